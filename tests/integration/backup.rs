@@ -48,10 +48,10 @@ fn c21_nothing_is_removed_where_it_cannot_be_written() {
     // A name that is too long for the file system fails for root, too.
     let long = format!("{}.yml", "x".repeat(240));
     fs::write(dir.join(&long), PLAIN).expect("a file");
-    bench
-        .run(&["web", "--file", &long])
-        .code(1)
-        .says(&["failed to write the backup", "this run changed nothing"]);
+    bench.fails(
+        &["web", "--file", &long],
+        &["failed to write the backup", "this run changed nothing"],
+    );
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.containers("web").len(), 1);
 }

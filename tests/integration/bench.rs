@@ -213,6 +213,24 @@ impl Bench {
         self.root.path()
     }
 
+    /// The home of the user.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// The user's settings file.
+    pub fn settings(&self) -> PathBuf {
+        self.home.path().join(".config/stacklift.toml")
+    }
+
+    /// Writes the user's settings file.
+    pub fn set(&self, text: &str) {
+        fs::create_dir_all(self.home.path().join(".config")).expect("a directory");
+        fs::write(self.settings(), text).expect("settings");
+        let mode = fs::Permissions::from_mode(0o644);
+        fs::set_permissions(self.settings(), mode).expect("a mode");
+    }
+
     /// The state folder, where snapshots lie.
     pub fn state(&self) -> PathBuf {
         self.home.path().join("state")
@@ -433,7 +451,7 @@ impl Bench {
 }
 
 /// The arguments of a command line: one text is a line of them.
-fn words<'a>(args: impl Texts<'a>) -> Vec<&'a str> {
+pub fn words<'a>(args: impl Texts<'a>) -> Vec<&'a str> {
     let list = args.list();
     match list[..] {
         [line] => line.split_whitespace().collect(),
@@ -473,6 +491,14 @@ pub fn fifo(path: &Path) {
 pub fn write_private(path: &Path, text: &str) {
     fs::write(path, text).expect("a file");
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("a mode");
+}
+
+/// A private file that contains the key. Its folder is not that of a bench, which may not contain the key.
+pub fn key_file() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("key");
+    write_private(&file, KEY);
+    (folder, file)
 }
 
 /// Writes a program that is a script. This process never has the program itself open: a program that is open to write

@@ -89,15 +89,15 @@ fn c04_checks_in_the_seeds_order() {
     without_key(&[]).says("the stack name is required");
     without_key(&["traefik"]).says("STACKMGR_API_KEY is required");
     bench.fails("traefik", "refusing");
-    bench
-        .run("web")
-        .code(1)
-        .says(&["is missing", bench.dir("web").to_str().expect("UTF-8")]);
+    bench.fails(
+        "web",
+        &["is missing", bench.dir("web").to_str().expect("UTF-8")],
+    );
     fs::create_dir(bench.dir("web")).expect("a directory");
-    bench
-        .run("web")
-        .code(1)
-        .says(&["the Compose file", "docker-compose.yml is not a file"]);
+    bench.fails(
+        "web",
+        &["the Compose file", "docker-compose.yml is not a file"],
+    );
     assert!(bench.requests().is_empty());
     assert_eq!(fs::read_dir(bench.dir("web")).expect("read").count(), 0);
 }

@@ -251,10 +251,7 @@ fn c52_another_tool_is_reached_by_its_command() {
             log.display(), log.display(), log.display()
         ),
     );
-    bench
-        .run("web --tool boat --engine auto")
-        .code(0)
-        .says("1 container");
+    bench.succeeds("web --tool boat --engine auto", "1 container");
     let log = fs::read_to_string(log).expect("a log");
     let lines: Vec<&str> = log.lines().collect();
     assert_eq!(

@@ -37,9 +37,9 @@ fn without_a_terminal_a_new_certificate_is_refused_with_its_fingerprint() {
     let bench = Bench::web(PLAIN);
     let fingerprint = fingerprint(&bench);
     for args in [
-        ["web", "--tls", "pin"].as_slice(),
-        &["web", "--tls", "pin", "--yes"],
-        &["adopt", "web", "--tls", "pin"],
+        "web --tls pin",
+        "web --tls pin --yes",
+        "adopt web --tls pin",
     ] {
         bench.run(args).code(1).says(&[
             "is not pinned yet, and there is no terminal to ask on",
@@ -51,9 +51,8 @@ fn without_a_terminal_a_new_certificate_is_refused_with_its_fingerprint() {
         portainer_received_nothing(&bench);
         assert!(!bench.state().exists());
     }
-    bench
-        .run(&["web", "--tls", &format!("sha256:{fingerprint}")])
-        .code(0);
+    let named = format!("web --tls sha256:{fingerprint}");
+    bench.run(&named).code(0);
     assert!(!bench.state().join("pinned-certificates").exists());
 }
 
@@ -62,25 +61,23 @@ fn only_the_named_certificate_is_accepted_in_both_forms() {
     let bench = Bench::web(PLAIN);
     let right = fingerprint(&bench);
     let wrong = "00".repeat(32);
-    bench
-        .run(&["plan", "web", "--tls", &format!("sha256:{wrong}")])
-        .code(1)
-        .says(&[
+    bench.fails(
+        &format!("plan web --tls sha256:{wrong}"),
+        &[
             "does not match --tls",
             &format!("received {right}"),
             "neither the request nor the API key was sent",
             &format!("then pass --tls sha256:{right}"),
-        ]);
+        ],
+    );
     portainer_received_nothing(&bench);
     for form in [right.to_lowercase(), right.replace(':', "")] {
-        let tls = format!("sha256:{form}");
-        bench.run(&["plan", "web", "--tls", &tls]).code(0);
+        let args = format!("plan web --tls sha256:{form}");
+        bench.run(&args).code(0);
     }
     for tls in ["sha256:12", "pin:", "sha256:"] {
-        bench
-            .run(&["plan", "web", "--tls", tls])
-            .code(2)
-            .says("64 hexadecimal digits");
+        let run = bench.run(&["plan", "web", "--tls", tls]).code(2);
+        run.says("64 hexadecimal digits");
     }
 }
 
@@ -88,11 +85,7 @@ fn only_the_named_certificate_is_accepted_in_both_forms() {
 fn on_a_terminal_no_is_the_default_and_yes_does_not_accept_a_certificate() {
     let bench = Bench::web(PLAIN);
     let fingerprint = fingerprint(&bench);
-    for args in [
-        ["web", "--tls", "pin"].as_slice(),
-        &["web", "--tls", "pin", "--yes"],
-        &["list", "--tls", "pin"],
-    ] {
+    for args in ["web --tls pin", "web --tls pin --yes", "list --tls pin"] {
         for answer in ["\n", "no\n", "\u{4}"] {
             on_terminal(&bench, args, answer).code(1).says(&[
                 &format!("SHA-256 fingerprint: {fingerprint}"),
@@ -138,16 +131,12 @@ fn an_accepted_certificate_is_pinned_and_a_changed_one_is_refused() {
     portainer_received_nothing(&bench);
 
     for wrong in [&old, &"00".repeat(32)] {
-        let accept = format!("pin:{wrong}");
-        bench.fails(&["plan", "web", "--tls", &accept], &new);
+        bench.fails(&format!("plan web --tls pin:{wrong}"), &new);
         portainer_received_nothing(&bench);
     }
     let unchanged = fs::read_to_string(bench.state().join("pinned-certificates"));
     assert_eq!(unchanged.expect("the pin"), pins);
-    bench.succeeds(
-        &["list", "--tls", &format!("pin:{new}")],
-        "pinned the certificate",
-    );
+    bench.succeeds(&format!("list --tls pin:{new}"), "pinned the certificate");
     bench.run("web --tls pin").code(0);
 }
 
@@ -185,8 +174,7 @@ fn b14_a_printed_command_verifies_the_same_certificate() {
             format!("--tls sha256:{fingerprint}"),
         ),
     ] {
-        let kind = refusal();
-        bench.once(Call::Create, kind);
+        bench.once(Call::Create, refusal());
         let run = bench.run(&["web", "--tls", &tls]).code(1);
         let command = requests::printed(&run);
         assert!(command.contains(&printed), "{command}");
@@ -209,21 +197,17 @@ fn a_restore_that_does_not_use_portainer_needs_no_pin() {
 #[test]
 fn the_warning_about_tls_names_a_setting_that_ends_it() {
     let bench = Bench::web(PLAIN);
-    let base_url = ["--base-url", "https://portainer.invalid:9443"];
+    let args = "plan web --base-url https://portainer.invalid:9443";
+    bench.run(args).code(1).says(&[
+        "warning: TLS verification is off for https://portainer.invalid:9443",
+        "pass --tls pin",
+        ".config/stacklift.toml: tls = \"pin\"",
+    ]);
+    bench.set("tls = \"pin\"\n");
     bench
-        .run(&["plan", "web", base_url[0], base_url[1]])
-        .code(1)
-        .says(&[
-            "warning: TLS verification is off for https://portainer.invalid:9443",
-            "pass --tls pin",
-            ".config/stacklift.toml: tls = \"pin\"",
-        ]);
-    let config = bench.state().parent().expect("home").join(".config");
-    fs::create_dir(&config).expect("a directory");
-    fs::write(config.join("stacklift.toml"), "tls = \"pin\"\n").expect("settings");
-    bench
-        .run(&["plan", "web", base_url[0], base_url[1]])
-        .code(1)
-        .hides("TLS verification is off")
-        .says("cannot reach Portainer at https://portainer.invalid:9443");
+        .fails(
+            args,
+            "cannot reach Portainer at https://portainer.invalid:9443",
+        )
+        .hides("TLS verification is off");
 }

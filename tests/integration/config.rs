@@ -1,42 +1,26 @@
 //! `stacklift config` and `stacklift config init`.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use rehearsal::Call;
 use serde_json::json;
 
 use crate::{
-    bench::{Bench, KEY, PLAIN, Run, refusal, write_private},
+    bench::{Bench, KEY, PLAIN, Run, key_file, refusal},
     confirming::{on_terminal, on_terminal_after},
     plan::conforms,
 };
 
 pub const SCHEMA: &str = include_str!("../../docs/schemas/config-v1.json");
 
-/// The file with the user's settings.
-fn user_file(bench: &Bench) -> PathBuf {
-    bench
-        .state()
-        .with_file_name(".config")
-        .join("stacklift.toml")
-}
-
-fn write_user_file(bench: &Bench, text: &str) {
-    let file = user_file(bench);
-    fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
-    fs::write(&file, text).expect("a file");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("a mode");
+/// The user's settings.
+fn settings(bench: &Bench) -> String {
+    fs::read_to_string(bench.settings()).expect("a file")
 }
 
 /// The output without what differs between runs, with one blank between columns.
 fn shown(bench: &Bench, run: &Run) -> String {
-    let home = bench.state().with_file_name("");
-    let home = home.to_str().expect("UTF-8").trim_end_matches('/');
-    let text = run
-        .out
-        .replace(bench.root().to_str().expect("UTF-8"), "ROOT")
-        .replace(home, "HOME")
-        .replace(bench.base_url().as_str(), "URL");
+    let text = bench.shown(run);
     let lines = text.lines().map(|line| {
         let columns = line
             .split("  ")
@@ -47,17 +31,14 @@ fn shown(bench: &Bench, run: &Run) -> String {
     lines.collect()
 }
 
-fn mode(path: &PathBuf) -> u32 {
+fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("a file").permissions().mode() & 0o777
 }
 
 #[test]
 fn every_setting_and_where_it_comes_from() {
     let bench = Bench::new();
-    write_user_file(
-        &bench,
-        "# mine\ntool = \"podman\"\n\ntls = \"system\"\ntimeout = \"5m\"\n",
-    );
+    bench.set("# mine\ntool = \"podman\"\n\ntls = \"system\"\ntimeout = \"5m\"\n");
     let run = bench.run("config --endpoint 7").code(0);
     assert_eq!(
         shown(&bench, &run),
@@ -88,7 +69,7 @@ settings file | HOME/system.toml | not found
         json!({
             "name": "tool",
             "value": "podman",
-            "source": {"kind": "file", "name": user_file(&bench).to_str(), "line": 2},
+            "source": {"kind": "file", "name": bench.settings().to_str(), "line": 2},
             "error": null,
         })
     );
@@ -98,15 +79,16 @@ settings file | HOME/system.toml | not found
 #[test]
 fn invalid_settings_are_shown_with_the_others() {
     let bench = Bench::new();
-    write_user_file(&bench, "tls = \"\"\n");
-    let run = bench.run("config --timeout 9s");
-    let mut command = bench.command("config --timeout 9s");
-    command
-        .env("STACKLIFT_ENDPOINT", "one")
-        .env("STACKLIFT_BASE_URL", "https://me:pa55-word@host")
-        .env_remove("STACKMGR_API_KEY");
-    assert_eq!(run.code, 1);
-    let run = Run::of(&mut command).code(1).hides("pa55-word");
+    bench.set("tls = \"\"\n");
+    bench.run("config --timeout 9s").code(1);
+    let run = Run::of(
+        bench
+            .command("config --timeout 9s")
+            .env("STACKLIFT_ENDPOINT", "one")
+            .env("STACKLIFT_BASE_URL", "https://me:pa55-word@host")
+            .env_remove("STACKMGR_API_KEY"),
+    );
+    let run = run.code(1).hides("pa55-word");
     let text = shown(&bench, &run);
     for line in [
         "endpoint | - | STACKLIFT_ENDPOINT (invalid)\n",
@@ -122,7 +104,7 @@ fn invalid_settings_are_shown_with_the_others() {
         "hint: see --endpoint in `stacklift --help` for valid values",
         "error: invalid tls in ",
     ]);
-    write_user_file(&bench, "base-ulr = \"x\"\n");
+    bench.set("base-ulr = \"x\"\n");
     let run = bench.run("config --output json").code(1);
     let json = run.json();
     conforms(SCHEMA, &json);
@@ -136,12 +118,9 @@ fn invalid_settings_are_shown_with_the_others() {
 #[test]
 fn c02_a_settings_file_names_the_file_with_the_key() {
     let bench = Bench::web(PLAIN);
-    let folder = tempfile::tempdir().expect("a folder");
-    let key = folder.path().join("key");
-    write_private(&key, &format!("{KEY}\nmore\n"));
-    let key = key.display().to_string();
-    write_user_file(&bench, &format!("api-key-file = {key:?}\n"));
-    let run = |args: &[&str], variables: &[(&str, &str)]| {
+    let (_folder, key) = key_file();
+    bench.set(&format!("api-key-file = {key:?}\n"));
+    let run = |args: &str, variables: &[(&str, &str)]| {
         Run::of(
             bench
                 .command(args)
@@ -149,54 +128,48 @@ fn c02_a_settings_file_names_the_file_with_the_key() {
                 .envs(variables.iter().copied()),
         )
     };
-    run(&["list"], &[]).code(0).hides("STACKMGR_API_KEY");
+    run("list", &[]).code(0).hides("STACKMGR_API_KEY");
     let shows = "API key | set | HOME/.config/stacklift.toml, line 1\n";
-    let config = run(&["config"], &[]).code(0);
+    let config = run("config", &[]).code(0);
     assert!(shown(&bench, &config).contains(shows), "{config:?}");
     // The flag precedes the variable, and the variable the settings file.
-    run(&["plan", "web"], &[("STACKMGR_API_KEY_FILE", "/no/key")])
+    run("plan web", &[("STACKMGR_API_KEY_FILE", "/no/key")])
         .code(1)
         .says("/no/key");
-    let flag = ["plan", "web", "--api-key-file", &key];
+    let flag = format!("plan web --api-key-file {}", key.display());
     run(&flag, &[("STACKMGR_API_KEY_FILE", "/no/key")]).code(0);
     // STACKMGR_API_KEY precedes all of them, even if it is empty.
     run(&flag, &[("STACKMGR_API_KEY", "")])
         .code(1)
         .says("STACKMGR_API_KEY is required");
-    let other = ["plan", "web", "--api-key-file", "/no/key"];
-    run(&other, &[("STACKMGR_API_KEY", KEY)]).code(0);
+    let other = "plan web --api-key-file /no/key";
+    run(other, &[("STACKMGR_API_KEY", KEY)]).code(0);
 }
 
 #[test]
 fn c56_a_key_in_the_place_of_its_file_is_not_shown() {
     let bench = Bench::new();
-    for args in [
-        &["list", "--api-key-file", KEY][..],
-        &["plan", "web", "--api-key-file", KEY],
-        &["config", "--api-key-file", KEY],
-        &["doctor", "--api-key-file", KEY],
-    ] {
-        let run = Run::of(bench.command(args).env_remove("STACKMGR_API_KEY"));
-        run.says("--api-key-file: it contains an API key");
+    for words in ["list", "plan web", "config", "doctor"] {
+        let mut command = bench.command(&format!("{words} --api-key-file {KEY}"));
+        Run::of(command.env_remove("STACKMGR_API_KEY"))
+            .says("--api-key-file: it contains an API key");
     }
     for setting in ["api-key-file", "endpoint", "engine"] {
         let mut command = bench.command("config");
         command
             .env_remove("STACKMGR_API_KEY")
             .env_remove("STACKLIFT_ENGINE");
-        write_user_file(&bench, &format!("{setting} = {KEY:?}\n"));
+        bench.set(&format!("{setting} = {KEY:?}\n"));
         Run::of(&mut command).code(1).says("(invalid)");
     }
-    fs::remove_file(user_file(&bench)).expect("the file contains the key");
+    fs::remove_file(bench.settings()).expect("the file contains the key");
 }
 
 #[test]
 fn b14_a_printed_restore_command_names_the_key_file() {
     let bench = Bench::web(PLAIN);
-    let folder = tempfile::tempdir().expect("a folder");
-    write_private(&folder.path().join("key"), KEY);
-    let kind = refusal();
-    bench.always(Call::Create, kind);
+    let (folder, _) = key_file();
+    bench.always(Call::Create, refusal());
     let mut command = bench.command("web --api-key-file key");
     command
         .env_remove("STACKMGR_API_KEY")
@@ -217,13 +190,13 @@ fn b14_a_printed_restore_command_names_the_key_file() {
 fn init_writes_every_setting_as_a_comment() {
     let bench = Bench::new();
     let run = bench.run("config init --user").code(0);
-    let file = user_file(&bench);
+    let file = bench.settings();
     assert_eq!(run.out, format!("  written {}\n", file.display()));
     assert_eq!(
         run.err,
         "hint: to check the settings, run: stacklift doctor\n"
     );
-    let text = fs::read_to_string(&file).expect("a file");
+    let text = settings(&bench);
     assert!(
         text.contains("\n# URL of Portainer\n#base-url = \"https://localhost:9443\"\n"),
         "{text}"
@@ -237,9 +210,9 @@ fn init_writes_every_setting_as_a_comment() {
     // Another file is kept.
     fs::write(&file, "endpoint = 5\n").expect("a file");
     bench.fails("config init --user", &["already exists", "--force"]);
-    assert_eq!(fs::read_to_string(&file).expect("a file"), "endpoint = 5\n");
+    assert_eq!(settings(&bench), "endpoint = 5\n");
     bench.run("config init --user --force --endpoint 8").code(0);
-    let forced = fs::read_to_string(&file).expect("a file");
+    let forced = settings(&bench);
     assert!(forced.contains("\nendpoint = 8\n"), "{forced}");
     let files = fs::read_dir(file.parent().expect("a parent")).expect("a directory");
     assert_eq!(files.count(), 1, "no temporary file is left");
@@ -253,17 +226,12 @@ fn init_writes_absolute_paths() {
         "config",
         "init",
         "--print",
-        "--stacks-root",
-        "my stacks",
-        "--tls",
-        "ca.pem",
-        "--api-key-file",
-        "key",
-        "--timeout",
-        "2h",
+        "--stacks-root=my stacks",
+        "--tls=ca.pem",
+        "--api-key-file=key",
+        "--timeout=2h",
     ]);
-    let home = bench.state().with_file_name("");
-    let home = fs::canonicalize(home).expect("a path");
+    let home = fs::canonicalize(bench.home()).expect("a path");
     for (key, value) in [
         ("stacks-root", "my stacks"),
         ("tls", "ca.pem"),
@@ -278,8 +246,11 @@ fn init_writes_absolute_paths() {
 #[test]
 fn init_asks_on_a_terminal() {
     let bench = Bench::new();
-    let args = ["config", "init", "--user"];
-    let run = on_terminal(&bench, &args, "ftp://x\nhttps://nas.example:9443\n\n");
+    let run = on_terminal(
+        &bench,
+        "config init --user",
+        "ftp://x\nhttps://nas.example:9443\n\n",
+    );
     let run = run.code(0).says(&[
         "Address of Portainer [https://localhost:9443]: ",
         "warning: expected a URL such as https://localhost:9443",
@@ -287,7 +258,7 @@ fn init_asks_on_a_terminal() {
         "File with the API key [none: use STACKMGR_API_KEY]: ",
     ]);
     assert!(run.out.contains("written"), "{run:?}");
-    let text = fs::read_to_string(user_file(&bench)).expect("a file");
+    let text = settings(&bench);
     assert!(
         text.contains("\nbase-url = \"https://nas.example:9443\"\n"),
         "{text}"
@@ -299,17 +270,9 @@ fn init_asks_on_a_terminal() {
 fn init_writes_a_key_file_that_only_the_user_can_read() {
     let bench = Bench::new();
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("portainer key");
+    let path = folder.path().join("key");
     let file = path.display().to_string();
-    let args = [
-        "config",
-        "init",
-        "--user",
-        "--base-url",
-        "https://nas:9443",
-        "--api-key-file",
-        &file,
-    ];
+    let args = format!("config init --user --base-url https://nas:9443 --api-key-file {file}");
     let run = on_terminal_after(
         &bench,
         &args,
@@ -325,13 +288,13 @@ fn init_writes_a_key_file_that_only_the_user_can_read() {
         format!("{KEY}\n")
     );
     assert_eq!(mode(&path), 0o600);
-    let text = fs::read_to_string(user_file(&bench)).expect("a file");
+    let text = settings(&bench);
     assert!(
         text.contains(&format!("\napi-key-file = {file:?}\n")),
         "{text}"
     );
     // An existing key file is kept, and the key is not asked for.
-    let again = [&args[..], &["--force"]].concat();
+    let again = format!("{args} --force");
     on_terminal(&bench, &again, "").code(0).hides("API key (");
 }
 
@@ -344,6 +307,6 @@ fn init_can_be_canceled() {
         let run = on_terminal(&bench, "config init --user", &typed);
         run.code(1)
             .says(&[shown, "canceled: no settings file was written"]);
-        assert!(!user_file(&bench).exists());
+        assert!(!bench.settings().exists());
     }
 }

@@ -7,11 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rehearsal::{Call, FaultKind, Peer};
-use serde_json::Value;
+use rehearsal::{Call, Peer};
 
 use crate::{
-    bench::{Bench, KEY, PLAIN, Run},
+    bench::{Bench, PLAIN, Run, instead, key_file},
     confirming::on_terminal,
     plan::conforms,
 };
@@ -31,27 +30,20 @@ fn healthy() -> Bench {
     bench
 }
 
-/// Runs `doctor` with the Compose program of [`healthy`].
-fn doctor(bench: &Bench, args: &[&str], variables: &[(&str, &str)]) -> Run {
-    let bin = bench.state().with_file_name("bin");
-    let args = [&["doctor"], args].concat();
-    let mut command = bench.command(&args);
-    command
-        .env("PATH", bench.path(&[&bin]))
-        .envs(variables.iter().copied());
-    Run::of(&mut command)
+/// Runs `doctor` with these variables.
+fn doctor(bench: &Bench, args: &str, variables: &[(&str, &str)]) -> Run {
+    let mut command = bench.command(&format!("doctor {args}"));
+    Run::of(command.envs(variables.iter().copied()))
+}
+
+/// The same, with a report in JSON.
+fn report(bench: &Bench, args: &str) -> Run {
+    doctor(bench, &format!("{args} --output json"), &[])
 }
 
 /// The output without what differs between machines and runs.
 fn shown(bench: &Bench, run: &Run) -> String {
-    let home = bench.state().with_file_name("");
-    let home = home.to_str().expect("UTF-8").trim_end_matches('/');
-    let text = run
-        .out
-        .replace(bench.root().to_str().expect("UTF-8"), "ROOT")
-        .replace(home, "HOME")
-        .replace(bench.rehearsal.base_url().as_str(), "URL")
-        .replace(&bench.rehearsal.socket().display().to_string(), "SOCKET");
+    let text = bench.shown(run);
     let lines = text.lines().map(|line| match line.split_once("; ") {
         Some((start, rest)) if rest.contains("belongs to user ") => format!("{start}; OWNER\n"),
         _ => format!("{line}\n"),
@@ -60,8 +52,9 @@ fn shown(bench: &Bench, run: &Run) -> String {
 }
 
 /// Status and fact of a subject in JSON, which must conform to the schema.
+#[track_caller]
 fn checked(run: &Run, subject: &str) -> (String, String) {
-    let json: Value = serde_json::from_str(&run.out).expect("JSON");
+    let json = run.json();
     conforms(SCHEMA, &json);
     let checks = json["checks"].as_array().expect("checks");
     let found = checks.iter().find(|check| check["subject"] == subject);
@@ -72,10 +65,17 @@ fn checked(run: &Run, subject: &str) -> (String, String) {
     (text("status"), text("fact"))
 }
 
+/// Asserts what the check of a subject found.
+#[track_caller]
+fn finds(run: &Run, subject: &str, status: &str, fact: &str) {
+    let (found, text) = checked(run, subject);
+    assert_eq!((&*found, &*text), (status, fact));
+}
+
 #[test]
 fn everything_is_well() {
     let bench = healthy();
-    let run = doctor(&bench, &[], &[]).code(0);
+    let run = doctor(&bench, "", &[]).code(0);
     assert_eq!(
         shown(&bench, &run),
         "\
@@ -97,7 +97,7 @@ ok       clock            Portainer is within 60 s of this host; the engine is w
     assert!(bench.nothing_was_changed());
     let left = fs::read_dir(bench.state()).expect("a directory");
     assert_eq!(left.count(), 0, "it leaves no file behind");
-    let quiet = doctor(&bench, &["--quiet", "--tls", "system"], &[]).code(1);
+    let quiet = doctor(&bench, "--quiet --tls system", &[]).code(1);
     assert_eq!(quiet.out.lines().count(), 2, "only the failure");
 }
 
@@ -105,13 +105,15 @@ ok       clock            Portainer is within 60 s of this host; the engine is w
 fn nothing_responds() {
     let bench = Bench::new();
     let file = bench.bin().join("docker");
-    let mut command = bench.command(&["doctor", "--base-url", "https://127.0.0.1:1"]);
-    command
-        .env_remove("STACKMGR_API_KEY")
-        .env("DOCKER_HOST", "unix:///no/engine.sock")
-        .env("STACKLIFT_STACKS_ROOT", "/no/stacks")
-        .env("STACKLIFT_STATE_DIR", file.join("state"));
-    let run = Run::of(&mut command).code(1);
+    let run = Run::of(
+        bench
+            .command("doctor --base-url https://127.0.0.1:1")
+            .env_remove("STACKMGR_API_KEY")
+            .env("DOCKER_HOST", "unix:///no/engine.sock")
+            .env("STACKLIFT_STACKS_ROOT", "/no/stacks")
+            .env("STACKLIFT_STATE_DIR", file.join("state")),
+    )
+    .code(1);
     assert_eq!(
         shown(&bench, &run),
         "\
@@ -141,11 +143,9 @@ failed   state directory  HOME/bin/docker is not a directory
 #[test]
 fn without_a_key_portainer_is_asked_for_its_version() {
     let bench = healthy();
-    let mut command = bench.command(&["doctor"]);
-    command.env_remove("STACKMGR_API_KEY");
-    let run = Run::of(&mut command).code(1);
-    drop(run.says(&["ok       Portainer        version 2.23.0 at "]));
-    let keys = bench.rehearsal.requests();
+    let run = Run::of(bench.command("doctor").env_remove("STACKMGR_API_KEY")).code(1);
+    run.says("ok       Portainer        version 2.23.0 at ");
+    let keys = bench.requests();
     let keys = keys.iter().filter(|request| request.call == Call::Status);
     assert_eq!(keys.count(), 1);
 }
@@ -158,7 +158,7 @@ fn a_portainer_that_hangs_is_not_waited_for() {
     let started = Instant::now();
     let run = doctor(
         &bench,
-        &["--base-url", &url, "--timeout", "20m", "--output", "json"],
+        &format!("--base-url {url} --timeout 20m --output json"),
         &[],
     );
     assert!(
@@ -169,12 +169,11 @@ fn a_portainer_that_hangs_is_not_waited_for() {
     let run = run.code(1);
     assert_eq!(checked(&run, "portainer").0, "failed");
     assert_eq!(checked(&run, "tls").0, "warning");
-    assert_eq!(
-        checked(&run, "environment"),
-        (
-            "not-checked".to_owned(),
-            "not checked: Portainer could not be read".to_owned()
-        )
+    finds(
+        &run,
+        "environment",
+        "not-checked",
+        "not checked: Portainer could not be read",
     );
     assert_eq!(
         checked(&run, "clock").1,
@@ -185,29 +184,18 @@ fn a_portainer_that_hangs_is_not_waited_for() {
 #[test]
 fn the_key_of_another_user() {
     let bench = healthy();
-    bench
-        .rehearsal
-        .world(|world| world.add_user(OTHER_KEY, "bob"));
-    let run = doctor(
-        &bench,
-        &["--output", "json"],
-        &[("STACKMGR_API_KEY", OTHER_KEY)],
-    );
+    bench.world(|world| world.add_user(OTHER_KEY, "bob"));
+    let run = doctor(&bench, "--output json", &[("STACKMGR_API_KEY", OTHER_KEY)]);
     let run = run.code(0).hides(OTHER_KEY);
-    assert_eq!(
-        checked(&run, "user"),
-        (
-            "warning".to_owned(),
-            "bob is not an administrator: Portainer may not list every stack".to_owned()
-        )
+    finds(
+        &run,
+        "user",
+        "warning",
+        "bob is not an administrator: Portainer may not list every stack",
     );
     let wrong = "ptr_not-a-key-at-all-9b2c";
-    let run = doctor(
-        &bench,
-        &["--output", "json"],
-        &[("STACKMGR_API_KEY", wrong)],
-    );
-    let run = run.code(1).hides(wrong).says(&["the API key was rejected"]);
+    let run = doctor(&bench, "--output json", &[("STACKMGR_API_KEY", wrong)]);
+    let run = run.code(1).hides(wrong).says("the API key was rejected");
     assert_eq!(checked(&run, "user").0, "failed");
     assert_eq!(
         checked(&run, "environment").1,
@@ -218,62 +206,47 @@ fn the_key_of_another_user() {
 #[test]
 fn a_key_file_that_others_can_read() {
     let bench = healthy();
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("key");
-    fs::write(&file, format!("{KEY}\n")).expect("a file");
+    let (_folder, file) = key_file();
     let run = |mode| {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("a mode");
         let path = file.to_str().expect("UTF-8");
         let args = ["doctor", "--output", "json", "--api-key-file", path];
-        let mut command = bench.command(&args);
-        command.env_remove("STACKMGR_API_KEY");
-        Run::of(&mut command)
+        Run::of(bench.command(&args).env_remove("STACKMGR_API_KEY"))
     };
     let path = file.display();
     let (state, fact) = checked(&run(0o644), "api-key");
     assert_eq!(state, "failed");
     assert!(fact.contains("not accessible to others"), "{fact}");
-    assert_eq!(
-        checked(&run(0o600), "api-key"),
-        ("ok".to_owned(), format!("from the file {path}"))
-    );
+    let fact = format!("from the file {path}");
+    finds(&run(0o600), "api-key", "ok", &fact);
 }
 
 #[test]
 fn an_environment_that_is_another_engine_names_the_right_one() {
     let bench = healthy();
-    bench.rehearsal.world(|world| world.add_endpoint(3, "nas"));
+    bench.world(|world| world.add_endpoint(3, "nas"));
     for (id, fact) in [
         ("3", "environment 3 is another engine"),
         ("9", "Portainer has no environment 9"),
     ] {
-        let run = doctor(&bench, &["--endpoint", id, "--output", "json"], &[]).code(1);
-        assert_eq!(
-            checked(&run, "environment"),
-            ("failed".to_owned(), fact.to_owned())
-        );
-        drop(
-            run.says(&[
-                "environment 1 (local) is this engine: set --endpoint 1, or --endpoint auto",
-            ]),
-        );
+        let run = report(&bench, &format!("--endpoint {id}")).code(1);
+        finds(&run, "environment", "failed", fact);
+        run.says("environment 1 (local) is this engine: set --endpoint 1, or --endpoint auto");
     }
 }
 
 #[test]
 fn the_environment_is_searched_for() {
     let bench = healthy();
-    bench.rehearsal.world(|world| world.add_endpoint(3, "nas"));
-    let run = doctor(&bench, &["--endpoint", "auto", "--output", "json"], &[]);
+    bench.world(|world| world.add_endpoint(3, "nas"));
+    let run = report(&bench, "--endpoint auto");
     let run = run.code(0);
     assert_eq!(
         checked(&run, "environment").1,
         "environment 1 (local) is this engine"
     );
-    bench
-        .rehearsal
-        .world(|world| world.engine.id = "ELSEWHERE".to_owned());
-    let run = doctor(&bench, &["--endpoint", "auto", "--output", "json"], &[]);
+    bench.world(|world| world.engine.id = "ELSEWHERE".to_owned());
+    let run = report(&bench, "--endpoint auto");
     let (status, fact) = checked(&run, "environment");
     assert_eq!(status, "failed", "{fact}");
 }
@@ -281,13 +254,13 @@ fn the_environment_is_searched_for() {
 #[test]
 fn a_certificate_that_is_not_pinned_yet() {
     let bench = healthy();
-    let run = on_terminal(&bench, &["doctor", "--tls", "pin"], "y\n");
-    let run = run.code(1).says(&["stacklift list"]).hides("trust");
+    let run = on_terminal(&bench, "doctor --tls pin", "y\n");
+    let run = run.code(1).says("stacklift list").hides("trust");
     assert!(run.out.contains("is not pinned yet"), "{run:?}");
-    let requests = bench.rehearsal.requests();
+    let requests = bench.requests();
     assert!(requests.iter().all(|one| one.peer == Peer::Engine));
-    on_terminal(&bench, &["list", "--tls", "pin"], "y\n").code(0);
-    let run = doctor(&bench, &["--tls", "pin", "--output", "json"], &[]).code(0);
+    on_terminal(&bench, "list --tls pin", "y\n").code(0);
+    let run = report(&bench, "--tls pin").code(0);
     assert_eq!(
         checked(&run, "tls").1,
         "Portainer's certificate was verified (--tls pin)"
@@ -304,9 +277,8 @@ fn a_portainer_that_is_too_old_or_does_not_say() {
         ("<html>", "failed"),
     ] {
         let bench = healthy();
-        let kind = FaultKind::Status(200, body.to_owned());
-        bench.rehearsal.faults().set(Call::Status, kind);
-        let run = doctor(&bench, &["--output", "json"], &[]);
+        bench.always(Call::Status, instead(200, body));
+        let run = report(&bench, "");
         let (found, fact) = checked(&run, "portainer");
         assert_eq!(found, status, "{body}: {fact}");
         assert_eq!(run.code, i32::from(status == "failed"));
@@ -316,15 +288,13 @@ fn a_portainer_that_is_too_old_or_does_not_say() {
 #[test]
 fn a_clock_that_differs() {
     let bench = healthy();
-    bench.rehearsal.skip(Duration::from_secs(90 * 60 + 20));
-    let run = doctor(&bench, &["--output", "json"], &[]).code(0);
-    assert_eq!(
-        checked(&run, "clock"),
-        (
-            "warning".to_owned(),
-            "Portainer is 90 min ahead of this host; the engine is 90 min ahead of this host"
-                .to_owned()
-        )
+    bench.skip(Duration::from_secs(90 * 60 + 20));
+    let run = report(&bench, "").code(0);
+    finds(
+        &run,
+        "clock",
+        "warning",
+        "Portainer is 90 min ahead of this host; the engine is 90 min ahead of this host",
     );
 }
 
@@ -334,31 +304,19 @@ fn tls_is_off_for_another_host() {
     // A reserved address: nothing responds.
     let run = doctor(
         &bench,
-        &[
-            "--base-url",
-            "https://192.0.2.1:9",
-            "--timeout",
-            "1s",
-            "--output",
-            "json",
-        ],
+        "--base-url https://192.0.2.1:9 --timeout 1s --output json",
         &[("NO_PROXY", "*")],
     );
     let run = run.code(1);
     assert_eq!(checked(&run, "tls").0, "warning");
     assert_eq!(run.err, "", "the check is the warning");
     let pem = bench.root().join("portainer.pem");
-    fs::write(&pem, bench.rehearsal.certificate_pem()).expect("a file");
+    fs::write(&pem, bench.certificate_pem()).expect("a file");
     let pem = pem.to_str().expect("UTF-8");
-    let run = doctor(&bench, &["--tls", pem, "--output", "json"], &[]).code(0);
-    assert_eq!(
-        checked(&run, "tls"),
-        (
-            "ok".to_owned(),
-            format!("Portainer's certificate was verified (--tls {pem})")
-        )
-    );
-    let run = doctor(&bench, &["--tls", "/no/file.pem", "--output", "json"], &[]).code(1);
+    let run = report(&bench, &format!("--tls {pem}")).code(0);
+    let fact = format!("Portainer's certificate was verified (--tls {pem})");
+    finds(&run, "tls", "ok", &fact);
+    let run = report(&bench, "--tls /no/file.pem").code(1);
     assert_eq!(checked(&run, "portainer").0, "failed");
     assert_eq!(checked(&run, "tls").0, "not-checked");
 }
@@ -368,30 +326,29 @@ fn invalid_settings() {
     let bench = healthy();
     let run = doctor(
         &bench,
-        &["--output", "json"],
+        "--output json",
         &[("STACKLIFT_TLS", "off"), ("STACKLIFT_ENDPOINT", "one")],
     );
     let run = run.code(1);
-    assert_eq!(
-        checked(&run, "settings"),
-        (
-            "failed".to_owned(),
-            "invalid STACKLIFT_ENDPOINT: expected a number or `auto`".to_owned()
-        )
+    finds(
+        &run,
+        "settings",
+        "failed",
+        "invalid STACKLIFT_ENDPOINT: expected a number or `auto`",
     );
-    assert!(bench.rehearsal.requests().is_empty());
+    assert!(bench.requests().is_empty());
 }
 
 #[test]
 fn the_state_directory_of_others() {
     let bench = healthy();
     fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o755)).expect("a mode");
-    let run = doctor(&bench, &["--output", "json"], &[]).code(1);
+    let run = report(&bench, "").code(1);
     let (status, fact) = checked(&run, "state-directory");
     assert_eq!(status, "failed");
     assert!(fact.contains("its mode is 755"), "{fact}");
     fs::remove_dir(bench.state()).expect("a directory");
-    let run = doctor(&bench, &["--output", "json"], &[]).code(0);
+    let run = report(&bench, "").code(0);
     let (status, fact) = checked(&run, "state-directory");
     assert_eq!(status, "ok");
     assert!(
@@ -404,20 +361,19 @@ fn the_state_directory_of_others() {
 #[test]
 fn an_engine_that_only_the_command_reaches() {
     let bench = healthy();
-    let run = doctor(&bench, &["--engine", "command", "--output", "json"], &[]);
+    let run = report(&bench, "--engine command");
     // The `docker` of this bench only fails.
     let run = run.code(1);
     let (status, fact) = checked(&run, "engine");
     assert_eq!(status, "failed", "{fact}");
     let info = r#"{"ID":"A","ServerVersion":"26.1.5","SystemTime":"2020-01-01T00:00:00Z"}"#;
     bench.script("docker", &format!("test \"$1\" = info && echo '{info}'\n"));
-    let run = doctor(&bench, &["--engine", "command", "--output", "json"], &[]);
-    assert_eq!(
-        checked(&run, "engine"),
-        (
-            "warning".to_owned(),
-            "version 26.1.5, through the command `docker` (as requested)".to_owned()
-        )
+    let run = report(&bench, "--engine command");
+    finds(
+        &run,
+        "engine",
+        "warning",
+        "version 26.1.5, through the command `docker` (as requested)",
     );
     assert_eq!(
         checked(&run, "environment").1,

@@ -1,7 +1,5 @@
 //! `--endpoint auto`: the environment whose engine is the engine of this host (M17, M22).
 
-use std::fs;
-
 use rehearsal::{Call, Rule};
 
 use crate::{
@@ -78,9 +76,7 @@ fn it_can_be_set_in_the_environment_and_in_a_file() {
     Run::of(bench.command("plan web").env("STACKLIFT_ENDPOINT", "auto"))
         .code(0)
         .says("environment 3 (nas)");
-    let config = bench.state().parent().expect("home").join(".config");
-    fs::create_dir(&config).expect("a directory");
-    fs::write(config.join("stacklift.toml"), "endpoint = \"auto\"\n").expect("settings");
+    bench.set("endpoint = \"auto\"\n");
     bench.succeeds("plan web", "environment 3 (nas)");
     bench
         .run("plan web --endpoint nas")

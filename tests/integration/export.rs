@@ -20,7 +20,7 @@ services:
 /// A Portainer stack with this text and these variables. Returns its ID.
 fn record(bench: &Bench, name: &str, text: &str, env: &[(&str, &str)]) -> u64 {
     let id = bench.record(name, 1);
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         let record = world.records.get_mut(&id).expect("it");
         text.clone_into(&mut record.text);
         let env = env.iter().map(|(name, value)| Variable {
@@ -38,11 +38,9 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// Exports into a directory of the bench. Returns the directory as well.
-fn export(bench: &Bench, more: &[&str]) -> (Run, std::path::PathBuf) {
+fn export(bench: &Bench, more: &str) -> (Run, std::path::PathBuf) {
     let to = bench.root().join("out/web");
-    let to_text = to.to_str().expect("UTF-8").to_owned();
-    let mut args = vec!["export", "web", "--to", &to_text];
-    args.extend(more);
+    let args = format!("export web --to {} {more}", to.display());
     (bench.run(&args), to)
 }
 
@@ -55,7 +53,7 @@ fn a_stack_becomes_two_files() {
     let bench = Bench::new();
     let env = [("TOKEN", MARKED), ("B", "'x # y'")];
     record(&bench, "web", TEXT, &env);
-    let (run, dir) = export(&bench, &[]);
+    let (run, dir) = export(&bench, "");
     let run = run.code(0);
     let shown = dir.display().to_string();
     assert_eq!(
@@ -96,10 +94,10 @@ fn b25_compose_is_not_asked_about_a_file_that_only_this_host_has() {
     let text = "services:\n  a:\n    image: b\n    env_file: [{path: $FILE, required: false}]\n";
     record(&bench, "web", text, &[("FILE", "/dev/zero")]);
     let to = bench.root().join("out");
-    let mut command = bench.command(&["export", "web", "--to", to.to_str().expect("UTF-8")]);
+    let mut command = bench.command(&format!("export web --to {}", to.display()));
     Run::of(command.env("PATH", bench.path(&[&bin])))
         .code(0)
-        .says(&["this host has /dev/zero, which Portainer does not read"]);
+        .says("this host has /dev/zero, which Portainer does not read");
     assert!(!read(&to, "compose.yaml").contains("/dev/zero"));
 }
 
@@ -109,38 +107,34 @@ const USER: &str = "ptr_user-key-99d2";
 fn a_user_who_may_not_see_every_stack_is_told() {
     let bench = Bench::new();
     record(&bench, "web", PLAIN, &[]);
-    bench
-        .rehearsal
-        .world(|world| world.add_user(USER, "somebody"));
-    let as_user = |args: &[&str]| Run::of(bench.command(args).env("STACKMGR_API_KEY", USER));
-    as_user(&["export", "web"]).code(1).says(&[
+    bench.world(|world| world.add_user(USER, "somebody"));
+    let as_user = |args: &str| Run::of(bench.command(args).env("STACKMGR_API_KEY", USER));
+    as_user("export web").code(1).says(&[
         "found no Portainer stack named web on environment 1",
         "Portainer may not list every stack",
     ]);
     let to = bench.root().join("out");
-    let to = to.to_str().expect("UTF-8");
-    as_user(&["export", "--all", "--to", to])
+    as_user(&format!("export --all --to {}", to.display()))
         .code(0)
-        .says(&["stacks that its user may not see are not exported"]);
+        .says("stacks that its user may not see are not exported");
 }
 
 #[test]
 fn other_files_are_replaced_only_with_force() {
     let bench = Bench::new();
     record(&bench, "web", PLAIN, &[]);
-    let (_, dir) = export(&bench, &[]);
-    let (run, _) = export(&bench, &[]);
+    let (_, dir) = export(&bench, "");
+    let (run, _) = export(&bench, "");
     run.code(1).says(&["the directory is not empty", "--force"]);
     fs::write(dir.join("notes.txt"), "mine").expect("a file");
     fs::write(dir.join("compose.yaml"), "old").expect("a file");
-    let (run, _) = export(&bench, &["--force"]);
-    drop(run.code(0));
+    export(&bench, "--force").0.code(0);
     assert!(read(&dir, "compose.yaml").starts_with("name: \"web\"\n"));
     assert_eq!(read(&dir, "notes.txt"), "mine");
     fs::write(dir.join("compose.override.yaml"), "services: {}").expect("a file");
-    let (run, _) = export(&bench, &["--force"]);
+    let (run, _) = export(&bench, "--force");
     run.code(1)
-        .says(&["Compose would merge its compose.override.yaml"]);
+        .says("Compose would merge its compose.override.yaml");
 }
 
 #[test]
@@ -148,7 +142,7 @@ fn m12_paths_in_portainers_folder_are_named() {
     let bench = Bench::new();
     let text = format!("{PLAIN}    volumes: [\"./data:/data\"]\n");
     record(&bench, "web", &text, &[("COMPOSE_FILE", "x.yml")]);
-    let (run, dir) = export(&bench, &[]);
+    let (run, dir) = export(&bench, "");
     run.code(0).says(&[
         "     note line 5 of the text in Portainer: the path becomes absolute: in Portainer, it points into /data/compose/1 or",
         "     note COMPOSE_FILE is left out of .env: it has no effect in Portainer",
@@ -163,16 +157,16 @@ fn what_cannot_mean_the_same_is_refused() {
     let bench = Bench::new();
     let text = format!("include: [other.yml]\n{PLAIN}");
     record(&bench, "web", &text, &[]);
-    let (run, dir) = export(&bench, &[]);
+    let (run, dir) = export(&bench, "");
     run.code(1).says(&[
         "error: cannot export web: its text would have a different meaning outside Portainer",
         "  - line 1: ",
     ]);
     assert!(!dir.exists());
-    bench
-        .run(&["export", "other"])
-        .code(1)
-        .says(&["found no Portainer stack named other on environment 1"]);
+    bench.fails(
+        "export other",
+        "found no Portainer stack named other on environment 1",
+    );
 }
 
 #[test]
@@ -187,14 +181,13 @@ fn another_configuration_is_refused() {
          echo \"{\\\"services\\\": {\\\"a\\\": {\\\"image\\\": \\\"x:$v\\\"}}}\"\n",
     );
     let to = bench.root().join("out");
-    let to = to.to_str().expect("UTF-8");
-    let mut command = bench.command(&["export", "web", "--to", to]);
+    let mut command = bench.command(&format!("export web --to {}", to.display()));
     command.env("PATH", bench.path(&[&bin]));
     Run::of(&mut command).code(1).says(&[
         "Compose reads services.a.image of the exported stack web differently from what Portainer deploys; nothing was written",
         "a variable in your shell",
     ]);
-    assert!(!Path::new(to).exists());
+    assert!(!to.exists());
 }
 
 #[test]
@@ -206,7 +199,7 @@ fn all_stacks_are_exported_and_one_failure_does_not_stop_the_others() {
     record(&bench, "zoo", PLAIN, &[("TOKEN", MARKED)]);
     bench.record("elsewhere", 2);
     let to = bench.root().join("out");
-    let all = ["export", "--all", "--to", to.to_str().expect("UTF-8")];
+    let all = format!("export --all --to {}", to.display());
     bench.run(&all).code(1).says(&[
         "exported one to ",
         "error: stack ../two: \"../two\" is not a stack name",
@@ -229,9 +222,9 @@ fn an_adopted_stack_is_exported_as_it_was() {
     let text =
         "services:\n  a:\n    image: busybox:1.36\n    env_file: .env\n    command: sleep 1000\n";
     bench.started("web", text, Some("TOKEN=x\n"));
-    drop(bench.run(&["adopt", "web", "--wait", "2s"]).code(0));
-    let (run, dir) = export(&bench, &[]);
-    drop(run.code(0));
+    bench.run("adopt web --wait 2s").code(0);
+    let (run, dir) = export(&bench, "");
+    run.code(0);
     assert_eq!(read(&dir, "compose.yaml"), format!("name: \"web\"\n{text}"));
     assert_eq!(read(&dir, ".env"), "TOKEN=x\n");
 }

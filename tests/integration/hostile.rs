@@ -102,7 +102,7 @@ fn as_root_a_file_without_read_permission() {
     };
     for name in ["docker-compose.yml", ".env"] {
         let (bench, dir) = started();
-        for folder in [bench.root(), &dir, bench.state().parent().expect("a home")] {
+        for folder in [bench.root(), &dir, bench.home()] {
             set_mode(folder, 0o755);
         }
         set_mode(&dir.join(name), 0o600);

@@ -210,9 +210,7 @@ fn engine_sockets_that_are_none() {
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_an_engine_socket_that_this_user_may_not_use() {
     let bench = Bench::web(PLAIN);
-    let home = bench.state();
-    let home = home.parent().expect("a home");
-    for folder in [bench.root(), &bench.dir("web"), home] {
+    for folder in [bench.root(), &bench.dir("web"), bench.home()] {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o1777)).expect("a mode");
     }
     // The rehearsal's folder is its owner's alone.

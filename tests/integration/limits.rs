@@ -12,7 +12,7 @@ use std::{
 use rehearsal::{Call, FaultKind};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, KEY, MARKED, PLAIN, Run, done, instead, write_private};
+use crate::bench::{Bench, MARKED, PLAIN, Run, done, instead, key_file};
 
 /// A server that responds to each request by its method and path.
 type Respond = fn(&str) -> Reply;
@@ -244,9 +244,7 @@ fn b13_no_child_process_gets_the_key() {
     bench.stack("web", PLAIN, None);
     let seen = bench.root().join("seen");
     bench.script("docker", &format!("env >> {}\n", seen.display()));
-    let folder = tempfile::tempdir().expect("a folder");
-    let key_file = folder.path().join("key");
-    write_private(&key_file, KEY);
+    let (_folder, key_file) = key_file();
     for from_file in [false, true] {
         let mut command = bench.command("web --engine command");
         command

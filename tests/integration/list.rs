@@ -2,11 +2,11 @@
 
 use std::{fs, net::TcpListener, os::unix::fs::symlink};
 
-use rehearsal::{Call, FaultKind, Status};
+use rehearsal::{Call, Status};
 use serde_json::{Value, json};
 
 use crate::{
-    bench::{Bench, PLAIN, Run},
+    bench::{Bench, PLAIN, Run, done},
     plan::conforms,
     terminal::screen,
 };
@@ -41,19 +41,17 @@ pub const SCHEMA: &str = include_str!("../../docs/schemas/list-v1.json");
 
 const NOTE: &str = "to compare configurations and show hints, run: stacklift plan <STACK>\n";
 
-/// The output, with the stacks root replaced.
-fn shown(bench: &Bench, run: &Run) -> String {
-    let root = bench.root().to_str().expect("UTF-8");
-    run.out.replace(root, "/stacks")
+/// Asserts what `list` prints, with the stacks root replaced.
+#[track_caller]
+fn prints(bench: &Bench, run: &Run, expected: &str) {
+    assert_eq!(bench.shown(run), expected, "{}", run.err);
 }
 
 /// Starts a stack by hand in Portainer's way: from a folder of Portainer's container.
 fn started_by_portainer(bench: &Bench, name: &str, text: &str) {
-    let created = bench
-        .rehearsal
-        .world(|world| world.create(1, name, text.to_owned(), None, "admin"));
+    let created = bench.world(|world| world.create(1, name, text.to_owned(), None, "admin"));
     let id = created.expect("a Portainer stack");
-    bench.rehearsal.world(|world| world.finish_deployment(id));
+    bench.world(|world| world.finish_deployment(id));
 }
 
 fn json_of(run: &Run) -> Value {
@@ -71,8 +69,7 @@ fn entry<'j>(list: &'j Value, name: &str) -> &'j Value {
 
 #[test]
 fn every_kind_of_stack() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     bench.started("cached", CACHED, None);
     bench.started("mongo", PLAIN, None);
     bench.stack("idle", PLAIN, None);
@@ -80,7 +77,7 @@ fn every_kind_of_stack() {
     started_by_portainer(&bench, "same", PLAIN);
     bench.started("both", PLAIN, None);
     bench.record("both", 1);
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         let mut records = world.records.values_mut();
         let both = records.find(|one| one.name == "both").expect("a record");
         both.text = CACHED.to_owned();
@@ -89,19 +86,15 @@ fn every_kind_of_stack() {
     bench.record("ghost", 1);
     bench.record("elsewhere", 2);
     let stopped = bench.record("stopped", 1);
-    bench
-        .rehearsal
-        .world(|world| world.records.get_mut(&stopped).expect("it").status = Status::Inactive);
+    bench.world(|world| world.records.get_mut(&stopped).expect("it").status = Status::Inactive);
     let gone = bench.started("gone", PLAIN, None);
     fs::remove_dir_all(gone).expect("a directory");
     bench.started("portainer", PLAIN, None);
     let text = PLAIN.replace("busybox:1.36", "portainer/portainer-ce:2.23.0");
     let own = bench.started("own", &text, None);
     fs::remove_dir_all(own).expect("a directory");
-    let run = bench.run(&["list"]).code(0);
-    assert_eq!(
-        shown(&bench, &run),
-        "\
+    let run = bench.run("list").code(0);
+    prints(&bench, &run, "\
 NAME       STATE         RUNNING  ADOPT
 both       both          1/1      blocked: Portainer stack 2 has services that the Compose file lacks
 cached     by hand       2/2      ready; recreates db
@@ -115,10 +108,7 @@ same       in Portainer  1/1      same text in Portainer; not compared
 stopped    stopped       0/0      no Compose file
 theirs     in Portainer  1/1      no Compose file
 web        by hand       1/1      ready
-",
-        "{}",
-        run.err
-    );
+");
     assert_eq!(run.err, NOTE);
 }
 
@@ -128,9 +118,7 @@ fn names_and_directories() {
     // Compose starts the stack under the normalized name.
     let dir = bench.stack("AdvBig", PLAIN, None);
     let folder = dir.to_str().expect("UTF-8");
-    let started = bench
-        .rehearsal
-        .world(|world| world.start_by_hand("advbig", folder));
+    let started = bench.world(|world| world.start_by_hand("advbig", folder));
     started.expect("a stack");
     // Nothing has been started from this one.
     bench.stack("Idle", PLAIN, None);
@@ -140,7 +128,7 @@ fn names_and_directories() {
     fs::create_dir(&elsewhere).expect("a directory");
     fs::write(elsewhere.join("docker-compose.yml"), PLAIN).expect("a file");
     let folder = elsewhere.to_str().expect("UTF-8");
-    let started = bench.rehearsal.world(|world| {
+    let started = bench.world(|world| {
         world.add_stack(folder, [("docker-compose.yml", PLAIN)]);
         world.start_by_hand("project", folder)
     });
@@ -154,22 +142,24 @@ fn names_and_directories() {
         fs::create_dir(bench.dir(name)).expect("a directory");
         fs::write(bench.dir(name).join("compose.yaml"), b"# \xe9\n").expect("a file");
     }
-    let run = bench.run(&["list"]).code(0);
-    let out = shown(&bench, &run).replace(other.path().to_str().expect("UTF-8"), "/other");
+    let run = bench.run("list").code(0);
+    let out = bench
+        .shown(&run)
+        .replace(other.path().to_str().expect("UTF-8"), "/other");
     assert_eq!(
         out,
         r#"NAME          STATE    RUNNING  ADOPT
 -x            stopped  0/0      blocked: "-x" is not a stack name: it starts with a hyphen
 a\u{1b}[31mb  stopped  0/0      blocked: "a\u{1b}[31mb" is not a stack name: it contains a control character
-advbig        by hand  1/1      ready (--dir /stacks/AdvBig)
+advbig        by hand  1/1      ready (--dir ROOT/AdvBig)
 Idle          stopped  0/0      blocked: the stack cannot have the name Idle in Portainer: the name of its project would be "idle"
-latin         stopped  0/0      blocked: the Compose file /stacks/latin/compose.yaml is not UTF-8 at byte 2 (line 1): it cannot be sent as JSON
+latin         stopped  0/0      blocked: the Compose file ROOT/latin/compose.yaml is not UTF-8 at byte 2 (line 1): it cannot be sent as JSON
 project       by hand  1/1      ready (--dir /other/compose)
 web           by hand  1/1      ready
 "#
     );
     // The printed command plans that stack.
-    let list = json_of(&bench.run(&["list", "--output", "json"]).code(0));
+    let list = json_of(&bench.run("list --output json").code(0));
     let command = entry(&list, "advbig")["plan_command"].as_str();
     let words = shlex::split(command.expect("a command")).expect("words");
     let at = words.iter().position(|word| word == "stacklift");
@@ -177,7 +167,7 @@ web           by hand  1/1      ready
         .iter()
         .map(String::as_str)
         .collect();
-    bench.run(&words).code(0).says(&["Recommended:"]);
+    bench.succeeds(&words, "Recommended:");
     assert_eq!(entry(&list, "-x")["plan_command"], Value::Null);
 }
 
@@ -193,11 +183,8 @@ fn stacks_of_a_swarm_and_of_kubernetes() {
         {"Name": "unclear", "EndpointId": 1},
         {"Id": 9, "Name": "theirs", "EndpointId": 7},
     ]);
-    bench.rehearsal.faults().set(
-        Call::List,
-        FaultKind::Body(200, list.to_string().into_bytes()),
-    );
-    let run = bench.run(&["list"]).code(0);
+    bench.always(Call::List, done(200, &list.to_string()));
+    let run = bench.run("list").code(0);
     let lines: Vec<&str> = run.out.lines().collect();
     assert_eq!(lines.len(), 4, "{run:#?}");
     for (line, start) in lines[1..].iter().zip([
@@ -207,13 +194,12 @@ fn stacks_of_a_swarm_and_of_kubernetes() {
     ]) {
         assert!(line.starts_with(start), "{line}");
     }
-    run.says(&["warning: Portainer's list has an entry named unclear, but its Id is missing"]);
+    run.says("warning: Portainer's list has an entry named unclear, but its Id is missing");
 }
 
 #[test]
 fn without_portainer() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     bench.stack("idle", PLAIN, None);
     started_by_portainer(&bench, "theirs", PLAIN);
     let expected = "\
@@ -223,9 +209,7 @@ theirs  unknown  1/1      no Compose file
 web     unknown  1/1      unknown
 ";
     let unknown = "warning: Portainer's stacks are unknown: ";
-    let mut command = bench.command(&["list"]);
-    command.env_remove("STACKMGR_API_KEY");
-    let run = Run::of(&mut command).code(0);
+    let run = Run::of(bench.command("list").env_remove("STACKMGR_API_KEY")).code(0);
     assert_eq!(run.out, expected);
     assert!(bench.calls(Call::List).is_empty());
     run.says(&["warning: STACKMGR_API_KEY is required", unknown]);
@@ -251,13 +235,12 @@ fn without_the_engine() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
     bench.record("ghost", 1);
-    let mut command = bench.command(&["list"]);
-    command.env("DOCKER_HOST", "unix:///nowhere.sock");
-    let run = Run::of(&mut command).code(0);
-    let lines: Vec<&str> = run.out.lines().collect();
-    assert_eq!(lines[1], "ghost  unknown  ?        no Compose file");
+    let mut command = bench.command("list");
+    let run = Run::of(command.env("DOCKER_HOST", "unix:///nowhere.sock")).code(0);
+    let ghost = "\nghost  unknown  ?        no Compose file\n";
+    let web = "\nweb    unknown  ?        blocked (+";
     assert!(
-        lines[2].starts_with("web    unknown  ?        blocked (+"),
+        run.out.contains(&format!("{ghost}{}", &web[1..])),
         "{run:#?}"
     );
     run.says(&[
@@ -269,27 +252,23 @@ fn without_the_engine() {
 #[test]
 fn a_stacks_root_that_cannot_be_read_is_an_error() {
     let bench = Bench::new();
-    let run = bench.run(&["list", "--stacks-root", "/nowhere"]).code(1);
+    let run = bench.run("list --stacks-root /nowhere").code(1);
     assert_eq!(run.out, "");
     run.says(&[
         "error: failed to read the stacks root /nowhere: ",
         "hint: pass the directory that contains the stack directories with --stacks-root",
     ]);
-    let run = bench.run(&["list"]).code(0);
+    let run = bench.run("list").code(0);
     assert_eq!(run.out, "NAME  STATE  RUNNING  ADOPT\n");
-    run.says(&["no stacks in "]);
+    run.says("no stacks in ");
 }
 
 #[test]
 fn a_key_that_may_not_see_every_stack() {
     let bench = Bench::new();
-    bench
-        .rehearsal
-        .world(|world| world.add_user("ptr_user", "user"));
+    bench.world(|world| world.add_user("ptr_user", "user"));
     bench.started("web", PLAIN, None);
-    let mut command = bench.command(&["list"]);
-    command.env("STACKMGR_API_KEY", "ptr_user");
-    Run::of(&mut command)
+    Run::of(bench.command("list").env("STACKMGR_API_KEY", "ptr_user"))
         .code(0)
         .says(&["web   by hand", "Portainer may not list every stack"])
         .hides("ptr_user");
@@ -297,8 +276,7 @@ fn a_key_that_may_not_see_every_stack() {
 
 #[test]
 fn list_and_plan_agree() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     bench.started("cached", CACHED, None);
     bench.stack("blocked", BLOCKED, None);
     bench.stack("Idle", PLAIN, None);
@@ -314,13 +292,13 @@ fn list_and_plan_agree() {
         "services:\n  a:\n    image: busybox:1.36\n    ports: ['127.0.0.1:1:80']\n",
         None,
     );
-    let list = json_of(&bench.run(&["list", "--output", "json"]).code(0));
+    let list = json_of(&bench.run("list --output json").code(0));
     let stacks = list["stacks"].as_array().expect("stacks");
     assert_eq!(stacks.len(), 9);
     for stack in stacks {
         let name = stack["name"].as_str().expect("a name");
         let run = bench.run(&["plan", name, "--output", "json"]).code(0);
-        let plan: Value = serde_json::from_str(&run.out).expect("JSON");
+        let plan = run.json();
         let adopt = &stack["adopt"];
         assert_eq!(adopt["blockers"], plan["adopt"]["blockers"], "{name}");
         assert_eq!(adopt["request"], plan["adopt"]["request"], "{name}");
@@ -357,13 +335,13 @@ fn a_list_reads_each_thing_once_and_changes_nothing() {
         bench.started(&name, PLAIN, None);
     }
     let look = || {
-        let mut world = bench.rehearsal.world(|world| world.clone());
+        let mut world = bench.world(|world| world.clone());
         // The time.
         world.now = 0;
         world
     };
     let before = look();
-    bench.run(&["list"]).code(0);
+    bench.run("list").code(0);
     assert!(look() == before, "the world changed");
     assert!(bench.nothing_was_changed());
     assert!(!bench.state().exists());
@@ -384,11 +362,11 @@ fn a_list_reads_each_thing_once_and_changes_nothing() {
 fn a_line_fits_the_terminal() {
     let bench = Bench::new();
     bench.stack("blocked", BLOCKED, None);
-    let full = bench.run(&["list"]).code(0);
+    let full = bench.run("list").code(0);
     let full = full.out.lines().nth(1).expect("a line").to_owned();
     assert!(full.chars().count() > 100, "{full}");
     for (columns, width) in [(80, 80), (100, 100), (1000, full.chars().count())] {
-        let screen = screen(bench.command(&["list"]).env("NO_COLOR", "1"), columns);
+        let screen = screen(bench.command("list").env("NO_COLOR", "1"), columns);
         let line = screen.lines().nth(1).expect("a line");
         assert!(line.chars().count() <= width, "{columns}: {line}");
         let kept = line.trim_end_matches('…');

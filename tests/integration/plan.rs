@@ -535,7 +535,7 @@ fn it_writes_nothing_and_takes_no_lock() {
     let look = || {
         let mut files = Vec::new();
         tree(bench.root(), &mut files);
-        tree(bench.state().parent().expect("the home"), &mut files);
+        tree(bench.home(), &mut files);
         let mut world = bench.world(|world| world.clone());
         // The time.
         world.now = 0;

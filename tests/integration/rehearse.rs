@@ -8,14 +8,19 @@ use std::{
 
 use rehearsal::seed;
 
-use crate::bench::{Bench, Run};
+use crate::bench::{Bench, PLAIN, Run, Texts, words};
 
 /// The binary without a home, settings, an engine and a key.
-fn bare(args: &[&str]) -> Command {
+fn bare<'a>(args: impl Texts<'a>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
-    command.args(args).env_clear().stdin(Stdio::null());
+    command.args(words(args)).env_clear().stdin(Stdio::null());
     command.env("STACKLIFT_SYSTEM_SETTINGS", "/nonexistent");
     command
+}
+
+/// Runs a rehearsal with these arguments.
+fn rehearse(args: &str) -> Run {
+    Run::of(&mut bare(&format!("rehearse {args}")))
 }
 
 #[test]
@@ -23,7 +28,7 @@ fn each_example_rehearses_in_both_eras() {
     for example in seed::examples() {
         for era in ["sync", "async"] {
             let create = "Portainer POST /api/stacks/create/standalone/string?endpointId=1";
-            Run::of(&mut bare(&["rehearse", example.name, "--era", era]))
+            rehearse(&format!("{} --era {era}", example.name))
                 .code(0)
                 .says(&[
                     &format!("created stack {} with Id ", example.name),
@@ -33,7 +38,7 @@ fn each_example_rehearses_in_both_eras() {
                 ])
                 .hides("API requests")
                 .hides(create);
-            Run::of(&mut bare(&["rehearse", "-v", example.name, "--era", era]))
+            rehearse(&format!("-v {} --era {era}", example.name))
                 .code(0)
                 .says(&["API requests", create]);
         }
@@ -45,18 +50,16 @@ fn each_example_rehearses_its_adoption_in_both_eras() {
     for example in seed::examples() {
         for era in ["sync", "async"] {
             let name = example.name;
-            let run = Run::of(&mut bare(&[
-                "rehearse", "--as", "adopt", name, "--era", era,
-            ]))
-            .code(0)
-            .says(&[
-                &format!("\nRecommended: stacklift adopt {name}\n"),
-                &format!("\n    adopt {name} from "),
-                " verified ",
-                &format!("\nChanges\n  {name}\n-   not in Portainer\n"),
-                "+   Portainer stack 2 in environment 1, active\n",
-                &format!("\nVerdict\nthe rehearsed adoption of {name} succeeded\n"),
-            ]);
+            let run = rehearse(&format!("--as adopt {name} --era {era}"))
+                .code(0)
+                .says(&[
+                    &format!("\nRecommended: stacklift adopt {name}\n"),
+                    &format!("\n    adopt {name} from "),
+                    " verified ",
+                    &format!("\nChanges\n  {name}\n-   not in Portainer\n"),
+                    "+   Portainer stack 2 in environment 1, active\n",
+                    &format!("\nVerdict\nthe rehearsed adoption of {name} succeeded\n"),
+                ]);
             // The embedded Compose knows each hash; only what another version does to dependents is unknown.
             let unknown = run.out.matches("  ?  ").count();
             let expected = usize::from((name, era) == ("mongo", "sync"));
@@ -85,15 +88,13 @@ fn compared(run: &Run) -> [Vec<String>; 2] {
 #[test]
 fn an_adoption_is_compared_with_a_migration_of_the_same_stack() {
     for era in ["sync", "async"] {
-        let run = Run::of(&mut bare(&["rehearse", "--as", "adopt", "--era", era]))
-            .code(0)
-            .says(&[
-                "  =  db           unchanged, keeps running",
-                "  ~  calibre-web  recreated once: the anonymous volume at /cache gets a name",
-                "no losses found",
-                "recreated books-db-calibre-web-1: did not run for ",
-                "verified 2 containers, 1 not touched",
-            ]);
+        let run = rehearse(&format!("--as adopt --era {era}")).code(0).says(&[
+            "  =  db           unchanged, keeps running",
+            "  ~  calibre-web  recreated once: the anonymous volume at /cache gets a name",
+            "no losses found",
+            "recreated books-db-calibre-web-1: did not run for ",
+            "verified 2 containers, 1 not touched",
+        ]);
         let [adopted, migrated] = compared(&run);
         assert_eq!(adopted[..4], ["1", "0", "1", "0"], "{run:#?}");
         assert_eq!(adopted[5..], ["0", "succeeded"], "{run:#?}");
@@ -104,10 +105,9 @@ fn an_adoption_is_compared_with_a_migration_of_the_same_stack() {
 
 #[test]
 fn a_rehearsed_adoption_that_fails_is_restored() {
-    let fault = "create=late-failure:0.1";
     for era in ["sync", "async"] {
-        let args = ["rehearse", "--as", "adopt", "--era", era, "--fault", fault];
-        let run = Run::of(&mut bare(&args)).code(1).says(&[
+        let args = format!("--as adopt --era {era} --fault create=late-failure:0.1");
+        let run = rehearse(&args).code(1).says(&[
             "the adoption failed, and containers changed",
             "verified 2 containers match the snapshot",
             "the rehearsed adoption of books-db failed; its snapshots are deleted",
@@ -128,7 +128,7 @@ fn a_rehearsed_adoption_that_fails_is_restored() {
 
 #[test]
 fn without_a_stack_it_shows_each_kind_of_loss() {
-    Run::of(&mut bare(&["rehearse"])).code(0).says(&[
+    rehearse("").code(0).says(&[
         "the stack will lose:",
         "no longer be set",
         "../shared",
@@ -138,14 +138,7 @@ fn without_a_stack_it_shows_each_kind_of_loss() {
 
 #[test]
 fn faults_make_calls_fail() {
-    Run::of(&mut bare(&[
-        "rehearse",
-        "minio",
-        "-v",
-        "--fault",
-        "create=close-after*1",
-        "--fault=engine-list=500*1",
-    ]))
+    rehearse("minio -v --fault create=close-after*1 --fault=engine-list=500*1")
     .code(1)
     .says(&[
         "the stack's containers are unknown: what they will lose",
@@ -156,12 +149,9 @@ fn faults_make_calls_fail() {
     // The snapshot is deleted with the rehearsal.
     .hides("stacklift restore");
     for era in ["sync", "async"] {
-        let fault = "list=die-after";
-        Run::of(&mut bare(&[
-            "rehearse", "minio", "--era", era, "--fault", fault,
-        ]))
-        .code(1)
-        .says(&["this run changed nothing"]);
+        rehearse(&format!("minio --era {era} --fault list=die-after"))
+            .code(1)
+            .says("this run changed nothing");
     }
     for (wrong, listed) in [
         ("lists=503", "engine-remove"),
@@ -170,9 +160,7 @@ fn faults_make_calls_fail() {
         ("list=503*x", "invalid count"),
         ("list", "CALL=KIND"),
     ] {
-        Run::of(&mut bare(&["rehearse", "--fault", wrong]))
-            .code(2)
-            .says(&[listed]);
+        rehearse(&format!("--fault {wrong}")).code(2).says(listed);
     }
 }
 
@@ -181,25 +169,19 @@ fn nothing_is_left_behind() {
     let bench = Bench::new();
     let folder = bench.root().join("tmp");
     fs::create_dir(&folder).expect("a folder");
-    Run::of(bare(&["rehearse", "minio"]).env("TMPDIR", &folder)).code(0);
+    Run::of(bare("rehearse minio").env("TMPDIR", &folder)).code(0);
     assert_eq!(fs::read_dir(&folder).expect("read").count(), 0);
 }
 
 #[test]
 fn a_signal_deletes_the_copies() {
     let bench = Bench::new();
-    let dir = bench.stack("mine", crate::bench::PLAIN, Some("TOKEN=s3cr3t-value\n"));
+    let dir = bench.stack("mine", PLAIN, Some("TOKEN=s3cr3t-value\n"));
     let root = dir.parent().expect("a root").to_owned();
     for (signal, serves) in [("-INT", false), ("-TERM", false), ("-INT", true)] {
         let folder = bench.root().join("tmp");
         fs::create_dir(&folder).expect("a folder");
-        let mut command = bare(&[
-            "rehearse",
-            "mine",
-            "--fault",
-            "create=hang",
-            "--stacks-root",
-        ]);
+        let mut command = bare("rehearse mine --fault create=hang --stacks-root");
         command.arg(&root).env("TMPDIR", &folder);
         if serves {
             command.arg("--serve");
@@ -245,29 +227,29 @@ fn env_files_outside_the_directory_and_override_files_are_copied() {
         "docker-compose.override.yml",
     ];
     let root = bench.root();
-    let mut flag = bare(&["rehearse", "mine", "--stacks-root"]);
+    let mut flag = bare("rehearse mine --stacks-root");
     flag.arg(root);
-    let mut dir_flag = bare(&["rehearse", "other", "--dir"]);
+    let mut dir_flag = bare("rehearse other --dir");
     dir_flag.arg(&dir);
-    let mut variable = bare(&["rehearse", "mine"]);
+    let mut variable = bare("rehearse mine");
     variable.env("STACKLIFT_STACKS_ROOT", root);
     for mut command in [flag, dir_flag, variable] {
         command.env("HOME", root);
         Run::of(&mut command)
             .code(0)
             .says(&losses)
-            .says(&["succeeded, with "]);
+            .says("succeeded, with ");
     }
     // A file of `extends` is copied: only Portainer does not find it.
     let text = "services: {a: {image: x, extends: {file: ./base.yml, service: b}}}\n";
     let dir = bench.stack("extends", text, None);
     fs::write(dir.join("base.yml"), "services: {b: {image: x}}\n").expect("a file");
-    let mut command = bare(&["rehearse", "extends", "--stacks-root"]);
+    let mut command = bare("rehearse extends --stacks-root");
     Run::of(command.arg(root))
         .code(1)
         .says(&["Portainer cannot read", "extends/base.yml"]);
     // The examples stay available.
-    for args in [&["rehearse", "minio"][..], &["rehearse"]] {
+    for args in ["rehearse minio", "rehearse"] {
         Run::of(bare(args).env("STACKLIFT_STACKS_ROOT", root)).code(0);
     }
     assert!(bench.backups("mine").is_empty());
@@ -283,17 +265,11 @@ fn a_stack_of_the_user_is_copied_and_rehearsed() {
     fs::create_dir(dir.join("data")).expect("a folder");
     fs::write(dir.join("data/photo"), "data").expect("data");
     let root = bench.root().to_str().expect("UTF-8").to_owned();
-    Run::of(&mut bare(&["rehearse", "mine", "--stacks-root", &root]))
+    rehearse(&format!("mine --stacks-root {root}"))
         .code(0)
         .says(&["created stack mine", "TOKEN", "MODE"])
         .hides("s3cr3t-very-long-value");
-    Run::of(&mut bare(&[
-        "rehearse",
-        "--as=adopt",
-        "mine",
-        "--stacks-root",
-        &root,
-    ]))
+    rehearse(&format!("--as=adopt mine --stacks-root {root}"))
     .code(0)
     .says(&[
         "  =  a  unchanged",
@@ -303,11 +279,11 @@ fn a_stack_of_the_user_is_copied_and_rehearsed() {
     .hides("s3cr3t-very-long-value");
     // Its directory is not written to, and nothing outside the process is called.
     assert!(bench.backups("mine").is_empty());
-    assert!(bench.rehearsal.requests().is_empty());
-    Run::of(&mut bare(&["rehearse", "absent", "--stacks-root", &root]))
+    assert!(bench.requests().is_empty());
+    rehearse(&format!("absent --stacks-root {root}"))
         .code(1)
-        .says(&["is missing"]);
-    Run::of(&mut bare(&["rehearse", "absent"]))
+        .says("is missing");
+    rehearse("absent")
         .code(1)
         .says(&["unknown example stack absent", "books-db"]);
 }
@@ -338,21 +314,21 @@ secrets: {{near: {{file: ./near.txt}}, far: {{file: {}}}}}
     for path in [&outside, &dir.join("near.txt"), &dir.join("app.conf")] {
         fs::write(path, "data").expect("a file");
     }
-    let mut command = bare(&["rehearse", "mine", "--stacks-root"]);
+    let mut command = bare("rehearse mine --stacks-root");
     Run::of(command.arg(bench.root()))
         .code(0)
-        .says(&["created stack mine"]);
+        .says("created stack mine");
     // A source that is missing on this host is missing in the rehearsal.
     fs::remove_file(dir.join("near.txt")).expect("removed");
-    let mut command = bare(&["rehearse", "mine", "--stacks-root"]);
+    let mut command = bare("rehearse mine --stacks-root");
     Run::of(command.arg(bench.root()))
         .code(1)
-        .says(&["does not exist"]);
+        .says("does not exist");
 }
 
 #[test]
 fn served_it_answers_the_program_and_curl() {
-    let mut child = bare(&["rehearse", "--serve"])
+    let mut child = bare("rehearse --serve")
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .stdout(Stdio::piped())
         .spawn()
@@ -373,7 +349,7 @@ fn served_it_answers_the_program_and_curl() {
         found.expect(name).1.clone()
     };
     let run = Run::of(
-        bare(&["imgproxy", "--engine", "api"])
+        bare("imgproxy --engine api")
             .envs(exports.clone())
             .env("HOME", "/nonexistent"),
     );
@@ -384,7 +360,7 @@ fn served_it_answers_the_program_and_curl() {
         "case \"$*\" in version*) echo 2.26.1;; *--hash*) printf 'db 1\\ncalibre-web 2\\n';; *) echo '{}';; esac\n",
     );
     let plan = Run::of(
-        bare(&["plan", "books-db", "--engine", "api"])
+        bare("plan books-db --engine api")
             .envs(exports.clone())
             .env("PATH", bench.path(&[&compose])),
     );
@@ -398,7 +374,7 @@ fn served_it_answers_the_program_and_curl() {
         .args(["-INT", &child.id().to_string()])
         .status();
     let ended = child.wait().expect("it ends");
-    run.code(0).says(&["created stack imgproxy"]);
+    run.code(0).says("created stack imgproxy");
     plan.code(0).says(&[
         "  ?  db           unknown: its container says that Compose rehearsal-2.26.1",
         "  ~  calibre-web  recreated once: the anonymous volume at /cache gets a name",

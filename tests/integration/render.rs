@@ -10,8 +10,8 @@ fn reveal_gives_the_bytes_that_a_migration_sends() {
     let text =
         "services:\n  a:\n    image: x # \u{e4}\n    env_file: .env\n    volumes: [./d:/d]\n";
     bench.stack("web", text, Some("TOKEN=\"very secret\"\nB=2\n"));
-    let rendered = bench.run(&["render", "web", "--reveal"]).code(0);
-    bench.run(&["web"]).code(0);
+    let rendered = bench.run("render web --reveal").code(0);
+    bench.run("web").code(0);
     let sent = &bench.calls(rehearsal::Call::Create)[0].body;
     assert_eq!(rendered.out.as_bytes(), sent);
 }
@@ -25,18 +25,13 @@ fn values_are_masked_unless_revealed() {
         Some("TOKEN=s3cr3t-very-long-value\nPIN=1234\n"),
     );
     let run = bench
-        .run(&["render", "web"])
+        .run("render web")
         .code(0)
         .hides("s3cr3t-very-long-value");
-    let json: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
-    assert_eq!(
-        json["env"][0],
-        serde_json::json!({"name": "TOKEN", "value": "***"})
-    );
-    assert_eq!(
-        json["env"][1],
-        serde_json::json!({"name": "PIN", "value": "***"})
-    );
+    let json = run.json();
+    let masked = |name: &str| serde_json::json!({"name": name, "value": "***"});
+    assert_eq!(json["env"][0], masked("TOKEN"));
+    assert_eq!(json["env"][1], masked("PIN"));
     assert_eq!(json["stackFileContent"], PLAIN);
 }
 
@@ -44,16 +39,11 @@ fn values_are_masked_unless_revealed() {
 fn it_needs_no_key_and_touches_nothing() {
     let bench = Bench::new();
     let dir = bench.stack("web", PLAIN, None);
-    let mut command: Command = bench.command(&["render", "web"]);
-    command.env_remove("STACKMGR_API_KEY");
-    Run::of(&mut command).code(0);
-    assert!(bench.rehearsal.requests().is_empty());
+    Run::of(bench.command("render web").env_remove("STACKMGR_API_KEY")).code(0);
+    assert!(bench.requests().is_empty());
     assert_eq!(fs::read_dir(dir).expect("read").count(), 1);
-    bench
-        .run(&["render", "absent"])
-        .code(1)
-        .says(&["is missing"]);
-    bench.run(&["render"]).code(2);
+    bench.fails("render absent", "is missing");
+    bench.run("render").code(2);
 }
 
 const RICH: &str = "services:\n  a:\n    image: x\n    env_file:\n      - .env\n      - app.env\n    volumes: [./d:/d]\n";
@@ -68,10 +58,8 @@ fn rich(bench: &Bench) {
 fn adopt_keeps_the_meaning() {
     let bench = Bench::new();
     rich(&bench);
-    let run = bench
-        .run(&["render", "web", "--as", "adopt", "--reveal"])
-        .code(0);
-    let json: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let run = bench.run("render web --as adopt --reveal").code(0);
+    let json = run.json();
     let dir = bench.dir("web");
     assert_eq!(
         json["stackFileContent"],
@@ -91,19 +79,10 @@ fn adopt_keeps_the_meaning() {
 fn adopt_hides_the_values_of_every_env_file() {
     let bench = Bench::new();
     rich(&bench);
-    for flags in [
-        &[][..],
-        &["--diff"],
-        &["--explain"],
-        &["--diff", "--explain"],
-    ] {
-        let mut arguments = vec!["render", "web", "--as", "adopt"];
-        arguments.extend(flags);
-        bench
-            .run(&arguments)
-            .code(0)
-            .hides("very-secret-value")
-            .hides("other-secret-value");
+    for flags in ["", "--diff", "--explain", "--diff --explain"] {
+        let run = bench.run(&format!("render web --as adopt {flags}"));
+        run.code(0)
+            .hides(&["very-secret-value", "other-secret-value"]);
     }
 }
 
@@ -118,48 +97,39 @@ fn adopt_reads_env_files_that_are_not_utf8_where_nothing_uses_it() {
     let bench = Bench::new();
     rich(&bench);
     let dir = bench.dir("web");
-    let render = ["render", "web", "--as", "adopt", "--reveal"];
-    let before = bench.run(&render).code(0).out;
+    let render = "render web --as adopt --reveal";
+    let before = bench.run(render).code(0).out;
     for file in [".env", "app.env"] {
         let text = fs::read(dir.join(file)).expect("read");
         fs::write(dir.join(file), [b"# caf\xe9\n", &*text].concat()).expect("write");
     }
-    assert_eq!(bench.run(&render).code(0).out, before);
-    for (file, place) in [(".env", "line 2"), ("app.env", "line 2")] {
+    assert_eq!(bench.run(render).code(0).out, before);
+    for file in [".env", "app.env"] {
         let text = fs::read(dir.join(file)).expect("read");
         fs::write(dir.join(file), b"# caf\xe9\nNAME='caf\xe9 au lait'\n").expect("write");
-        let run = bench.run(&render).code(1).hides("au lait");
-        let run = run.says(&["is not UTF-8 at byte", place, file]);
+        let run = bench.fails(render, &["is not UTF-8 at byte", "line 2", file]);
+        let run = run.hides("au lait");
         let convert = command_in(&run);
         let done = Command::new("/bin/sh").args(["-c", &convert]).status();
         assert!(done.expect("a shell").success(), "{convert}");
         let converted = fs::read_to_string(dir.join(file)).expect("UTF-8");
         assert_eq!(converted, "# caf\u{e9}\nNAME='caf\u{e9} au lait'\n");
-        let run = bench.run(&render).code(0);
-        assert!(run.out.contains("caf\u{e9} au lait"), "{run:?}");
+        bench.succeeds(render, "caf\u{e9} au lait");
         fs::write(dir.join(file), text).expect("write");
     }
     // A variable that no service gets, and that the Compose file does not name.
     bench.stack("lone", PLAIN, None);
     let env = bench.dir("lone").join(".env");
     fs::write(env, b"UNUSED=caf\xe9\n").expect("write");
-    let run = bench
-        .run(&["render", "lone", "--as", "adopt", "--reveal"])
-        .code(0);
-    assert!(run.out.contains("caf\u{fffd}"), "{run:?}");
-    bench
-        .run(&["render", "lone"])
-        .code(1)
-        .says(&["is not UTF-8 at byte 10 (line 1)"]);
+    bench.succeeds("render lone --as adopt --reveal", "caf\u{fffd}");
+    bench.fails("render lone", "is not UTF-8 at byte 10 (line 1)");
 }
 
 #[test]
 fn a_diff_is_a_patch_of_the_text() {
     let bench = Bench::new();
     rich(&bench);
-    let run = bench
-        .run(&["render", "web", "--as", "adopt", "--diff"])
-        .code(0);
+    let run = bench.run("render web --as adopt --diff").code(0);
     assert!(
         run.out.starts_with(
             "--- docker-compose.yml\n+++ docker-compose.yml\t(in Portainer)\n@@ -1,7 +1,8 @@\n"
@@ -213,19 +183,16 @@ fn a_diff_on_a_terminal_has_no_escape_sequences() {
 fn an_explanation_names_line_change_and_reason() {
     let bench = Bench::new();
     rich(&bench);
-    bench
-        .run(&["render", "web", "--as", "adopt", "--explain"])
-        .code(0)
-        .says(&[
+    bench.succeeds(
+        "render web --as adopt --explain",
+        &[
             "docker-compose.yml:5: the env file of service a becomes stack.env: ",
             "docker-compose.yml:7: the path becomes absolute: ",
-        ]);
+        ],
+    );
+    bench.fails("render web --explain", "--as adopt");
     bench
-        .run(&["render", "web", "--explain"])
-        .code(1)
-        .says(&["--as adopt"]);
-    bench
-        .run(&["render", "web", "--as", "adopt", "--reveal", "--explain"])
+        .run("render web --as adopt --reveal --explain")
         .code(2);
 }
 
@@ -250,23 +217,18 @@ const INLINE: &str = "services:
 fn b34_values_in_the_compose_file_are_masked() {
     let bench = Bench::new();
     bench.stack("web", INLINE, Some("A=1\n"));
-    for flags in [&[][..], &["--diff"], &["--diff", "--color", "always"]] {
+    for flags in ["", "--diff", "--diff --color always"] {
         for way in ["literal", "adopt"] {
-            let args = [&["render", "web", "--as", way], flags].concat();
+            let args = format!("render web --as {way} {flags}");
             bench.run(&args).code(0).hides("hunter2");
         }
     }
-    let diff = bench.run(&["render", "web", "--diff"]).code(0);
-    for line in [
+    bench.run("render web --diff").code(0).says(&[
         "-    environment: {PASS: \"***\", DIR: \"***\"}\n",
         "+    environment: {PASS: \"***\", DIR: \"***\"}\n",
         "-    volumes: [./d:/d]\n",
-    ] {
-        assert!(diff.out.contains(line), "{diff:#?}");
-    }
-    let json = bench.run(&["render", "web"]).code(0);
-    assert!(json.out.contains("PASS=***"), "{json:#?}");
-    assert!(json.out.contains("postgres://***@db/a"), "{json:#?}");
+    ]);
+    bench.succeeds("render web", &["PASS=***", "postgres://***@db/a"]);
 }
 
 #[test]
@@ -278,8 +240,7 @@ fn b34_reveal_makes_an_exact_patch() {
         let args = ["render", "web", "--as", way, "--reveal"];
         let patch = bench.run(&[&args[..], &["--diff"]].concat()).code(0);
         fs::write(dir.join("patch"), patch.out).expect("a file");
-        let sent = bench.run(&args).code(0);
-        let sent: serde_json::Value = serde_json::from_str(&sent.out).expect("JSON");
+        let sent = bench.run(&args).code(0).json();
         let mut command = Command::new("patch");
         command.args(["-s", "-i", "patch"]).current_dir(&dir);
         assert!(command.status().expect("patch").success());
@@ -296,11 +257,7 @@ fn b34_a_text_that_is_not_yaml_is_masked() {
         "services:\n  a: [\n    PASS: hunter2-a ./x\n    - P=hunter2-b\n",
         None,
     );
-    for args in [
-        &["render", "web"][..],
-        &["render", "web", "--diff"],
-        &["render", "web", "--as", "adopt"],
-    ] {
+    for args in ["render web", "render web --diff", "render web --as adopt"] {
         let run = bench.run(args).hides("hunter2");
         assert!(run.all().contains("PASS: ***") || run.code == 1, "{run:#?}");
     }
@@ -311,21 +268,15 @@ fn a_refusal_shows_every_place() {
     let bench = Bench::new();
     let text = "include: [x.yml]\nservices:\n  a:\n    image: x\n    env_file: none.env\n";
     bench.stack("web", text, None);
-    let run = bench.run(&["render", "web", "--as", "adopt"]).code(1);
-    for said in [
+    bench.run("render web --as adopt").code(1).says(&[
         "cannot adopt the stack web: 2 problems",
         "Portainer cannot read the files that `include` names",
         "  - docker-compose.yml:1: ",
         "  - docker-compose.yml:5: ",
         "docker-compose-plugin",
-    ] {
-        assert!(run.err.contains(said), "{}", run.err);
-    }
+    ]);
     bench.stack("web", "services:\n  a: [x\n", None);
-    bench
-        .run(&["render", "web", "--as", "adopt"])
-        .code(1)
-        .says(&["cannot parse the Compose file"]);
+    bench.fails("render web --as adopt", "cannot parse the Compose file");
 }
 
 #[test]
@@ -333,25 +284,16 @@ fn an_override_file_is_refused_where_compose_would_read_it() {
     let bench = Bench::new();
     let dir = bench.stack("web", PLAIN, None);
     fs::write(dir.join("docker-compose.override.yml"), PLAIN).expect("write");
-    bench
-        .run(&["render", "web", "--as", "adopt"])
-        .code(1)
-        .says(&["Compose merges docker-compose.override.yml into"]);
+    bench.fails(
+        "render web --as adopt",
+        "Compose merges docker-compose.override.yml into",
+    );
     fs::write(dir.join("one.yml"), PLAIN).expect("write");
-    bench
-        .run(&["render", "web", "--as", "adopt", "--file", "one.yml"])
-        .code(0);
+    bench.run("render web --as adopt --file one.yml").code(0);
     // Compose finds compose.yaml, so it reads this file only if it is named, and then without an override.
     fs::write(dir.join("compose.yaml"), PLAIN).expect("write");
     bench
-        .run(&[
-            "render",
-            "web",
-            "--as",
-            "adopt",
-            "--file",
-            "docker-compose.yml",
-        ])
+        .run("render web --as adopt --file docker-compose.yml")
         .code(0);
 }
 
@@ -364,7 +306,7 @@ fn the_key_is_written_into_no_text() {
         None,
     );
     bench
-        .run(&["render", "web", "--as", "adopt", "--reveal"])
+        .run("render web --as adopt --reveal")
         .code(0)
         .hides(crate::bench::KEY);
 }
@@ -374,21 +316,14 @@ const ANONYMOUS: &str = "services:\n  a:\n    image: x:1\n    volumes: [/cache]\
 
 #[test]
 fn adopt_shows_what_adopt_sends_because_of_what_runs() {
-    for flags in [
-        &[][..],
-        &["--keep-variables"],
-        &["--keep-anonymous", "--keep-variables"],
-    ] {
-        let bench = Bench::new();
-        let text = format!("{ANONYMOUS}    environment: [B]\n");
-        bench.started("web", &text, None);
-        bench.rehearsal.world(|world| {
+    for flags in ["", "--keep-variables", "--keep-anonymous --keep-variables"] {
+        let bench = Bench::web(&format!("{ANONYMOUS}    environment: [B]\n"));
+        bench.world(|world| {
             let container = world.containers.values_mut().next().expect("a container");
             container.env.push("B=other-shell".to_owned());
         });
-        let render = [&["render", "web", "--as", "adopt", "--reveal"], flags].concat();
-        let mut command = bench.command(&render);
-        if flags.len() < 2 {
+        let mut command = bench.command(&format!("render web --as adopt --reveal {flags}"));
+        if !flags.contains("anonymous") {
             command.env_remove("STACKMGR_API_KEY");
         }
         let rendered = Run::of(&mut command).code(0);
@@ -396,13 +331,10 @@ fn adopt_shows_what_adopt_sends_because_of_what_runs() {
         assert_eq!(rendered.out.contains("other-shell"), !flags.is_empty());
         assert!(rendered.out.contains("external"), "{rendered:?}");
         if flags.is_empty() {
-            bench
-                .run(&["adopt", "web"])
-                .code(1)
-                .says(&["--keep-variables"]);
+            bench.fails("adopt web", "--keep-variables");
             continue;
         }
-        let adopt = [&["adopt", "web", "--wait", "2s"], flags].concat();
+        let adopt = format!("adopt web --wait 2s {flags}");
         bench.run(&adopt).code(0);
         let sent = &bench.calls(rehearsal::Call::Create)[0].body;
         assert_eq!(rendered.out.as_bytes(), sent);
@@ -411,15 +343,14 @@ fn adopt_shows_what_adopt_sends_because_of_what_runs() {
 
 #[test]
 fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
-    let bench = Bench::new();
-    bench.started("web", ANONYMOUS, None);
-    let args = ["render", "web", "--as", "adopt", "--diff"];
-    let mut command = bench.command(&args);
+    let bench = Bench::web(ANONYMOUS);
+    let args = "render web --as adopt --diff";
+    let mut command = bench.command(args);
     command.env_remove("STACKMGR_API_KEY");
     let run = Run::of(&mut command).code(0);
     assert!(run.out.contains("external"), "{run:?}");
     run.hides("cannot read");
-    let portainer = bench.rehearsal.requests();
+    let portainer = bench.requests();
     assert!(
         portainer
             .iter()
@@ -435,15 +366,14 @@ fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
         ("", 1)
     );
     // Whether a container stays depends on Portainer.
-    let args = [&args[..], &["--keep-anonymous"]].concat();
-    let mut command = bench.command(&args);
+    let mut command = bench.command(&format!("{args} --keep-anonymous"));
     command.env_remove("STACKMGR_API_KEY");
     Run::of(&mut command).code(0).says(&[
         "external",
         "Portainer was not asked, so no container is certain to stay",
     ]);
-    bench
-        .run(&["render", "web", "--keep-variables"])
-        .code(1)
-        .says(&["`--keep-variables` requires `--as adopt`"]);
+    bench.fails(
+        "render web --keep-variables",
+        "`--keep-variables` requires `--as adopt`",
+    );
 }

@@ -41,7 +41,7 @@ fn several() -> Bench {
 }
 
 /// The binary with a `docker-compose` that is this script.
-fn with_compose(bench: &Bench, args: &[&str], script: &str) -> Command {
+fn with_compose(bench: &Bench, args: &str, script: &str) -> Command {
     let bin = bench.script("docker-compose", script);
     let mut command = bench.command(args);
     command.env("PATH", bench.path(&[&bin]));
@@ -49,7 +49,7 @@ fn with_compose(bench: &Bench, args: &[&str], script: &str) -> Command {
 }
 
 /// The binary with the real program.
-fn with_real_compose(bench: &Bench, args: &[&str]) -> Command {
+fn with_real_compose(bench: &Bench, args: &str) -> Command {
     let program = std::env::var("STACKLIFT_TEST_COMPOSE").expect("STACKLIFT_TEST_COMPOSE");
     with_compose(bench, args, &format!("exec {program} \"$@\"\n"))
 }
@@ -61,7 +61,7 @@ fn started_from(bench: &Bench, files: &[&str]) {
         .iter()
         .map(|file| dir.join(file).display().to_string())
         .collect();
-    bench.rehearsal.world(|world| {
+    bench.world(|world| {
         for container in world.containers.values_mut() {
             let label = "com.docker.compose.project.config_files".to_owned();
             container.labels.insert(label, files.join(","));
@@ -72,7 +72,7 @@ fn started_from(bench: &Bench, files: &[&str]) {
 #[test]
 fn without_compose_the_package_is_named() {
     let bench = several();
-    bench.run(&["adopt", "web"]).code(1).says(&[
+    bench.run("adopt web").code(1).says(&[
         "Compose merges docker-compose.override.yml into docker-compose.yml",
         "docker-compose.yml:1: Portainer cannot read the files that `include` names",
         "docker-compose-plugin",
@@ -83,11 +83,10 @@ fn without_compose_the_package_is_named() {
 
 #[test]
 fn containers_of_several_files_need_compose() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     fs::write(bench.dir("web").join("prod.yml"), "services: {}\n").expect("a file");
     started_from(&bench, &["docker-compose.yml", "prod.yml"]);
-    bench.run(&["plan", "web"]).code(0).says(&[
+    bench.run("plan web").code(0).says(&[
         "the containers were started from several files: docker-compose.yml,",
         "docker-compose-plugin",
     ]);
@@ -95,13 +94,12 @@ fn containers_of_several_files_need_compose() {
 
 #[test]
 fn a_missing_file_of_several_blocks() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     started_from(&bench, &["docker-compose.yml", "prod.yml"]);
-    bench
-        .run(&["adopt", "web"])
-        .code(1)
-        .says(&["but these files were not found: ", "prod.yml\n"]);
+    bench.fails(
+        "adopt web",
+        &["but these files were not found: ", "prod.yml\n"],
+    );
     assert!(bench.nothing_was_changed());
 }
 
@@ -110,13 +108,9 @@ fn what_compose_says_is_masked() {
     let bench = several();
     let script = "case \"$*\" in *version*) echo v2.40.3; exit;; *override*) ;; *) exit;; esac\n\
         echo \"invalid size: $(sed -n s/^TOKEN=//p app/.env)\" >&2\nexit 15\n";
-    for args in [
-        &["plan", "web"][..],
-        &["render", "web", "--as", "adopt"],
-        &["list"],
-    ] {
+    for args in ["plan web", "render web --as adopt", "list"] {
         let run = Run::of(&mut with_compose(&bench, args, script));
-        run.says(&["invalid size: ***"]).hides(SECRET);
+        run.says("invalid size: ***").hides(SECRET);
     }
 }
 
@@ -125,17 +119,16 @@ fn remote_files_are_refused() {
     let bench = several();
     let script = "case \"$*\" in *version*) echo v2.40.3; exit;; *override*) ;; *) exit;; esac\n\
         echo 'git remote resource is disabled' >&2\nexit 1\n";
-    let run = Run::of(&mut with_compose(&bench, &["plan", "web"], script));
-    drop(run.code(0).says(&["stacklift does not fetch remote files"]));
+    let run = Run::of(&mut with_compose(&bench, "plan web", script));
+    run.code(0).says("stacklift does not fetch remote files");
 }
 
 #[test]
 fn the_compose_that_started_the_containers_is_preferred() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     let version = |number: &str| {
         let label = ("com.docker.compose.version".to_owned(), number.to_owned());
-        bench.rehearsal.world(|world| {
+        bench.world(|world| {
             let containers = world.containers.values_mut();
             containers.for_each(|one| one.labels.extend([label.clone()]));
         });
@@ -148,9 +141,9 @@ fn the_compose_that_started_the_containers_is_preferred() {
         ("2.29.2", "docker compose -p web"),
     ] {
         version(number);
-        let mut command = bench.command(&["plan", "web", "-v"]);
+        let mut command = bench.command("plan web -v");
         command.env("PATH", bench.path(&[&bin]));
-        drop(Run::of(&mut command).says(&[expected]));
+        Run::of(&mut command).says(expected);
     }
 }
 
@@ -158,20 +151,20 @@ fn the_compose_that_started_the_containers_is_preferred() {
 #[ignore = "needs a compose program: run scripts/test"]
 fn the_files_of_each_service_are_explained() {
     let bench = several();
-    let explain = ["render", "web", "--as", "adopt", "--explain"];
-    let run = Run::of(&mut with_real_compose(&bench, &explain)).code(0);
+    let explain = "render web --as adopt --explain";
+    let run = Run::of(&mut with_real_compose(&bench, explain)).code(0);
     let expected = "service a: docker-compose.yml, lib/base.yaml, docker-compose.override.yml\nservice app: app/compose.yaml\n";
     assert!(run.out.starts_with(expected), "{}", run.out);
-    run.says(&["without comments"]).hides(SECRET);
+    run.says("without comments").hides(SECRET);
 }
 
 #[test]
 #[ignore = "needs a compose program: run scripts/test"]
 fn the_plan_names_the_files_and_nothing_on_disk_changes() {
     let bench = several();
-    let plan = ["plan", "web", "--output", "json"];
-    let run = Run::of(&mut with_real_compose(&bench, &plan)).code(0);
-    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let plan = "plan web --output json";
+    let run = Run::of(&mut with_real_compose(&bench, plan)).code(0);
+    let report = run.json();
     let files = [
         "docker-compose.yml",
         "docker-compose.override.yml",
@@ -188,9 +181,9 @@ fn the_plan_names_the_files_and_nothing_on_disk_changes() {
         let found = fs::read_to_string(bench.dir("web").join(file)).expect("a file");
         assert_eq!(found, *text, "{file}");
     }
-    let render = ["render", "web", "--as", "adopt", "--reveal"];
-    let run = Run::of(&mut with_real_compose(&bench, &render)).code(0);
-    let payload: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let render = "render web --as adopt --reveal";
+    let run = Run::of(&mut with_real_compose(&bench, render)).code(0);
+    let payload = run.json();
     let text = payload["stackFileContent"].as_str().expect("a text");
     assert!(
         text.contains("TOKEN: \"${TOKEN}\"") && !text.contains(SECRET),

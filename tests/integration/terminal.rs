@@ -85,8 +85,7 @@ pub fn screen(command: &mut Command, columns: u16) -> String {
 
 /// The bench with a stack that stays, one that changes and one that cannot be moved.
 fn stacks() -> Bench {
-    let bench = Bench::new();
-    bench.started("web", MIXED, None);
+    let bench = Bench::web(MIXED);
     bench.stack("blocked", BLOCKED, None);
     bench
 }
@@ -94,33 +93,30 @@ fn stacks() -> Bench {
 #[test]
 fn the_flag_has_precedence_over_the_environment() {
     let bench = stacks();
-    let colored = |args: &[&str], variables: &[(&str, &str)]| {
-        let mut command = bench.command(args);
-        command.envs(variables.iter().copied());
-        Run::of(&mut command).all().contains("\x1b[")
-    };
     for args in [
-        &["list"][..],
-        &["plan", "web"],
-        &["render", "web", "--diff", "--as", "adopt"],
-        &["--help"],
-        &["help", "plan"],
-        &["web", "--absent-flag"],
+        "list",
+        "plan web",
+        "render web --diff --as adopt",
+        "--help",
+        "help plan",
+        "web --absent-flag",
     ] {
-        let with =
-            |more: &[&str], variables: &[(&str, &str)]| colored(&[more, args].concat(), variables);
-        assert!(!with(&[], &[]), "{args:?}: without a terminal");
-        assert!(with(&["--color", "always"], &[]), "{args:?}");
-        assert!(with(&["--color=always"], &[("NO_COLOR", "1")]), "{args:?}");
-        assert!(with(&["--color=always"], &[("TERM", "dumb")]), "{args:?}");
-        let forced = [("CLICOLOR_FORCE", "1")];
-        assert!(with(&[], &forced), "{args:?}: forced");
-        assert!(with(&["--color", "auto"], &forced), "{args:?}: forced");
-        assert!(!with(&["--color", "never"], &forced), "{args:?}: never");
-        let both = [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")];
-        assert!(!with(&[], &both), "{args:?}: NO_COLOR is stronger");
+        for (flag, variables, is_colored) in [
+            ("", &[][..], false),
+            ("--color always", &[], true),
+            ("--color=always", &["NO_COLOR"], true),
+            ("", &["CLICOLOR_FORCE"], true),
+            ("--color auto", &["CLICOLOR_FORCE"], true),
+            ("--color never", &["CLICOLOR_FORCE"], false),
+            ("", &["CLICOLOR_FORCE", "NO_COLOR"], false),
+        ] {
+            let mut command = bench.command(&format!("{flag} {args}"));
+            command.envs(variables.iter().map(|name| (name, "1")));
+            let has_color = Run::of(&mut command).all().contains("\x1b[");
+            assert_eq!(has_color, is_colored, "{flag} {args} {variables:?}");
+        }
     }
-    bench.run(&["list", "--color", "sometimes"]).code(2);
+    bench.run("list --color sometimes").code(2);
 }
 
 #[test]
@@ -133,7 +129,7 @@ fn the_environment_decides_on_a_terminal() {
         (&[("TERM", "xterm"), ("CLICOLOR", "0")], false),
         (&[("TERM", "dumb"), ("CLICOLOR_FORCE", "1")], true),
     ] {
-        let mut command = bench.command(&["list"]);
+        let mut command = bench.command("list");
         command.envs(variables.iter().copied());
         let screen = screen(&mut command, 80);
         let colors = ["\x1b[1m", "\x1b[3"];
@@ -145,38 +141,32 @@ fn the_environment_decides_on_a_terminal() {
 #[test]
 fn a_color_tells_what_a_sign_tells() {
     let bench = stacks();
-    let colored = |args: &[&str]| {
-        let args = [&["--color", "always"], args].concat();
-        with_hashes(&bench, &args, &labeled(&bench))
-    };
-    drop(colored(&["plan", "web"]).code(0).says(&[
+    let colored =
+        |args: &str| with_hashes(&bench, &format!("--color always {args}"), &labeled(&bench));
+    colored("plan web").code(0).says(&[
         "\x1b[32m  =  kept    \x1b[0m",
         "\x1b[33m  ~  cached  \x1b[0m",
         "\x1b[33m  -  cached  \x1b[0m",
-    ]));
-    drop(colored(&["plan", "blocked"]).says(&["\x1b[31m  !  \x1b[0m"]));
-    let unknown = bench.run(&["plan", "web", "--color", "always"]);
-    drop(unknown.says(&["\x1b[35m  ?  kept"]));
-    drop(colored(&["list"]).says(&[
+    ]);
+    colored("plan blocked").says("\x1b[31m  !  \x1b[0m");
+    let unknown = bench.run("plan web --color always");
+    unknown.says("\x1b[35m  ?  kept");
+    colored("list").says(&[
         "\x1b[33mready; recreates cached\x1b[0m",
         "\x1b[31mblocked: ",
-    ]));
-    drop(
-        colored(&["render", "web", "--as", "adopt", "--diff"])
-            .code(0)
-            .says(&[
-                "\x1b[1m--- docker-compose.yml\x1b[0m\n",
-                "\x1b[36m@@ ",
-                "\x1b[31m-    volumes: [/cache]\x1b[0m\n",
-                "\x1b[32m+",
-            ]),
-    );
-    drop(colored(&["adopt", "web"]).code(0).says(&[
+    ]);
+    colored("render web --as adopt --diff").code(0).says(&[
+        "\x1b[1m--- docker-compose.yml\x1b[0m\n",
+        "\x1b[36m@@ ",
+        "\x1b[31m-    volumes: [/cache]\x1b[0m\n",
+        "\x1b[32m+",
+    ]);
+    colored("adopt web").code(0).says(&[
         "\x1b[1m\x1b[32m     plan\x1b[0m kept: unchanged",
         "\x1b[1m\x1b[33m     plan\x1b[0m cached: recreated",
         "\x1b[1m\x1b[33mrecreated\x1b[0m web-cached-1",
         "\x1b[1m\x1b[32m verified\x1b[0m ",
-    ]));
+    ]);
 }
 
 /// A line that is too wide may only contain a command, or one word that is too long.
@@ -188,17 +178,17 @@ fn fits(line: &str, columns: usize) -> bool {
 #[test]
 fn every_line_fits_a_narrow_and_a_wide_terminal() {
     let bench = stacks();
-    bench.run(&["adopt", "web", "--wait", "2s"]).code(0);
+    bench.run("adopt web --wait 2s").code(0);
     for columns in [40, 80, 120] {
         for args in [
-            &["list"][..],
-            &["plan", "web"],
-            &["plan", "blocked"],
-            &["adopt", "blocked", "--yes"],
-            &["adopt", "web", "--yes", "--rerun-jobs"],
-            &["restore", "web", "--list"],
-            &["rehearse", "--as", "adopt"],
-            &["web", "--yes", "--dry-run"],
+            "list",
+            "plan web",
+            "plan blocked",
+            "adopt blocked --yes",
+            "adopt web --yes --rerun-jobs",
+            "restore web --list",
+            "rehearse --as adopt",
+            "web --yes --dry-run",
         ] {
             let screen = screen(bench.command(args).env("TERM", "dumb"), columns);
             assert!(!screen.is_empty(), "{args:?}");
@@ -209,7 +199,7 @@ fn every_line_fits_a_narrow_and_a_wide_terminal() {
     }
     // Each width is used.
     let lines = |columns| {
-        let screen = screen(bench.command(&["plan", "web"]).env("TERM", "dumb"), columns);
+        let screen = screen(bench.command("plan web").env("TERM", "dumb"), columns);
         screen.lines().count()
     };
     assert!(lines(40) > lines(80) && lines(80) > lines(120));
@@ -220,21 +210,19 @@ fn without_a_terminal_each_line_is_complete_and_plain() {
     let bench = stacks();
     let mut outputs = Vec::new();
     for args in [
-        &["list"][..],
-        &["plan", "web"],
-        &["plan", "blocked"],
-        &["adopt", "blocked"],
-        &["render", "web", "--as", "adopt", "--diff"],
-        &["adopt", "web", "--wait", "2s"],
-        &["restore", "web", "--list"],
-        &["restore", "web"],
-        &["rehearse", "--as", "adopt"],
-        &["--help"],
-        &["web", "--absent-flag"],
+        "list",
+        "plan web",
+        "plan blocked",
+        "adopt blocked",
+        "render web --as adopt --diff",
+        "adopt web --wait 2s",
+        "restore web --list",
+        "restore web",
+        "rehearse --as adopt",
+        "--help",
+        "web --absent-flag",
     ] {
-        let mut command = bench.command(args);
-        command.env("TERM", "xterm");
-        let run = Run::of(&mut command);
+        let run = Run::of(bench.command(args).env("TERM", "xterm"));
         for line in run.all().lines() {
             let is_control = |c: char| c.is_control() && c != '\t';
             assert!(!line.chars().any(is_control), "{args:?}: {line:?}");
@@ -300,7 +288,7 @@ fn left(screen: &str) -> Vec<String> {
 #[test]
 fn a_signal_removes_the_spinner() {
     let bench = stacks();
-    bench.rehearsal.faults().set(Call::List, FaultKind::Hang);
+    bench.always(Call::List, FaultKind::Hang);
     for (args, text, signal) in [
         (&["plan", "web"][..], "inspecting what exists", Signal::INT),
         (&["list"], "reading Portainer and the engine", Signal::TERM),
@@ -339,7 +327,7 @@ fn b08_a_signal_ends_a_question() {
 fn an_error_removes_the_spinner_and_a_long_text_does_not_wrap() {
     let bench = stacks();
     let slow = FaultKind::LateFailure(std::time::Duration::from_secs(2));
-    bench.rehearsal.faults().set(Call::Create, slow);
+    bench.always(Call::Create, slow);
     let command = |args: &[&str]| {
         let mut command = bench.command(args);
         command.env("TERM", "xterm").env("STACKLIFT_TIMEOUT", "1m");
@@ -371,8 +359,8 @@ fn no_spinner_with_quiet_on_a_dumb_terminal_or_without_one() {
     for (quiet, term) in [(true, "xterm"), (false, "dumb")] {
         let bench = stacks();
         let slow = FaultKind::LateSuccess(std::time::Duration::from_secs(1));
-        bench.rehearsal.faults().set(Call::Create, slow);
-        let mut command = bench.command(&["adopt", "web", "--wait", "2s"]);
+        bench.always(Call::Create, slow);
+        let mut command = bench.command("adopt web --wait 2s");
         command.env("TERM", term).args(quiet.then_some("-q"));
         let screen = screen(&mut command, 80);
         assert!(

@@ -10,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::bench::{Bench, KEY, PLAIN, Run, write_private, write_script};
+use crate::bench::{Bench, PLAIN, Run, key_file, write_script};
 
 /// A user who is not root, and has no name here.
 const USER: u32 = 54_321;
@@ -40,9 +40,8 @@ fn backup(dir: &Path) -> PathBuf {
 
 #[test]
 fn b30_a_backup_has_no_set_id_sticky_or_execute_bits() {
-    let bench = Bench::new();
-    let dir = bench.started("web", PLAIN, None);
-    set_mode(&dir.join("docker-compose.yml"), 0o7755);
+    let bench = Bench::web(PLAIN);
+    set_mode(&bench.dir("web").join("docker-compose.yml"), 0o7755);
     bench.run("web").code(0);
     assert_eq!(mode(&bench.backups("web")[0]), 0o644);
 }
@@ -98,22 +97,20 @@ fn as_root_b30_no_link_of_a_user_leads_an_export_or_a_backup_into_a_directory_of
     symlink(&private, &link).expect("a link");
     lchown(&link, Some(USER), None).expect("root");
     let to = link.to_str().expect("UTF-8");
-    for to in [to.to_owned(), format!("{to}/new")] {
-        bench.fails(
-            &["export", "web", "--force", "--to", &to],
-            &format!("a link of the user {USER} leads there"),
-        );
+    let leads = format!("a link of the user {USER} leads there");
+    for to in [to, &format!("{to}/new")] {
+        bench.fails(&format!("export web --force --to {to}"), &leads);
     }
     assert_eq!(fs::read_to_string(&old).expect("it"), "old");
     assert!(!private.join("new").exists(), "no directory is created");
     // A link of the caller, and one that leads to a directory of the same user.
     lchown(&link, Some(0), None).expect("root");
-    bench.run(&["export", "web", "--force", "--to", to]).code(0);
+    let exports = |to: &str| bench.run(&["export", "web", "--force", "--to", to]).code(0);
+    exports(to);
     lchown(&link, Some(USER), None).expect("root");
     chown(&private, Some(USER), None).expect("root");
-    for to in [to, &format!("{to}/new/er")] {
-        bench.run(&["export", "web", "--force", "--to", to]).code(0);
-    }
+    exports(to);
+    exports(&format!("{to}/new/er"));
     assert_ne!(fs::read_to_string(&old).expect("it"), "old");
 }
 
@@ -191,11 +188,12 @@ fn b32_a_state_directory_below_one_that_everybody_may_write_to_is_not_used() {
 
 /// `plan` with the key in a file.
 fn with_key_file(bench: &Bench, file: &Path) -> Run {
-    let mut command = bench.command("plan web");
-    command
-        .env_remove("STACKMGR_API_KEY")
-        .env("STACKMGR_API_KEY_FILE", file);
-    Run::of(&mut command)
+    Run::of(
+        bench
+            .command("plan web")
+            .env_remove("STACKMGR_API_KEY")
+            .env("STACKMGR_API_KEY_FILE", file),
+    )
 }
 
 fn refused(run: Run) {
@@ -209,9 +207,7 @@ fn refused(run: Run) {
 #[test]
 fn b31_a_key_file_that_others_may_access_is_refused() {
     let bench = Bench::web(PLAIN);
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("key");
-    write_private(&file, KEY);
+    let (_folder, file) = key_file();
     for mode in [0o604, 0o644, 0o602] {
         set_mode(&file, mode);
         refused(with_key_file(&bench, &file));
@@ -227,9 +223,7 @@ fn b31_a_key_file_that_others_may_access_is_refused() {
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_b31_a_key_file_of_another_user_or_group_is_refused() {
     let bench = Bench::web(PLAIN);
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("key");
-    write_private(&file, KEY);
+    let (_folder, file) = key_file();
     for (owner, mode) in [(USER, 0o600), (USER, 0o666), (0, 0o660)] {
         chown(&file, Some(owner), Some(owner)).expect("root");
         set_mode(&file, mode);
@@ -247,13 +241,9 @@ fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
     let state = above.join("state");
     fs::create_dir_all(&state).expect("a folder");
     set_mode(&state, 0o700);
-    let run = |args: &[&str]| Run::of(bench.command(args).env("STACKLIFT_STATE_DIR", &state));
+    let run = |args: &str| Run::of(bench.command(args).env("STACKLIFT_STATE_DIR", &state));
     let refused = |why: &str| {
-        for args in [
-            &["web"][..],
-            &["restore", "web"],
-            &["restore", "web", "--list"],
-        ] {
+        for args in ["web", "restore web", "restore web --list"] {
             run(args).code(1).says(&[
                 "refusing to use the state directory",
                 &format!("{} {why}", above.display()),
@@ -269,7 +259,7 @@ fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
     let behind = bench.root().join("behind");
     fs::rename(&above, &behind).expect("renamed");
     symlink(&behind, &above).expect("a link");
-    run(&["web"])
+    run("web")
         .code(1)
         .says(&format!("{} belongs to another user", behind.display()));
     assert!(bench.nothing_was_changed());
@@ -277,8 +267,8 @@ fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
     for (mode, group) in [(0o1777, USER), (0o775, 0)] {
         set_mode(&behind, mode);
         chown(&behind, None, Some(group)).expect("root");
-        run(&["plan", "web"]).code(0);
-        run(&["restore", "web", "--list"]).hides("refusing");
+        run("plan web").code(0);
+        run("restore web --list").hides("refusing");
     }
 }
 
