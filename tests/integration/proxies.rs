@@ -17,6 +17,7 @@ fn each_status_has_its_own_hint() {
         (413, PAGE, "too large for a proxy"),
         (429, PAGE, "limits the request rate: wait"),
         (500, REFUSED, "Portainer's log"),
+        (501, REFUSED, "Portainer's log"),
         (502, PAGE, "a proxy got no response"),
         (503, PAGE, "is not ready: wait"),
         (504, PAGE, "a proxy timed out"),

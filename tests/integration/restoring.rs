@@ -473,3 +473,21 @@ fn b11_a_delete_without_a_response_is_waited_for_and_the_restore_continues() {
         assert_eq!(bench.calls(Call::Delete).len(), 1, "sent once");
     }
 }
+
+#[test]
+fn b11_a_restore_waits_for_a_deployment_that_somebody_else_started() {
+    let bench = Bench::of(Era::Async);
+    bench.started("web", PLAIN, None);
+    bench.run("web").code(0);
+    bench.world(|world| {
+        let id = *world.records.keys().next().expect("a record");
+        let update = world.update(id, PLAIN.to_owned(), None);
+        update.expect("an update");
+        assert_eq!(world.records[&id].status, Status::Deploying);
+    });
+    bench.forget_requests();
+    bench.succeeds("restore web", "verified 1 container");
+    let deletes = bench.calls(Call::Delete);
+    assert_eq!(deletes.len(), 1);
+    assert_eq!(deletes[0].status, Some(204), "not while it was deploying");
+}
