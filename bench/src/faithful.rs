@@ -10,7 +10,7 @@ use granit_parser::Parser;
 use stacklift::rewrite::faithful::{Context, EnvFiles, Faithful, Runs, env_files_needed, rewrite};
 
 use super::timing::{Times, megabytes, peak, ratio, verdict};
-use texts::{SHAPES, chain, dense, plausible, small};
+use texts::{CHAIN, SHAPES, dense, plausible, repeated, small};
 
 const DIR: &str = "/opt/stacks/web";
 const ENV: &str = "TZ=Europe/Berlin\nPASSWORD='$ecret # of the stack'\nDB_PASSWORD=x\n";
@@ -96,19 +96,19 @@ fn by_size() -> Result<()> {
 /// Files that would expose quadratic run time.
 fn pathological() -> Result<()> {
     println!("pathological files, time per byte of a file four times as large / of the small one:");
-    for (name, write, count) in SHAPES {
-        let (ratio, per_byte) = growth(write, count)?;
+    for (name, template, count) in SHAPES {
+        let (ratio, per_byte) = growth(template, count)?;
         let name = format!("{} {name}, {per_byte:.0} ns per byte", count * 4);
         verdict(&name, ratio, 1.5);
     }
-    let (ratio, _) = growth(chain, 250)?;
+    let (ratio, _) = growth(CHAIN, 250)?;
     println!("  1000 services in one chain of extends: {ratio:.2}");
     Ok(())
 }
 
 /// The growth of the time per byte when the file is four times as large, and that time in nanoseconds.
-fn growth(write: fn(usize) -> String, count: usize) -> Result<(f64, f64)> {
-    let [small, large] = [count, count * 4].map(write);
+fn growth(template: &str, count: usize) -> Result<(f64, f64)> {
+    let [small, large] = [count, count * 4].map(|count| repeated(template, count));
     let [mut of_small, mut of_large] = [(); 2].map(|()| Times::default());
     for _ in 0..FEW_ROUNDS {
         of_small.time(|| rewritten(&small))?;

@@ -200,137 +200,75 @@ fn dense_services(number: usize) -> String {
 }
 
 /// Services in a chain: each extends the one before it.
-pub fn chain(count: usize) -> String {
-    each(
-        "services:\n  s0:\n    image: x\n    env_file: app.env\n",
-        count,
-        |at| format!("  s{}:\n    extends: s{at}\n", at + 1),
-    )
-}
+pub const CHAIN: &str =
+    "services:\n  s0:\n    image: x\n    env_file: app.env\n§  s%+:\n    extends: s%\n§";
 
-/// A name, a function that writes a file with that many items, and the number of items in the small file.
-type Shape = (&'static str, fn(usize) -> String, usize);
+/// A name, the template of a file, and the number of items in the small file.
+type Shape = (&'static str, &'static str, usize);
 
-pub const SHAPES: [Shape; 11] = [
+pub const SHAPES: [Shape; 12] = [
     (
         "services",
-        |count| {
-            each("services:\n", count, |at| {
-                format!("  s{at}:\n    image: x\n    volumes: ['./d:/d']\n")
-            })
-        },
+        "services:\n§  s%:\n    image: x\n    volumes: ['./d:/d']\n§",
         30_000,
     ),
     (
         "services that merge one anchor",
-        |count| {
-            each(
-                "x-base: &base {image: x, env_file: app.env}\nservices:\n",
-                count,
-                |at| format!("  s{at}:\n    <<: *base\n    environment: [A=1]\n"),
-            )
-        },
+        "x-base: &base {image: x, env_file: app.env}\nservices:\n§  s%:\n    <<: *base\n    environment: [A=1]\n§",
         30_000,
     ),
     (
         "services with an anchor and a build",
-        |count| {
-            each("services:\n", count, |at| {
-                format!("  s{at}: &s{at}\n    build: .\n")
-            })
-        },
+        "services:\n§  s%: &s%\n    build: .\n§",
         30_000,
     ),
     (
         "services with their own env files",
-        |count| {
-            each("services:\n", count, |at| {
-                format!("  s{at}:\n    image: x\n    env_file: [.env, app.env]\n")
-            })
-        },
+        "services:\n§  s%:\n    image: x\n    env_file: [.env, app.env]\n§",
         30_000,
     ),
     (
         "env files in one list",
-        |count| {
-            each(
-                "services:\n  s:\n    image: x\n    env_file:\n",
-                count,
-                |_| "      - app.env\n".to_owned(),
-            )
-        },
+        "services:\n  s:\n    image: x\n    env_file:\n§      - app.env\n§",
         30_000,
     ),
     (
         "entries of one environment, as a list",
-        |count| {
-            each(
-                "services:\n  s:\n    image: x\n    env_file: app.env\n    environment:\n",
-                count,
-                |at| format!("      - V{at}=$HOME\n"),
-            )
-        },
+        "services:\n  s:\n    image: x\n    env_file: app.env\n    environment:\n§      - V%=$HOME\n§",
         30_000,
     ),
     (
         "entries of one environment, as a mapping",
-        |count| {
-            each(
-                "services:\n  s:\n    image: x\n    env_file: app.env\n    environment:\n",
-                count,
-                |at| format!("      V{at}: $HOME\n"),
-            )
-        },
+        "services:\n  s:\n    image: x\n    env_file: app.env\n    environment:\n§      V%: $HOME\n§",
         30_000,
     ),
     (
         "aliases of one anchor",
-        |count| {
-            each(
-                "x-v: &v ./d:/d\nservices:\n  s:\n    image: x\n    volumes:\n",
-                count,
-                |_| "      - *v\n".to_owned(),
-            )
-        },
+        "x-v: &v ./d:/d\nservices:\n  s:\n    image: x\n    volumes:\n§      - *v\n§",
         30_000,
     ),
     (
         "services that extend the same one",
-        |count| {
-            each(
-                "services:\n  base:\n    build: .\n    env_file: app.env\n",
-                count,
-                |at| format!("  s{at}:\n    extends: base\n"),
-            )
-        },
+        "services:\n  base:\n    build: .\n    env_file: app.env\n§  s%:\n    extends: base\n§",
         30_000,
     ),
     (
         "mappings in a chain of merges",
-        |count| {
-            let text = each("x-0: &a0 {image: x, env_file: app.env}\n", count, |at| {
-                format!("x-{0}: &a{0} {{<<: *a{at}}}\n", at + 1)
-            });
-            format!("{text}services:\n  s: {{<<: *a{count}}}\n")
-        },
+        "x-0: &a0 {image: x, env_file: app.env}\n§x-%+: &a%+ {<<: *a%}\n§services:\n  s: {<<: *a%}\n",
         150,
     ),
-    (
-        "secrets and volumes",
-        |count| {
-            let text = each("secrets:\n", count, |at| {
-                format!("  s{at}: {{file: ./s}}\n")
-            });
-            each(&format!("{text}volumes:\n"), count, |at| {
-                format!("  v{at}:\n")
-            })
-        },
-        30_000,
-    ),
+    ("secrets", "secrets:\n§  s%: {file: ./s}\n§", 30_000),
+    ("volumes", "volumes:\n§  v%:\n§", 30_000),
 ];
 
-fn each(head: &str, count: usize, one: impl Fn(usize) -> String) -> String {
-    std::iter::once(head.to_owned())
-        .chain((0..count).map(one))
-        .collect()
+/// The file of a template. What is between the two `§` is repeated; `%` is the number of the item, from 0, and `%+` is the next
+/// one. After the items, `%` is their count.
+pub fn repeated(template: &str, count: usize) -> String {
+    let numbered = |part: &str, at: usize| {
+        let next = (at + 1).to_string();
+        part.replace("%+", &next).replace('%', &at.to_string())
+    };
+    let parts: Vec<&str> = template.split('§').collect();
+    let items: String = (0..count).map(|at| numbered(parts[1], at)).collect();
+    format!("{}{items}{}", parts[0], numbered(parts[2], count))
 }
