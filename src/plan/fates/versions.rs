@@ -63,7 +63,7 @@ const LIBRARY: (ComposeVersion, ComposeVersion) =
     (ComposeVersion(2, 29, 7), ComposeVersion(2, 40, 3));
 
 impl PortainerCompose {
-    /// An exact version, as found on a container that Portainer started.
+    /// A program of an exact version.
     pub fn exactly(version: ComposeVersion) -> Self {
         Self {
             first: version,
@@ -115,11 +115,7 @@ impl PortainerCompose {
             });
         }
         let bundled = BUNDLED.iter().rev().find(|(from, _)| *from <= version)?;
-        Some(Self {
-            first: bundled.1,
-            last: bundled.1,
-            is_library: false,
-        })
+        Some(Self::exactly(bundled.1))
     }
 }
 
@@ -165,59 +161,19 @@ impl Feature {
     }
 }
 
-/// The hash of a feature changed after the version `after`, at the latest in `by`.
-struct Change {
-    feature: Feature,
-    after: ComposeVersion,
-    by: ComposeVersion,
-    /// Whether the hash is known to differ, not only known not to be proved equal.
-    differs: bool,
-}
+/// A feature whose hash changed: after which release, at the latest in which one, and whether it is known to differ, not
+/// only known not to be proved equal.
+type Change = (Feature, Release, Release, bool);
 
 const CHANGES: [Change; 7] = [
-    Change {
-        feature: Feature::Any,
-        after: ComposeVersion(2, 23, 3),
-        by: ComposeVersion(2, 24, 6),
-        differs: false,
-    },
-    Change {
-        feature: Feature::DependsOn,
-        after: ComposeVersion(2, 29, 2),
-        by: ComposeVersion(2, 29, 3),
-        differs: true,
-    },
-    Change {
-        feature: Feature::Profiles,
-        after: ComposeVersion(2, 30, 1),
-        by: ComposeVersion(2, 30, 2),
-        differs: true,
-    },
-    Change {
-        feature: Feature::FileMode,
-        after: ComposeVersion(2, 26, 1),
-        by: ComposeVersion(2, 40, 3),
-        differs: true,
-    },
-    Change {
-        feature: Feature::CreatedPath,
-        after: ComposeVersion(2, 40, 3),
-        by: ComposeVersion(5, 6, 1),
-        differs: true,
-    },
-    Change {
-        feature: Feature::NetworkOrder,
-        after: ComposeVersion(2, 26, 1),
-        by: ComposeVersion(5, 6, 1),
-        differs: true,
-    },
+    (Feature::Any, (2, 23, 3), (2, 24, 6), false),
+    (Feature::DependsOn, (2, 29, 2), (2, 29, 3), true),
+    (Feature::Profiles, (2, 30, 1), (2, 30, 2), true),
+    (Feature::FileMode, (2, 26, 1), (2, 40, 3), true),
+    (Feature::CreatedPath, (2, 40, 3), (5, 6, 1), true),
+    (Feature::NetworkOrder, (2, 26, 1), (5, 6, 1), true),
     // Not measured.
-    Change {
-        feature: Feature::Any,
-        after: ComposeVersion(5, 6, 1),
-        by: ComposeVersion(u16::MAX, 0, 0),
-        differs: false,
-    },
+    (Feature::Any, (5, 6, 1), (u16::MAX, 0, 0), false),
 ];
 
 /// Whether two versions compute the same hash for a service.
@@ -231,19 +187,18 @@ pub enum Agreement {
 
 /// Compares the hashes that two versions compute for a service with `features`.
 pub fn agreement(one: ComposeVersion, other: ComposeVersion, features: &[Feature]) -> Agreement {
-    let (older, newer) = (one.min(other), one.max(other));
+    let (older, newer) = (one.min(other).release(), one.max(other).release());
     if older == newer {
         return Agreement::Same;
     }
     let mut found = Agreement::Same;
-    for change in &CHANGES {
-        let applies = change.feature == Feature::Any || features.contains(&change.feature);
-        if !applies || newer <= change.after || older >= change.by {
+    for (feature, after, by, differs) in CHANGES {
+        let applies = feature == Feature::Any || features.contains(&feature);
+        if !applies || newer <= after || older >= by {
             continue;
         }
-        let crosses = older <= change.after && newer >= change.by;
-        if crosses && change.differs {
-            return Agreement::Different(change.feature);
+        if differs && older <= after && newer >= by {
+            return Agreement::Different(feature);
         }
         found = Agreement::Unknown;
     }

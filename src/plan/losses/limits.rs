@@ -7,104 +7,56 @@ use crate::{
     snapshot::Inspected,
 };
 
-/// A limit: its name, where inspect has it, where the text has it, and how the text's value reads in inspect.
-struct Limit {
-    name: &'static str,
-    pointer: &'static str,
-    keys: &'static [&'static [&'static str]],
-    /// `None` for a value that cannot be parsed: it is not compared.
-    read: fn(&str) -> Option<String>,
-}
+/// How the text's value of a limit reads in inspect; `None` for one that cannot be parsed: it is not compared.
+type Read = fn(&str) -> Option<String>;
+
+/// A limit: its name, its field of `HostConfig`, and its key in the text with how its value reads.
+struct Limit(&'static str, &'static str, Option<(&'static str, Read)>);
 
 const LIMITS: [Limit; 14] = [
-    Limit {
-        name: "memory limit",
-        pointer: "/HostConfig/Memory",
-        keys: &[&["mem_limit"], &["deploy", "resources", "limits", "memory"]],
-        read: bytes,
-    },
-    Limit {
-        name: "memory reservation",
-        pointer: "/HostConfig/MemoryReservation",
-        keys: &[
-            &["mem_reservation"],
-            &["deploy", "resources", "reservations", "memory"],
-        ],
-        read: bytes,
-    },
-    Limit {
-        name: "swap limit",
-        pointer: "/HostConfig/MemorySwap",
-        keys: &[&["memswap_limit"]],
-        read: bytes,
-    },
-    Limit {
-        name: "CPU limit",
-        pointer: "/HostConfig/NanoCpus",
-        keys: &[&["cpus"], &["deploy", "resources", "limits", "cpus"]],
-        read: nano_cpus,
-    },
-    Limit {
-        name: "CPU shares",
-        pointer: "/HostConfig/CpuShares",
-        keys: &[&["cpu_shares"]],
-        read: integer,
-    },
-    Limit {
-        name: "CPU quota",
-        pointer: "/HostConfig/CpuQuota",
-        keys: &[&["cpu_quota"]],
-        read: integer,
-    },
-    Limit {
-        name: "CPU period",
-        pointer: "/HostConfig/CpuPeriod",
-        keys: &[&["cpu_period"]],
-        read: integer,
-    },
-    Limit {
-        name: "CPU set",
-        pointer: "/HostConfig/CpusetCpus",
-        keys: &[&["cpuset"]],
-        read: |text| Some(text.to_owned()),
-    },
-    Limit {
-        name: "memory nodes",
-        pointer: "/HostConfig/CpusetMems",
-        // Compose has no key for it.
-        keys: &[],
-        read: |_| None,
-    },
-    Limit {
-        name: "kernel memory limit",
-        pointer: "/HostConfig/KernelMemory",
-        keys: &[],
-        read: |_| None,
-    },
-    Limit {
-        name: "CPU real-time period",
-        pointer: "/HostConfig/CpuRealtimePeriod",
-        keys: &[&["cpu_rt_period"]],
-        read: integer,
-    },
-    Limit {
-        name: "CPU real-time runtime",
-        pointer: "/HostConfig/CpuRealtimeRuntime",
-        keys: &[&["cpu_rt_runtime"]],
-        read: integer,
-    },
-    Limit {
-        name: "process limit",
-        pointer: "/HostConfig/PidsLimit",
-        keys: &[&["pids_limit"], &["deploy", "resources", "limits", "pids"]],
-        read: integer,
-    },
-    Limit {
-        name: "block I/O weight",
-        pointer: "/HostConfig/BlkioWeight",
-        keys: &[&["blkio_config", "weight"]],
-        read: integer,
-    },
+    Limit("memory limit", "Memory", Some(("mem_limit", bytes))),
+    Limit(
+        "memory reservation",
+        "MemoryReservation",
+        Some(("mem_reservation", bytes)),
+    ),
+    Limit("swap limit", "MemorySwap", Some(("memswap_limit", bytes))),
+    Limit("CPU limit", "NanoCpus", Some(("cpus", nano_cpus))),
+    Limit("CPU shares", "CpuShares", Some(("cpu_shares", integer))),
+    Limit("CPU quota", "CpuQuota", Some(("cpu_quota", integer))),
+    Limit("CPU period", "CpuPeriod", Some(("cpu_period", integer))),
+    Limit(
+        "CPU set",
+        "CpusetCpus",
+        Some(("cpuset", |text| Some(text.to_owned()))),
+    ),
+    // Compose has no key for these two.
+    Limit("memory nodes", "CpusetMems", None),
+    Limit("kernel memory limit", "KernelMemory", None),
+    Limit(
+        "CPU real-time period",
+        "CpuRealtimePeriod",
+        Some(("cpu_rt_period", integer)),
+    ),
+    Limit(
+        "CPU real-time runtime",
+        "CpuRealtimeRuntime",
+        Some(("cpu_rt_runtime", integer)),
+    ),
+    Limit("process limit", "PidsLimit", Some(("pids_limit", integer))),
+    Limit(
+        "block I/O weight",
+        "BlkioWeight",
+        Some(("blkio_config.weight", integer)),
+    ),
+];
+
+/// Where the text may have a limit instead of at its key.
+const DEPLOYED: [(&str, &str); 4] = [
+    ("mem_limit", "deploy.resources.limits.memory"),
+    ("mem_reservation", "deploy.resources.reservations.memory"),
+    ("cpus", "deploy.resources.limits.cpus"),
+    ("pids_limit", "deploy.resources.limits.pids"),
 ];
 
 /// The names of the settings that a container has and its successor will not have.
@@ -112,7 +64,7 @@ pub fn changed(container: Inspected, service: &SentService) -> Vec<&'static str>
     let limits = LIMITS
         .iter()
         .filter(|limit| limit.is_lost(container, service));
-    let mut names: Vec<_> = limits.map(|limit| limit.name).collect();
+    let mut names: Vec<_> = limits.map(|limit| limit.0).collect();
     if restart_policy(service).is_some_and(|given| given != restarts(container)) {
         names.push("restart policy");
     }
@@ -122,7 +74,7 @@ pub fn changed(container: Inspected, service: &SentService) -> Vec<&'static str>
 impl Limit {
     /// Whether a container has a limit that the text does not give it.
     fn is_lost(&self, container: Inspected, service: &SentService) -> bool {
-        let has = match container.at(self.pointer) {
+        let has = match container.at(&format!("/HostConfig/{}", self.1)) {
             Some(Value::Number(number)) if !matches!(number.as_i64(), Some(0 | -1)) => {
                 number.to_string()
             }
@@ -130,20 +82,27 @@ impl Limit {
             Some(Value::String(text)) if !text.is_empty() => text.clone(),
             _ => return false,
         };
-        let mut given = self.keys.iter().map(|keys| service.given(keys));
-        match given.find(|given| *given != Given::No) {
-            None => !self.is_default(container, &has),
-            Some(given) => given
-                .known()
-                .and_then(|text| (self.read)(&text))
-                .is_some_and(|given| given != has),
+        let given = |key: &str| service.given(&key.split('.').collect::<Vec<_>>());
+        let found = self.2.map(|(key, read)| {
+            let deployed = DEPLOYED.iter().find(|(own, _)| *own == key);
+            match (given(key), deployed) {
+                (Given::No, Some((_, deployed))) => (given(deployed), read),
+                (found, _) => (found, read),
+            }
+        });
+        match found {
+            None | Some((Given::No, _)) => !self.is_default(container, &has),
+            Some((given, read)) => {
+                let after = given.known().and_then(|text| read(&text));
+                after.is_some_and(|after| after != has)
+            }
         }
     }
 
     /// The engine itself sets the swap limit to twice the memory limit.
     fn is_default(&self, container: Inspected, has: &str) -> bool {
         let memory = container.at("/HostConfig/Memory").and_then(Value::as_u64);
-        self.pointer == "/HostConfig/MemorySwap"
+        self.1 == "MemorySwap"
             && memory.is_some_and(|memory| (2 * u128::from(memory)).to_string() == has)
     }
 }

@@ -61,6 +61,9 @@ const fn flag(key: &'static str, pointer: &'static str) -> Setting {
     }
 }
 
+const NONE: Default = Default::OneOf(&[""]);
+const PRIVATE: Default = Default::OneOf(&["", "private"]);
+
 const SETTINGS: [Setting; 13] = [
     text("user", "/Config/User", Default::Image),
     Setting {
@@ -70,27 +73,15 @@ const SETTINGS: [Setting; 13] = [
         default: Default::Image,
     },
     text("stop_signal", "/Config/StopSignal", Default::Image),
-    text("domainname", "/Config/Domainname", Default::OneOf(&[""])),
-    text(
-        "pid",
-        "/HostConfig/PidMode",
-        Default::OneOf(&["", "private"]),
-    ),
+    text("domainname", "/Config/Domainname", NONE),
+    text("pid", "/HostConfig/PidMode", PRIVATE),
     text(
         "ipc",
         "/HostConfig/IpcMode",
         Default::OneOf(&["", "private", "shareable"]),
     ),
-    text(
-        "uts",
-        "/HostConfig/UTSMode",
-        Default::OneOf(&["", "private"]),
-    ),
-    text(
-        "userns_mode",
-        "/HostConfig/UsernsMode",
-        Default::OneOf(&[""]),
-    ),
+    text("uts", "/HostConfig/UTSMode", PRIVATE),
+    text("userns_mode", "/HostConfig/UsernsMode", NONE),
     flag("privileged", "/HostConfig/Privileged"),
     flag("read_only", "/HostConfig/ReadonlyRootfs"),
     flag("init", "/HostConfig/Init"),
@@ -98,45 +89,16 @@ const SETTINGS: [Setting; 13] = [
     flag("stdin_open", "/Config/OpenStdin"),
 ];
 
-/// A key with a list whose order does not matter.
-struct List {
-    key: &'static str,
-    pointer: &'static str,
-    /// How an item reads.
-    read: fn(&str) -> String,
-}
+/// A key with a list whose order does not matter, where inspect has it, and how an item reads.
+type List = (&'static str, &'static str, fn(&str) -> String);
 
 const LISTS: [List; 6] = [
-    List {
-        key: "cap_add",
-        pointer: "/HostConfig/CapAdd",
-        read: capability,
-    },
-    List {
-        key: "cap_drop",
-        pointer: "/HostConfig/CapDrop",
-        read: capability,
-    },
-    List {
-        key: "group_add",
-        pointer: "/HostConfig/GroupAdd",
-        read: str::to_owned,
-    },
-    List {
-        key: "dns",
-        pointer: "/HostConfig/Dns",
-        read: str::to_owned,
-    },
-    List {
-        key: "dns_search",
-        pointer: "/HostConfig/DnsSearch",
-        read: str::to_owned,
-    },
-    List {
-        key: "devices",
-        pointer: "/HostConfig/Devices",
-        read: |device| device.split(':').next().unwrap_or_default().to_owned(),
-    },
+    ("cap_add", "/HostConfig/CapAdd", capability),
+    ("cap_drop", "/HostConfig/CapDrop", capability),
+    ("group_add", "/HostConfig/GroupAdd", str::to_owned),
+    ("dns", "/HostConfig/Dns", str::to_owned),
+    ("dns_search", "/HostConfig/DnsSearch", str::to_owned),
+    ("devices", "/HostConfig/Devices", device),
 ];
 
 /// The keys with another value in the text than in the container, as far as that is certain.
@@ -163,8 +125,8 @@ pub fn changed(
     keys.extend(compared.network_mode().then_some("network_mode"));
     let settings = SETTINGS.iter().filter(|one| compared.setting(one));
     keys.extend(settings.map(|one| one.key));
-    let lists = LISTS.iter().filter(|one| compared.list(one));
-    keys.extend(lists.map(|one| one.key));
+    let lists = LISTS.into_iter().filter(|&one| compared.list(one));
+    keys.extend(lists.map(|(key, ..)| key));
     keys.extend(compared.labels().then_some("labels"));
     keys.retain(|key| !service.nodes(key).any(|node| reported.names(service, node)));
     keys
@@ -292,23 +254,23 @@ impl Compared<'_, '_, '_, '_, '_> {
         Some(true)
     }
 
-    fn list(&self, list: &List) -> bool {
-        let now = self.container.at(list.pointer).and_then(Value::as_array);
+    fn list(&self, (key, pointer, read): List) -> bool {
+        let now = self.container.at(pointer).and_then(Value::as_array);
         let now = now.into_iter().flatten().filter_map(|item| {
             let text = item.as_str().or_else(|| item["PathOnHost"].as_str());
-            text.map(list.read)
+            text.map(read)
         });
         let now: BTreeSet<String> = now.collect();
-        let items = self.service.nodes(list.key).flat_map(one_or_many);
+        let items = self.service.nodes(key).flat_map(one_or_many);
         let after = items.map(|item| {
             let item = item.get("source").unwrap_or(item);
-            Some((list.read)(&self.service.stack.text(item).known()?))
+            Some(read(&self.service.stack.text(item).known()?))
         });
         let Some(after) = after.collect::<Option<BTreeSet<String>>>() else {
             return false;
         };
         // Devices may also be requested from a driver, so the container does not list all.
-        !now.is_subset(&after) || (list.key != "devices" && now != after)
+        !now.is_subset(&after) || (key != "devices" && now != after)
     }
 
     /// The labels that the container has, except those of its image, of Compose and of other programs.
@@ -391,6 +353,10 @@ fn boolean(text: &str) -> Option<String> {
 fn capability(name: &str) -> String {
     let name = name.to_uppercase();
     name.strip_prefix("CAP_").unwrap_or(&name).to_owned()
+}
+
+fn device(mapping: &str) -> String {
+    mapping.split(':').next().unwrap_or_default().to_owned()
 }
 
 /// The words of a command as Compose splits it; `None` for a text that is not split by blanks and quotes alone.
