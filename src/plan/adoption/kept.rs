@@ -131,7 +131,7 @@ fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<Stri
 
 /// The path and the engine's name of a volume that an item of `volumes` mounts.
 fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
-    let read = |node: Node| service.stack().read(node).known();
+    let read = |node: Node| service.stack.read(node).known();
     let (target, key) = if item.is_mapping() {
         (read(item.get("target")?)?, read(item.get("source")?)?)
     } else {
@@ -139,7 +139,7 @@ fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
         let spec = MountSpec::parse(&text)?;
         (spec.target.to_owned(), spec.source?.to_owned())
     };
-    let (name, _) = service.stack().resource("volumes", &key);
+    let (name, _) = service.stack.resource("volumes", &key);
     match name {
         Given::Is(name) => Some((clean(&target), name)),
         Given::Unknown | Given::No => None,

@@ -209,12 +209,7 @@ impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
     }
 }
 
-impl<'r, 'd, 'a> SentService<'r, 'd, 'a> {
-    /// The stack that it belongs to.
-    pub fn stack(&self) -> &'r SentStack<'r, 'd, 'a> {
-        self.stack
-    }
-
+impl<'d> SentService<'_, 'd, '_> {
     /// The node at a path of keys, of this service or else of the nearest that it extends.
     pub fn node(&self, path: &[&str]) -> Option<Node<'d>> {
         self.chain.iter().rev().find_map(|service| {
@@ -309,46 +304,38 @@ impl<'r, 'd, 'a> SentService<'r, 'd, 'a> {
                     .extend(variables.map(|(name, value)| (name.clone(), Given::of(value.into()))));
             }
         }
+        // A bare name takes its value from where Compose runs.
+        let here = |name: &str| {
+            let here = self.stack.reader.here(name);
+            here.map_or(Given::No, |value| Given::of(value.into()))
+        };
         for node in self.nodes("environment") {
             for item in node.items() {
                 let Some(text) = item.as_str() else { continue };
-                let value = text.split_once('=').map(|(_, value)| value);
-                let name = text.split('=').next().unwrap_or_default();
+                let (name, value) = match text.split_once('=') {
+                    Some((name, value)) => (name, Some(value)),
+                    None => (text, None),
+                };
                 // Compose replaces variables in the whole item.
                 let name = self.stack.reader.read(name).ok()?.into_owned();
-                self.set(&mut found, name, value, true);
+                let value = match value.map(|value| self.stack.reader.read(value)) {
+                    None => here(&name),
+                    Some(Ok(value)) => Given::of(value),
+                    Some(Err(_)) => Given::Unknown,
+                };
+                found.insert(name, value);
             }
             for entry in node.entries() {
                 let Some(name) = entry.name() else { continue };
-                let is_text = entry.value.scalar_type() == Some(ScalarType::Text);
-                self.set(&mut found, name.to_owned(), entry.value.as_str(), is_text);
+                let value = match entry.value.as_str() {
+                    None => here(name),
+                    Some(_) => self.stack.text(entry.value),
+                };
+                found.insert(name.to_owned(), value);
             }
         }
         found.retain(|_, value| *value != Given::No);
         Some(found)
-    }
-
-    /// `value` is `None` for a bare name: it takes its value from where Compose runs.
-    fn set(
-        &self,
-        found: &mut BTreeMap<String, Given>,
-        name: String,
-        value: Option<&str>,
-        is_text: bool,
-    ) {
-        let value = match value {
-            None => {
-                let here = self.stack.reader.here(&name);
-                here.map_or(Given::No, |value| Given::of(value.into()))
-            }
-            Some(value) if is_text || is_plain(value) => match self.stack.reader.read(value) {
-                Ok(value) => Given::of(value),
-                Err(_) => Given::Unknown,
-            },
-            // A number such as 1e3 or 0x10 has another text in the container.
-            Some(_) => Given::Unknown,
-        };
-        found.insert(name, value);
     }
 
     /// The networks by the engine's name, with the aliases that the text gives; `None` if they are unknown.
@@ -405,10 +392,8 @@ impl<'r, 'd, 'a> SentService<'r, 'd, 'a> {
     /// The paths of its required env files, as written.
     pub fn required_env_files(&self) -> Vec<String> {
         let files = self.chain.iter().flat_map(Service::env_files);
-        files
-            .filter(|file| file.required)
-            .map(|file| file.path.to_owned())
-            .collect()
+        let required = files.filter(|file| file.required);
+        required.map(|file| file.path.to_owned()).collect()
     }
 
     /// The paths of its env files, as written.
