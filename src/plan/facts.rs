@@ -80,7 +80,7 @@ pub struct Facts<'a> {
     pub removal: Removal,
 }
 
-impl Facts<'_> {
+impl<'a> Facts<'a> {
     /// Whether Portainer adopts a container of the stack (M05), because its project has the name that Portainer gives the
     /// stack (B10). C52 removes the containers of the project that has the stack's own name, and no others.
     pub fn is_adopted(&self, container: Inspected) -> bool {
@@ -91,6 +91,20 @@ impl Facts<'_> {
     /// Whether two paths are one file or directory: by their text, or because a symbolic link leads there (B28).
     pub fn is_same(&self, one: &str, other: &str) -> bool {
         clean(one) == clean(other) || (self.is_same_file)(one, other) == Some(true)
+    }
+
+    /// Those of [`Self::others`] that were started from the stack's directory, by project.
+    pub fn others_from_here(&self) -> BTreeMap<&'a str, Vec<&'a Container>> {
+        let mut projects: BTreeMap<&str, Vec<&Container>> = BTreeMap::new();
+        for container in self.others.unwrap_or_default() {
+            let label = |name: &str| container.compose_label(self.tool, name);
+            let dir = label("project.working_dir");
+            let is_here = dir.is_some_and(|dir| self.is_same(dir, self.dir));
+            if let Some(project) = label("project").filter(|_| is_here) {
+                projects.entry(project).or_default().push(container);
+            }
+        }
+        projects
     }
 
     /// Whether a directory is Portainer's folder of the Portainer stack.

@@ -10,7 +10,7 @@ mod record;
 pub use needs::images_to_pull;
 
 use crate::{
-    model::{Container, PORTAINER_FOLDERS, may_be_portainers},
+    model::{PORTAINER_FOLDERS, may_be_portainers},
     plan::{
         Adoption, AdoptionFacts, Blocker, Facts, Keep, PathKind, Request,
         facts::services::{SentStack, with_sent},
@@ -133,19 +133,9 @@ impl<'f> Blocking<'_, 'f> {
         if self.is_started_here() {
             return;
         }
-        let label =
-            |container: &'f Container, name: &str| container.compose_label(self.facts.tool, name);
-        let mut projects: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for container in self.facts.others.unwrap_or_default() {
-            let is_here =
-                label(container, "project.working_dir").is_some_and(|dir| self.is_here(dir));
-            if let Some(project) = label(container, "project").filter(|_| is_here) {
-                let names = projects.entry(project).or_default();
-                names.push(container.name().to_owned());
-            }
-        }
         let Facts { name, dir, .. } = *self.facts;
-        for (project, containers) in projects {
+        for (project, containers) in self.facts.others_from_here() {
+            let names = containers.iter().map(|one| one.name().to_owned());
             self.add(
                 format!(
                     "{} of {dir} {} to project {project}, not to {name}",
@@ -157,7 +147,7 @@ impl<'f> Blocking<'_, 'f> {
                     },
                 ),
                 format!("adopt them under that name: {}", command(project, dir)),
-                containers,
+                names.collect(),
             );
         }
     }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use crate::{
-    model::Container,
     plan::{
         ContainerLoss, Facts, Loss, Removal, ReplacedBy,
         facts::services::{SentService, SentStack},
@@ -214,31 +213,16 @@ impl<'a> Running<'a, '_> {
 
     /// Running containers from this directory that belong to another project.
     fn other_projects(&mut self) {
-        let label = |container: &Container, name: &str| {
-            let label = container.compose_label(self.facts.tool, name);
-            label.map(str::to_owned)
-        };
-        let mut projects: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for container in self.facts.others.unwrap_or_default() {
-            let dir = label(container, "project.working_dir");
-            let is_here = dir.is_some_and(|dir| self.facts.is_same(&dir, self.facts.dir));
-            let runs = matches!(
-                container.state.as_str(),
-                "running" | "paused" | "restarting"
-            );
-            let is_other =
-                |project: &String| *project != self.facts.name && *project != self.facts.project;
-            let project = label(container, "project").filter(is_other);
-            if let Some(project) = project.filter(|_| is_here && runs) {
-                let names = projects.entry(project).or_default();
-                names.push(container.name().to_owned());
+        for (project, mut containers) in self.facts.others_from_here() {
+            containers.retain(|one| matches!(&*one.state, "running" | "paused" | "restarting"));
+            let is_own = project == self.facts.name || project == self.facts.project;
+            if !is_own && !containers.is_empty() {
+                let names = containers.iter().map(|one| one.name().to_owned());
+                self.losses.push(Loss::OtherProject {
+                    project: project.to_owned(),
+                    containers: names.collect(),
+                });
             }
-        }
-        for (project, containers) in projects {
-            self.losses.push(Loss::OtherProject {
-                project,
-                containers,
-            });
         }
     }
 
