@@ -50,7 +50,7 @@ pub struct AdoptionFacts<'a> {
 }
 
 /// What an adoption would do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct Adoption {
     /// What is sent to Portainer.
     pub request: Request,
@@ -71,10 +71,11 @@ pub struct Adoption {
 }
 
 /// What Portainer is asked to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", content = "portainer_stack", rename_all = "kebab-case")]
 pub enum Request {
     /// A create.
+    #[default]
     Create,
     /// An update of this Portainer stack (M16).
     Update(String),
@@ -104,14 +105,10 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         let rewrite = input.rewrite.iter();
         let mut plan = Adoption {
             request: request(facts),
-            services: Vec::new(),
-            losses: Vec::new(),
             blockers: rewrite
                 .map(|blocker| Blocker::of_rewrite(blocker, input.file))
                 .collect(),
-            warnings: Vec::new(),
-            awaited: Vec::new(),
-            pulls: Vec::new(),
+            ..Adoption::default()
         };
         plan.check_surroundings(facts);
         if let Some(stack) = stack {

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What a migration would do to what exists now (B01–B06).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// Everything that will be lost, in the order to show it.
     pub losses: Vec<Loss>,
@@ -45,13 +45,10 @@ pub struct Plan {
 pub fn migration(facts: &Facts) -> Plan {
     with_sent(facts.sent, facts.project, |text, stack| {
         let mut plan = Plan {
-            losses: Vec::new(),
-            refusals: Vec::new(),
-            warnings: Vec::new(),
             destroys: facts.record.is_some() || facts.listed.is_none_or(|all| !all.is_empty()),
             services: services::services(facts, stack),
-            pulls: Vec::new(),
             is_parsed: facts.source.document.is_ok(),
+            ..Plan::default()
         };
         let mut elsewhere = facts.namesakes.iter();
         if let Some(other) = elsewhere.find(|other| other.endpoint_id != facts.endpoint) {

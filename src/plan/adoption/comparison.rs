@@ -33,57 +33,40 @@ impl Adoption {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Loss, Request, ServicePlan};
+    use crate::plan::ServicePlan;
 
-    fn plan(fates: &[(&str, Fate)], losses: &[Loss]) -> Adoption {
+    fn plan(fate: Option<Fate>) -> Adoption {
+        let service = |fate| ServicePlan {
+            service: "a".to_owned(),
+            containers: Vec::new(),
+            fate,
+            stop_grace: None,
+        };
         Adoption {
-            request: Request::Create,
-            services: fates
-                .iter()
-                .map(|(service, fate)| ServicePlan {
-                    service: (*service).to_owned(),
-                    containers: Vec::new(),
-                    fate: fate.clone(),
-                    stop_grace: None,
-                })
-                .collect(),
-            losses: losses.to_vec(),
-            blockers: Vec::new(),
-            warnings: Vec::new(),
-            awaited: Vec::new(),
-            pulls: Vec::new(),
+            services: fate.into_iter().map(service).collect(),
+            ..Adoption::default()
         }
     }
 
     #[test]
     fn only_what_was_not_shown_is_worse() {
         let recreated = |why: &str| Fate::Recreated(why.to_owned());
-        let unknown = || Fate::Unknown("no Compose program".to_owned());
+        let unknown = || Fate::Unknown("y".to_owned());
+        let worse = "a: recreated: x";
         for (before, now, expected) in [
-            (Fate::Unchanged, Fate::Unchanged, vec![]),
-            (recreated("x"), recreated("x"), vec![]),
-            (recreated("x"), Fate::Unchanged, vec![]),
-            (recreated("x"), unknown(), vec![]),
-            (unknown(), recreated("x"), vec![]),
-            (
-                Fate::Unchanged,
-                unknown(),
-                vec!["a: unknown: no Compose program"],
-            ),
-            (Fate::Unchanged, recreated("x"), vec!["a: recreated: x"]),
-            (recreated("x"), recreated("y"), vec!["a: recreated: y"]),
+            (Some(Fate::Unchanged), Fate::Unchanged, None),
+            (Some(recreated("x")), recreated("x"), None),
+            (Some(recreated("x")), Fate::Unchanged, None),
+            (Some(recreated("x")), unknown(), None),
+            (Some(unknown()), recreated("x"), None),
+            (Some(Fate::Unchanged), unknown(), Some("a: unknown: y")),
+            (Some(Fate::Unchanged), recreated("x"), Some(worse)),
+            (Some(recreated("y")), recreated("x"), Some(worse)),
+            (None, recreated("x"), Some(worse)),
+            (None, Fate::Unchanged, None),
         ] {
-            let worse = plan(&[("a", now)], &[]).worse_than(&plan(&[("a", before)], &[]));
-            assert_eq!(worse, expected);
+            let found = plan(Some(now)).worse_than(&plan(before));
+            assert_eq!(found, Vec::from_iter(expected));
         }
-        let shown = plan(&[], &[]);
-        assert_eq!(
-            plan(&[("a", recreated("x"))], &[]).worse_than(&shown),
-            ["a: recreated: x"]
-        );
-        assert_eq!(
-            plan(&[("a", Fate::Unchanged)], &[]).worse_than(&shown),
-            [""; 0]
-        );
     }
 }

@@ -45,7 +45,6 @@ pub fn told_losses(count: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Request;
 
     #[test]
     fn b08_the_question_names_the_services_that_go_down() {
@@ -77,13 +76,8 @@ mod tests {
             ),
         ] {
             let plan = Adoption {
-                request: Request::Create,
                 services,
-                losses: Vec::new(),
-                blockers: Vec::new(),
-                warnings: Vec::new(),
-                awaited: Vec::new(),
-                pulls: Vec::new(),
+                ..Adoption::default()
             };
             assert_eq!(plan.interruption().as_deref(), expected);
         }

@@ -19,6 +19,7 @@ use crate::{
 };
 
 /// What is missing.
+#[derive(Default)]
 pub struct Missing {
     pub refusals: Vec<Refusal>,
     /// What is said of images that do not exist on this host and can perhaps be built.
@@ -38,9 +39,7 @@ pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
         files: Vec::new(),
         images: Vec::new(),
         external: Vec::new(),
-        absent: Vec::new(),
-        pulls: BTreeSet::new(),
-        doubts: Vec::new(),
+        missing: Missing::default(),
     };
     search.read_at_load();
     for service in stack.active() {
@@ -63,12 +62,8 @@ pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
         list.dedup();
         refusal(list)
     });
-    Missing {
-        refusals: refusals.collect(),
-        absent: search.absent,
-        pulls: search.pulls,
-        doubts: search.doubts,
-    }
+    search.missing.refusals.extend(refusals);
+    search.missing
 }
 
 /// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.
@@ -94,9 +89,7 @@ struct Search<'a, 'f, 'r, 'd, 'x> {
     files: Vec<String>,
     images: Vec<String>,
     external: Vec<String>,
-    absent: Vec<String>,
-    pulls: BTreeSet<Pull>,
-    doubts: Vec<String>,
+    missing: Missing,
 }
 
 /// Whether something exists.
@@ -212,7 +205,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             let is_pulled = !NOT_PULLED.contains(&policy.as_str());
             let is_other = || found.is_some_and(|found| is_for_another_platform(found, &pull));
             if is_absent || is_pulled || is_other() {
-                self.pulls.insert(pull);
+                self.missing.pulls.insert(pull);
             }
         }
     }
@@ -258,7 +251,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             Found::No if is_built => self.images.push(format!(
                 "{reason}, and Portainer cannot read {what} {context}"
             )),
-            Found::No | Found::Unknown => self.absent.push(format!(
+            Found::No | Found::Unknown => self.missing.absent.push(format!(
                 "{reason}; if Portainer cannot read {what} {context}, the create fails"
             )),
         }
@@ -314,7 +307,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             Found::No => self
                 .files
                 .push(format!("{what}: Portainer cannot read {}", printable(path))),
-            Found::Unknown => self.doubts.push(format!(
+            Found::Unknown => self.missing.doubts.push(format!(
                 "{what}: the create fails if Portainer cannot read {}",
                 printable(path)
             )),
