@@ -406,16 +406,7 @@ impl ContainerLoss {
             | Self::Limits(_) => {
                 format!("if it is recreated: {self}")
             }
-            Self::OtherDirectory(_)
-            | Self::WillStart { .. }
-            | Self::Variables(_)
-            | Self::Values(_)
-            | Self::Image(_)
-            | Self::OtherImage { .. }
-            | Self::Mount { .. }
-            | Self::Access { .. }
-            | Self::Ports(_)
-            | Self::Settings(_) => self.to_string(),
+            _ => self.to_string(),
         }
     }
 }

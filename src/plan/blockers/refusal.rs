@@ -72,9 +72,7 @@ impl fmt::Display for Refusal {
                 f,
                 "the stack runs Portainer itself: container {container} {because}"
             ),
-            Self::NoSharedVersion { problem, .. } => {
-                f.write_str(problem)
-            }
+            Self::NoSharedVersion { problem, .. } => f.write_str(problem),
             Self::NoEnvironment { endpoint, .. } => {
                 write!(f, "Portainer has no environment {endpoint}")
             }
@@ -131,13 +129,7 @@ impl Refusal {
             | Self::Held(items)
             | Self::Paused(items) => items,
             Self::UnreadableEnv { problem } => from_ref(problem),
-            Self::OtherEngine { .. }
-            | Self::OtherSocket(_)
-            | Self::RunsPortainer { .. }
-            | Self::NoSharedVersion { .. }
-            | Self::NoEnvironment { .. }
-            | Self::ForbiddenEnvironment { .. }
-            | Self::ForbiddenStacks { .. } => &[],
+            _ => &[],
         }
     }
 

@@ -158,21 +158,10 @@ fn is_no_yaml(text: &str) -> bool {
     error.is_some_and(|error| !error.is_second_document)
 }
 
+/// The other reasons concern the faithful rewrite, or are found elsewhere.
 fn is_rejection(reason: Reason) -> bool {
-    match reason {
-        Reason::WrongType | Reason::BadVariable | Reason::Inconsistent => true,
-        // These concern the faithful rewrite, or are found elsewhere.
-        Reason::NotYaml
-        | Reason::BadEnvFile
-        | Reason::MissingEnvFile
-        | Reason::SeveralFiles
-        | Reason::Shared
-        | Reason::ShellVariable
-        | Reason::VersionDependent
-        | Reason::UnreadableFile
-        | Reason::Unwritable
-        | Reason::Internal => false,
-    }
+    use Reason::{BadVariable, Inconsistent, WrongType};
+    matches!(reason, WrongType | BadVariable | Inconsistent)
 }
 
 /// Keys that Portainer's Compose may not accept, as warnings. `first` is the oldest that it may be, if that is known.
