@@ -208,6 +208,29 @@ impl World {
         });
         shown.collect()
     }
+
+    #[track_caller]
+    pub fn loses<const N: usize>(&self, expected: [impl AsRef<str>; N]) {
+        assert_eq!(self.losses(), expected.map(|one| one.as_ref().to_owned()));
+    }
+
+    #[track_caller]
+    pub fn warns<const N: usize>(&self, expected: [impl AsRef<str>; N]) {
+        let expected = expected.map(|one| one.as_ref().to_owned());
+        assert_eq!(self.plan().warnings, expected);
+    }
+
+    #[track_caller]
+    fn refuses<const N: usize>(&self, expected: [impl AsRef<str>; N]) {
+        assert_eq!(self.refusals(), expected.map(|one| one.as_ref().to_owned()));
+    }
+
+    /// Sets a member of an object of a container, which may be new.
+    pub fn set(&mut self, index: usize, pointer: &str, value: Value) {
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+        let parent = self.containers[index].pointer_mut(parent);
+        parent.expect("an object")[key] = value;
+    }
 }
 
 fn listed(container: &Value) -> Container {
@@ -225,13 +248,9 @@ const PLAIN: &str = "services:\n  web:\n    image: x\n";
 fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
     let plan = world(PLAIN).plan();
     let expected = Plan {
-        losses: Vec::new(),
-        refusals: Vec::new(),
-        warnings: Vec::new(),
         destroys: true,
-        services: Vec::new(),
-        pulls: Vec::new(),
         is_parsed: true,
+        ..Plan::default()
     };
     assert_eq!(plan, expected);
 }
@@ -239,27 +258,31 @@ fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
 #[test]
 fn b06_a_text_that_compose_rejects_is_refused() {
     let rejected = "Compose would reject the Compose file as it would be sent";
+    let plain = |more: &str| format!("{PLAIN}    {more}\n");
     for (compose, expected) in [
-        ("services: [\n", "line 1: cannot parse the Compose file"),
         (
-            "services:\n  web:\n    env_file: .env\n    image: x\n    networks: [none-such]\n",
-            "line 5: service web refers to network none-such",
+            "services: [\n".to_owned(),
+            "line 1: cannot parse the Compose file",
         ),
-        ("services:\n  web:\n    image: ${TAG:?}\n", "line 3: "),
         (
-            "services:\n  web:\n    image: x\n    volumes: ['${DATA}:/data']\n",
+            PLAIN.replace(
+                "image",
+                "env_file: .env\n    networks: [none-such]\n    image",
+            ),
+            "line 4: service web refers to network none-such",
+        ),
+        (PLAIN.replace("image: x", "image: ${TAG:?}"), "line 3: "),
+        (
+            plain("volumes: ['${DATA}:/data']"),
             "line 4: service web: a part of `${DATA}:/data` is empty",
         ),
         (
-            "services:\n  web:\n    image: x\n    ports: ['127.0.0.1:80:${PORT}']\n",
+            plain("ports: ['127.0.0.1:80:${PORT}']"),
             "line 4: service web: a part of `127.0.0.1:80:${PORT}` is empty",
         ),
-        (
-            "services:\n  web:\n    image: x\n    ports: 80\n",
-            "line 4: `services.web.ports`",
-        ),
+        (plain("ports: 80"), "line 4: `services.web.ports`"),
     ] {
-        let refusals = world(compose).refusals();
+        let refusals = world(&compose).refusals();
         let start = format!("{rejected}: {expected}");
         assert!(
             refusals.len() == 1 && refusals[0].starts_with(&start),
@@ -281,7 +304,7 @@ services:
 secrets:
   token: {file: ~/token}
 ";
-    assert_eq!(world(compose).refusals(), [""; 0]);
+    world(compose).refuses([""; 0]);
 }
 
 #[test]
@@ -297,15 +320,12 @@ fn b06_texts_that_only_this_program_cannot_parse_are_not_refused() {
 #[test]
 fn b06_keys_that_some_compose_versions_reject_are_warnings() {
     let compose = "services:\n  web:\n    image: x\n    restrat: always\n    x-note: 1\n    provider: {type: t}\n";
-    let plan = world(compose).plan();
-    assert_eq!(plan.refusals, []);
-    assert_eq!(
-        plan.warnings,
-        [
-            "line 4: the create fails if Portainer's Compose does not accept the key `restrat`",
-            "line 6: the create fails if Portainer's Compose does not accept the key `provider`, which requires Compose 2.35",
-        ]
-    );
+    let world = world(compose);
+    world.refuses([""; 0]);
+    world.warns([
+        "line 4: the create fails if Portainer's Compose does not accept the key `restrat`",
+        "line 6: the create fails if Portainer's Compose does not accept the key `provider`, which requires Compose 2.35",
+    ]);
 }
 
 /// Found in the schemas of the releases: see `crates/composefile/tests/fixtures/first-releases.txt`.
@@ -358,7 +378,7 @@ fn b06_an_env_that_portainer_cannot_read_is_refused() {
     ] {
         let mut world = world(PLAIN);
         world.env = Some(env.to_owned());
-        assert_eq!(world.refusals(), [format!("{refused} {expected}")]);
+        world.refuses([format!("{refused} {expected}")]);
         assert_eq!(world.losses(), [""; 0], "it is not a loss as well");
     }
 }
@@ -411,19 +431,13 @@ secrets:
 fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known() {
     let compose = "include: [./more.yml]\nservices:\n  web:\n    image: x\n";
     let mut world = world(compose);
-    assert_eq!(world.refusals(), [""; 0]);
-    assert_eq!(
-        world.plan().warnings,
-        ["include: the create fails if Portainer cannot read /s/web/more.yml"]
-    );
+    world.refuses([""; 0]);
+    world.warns(["include: the create fails if Portainer cannot read /s/web/more.yml"]);
     let mut portainer = other("portainer", "portainer/portainer-ce", &[("0.0.0.0", 9443)]);
     world.others = vec![portainer.clone()];
-    assert_eq!(
-        world.refusals(),
-        [
-            "files would be missing where Portainer or the engine looks for them: include: Portainer cannot read /s/web/more.yml"
-        ]
-    );
+    world.refuses([
+        "files would be missing where Portainer or the engine looks for them: include: Portainer cannot read /s/web/more.yml",
+    ]);
     portainer.mounts = vec![Mount {
         kind: MountKind::Bind,
         name: None,
@@ -431,8 +445,8 @@ fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known
         target: "/s".to_owned(),
     }];
     world.others = vec![portainer];
-    assert_eq!(world.refusals(), [""; 0]);
-    assert_eq!(world.plan().warnings, [""; 0]);
+    world.refuses([""; 0]);
+    world.warns([""; 0]);
 }
 
 #[test]
@@ -447,24 +461,13 @@ fn b06_stack_env_is_not_written_without_variables() {
 
 #[test]
 fn b27_images_that_the_deployment_would_pull_are_pulled_first() {
-    let here = |platform: &str| {
-        let (system, processor) = platform.split_once('/').expect("a platform");
-        Some(json!({"Id": "sha256:1", "Os": system, "Architecture": processor}))
-    };
-    let amd64 = || here("linux/amd64");
+    let amd64 = || Some(json!({"Id": "sha256:1", "Os": "linux", "Architecture": "amd64"}));
+    let (arm, arm_v8) = ("y (linux/arm64)", "y (linux/arm64/v8)");
     for (service, image, pulls) in [
         ("{image: y}", None, "y"),
         ("{image: 'y@sha256:00'}", None, "y@sha256:00"),
-        (
-            "{image: y, platform: linux/arm64/v8}",
-            None,
-            "y (linux/arm64/v8)",
-        ),
-        (
-            "{image: y, platform: linux/arm64}",
-            amd64(),
-            "y (linux/arm64)",
-        ),
+        ("{image: y, platform: linux/arm64/v8}", None, arm_v8),
+        ("{image: y, platform: linux/arm64}", amd64(), arm),
         ("{image: y, platform: linux/x86_64}", amd64(), ""),
         ("{image: y}", amd64(), ""),
         ("{image: y, pull_policy: always}", amd64(), "y"),
@@ -490,34 +493,23 @@ fn b27_images_that_the_deployment_would_pull_are_pulled_first() {
 fn b06_images_that_cannot_be_had_are_refused() {
     let mut world = world("services:\n  web:\n    image: y\n    pull_policy: never\n");
     world.images.insert("y".to_owned(), None);
-    assert_eq!(
-        world.refusals(),
-        [
-            "images cannot be pulled or built: service web: image y does not exist, and `pull_policy: never` forbids pulling it"
-        ]
-    );
+    world.refuses([
+        "images cannot be pulled or built: service web: image y does not exist, and `pull_policy: never` forbids pulling it",
+    ]);
     world.compose = "services:\n  web:\n    image: y\n".to_owned();
-    let plan = world.plan();
-    assert_eq!(plan.refusals, []);
-    assert_eq!(plan.warnings, [""; 0]);
-    assert_eq!(
-        plan.notices().collect::<Vec<_>>(),
-        ["image y will be pulled before anything is stopped"]
-    );
+    world.refuses([""; 0]);
+    world.warns([""; 0]);
+    let notices: Vec<String> = world.plan().notices().collect();
+    let expected = "image y will be pulled before anything is stopped";
+    assert_eq!(notices, [expected]);
     world.compose = "services:\n  web:\n    build: app\n".to_owned();
     world.images.insert("web-web".to_owned(), None);
-    assert_eq!(
-        world.refusals(),
-        [
-            "images cannot be pulled or built: service web: image web-web does not exist, and Portainer cannot read its build context app"
-        ]
-    );
+    world.refuses([
+        "images cannot be pulled or built: service web: image web-web does not exist, and Portainer cannot read its build context app",
+    ]);
     world.images.remove("web-web");
-    assert_eq!(
-        world.plan().warnings,
-        [""; 0],
-        "nobody looked for the image"
-    );
+    // Nobody looked for the image.
+    world.warns([""; 0]);
 }
 
 #[test]
@@ -536,12 +528,9 @@ volumes:
   known: {external: true}
   data: {name: lost, external: true}
 ";
-    assert_eq!(
-        world(compose).refusals(),
-        [
-            "external networks or volumes do not exist: network gone does not exist\nvolume lost does not exist"
-        ]
-    );
+    world(compose).refuses([
+        "external networks or volumes do not exist: network gone does not exist\nvolume lost does not exist",
+    ]);
 }
 
 #[test]
@@ -556,11 +545,8 @@ services:
     let mut world = world(compose);
     world.others = vec![
         other("frontend", "y", &[("0.0.0.0", 8080), ("0.0.0.0", 7000)]),
-        other(
-            "b",
-            "y",
-            &[("10.0.0.1", 9000), ("0.0.0.0", 6000), ("0.0.0.0", 5000)],
-        ),
+        other("b", "y", &[("10.0.0.1", 9000)]),
+        other("c", "y", &[("0.0.0.0", 6000), ("0.0.0.0", 5000)]),
     ];
     let held = [
         "service web: port 8080/tcp is used by container frontend",
@@ -575,10 +561,9 @@ fn b06_what_exists_on_another_engine_is_only_a_warning() {
     let compose = "services:\n  web:\n    image: x\n    networks: [gone]\nnetworks:\n  gone: {external: true}\n";
     let mut world = world(compose);
     world.environment = Environment::Unknown("no response".to_owned());
-    let plan = world.plan();
-    assert_eq!(plan.refusals, []);
+    world.refuses([""; 0]);
     assert_eq!(
-        plan.warnings[1],
+        world.plan().warnings[1],
         "the create may fail: external networks or volumes do not exist: network gone does not exist"
     );
 }

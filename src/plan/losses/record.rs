@@ -100,15 +100,23 @@ mod tests {
         }
     }
 
-    fn lost(text: &str, env: &[Variable], sent: Sent) -> Vec<String> {
-        let record = Record {
+    fn record(deployment: Deployment) -> Record {
+        Record {
             id: "7".to_owned(),
             name: "web".to_owned(),
             endpoint_id: 1,
             kind: StackKind::Compose,
-            deployment: Deployment::Active,
+            deployment,
+            carries: Vec::new(),
+            variables: BTreeSet::new(),
+        }
+    }
+
+    fn lost(text: &str, env: &[Variable], sent: Sent) -> Vec<String> {
+        let record = Record {
             carries: vec![Carried::Webhook],
             variables: env.iter().map(|one| one.name.clone()).collect(),
+            ..record(Deployment::Active)
         };
         let facts = RecordFacts {
             record: &record,
@@ -119,24 +127,14 @@ mod tests {
 
     #[test]
     fn b01_a_stopped_portainer_stack_is_started() {
-        let mut record = Record {
-            id: "7".to_owned(),
-            name: "web".to_owned(),
-            endpoint_id: 1,
-            kind: StackKind::Compose,
-            deployment: Deployment::Inactive,
-            carries: Vec::new(),
-            variables: BTreeSet::new(),
-        };
+        let lost = |deployment| record_lost(&record(deployment), &BTreeSet::new());
+        let starts = lost(Deployment::Inactive);
+        let expected = "the Portainer stack is stopped, and will be started";
         assert_eq!(
-            record_lost(&record, &BTreeSet::new())
-                .iter()
-                .map(Loss::to_string)
-                .collect::<Vec<_>>(),
-            ["the Portainer stack is stopped, and will be started"]
+            (starts.len(), starts[0].to_string()),
+            (1, expected.to_owned())
         );
-        record.deployment = Deployment::Active;
-        assert!(record_lost(&record, &BTreeSet::new()).is_empty());
+        assert!(lost(Deployment::Active).is_empty());
     }
 
     #[test]
@@ -159,10 +157,7 @@ mod tests {
             ]
         );
         let same = "services:\n  web:\n    image: x\n\n";
-        assert_eq!(
-            lost(same, &[], sent),
-            ["the Portainer stack's webhook"],
-            "only the end of the text differs"
-        );
+        // Only the end of the text differs.
+        assert_eq!(lost(same, &[], sent), ["the Portainer stack's webhook"]);
     }
 }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use crate::plan::{
     Refusal, Removal,
-    tests::{World, container, other, world},
+    tests::{container, other, world},
 };
 use crate::{
     model::{Change, ChangeKind, Changes},
@@ -14,31 +14,18 @@ const PLAIN: &str = "services:\n  web:\n    image: x\n";
 /// The losses of one container `web-web-1` with `value` at a JSON pointer.
 fn lost(compose: &str, pointer: &str, value: serde_json::Value) -> Vec<String> {
     let mut world = world(compose);
-    set(&mut world, 0, pointer, value);
+    world.set(0, pointer, value);
     world.losses()
-}
-
-/// Sets a member of an object, which may be new.
-fn set(world: &mut World, index: usize, pointer: &str, value: serde_json::Value) {
-    let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
-    let parent = world.containers[index].pointer_mut(parent);
-    parent.expect("an object")[key.replace("~1", "/")] = value;
 }
 
 #[test]
 fn b01_containers_that_are_killed() {
     let mut world = world(PLAIN);
     world.removal = Removal::Kill;
-    assert_eq!(
-        world.losses(),
-        ["1 running container will be stopped with SIGKILL, without time to shut down"]
-    );
-    set(&mut world, 0, "/State/Running", json!(false));
-    set(&mut world, 0, "/State/Status", json!("exited"));
-    assert_eq!(
-        world.losses(),
-        ["web-web-1: it is stopped (exited) and will be started"]
-    );
+    world.loses(["1 running container will be stopped with SIGKILL, without time to shut down"]);
+    world.set(0, "/State/Running", json!(false));
+    world.set(0, "/State/Status", json!("exited"));
+    world.loses(["web-web-1: it is stopped (exited) and will be started"]);
 }
 
 #[test]
@@ -57,20 +44,14 @@ services:
 volumes: {named: {}}
 ";
     let mut world = world(compose);
-    set(&mut world, 0, "/Mounts", mounts);
-    assert_eq!(
-        world.losses(),
-        [format!(
-            "web-web-1: the anonymous volume at /data will be replaced by an empty one; its data stays in volume {volume}"
-        )]
-    );
-    set(&mut world, 0, "/HostConfig/AutoRemove", json!(true));
-    assert_eq!(
-        world.losses(),
-        [
-            "web-web-1: the anonymous volume at /data may be deleted with its data: the container was started with --rm"
-        ]
-    );
+    world.set(0, "/Mounts", mounts);
+    world.loses([format!(
+        "web-web-1: the anonymous volume at /data will be replaced by an empty one; its data stays in volume {volume}"
+    )]);
+    world.set(0, "/HostConfig/AutoRemove", json!(true));
+    world.loses([
+        "web-web-1: the anonymous volume at /data may be deleted with its data: the container was started with --rm",
+    ]);
 }
 
 #[test]
@@ -85,12 +66,8 @@ configs:
   site: {content: x}
 ";
     let mut world = world(compose);
-    set(
-        &mut world,
-        0,
-        "/Mounts",
-        json!([{"Type": "bind", "Source": "/s", "Destination": "/mnt/dir"}]),
-    );
+    let mount = json!({"Type": "bind", "Source": "/s", "Destination": "/mnt/dir"});
+    world.set(0, "/Mounts", json!([mount]));
     let mut changes = Changes::default();
     let names = ["a", "b", "c", "d", "e", "f"].map(|name| format!("/var/db/{name}"));
     let made = ["/var", "/var/db", "/mnt", "/mnt/dir", "/etc", "/etc/site"].map(str::to_owned);
@@ -100,24 +77,14 @@ configs:
             kind: ChangeKind::Added,
         });
     }
-    let id = world.containers[0]["Id"]
-        .as_str()
-        .expect("an ID")
-        .to_owned();
+    let id = format!("{:0<64}", "web-web-1");
     world.changes.insert(id.clone(), Known::Known(changes));
-    assert_eq!(
-        world.losses(),
-        [
-            "web-web-1: files written inside the container: /var/db/a, /var/db/b, /var/db/c, /var/db/d, /var/db/e and 1 more"
-        ]
-    );
-    world
-        .changes
-        .insert(id, Known::Unknown("timed out".to_owned()));
-    assert_eq!(
-        world.plan().warnings,
-        ["cannot list the files written inside web-web-1: they will be lost (timed out)"]
-    );
+    world.loses([
+        "web-web-1: files written inside the container: /var/db/a, /var/db/b, /var/db/c, /var/db/d, /var/db/e and 1 more",
+    ]);
+    let unknown = Known::Unknown("timed out".to_owned());
+    world.changes.insert(id, unknown);
+    world.warns(["cannot list the files written inside web-web-1: they will be lost (timed out)"]);
 }
 
 #[test]
@@ -135,35 +102,21 @@ services:
 ";
     let mut world = world(compose);
     world.env = Some("KEPT=yes\n".to_owned());
-    let env = json!([
-        "PATH=/bin",
-        "VERSION=2",
-        "KEPT=yes",
-        "TAG=secret-1",
-        "BARE=secret-2",
-        "NUMBER=1000",
-        "HERE=/root",
-        "SHELL_ONLY=secret-3"
+    let env = "PATH=/bin VERSION=2 KEPT=yes TAG=secret-1 BARE=secret-2 NUMBER=1000 HERE=/root SHELL_ONLY=secret-3";
+    world.set(0, "/Config/Env", env.split(' ').collect());
+    world.loses([
+        "web-web-1: these variables will no longer be set: BARE, SHELL_ONLY",
+        "web-web-1: these variables will have different values: VERSION, TAG",
+        "service web: services.web.environment.HERE will have a different value, because of HOME",
     ]);
-    set(&mut world, 0, "/Config/Env", env);
-    let losses = world.losses();
-    assert_eq!(
-        losses,
-        [
-            "web-web-1: these variables will no longer be set: BARE, SHELL_ONLY",
-            "web-web-1: these variables will have different values: VERSION, TAG",
-            "service web: services.web.environment.HERE will have a different value, because of HOME",
-        ]
-    );
     world.images.clear();
     assert_eq!(
         world.losses()[0],
         "web-web-1: these variables will have different values: TAG"
     );
-    assert_eq!(
-        world.plan().warnings,
-        ["cannot inspect the image of web-web-1: the variables that it will lose are unknown"]
-    );
+    world.warns([
+        "cannot inspect the image of web-web-1: the variables that it will lose are unknown",
+    ]);
 }
 
 #[test]
@@ -171,19 +124,12 @@ fn b01_variables_of_an_env_file_are_named_once() {
     let compose = "services:\n  web:\n    image: x\n    env_file: .env\n";
     let mut world = world(compose);
     world.env = Some("A=1\n".to_owned());
-    set(
-        &mut world,
-        0,
-        "/Config/Env",
-        json!(["PATH=/bin", "VERSION=1", "A=1", "B=2"]),
-    );
-    assert_eq!(
-        world.losses(),
-        [
-            "web-web-1: these variables will no longer be set: B",
-            "service web: these variables of .env will no longer be set: A",
-        ]
-    );
+    let env = json!(["PATH=/bin", "VERSION=1", "A=1", "B=2"]);
+    world.set(0, "/Config/Env", env);
+    world.loses([
+        "web-web-1: these variables will no longer be set: B",
+        "service web: these variables of .env will no longer be set: A",
+    ]);
 }
 
 #[test]
@@ -205,23 +151,20 @@ services:
         container("web-web-run-1", "web"),
     ]);
     let pointer = "/Config/Labels/com.docker.compose.oneoff";
-    set(&mut world, 5, pointer, json!("True"));
+    world.set(5, pointer, json!("True"));
     // A container that is not recreated is not compared.
-    set(&mut world, 2, "/HostConfig/Memory", json!(1));
-    assert_eq!(
-        world.losses(),
-        [
-            "service web: 3 containers will be reduced to 1",
-            "web-gone-1: it will be removed and not recreated: the Compose file has no service gone",
-            "web-tool-1: it will be removed and not recreated: no profile of service tool is active in Portainer",
-            "web-web-run-1: it will be removed and not recreated: it is a one-off container of `compose run`",
-        ]
-    );
+    world.set(2, "/HostConfig/Memory", json!(1));
+    world.loses([
+        "service web: 3 containers will be reduced to 1",
+        "web-gone-1: it will be removed and not recreated: the Compose file has no service gone",
+        "web-tool-1: it will be removed and not recreated: no profile of service tool is active in Portainer",
+        "web-web-run-1: it will be removed and not recreated: it is a one-off container of `compose run`",
+    ]);
     world.env = Some("COMPOSE_PROFILES=tools\n".to_owned());
     world.compose = compose.replacen("image: x\n", "image: x\n    deploy: {replicas: 3}\n", 1);
     world.containers.truncate(4);
-    set(&mut world, 2, "/HostConfig/Memory", json!(0));
-    assert_eq!(world.losses(), [""; 0]);
+    world.set(2, "/HostConfig/Memory", json!(0));
+    world.loses([""; 0]);
 }
 
 #[test]
@@ -262,32 +205,19 @@ fn b01_a_container_with_another_name_than_its_successor() {
     for (compose, name) in [(PLAIN, "/web-web-1"), (&named, "/front")] {
         assert_eq!(told(compose, name), [""; 0]);
     }
-    assert_eq!(
-        told(PLAIN, "/web_web_1"),
-        ["web_web_1: its name will be web-web-1"]
-    );
-    assert_eq!(
-        lost(PLAIN, "/Name", json!("/web_web_1")).len(),
-        1,
-        "the alias stays"
-    );
-    assert_eq!(
-        told(&named, "/web-web-1"),
-        ["web-web-1: its name will be front"]
-    );
+    let lost = lost(PLAIN, "/Name", json!("/web_web_1"));
+    assert_eq!(lost, ["web_web_1: its name will be web-web-1"]);
+    let told = told(&named, "/web-web-1");
+    assert_eq!(told, ["web-web-1: its name will be front"]);
 }
 
 #[test]
 fn b01_a_hostname_is_no_lost_alias() {
     let mut world = world(&format!("{PLAIN}    hostname: front\n"));
-    set(&mut world, 0, "/Config/Hostname", json!("front"));
-    set(
-        &mut world,
-        0,
-        "/NetworkSettings/Networks/web_default/Aliases",
-        json!(["web-web-1", "web", "front"]),
-    );
-    assert_eq!(world.losses(), [""; 0]);
+    world.set(0, "/Config/Hostname", json!("front"));
+    let pointer = "/NetworkSettings/Networks/web_default/Aliases";
+    world.set(0, pointer, json!(["web-web-1", "web", "front"]));
+    world.loses([""; 0]);
 }
 
 #[test]
@@ -327,25 +257,17 @@ services:
 
 #[test]
 fn b01_restart_policies() {
+    let any = "deploy: {restart_policy: {condition: any}}";
+    let on_failure = "deploy: {restart_policy: {condition: on-failure, max_attempts: 3}}";
     for (given, name, attempts, is_lost) in [
         ("restart: on-failure:3", "on-failure", 3, false),
         ("restart: on-failure", "on-failure", 3, true),
         ("restart: unless-stopped", "unless-stopped", 0, false),
         ("restart: ${UNSET:-always}", "always", 0, false),
         ("restart: ${HOSTNAME}", "always", 0, false),
-        (
-            "deploy: {restart_policy: {condition: any}}",
-            "always",
-            0,
-            false,
-        ),
-        ("deploy: {restart_policy: {condition: any}}", "no", 0, true),
-        (
-            "deploy: {restart_policy: {condition: on-failure, max_attempts: 3}}",
-            "on-failure",
-            3,
-            false,
-        ),
+        (any, "always", 0, false),
+        (any, "no", 0, true),
+        (on_failure, "on-failure", 3, false),
         ("deploy: {restart_policy: {delay: 5s}}", "any", 0, false),
         ("tty: true", "always", 0, true),
     ] {
@@ -363,24 +285,21 @@ fn b01_restart_policies() {
 #[test]
 fn b01_paused_containers_and_other_images() {
     let mut world = world(PLAIN);
-    set(&mut world, 0, "/State/Paused", json!(true));
-    set(&mut world, 0, "/Image", json!("sha256:old"));
+    world.set(0, "/State/Paused", json!(true));
+    world.set(0, "/Image", json!("sha256:old"));
     let old = world.images["sha256:x"].clone();
     world.images.insert("sha256:old".to_owned(), old);
-    assert_eq!(
-        world.losses(),
-        [
-            "web-web-1: it is paused and will run afterwards",
-            "web-web-1: it will be recreated from a different image: x no longer refers to the image that it runs",
-        ]
-    );
+    world.loses([
+        "web-web-1: it is paused and will run afterwards",
+        "web-web-1: it will be recreated from a different image: x no longer refers to the image that it runs",
+    ]);
 }
 
 #[test]
 fn b01_directories_and_projects() {
     let mut world = world(PLAIN);
     let label = "/Config/Labels/com.docker.compose.project.working_dir";
-    set(&mut world, 0, label, json!("/srv/web"));
+    world.set(0, label, json!("/srv/web"));
     let mut beside = other("prod-web-1", "x", &[]);
     for (name, value) in [("project", "prod"), ("project.working_dir", "/s/web/")] {
         let label = format!("com.docker.compose.{name}");
@@ -389,20 +308,15 @@ fn b01_directories_and_projects() {
     let mut stopped = beside.clone();
     stopped.state = "exited".to_owned();
     world.others = vec![beside, stopped];
-    assert_eq!(
-        world.losses(),
-        [
-            "web-web-1: it was started from another directory: /srv/web",
-            "project prod was started from this directory and will keep running next to the new containers: prod-web-1",
-        ]
-    );
+    world.loses([
+        "web-web-1: it was started from another directory: /srv/web",
+        "project prod was started from this directory and will keep running next to the new containers: prod-web-1",
+    ]);
     // A symbolic link to the stack's directory.
-    set(&mut world, 0, label, json!("/link"));
+    world.set(0, label, json!("/link"));
     assert_eq!(world.losses().len(), 1);
-    world.others[0].labels.insert(
-        "com.docker.compose.project.working_dir".to_owned(),
-        "/link".to_owned(),
-    );
+    let label = label.trim_start_matches("/Config/Labels/").to_owned();
+    world.others[0].labels.insert(label, "/link".to_owned());
     assert_eq!(world.losses().len(), 1);
 }
 
@@ -413,28 +327,25 @@ fn b10_containers_that_portainer_adopts_are_not_removed_here() {
     world.removal = Removal::Kill;
     let volume = "0a".repeat(32);
     let mounts = json!([{"Type": "volume", "Name": volume, "Destination": "/data"}]);
-    set(&mut world, 0, "/Mounts", mounts);
-    set(&mut world, 0, "/HostConfig/Memory", json!(1));
+    world.set(0, "/Mounts", mounts);
+    world.set(0, "/HostConfig/Memory", json!(1));
     world.containers.extend([
         container("web-web-2", "web"),
         container("web-gone-1", "gone"),
         container("web-web-run-1", "web"),
     ]);
     let pointer = "/Config/Labels/com.docker.compose.oneoff";
-    set(&mut world, 3, pointer, json!("True"));
-    assert_eq!(
-        world.losses(),
-        [
-            "project web has 4 containers, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the create fails".to_owned(),
-            "service web: 2 containers will be reduced to 1".to_owned(),
-            "web-gone-1: it is kept as an orphan: the Compose file has no service gone".to_owned(),
-            "web-web-1: if it is recreated: these settings differ from the Compose file and will be reset: memory limit".to_owned(),
-            format!("web-web-1: if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at /data by an empty one; its data stays in volume {volume}"),
-            "web-web-run-1: it is kept: it is a one-off container of `compose run`".to_owned(),
-        ]
-    );
+    world.set(3, pointer, json!("True"));
+    world.loses([
+        "project web has 4 containers, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the create fails",
+        "service web: 2 containers will be reduced to 1",
+        "web-gone-1: it is kept as an orphan: the Compose file has no service gone",
+        "web-web-1: if it is recreated: these settings differ from the Compose file and will be reset: memory limit",
+        &format!("web-web-1: if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at /data by an empty one; its data stays in volume {volume}"),
+        "web-web-run-1: it is kept: it is a one-off container of `compose run`",
+    ]);
     // Compose cannot start a paused container: the create would fail.
-    set(&mut world, 0, "/State/Paused", json!(true));
+    world.set(0, "/State/Paused", json!(true));
     let refusals = world.plan().refusals;
     assert!(
         matches!(&refusals[..], [Refusal::Paused(names)] if names == &["web-web-1"]),
@@ -442,7 +353,7 @@ fn b10_containers_that_portainer_adopts_are_not_removed_here() {
     );
     // One of the stack's own name is removed as always.
     let pointer = "/Config/Labels/com.docker.compose.project";
-    set(&mut world, 1, pointer, json!("Web"));
+    world.set(1, pointer, json!("Web"));
     assert_eq!(
         world.losses()[0],
         "1 running container will be stopped with SIGKILL, without time to shut down"
@@ -469,18 +380,10 @@ services:
     depends_on: [web]
 ";
     let mut world = world(compose);
-    let none: [String; 0] = [];
-    assert_eq!(world.plan().warnings, none);
-    set(
-        &mut world,
-        0,
-        "/State/Health",
-        json!({"Status": "unhealthy"}),
-    );
-    assert_eq!(
-        world.plan().warnings,
-        ["the create may fail: service a depends on web-web-1, which is unhealthy"]
-    );
+    world.warns([""; 0]);
+    let unhealthy = json!({"Status": "unhealthy"});
+    world.set(0, "/State/Health", unhealthy);
+    world.warns(["the create may fail: service a depends on web-web-1, which is unhealthy"]);
     for (pointer, value) in [
         ("/State/Health", json!(null)),
         ("/State/Running", json!(false)),
@@ -488,13 +391,10 @@ services:
         ("/State/ExitCode", json!(128)),
         ("/State/Error", json!("port is already allocated")),
     ] {
-        set(&mut world, 0, pointer, value);
+        world.set(0, pointer, value);
     }
-    assert_eq!(
-        world.plan().warnings,
-        [
-            "the create may fail: web-web-1 failed to start the last time",
-            "the create may fail: service b depends on web-web-1, which exited with code 128",
-        ]
-    );
+    world.warns([
+        "the create may fail: web-web-1 failed to start the last time",
+        "the create may fail: service b depends on web-web-1, which exited with code 128",
+    ]);
 }

@@ -28,72 +28,56 @@ fn texts(touch: Touch, others: &[Value]) -> Vec<String> {
 
 #[test]
 fn b21_each_use_has_its_remedy() {
-    let shared = format!("container:{OLD}");
+    let shared = json!({ "NetworkMode": format!("container:{OLD}") });
+    let both =
+        json!({ "PidMode": format!("container:{OLD}"), "IpcMode": format!("container:{OLD}") });
+    let named = json!({ "NetworkMode": "container:web-a-1" });
+    let linked = json!({ "Links": ["/web-a-1:/x/a"] });
+    let mounts = json!({ "VolumesFrom": ["web-a-1:ro"] });
+    let other = json!({ "NetworkMode": "container:web-a-10", "PidMode": "host", "Links": null });
     for (host, touch, expected) in [
         (
-            json!({ "NetworkMode": shared }),
+            &shared,
             Touch::Replaced,
-            Some(
-                "x: it does not belong to the stack, shares the network of web-a-1, and loses it when that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
-            ),
+            "shares the network of web-a-1, and loses it when that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
         ),
         (
-            json!({ "NetworkMode": shared }),
+            &shared,
             Touch::Restarted,
-            Some(
-                "x: it does not belong to the stack, shares the network of web-a-1, and loses it when that container is restarted; restart it then: docker restart x",
-            ),
+            "shares the network of web-a-1, and loses it when that container is restarted; restart it then: docker restart x",
         ),
         (
-            json!({ "PidMode": shared, "IpcMode": shared }),
+            &both,
             Touch::MayBeReplaced,
-            Some(
-                "x: it does not belong to the stack, shares the PID namespace of web-a-1 and shares the IPC namespace of web-a-1, and loses it if that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
-            ),
+            "shares the PID namespace of web-a-1 and shares the IPC namespace of web-a-1, and loses it if that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
         ),
         (
-            json!({ "NetworkMode": shared }),
+            &shared,
             Touch::Gone,
-            Some(
-                "x: it does not belong to the stack, shares the network of web-a-1, and loses it since that container was recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
-            ),
+            "shares the network of web-a-1, and loses it since that container was recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
         ),
         (
-            json!({ "NetworkMode": "container:web-a-1" }),
+            &named,
             Touch::Replaced,
-            Some(
-                "x: it does not belong to the stack, shares the network of web-a-1, and loses it when that container is recreated or removed; restart it then: docker restart x",
-            ),
+            "shares the network of web-a-1, and loses it when that container is recreated or removed; restart it then: docker restart x",
         ),
         (
-            json!({ "Links": ["/web-a-1:/x/a"] }),
+            &linked,
             Touch::Replaced,
-            Some(
-                "x: it does not belong to the stack, links to web-a-1, and loses it when that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
-            ),
+            "links to web-a-1, and loses it when that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
         ),
+        (&linked, Touch::Restarted, ""),
+        (&linked, Touch::Gone, ""),
         (
-            json!({ "Links": ["/web-a-1:/x/a"] }),
-            Touch::Restarted,
-            None,
-        ),
-        (json!({ "Links": ["/web-a-1:/x/a"] }), Touch::Gone, None),
-        (
-            json!({ "VolumesFrom": ["web-a-1:ro"] }),
+            &mounts,
             Touch::Replaced,
-            Some(
-                "x: it does not belong to the stack, mounts the volumes of web-a-1, and keeps the volumes that it has now when that container is recreated or removed",
-            ),
+            "mounts the volumes of web-a-1, and keeps the volumes that it has now when that container is recreated or removed",
         ),
-        (
-            json!({ "NetworkMode": "container:web-a-10", "PidMode": "host", "Links": null }),
-            Touch::Replaced,
-            None,
-        ),
+        (&other, Touch::Replaced, ""),
     ] {
-        let found = texts(touch, &[container("x", &host)]);
-        let found: Vec<&str> = found.iter().map(String::as_str).collect();
-        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{host}");
+        let found = texts(touch, &[container("x", host)]).concat();
+        let uses = found.trim_start_matches("x: it does not belong to the stack, ");
+        assert_eq!(uses, expected, "{host}");
     }
 }
 
