@@ -60,13 +60,18 @@ impl Run<'_> {
         if !self.setup.place.has_unanswered() {
             return;
         }
-        let entries = self.store().unanswered().unwrap_or_default().into_iter();
-        self.open = entries
-            .map(|entry| Open {
-                accepted: false,
-                entry,
-            })
-            .collect();
+        let entries = self.store().unanswered().unwrap_or_default();
+        self.set_open(&entries);
+    }
+
+    /// Sets the requests that are not known to have finished. What Portainer has accepted in this run stays accepted.
+    fn set_open(&mut self, entries: &[Unanswered]) {
+        let known = std::mem::take(&mut self.open);
+        let open = entries.iter().map(|entry| Open {
+            accepted: known.iter().any(|one| one.entry == *entry && one.accepted),
+            entry: entry.clone(),
+        });
+        self.open = open.collect();
         self.report_state();
     }
 
@@ -83,20 +88,7 @@ impl Run<'_> {
         if entries.is_empty() {
             return Ok(());
         }
-        let known = std::mem::take(&mut self.open);
-        let was_accepted = |entry: &Unanswered| {
-            known
-                .iter()
-                .any(|open| open.entry == *entry && open.accepted)
-        };
-        self.open = entries
-            .iter()
-            .map(|entry| Open {
-                accepted: was_accepted(entry),
-                entry: entry.clone(),
-            })
-            .collect();
-        self.report_state();
+        self.set_open(&entries);
         for entry in &entries {
             self.warn(format!(
                 "the outcome of {}, is unknown: waiting until Portainer has finished",
