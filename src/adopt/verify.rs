@@ -78,7 +78,7 @@ impl Procedure<'_, '_> {
 
     fn verify_all(&mut self, prepared: &Prepared, record: Option<String>) -> Result<Verdict> {
         // The engine remembers few events, and health checks are events too.
-        let events = self.events();
+        let events = self.events().unwrap_or_default();
         let now = self.wait_until_steady()?;
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
         let mut findings = findings(prepared, &compared, self.at.tool);
@@ -161,17 +161,13 @@ impl Procedure<'_, '_> {
     }
 
     /// The starts and ends of containers since the request; none if they cannot be read.
-    fn events(&mut self) -> Result<Vec<ContainerEvent>, String> {
-        let Some(since) = self.since else {
-            return Ok(Vec::new());
-        };
+    fn events(&self) -> Option<Vec<ContainerEvent>> {
         let mut events = Vec::new();
         for project in self.at.stack.name().projects() {
-            let more = self.run.engine.events(&project, since);
-            events.extend(more.map_err(|error| format!("{error:#}"))?);
+            events.extend(self.run.engine.events(&project, self.since?).ok()?);
         }
         events.sort_by_key(|event| event.at);
-        Ok(events)
+        Some(events)
     }
 
     /// Waits until each container runs that has to, and is healthy if it was, as long as that is possible. Those that
@@ -179,7 +175,7 @@ impl Procedure<'_, '_> {
     fn wait_until_steady(&mut self) -> Result<Vec<Value>> {
         let deadline = Instant::now() + self.a.wait;
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
-        let mut steady: Option<(BTreeSet<(String, String)>, Instant)> = None;
+        let mut steady = (BTreeSet::new(), Instant::now());
         let mut waiting = Vec::new();
         loop {
             let now = self.look()?;
@@ -195,14 +191,10 @@ impl Procedure<'_, '_> {
                 .map(|one| one.name().to_owned())
                 .collect();
             let starts = starts(&compared);
-            match &steady {
-                Some((known, _)) if *known == starts => {}
-                _ => steady = Some((starts.clone(), Instant::now())),
+            if steady.0 != starts {
+                steady = (starts, Instant::now());
             }
-            let since = steady
-                .as_ref()
-                .map_or_else(Instant::now, |(_, since)| *since);
-            let is_steady = starts.is_empty() || since.elapsed() >= STEADY;
+            let is_steady = steady.0.is_empty() || steady.1.elapsed() >= STEADY;
             if (unfinished.is_empty() && is_steady) || Instant::now() >= deadline {
                 return Ok(now);
             }
@@ -363,11 +355,9 @@ fn unexpected<'a>(
 fn services(
     prepared: &Prepared,
     compared: &[Compared],
-    events: &Result<Vec<ContainerEvent>, String>,
+    events: &[ContainerEvent],
     tool: &str,
 ) -> Vec<AdoptedService> {
-    let none = Vec::new();
-    let events = events.as_ref().unwrap_or(&none);
     let mut services: Vec<AdoptedService> = prepared
         .plan
         .services
