@@ -410,26 +410,23 @@ impl Situation<'_> {
             Some(program.check(input, mask))
         };
         let ask_portainer = || {
-            let asked = portainer.map(|portainer| {
-                let contents = record.map(|record| portainer.read(&record.id));
-                let (environment, rights) = match host {
-                    Some(host) => (host.environment.clone(), host.rights.clone()),
-                    None => (
-                        environment(portainer, engine, endpoint),
-                        portainer.rights(endpoint),
-                    ),
-                };
-                (contents, environment, rights)
-            });
-            let not_asked = || {
+            let Some(portainer) = portainer else {
                 let reason = || NOT_ASKED.to_owned();
-                (
+                return (
                     None,
                     Environment::Unknown(reason()),
                     Rights::Unknown(reason()),
-                )
+                );
             };
-            asked.unwrap_or_else(not_asked)
+            let contents = record.map(|record| portainer.read(&record.id));
+            let (environment, rights) = match host {
+                Some(host) => (host.environment.clone(), host.rights.clone()),
+                None => (
+                    environment(portainer, engine, endpoint),
+                    portainer.rights(endpoint),
+                ),
+            };
+            (contents, environment, rights)
         };
         let ((details, failures), (checked, (contents, environment, rights))) =
             side_by_side(read_details, || side_by_side(check, ask_portainer));

@@ -277,6 +277,15 @@ mod tests {
         })
     }
 
+    fn compared<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<Compared<'a>> {
+        compare((before, DateTime::default()), now, "docker")
+    }
+
+    fn changes<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<(&'a str, Change)> {
+        let all = compared(before, now).into_iter();
+        all.map(|one| (one.name(), one.change)).collect()
+    }
+
     #[test]
     fn each_container_is_compared_with_itself_or_its_successor() {
         let before = [
@@ -300,11 +309,7 @@ mod tests {
             container("8", "ran-again", false, "u"),
             container("9", "new", true, "u"),
         ];
-        let found: Vec<(String, Change)> = compare((&before, DateTime::default()), &now, "docker")
-            .iter()
-            .map(|one| (one.name().to_owned(), one.change))
-            .collect();
-        let expected: Vec<(String, Change)> = [
+        let expected = [
             ("kept", Change::Kept),
             ("recreated", Change::Recreated),
             ("restarted", Change::Restarted),
@@ -315,10 +320,8 @@ mod tests {
             ("ran-again", Change::Started),
             ("0123456789ab_missing", Change::Stray),
             ("new", Change::New),
-        ]
-        .map(|(name, change)| (name.to_owned(), change))
-        .into();
-        assert_eq!(found, expected);
+        ];
+        assert_eq!(changes(&before, &now), expected);
     }
 
     #[test]
@@ -383,20 +386,12 @@ mod tests {
             labeled("10", "web-a-1", "1"),
             labeled("20", "0123456789ab_web-a-2", "2"),
         ];
-        let found = |now: &[Value]| -> Vec<(String, Change)> {
-            let all = compare((&before, DateTime::default()), now, "docker");
-            all.iter()
-                .map(|one| (one.name().to_owned(), one.change))
-                .collect()
-        };
-        assert_eq!(
-            found(&now),
-            [
-                ("web-a-1".to_owned(), Change::Recreated),
-                ("web-a-2".to_owned(), Change::Missing),
-                ("0123456789ab_web-a-2".to_owned(), Change::Stray),
-            ]
-        );
+        let expected = [
+            ("web-a-1", Change::Recreated),
+            ("web-a-2", Change::Missing),
+            ("0123456789ab_web-a-2", Change::Stray),
+        ];
+        assert_eq!(changes(&before, &now), expected);
     }
 
     #[test]
@@ -413,29 +408,19 @@ mod tests {
             container("1", "job", false, "t"),
             container("2", "a", true, "t"),
         ];
-        let mut healthy = container("2", "a", true, "t");
-        healthy["State"]["Health"] = json!({"Status": "healthy"});
-        let before_healthy = [healthy];
-        let now = [
-            container("1", "job", false, "t"),
-            container("2", "a", true, "t"),
-        ];
-        let all = compare((&before, DateTime::default()), &now, "docker");
+        let all = compared(&before, &before);
         assert!(!all[0].has_to_run());
         assert!(all[1].has_to_run() && all[1].runs() && !all[1].lacks_health());
-        let mut failed = container("1", "job", false, "u");
-        failed["State"]["ExitCode"] = json!(2);
         assert_eq!(all[0].failed_again(), None);
-        let failed = [failed];
-        let found = compare((&before, DateTime::default()), &failed, "docker")[0];
-        let said = found.failed_again();
+        let mut healthy = before.clone();
+        healthy[1]["State"]["Health"] = json!({"Status": "healthy"});
+        assert!(compared(&healthy, &before)[1].lacks_health());
+        let mut now = [container("1", "job", false, "u")];
+        now[0]["State"]["ExitCode"] = json!(2);
+        let said = compared(&before, &now)[0].failed_again();
         assert_eq!(said.unwrap(), "exited with code 2 when it ran again");
-        let mut created = container("10", "job", false, "");
-        created["State"]["Status"] = json!("created");
-        let created = [created];
-        let found = compare((&before, DateTime::default()), &created, "docker")[0];
-        assert!(found.failed_again().is_some());
-        let unhealthy = compare((&before_healthy, DateTime::default()), &now, "docker");
-        assert!(unhealthy[0].lacks_health());
+        let mut created = [container("10", "job", false, "")];
+        created[0]["State"]["Status"] = json!("created");
+        assert!(compared(&before, &created)[0].failed_again().is_some());
     }
 }

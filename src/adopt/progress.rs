@@ -46,33 +46,28 @@ pub(super) enum Progress {
 impl Progress {
     /// The state of the stack `name`. It can be rolled back if there is a snapshot and containers may have changed.
     pub(super) fn state(&self, name: &str, snapshot: Option<&str>) -> State {
-        let state = match (self, snapshot) {
-            (Self::NotSent, Some(id)) => {
-                return State::new(format!("{self}; only the snapshot {id} was taken"));
-            }
-            (Self::Pulled, Some(id)) => {
-                return State::new(format!(
-                    "this run pulled images and took the snapshot {id}, and changed nothing else"
-                ));
-            }
-            _ => State::new(self.to_string()),
+        let Some(id) = snapshot else {
+            return State::new(self.to_string());
         };
-        match (self, snapshot) {
-            (
-                Self::Completed(_)
-                | Self::NotSent
-                | Self::Pulled
-                | Self::RunsJob(_)
-                | Self::RanJobs
-                | Self::Unchanged(_)
-                | Self::Restored(_),
-                _,
-            )
-            | (_, None) => state,
-            (Self::Changed(seen, _) | Self::Unlisted(seen), Some(id)) => state
+        let state = State::new(match self {
+            Self::NotSent => format!("{self}; only the snapshot {id} was taken"),
+            Self::Pulled => format!(
+                "this run pulled images and took the snapshot {id}, and changed nothing else"
+            ),
+            _ => self.to_string(),
+        });
+        match self {
+            Self::Completed(_)
+            | Self::NotSent
+            | Self::Pulled
+            | Self::RunsJob(_)
+            | Self::RanJobs
+            | Self::Unchanged(_)
+            | Self::Restored(_) => state,
+            Self::Changed(seen, _) | Self::Unlisted(seen) => state
                 .with_snapshot(name, id)
                 .with_unlisted(*seen == RecordSeen::Absent),
-            (_, Some(id)) => state.with_snapshot(name, id),
+            _ => state.with_snapshot(name, id),
         }
     }
 }

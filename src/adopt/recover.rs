@@ -231,14 +231,10 @@ impl Procedure<'_, '_> {
             Err(_) => Progress::Unlisted(seen),
         };
         self.mark(&progress);
-        let details: Vec<String> = [Some(format!("the restore failed: {second:#}"))]
-            .into_iter()
-            .chain([
-                Failure::details_of(second).map(str::to_owned),
-                Failure::details_of(cause).map(str::to_owned),
-            ])
-            .flatten()
-            .collect();
+        let failed = format!("the restore failed: {second:#}");
+        let causes = [second, cause].into_iter();
+        let mut details = vec![failed.as_str()];
+        details.extend(causes.filter_map(Failure::details_of));
         let mut failure = Failure::new(format!(
             "failed to adopt {name}, and failed to restore the containers that ran before: {cause:#}"
         ))

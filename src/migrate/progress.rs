@@ -100,20 +100,19 @@ impl Progress {
     }
 
     fn fmt_before_create(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.record, &self.containers) {
-            (Step::NotBegun, Step::NotBegun) if self.stopped != Step::NotBegun => {
-                match &self.stopped {
-                    Step::Done(count) => {
-                        write!(f, "{} stopped", were(*count, "container"))?;
-                    }
-                    Step::Begun(count) | Step::Partly { all: count, .. } => {
-                        write!(f, "{} have been stopped", some_of(*count))?;
-                    }
-                    Step::NotBegun => {}
-                }
-                f.write_str("; no Portainer stack and no container was removed")
+        let rest = "no Portainer stack and no container was removed";
+        match (&self.record, &self.containers, &self.stopped) {
+            (Step::NotBegun, Step::NotBegun, Step::Done(count)) => {
+                write!(f, "{} stopped; {rest}", were(*count, "container"))
             }
-            (Step::NotBegun, Step::NotBegun) => {
+            (
+                Step::NotBegun,
+                Step::NotBegun,
+                Step::Begun(count) | Step::Partly { all: count, .. },
+            ) => {
+                write!(f, "{} have been stopped; {rest}", some_of(*count))
+            }
+            (Step::NotBegun, Step::NotBegun, _) => {
                 f.write_str(if self.pulled {
                     "this run pulled images and changed nothing else"
                 } else {
@@ -132,11 +131,11 @@ impl Progress {
                     ),
                 }
             }
-            (Step::Begun(id), _) => write!(
+            (Step::Begun(id), ..) => write!(
                 f,
                 "the delete of Portainer stack {id} was in progress, and its outcome is unknown: Portainer stack {id} and its containers may be gone"
             ),
-            (record, containers) => {
+            (record, containers, _) => {
                 match record {
                     Step::Done(id) => {
                         write!(f, "Portainer stack {id} was deleted with its containers; ")?;

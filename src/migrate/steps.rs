@@ -44,13 +44,12 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name();
         let portainer_name = name.portainer_name();
         self.run.wait("listing the Portainer stacks");
-        if portainer_name == name.as_str() {
-            return self.at.records();
-        }
         // Needs no list.
         super::namesake(self.at.stack, &[])?;
-        self.run
-            .step("name", format!("Portainer will call it {portainer_name}"));
+        if portainer_name != name.as_str() {
+            self.run
+                .step("name", format!("Portainer will call it {portainer_name}"));
+        }
         let records = self.at.records()?;
         super::namesake(self.at.stack, &records)?;
         Ok(records)

@@ -35,24 +35,27 @@ impl<'a> Reader<'a> {
         mut images: BTreeSet<String>,
     ) -> (Details, Vec<anyhow::Error>) {
         let ids: Vec<String> = all.iter().map(|container| container.id.clone()).collect();
-        let containers = self.engine.inspect_containers(&ids);
-        let containers = self.known(containers);
+        let engine = self.engine;
+        let containers = self.known(engine.inspect_containers(&ids));
         let inspected = containers.as_deref().unwrap_or_default();
+        let image_of = |one: &Value| one["Image"].as_str().map(str::to_owned);
         images.extend(inspected.iter().filter_map(image_of));
+        let changes = self.changes(inspected);
+        let images = self.images(images);
+        let (networks, volumes) = match self.host {
+            Some(host) => (host.networks.clone(), host.volumes.clone()),
+            None => (
+                self.known(engine.network_names()),
+                self.known(engine.volume_names()),
+            ),
+        };
         let details = Details {
-            changes: self.changes(inspected),
-            images: self.images(images),
-            networks: match self.host {
-                Some(host) => host.networks.clone(),
-                None => self.networks(),
-            },
-            volumes: match self.host {
-                Some(host) => host.volumes.clone(),
-                None => self.volumes(),
-            },
             containers,
-            rejection: None,
-            unasked: None,
+            changes,
+            images,
+            networks,
+            volumes,
+            ..Details::default()
         };
         (details, self.failures)
     }
@@ -98,21 +101,7 @@ impl<'a> Reader<'a> {
         images
     }
 
-    fn networks(&mut self) -> Option<BTreeSet<String>> {
-        let names = self.engine.network_names();
-        self.known(names)
-    }
-
-    fn volumes(&mut self) -> Option<BTreeSet<String>> {
-        let names = self.engine.volume_names();
-        self.known(names)
-    }
-
     fn known<T>(&mut self, read: Result<T>) -> Option<T> {
         read.map_err(|error| self.failures.push(error)).ok()
     }
-}
-
-fn image_of(container: &Value) -> Option<String> {
-    container["Image"].as_str().map(str::to_owned)
 }

@@ -119,23 +119,21 @@ impl Search {
         let matching = self.matching.iter().map(say("this"));
         let others = self.others.iter().map(say("another"));
         let lines: Vec<String> = matching.chain(others).chain(self.unread()).collect();
-        let (message, hint) = match (self.matching.len(), self.unread.len()) {
-            (0, _) if lines.is_empty() => (
-                format!("Portainer at {base_url} lists no environment with a container engine"),
-                self.where_it_may_be(),
-            ),
-            (0, 0) => (
-                format!("no environment of Portainer at {base_url} is this engine"),
-                self.where_it_may_be(),
-            ),
-            (0, _) => (
-                format!("no environment of Portainer at {base_url} is known to be this engine"),
-                self.where_it_may_be(),
-            ),
-            (several, _) => (
-                format!("{several} environments of Portainer at {base_url} are this engine"),
-                "pass the ID of one of them with --endpoint".to_owned(),
-            ),
+        let message = match (self.matching.len(), self.unread.len()) {
+            (0, 0) if lines.is_empty() => {
+                format!("Portainer at {base_url} lists no environment with a container engine")
+            }
+            (0, 0) => format!("no environment of Portainer at {base_url} is this engine"),
+            (0, _) => {
+                format!("no environment of Portainer at {base_url} is known to be this engine")
+            }
+            (several, _) => {
+                format!("{several} environments of Portainer at {base_url} are this engine")
+            }
+        };
+        let hint = match self.matching.as_slice() {
+            [] => self.where_it_may_be(),
+            _ => "pass the ID of one of them with --endpoint".to_owned(),
         };
         let failure = Failure::new(message).hint(hint);
         if lines.is_empty() {

@@ -37,8 +37,8 @@ impl Situation<'_> {
         match self.engine.inspect_containers(&ids) {
             Ok(mut all) => {
                 all.extend(own);
-                let name = self.stack.name();
-                let found = foreign(touched, &all, self.tool, name);
+                let projects = self.stack.name().projects();
+                let found = plan::foreign(touched, &all, self.tool, &projects);
                 losses.extend(found.into_iter().map(Loss::Foreign));
             }
             Err(error) => warnings.push(format!("{}; {UNKNOWN}", with_hint(&error))),
@@ -58,7 +58,7 @@ pub fn foreign_of(
     }
     let ids: Vec<String> = engine.list_all()?.into_iter().map(|one| one.id).collect();
     let all = engine.inspect_containers(&ids)?;
-    Ok(foreign(touched, &all, tool, stack))
+    Ok(plan::foreign(touched, &all, tool, &stack.projects()))
 }
 
 /// The containers that must be restarted or recreated, because of what happened to the containers `before` the run, and to
@@ -134,13 +134,4 @@ fn touch(old: Inspected, now: Option<Inspected>) -> Option<Touch> {
     let has_changed = old.is_running()
         && (!now.is_running() || old.text("/State/StartedAt") != now.text("/State/StartedAt"));
     has_changed.then_some(Touch::Restarted)
-}
-
-fn foreign(
-    touched: &[(Inspected, Touch)],
-    all: &[Value],
-    tool: &str,
-    stack: &StackName,
-) -> Vec<Foreign> {
-    plan::foreign(touched, all, tool, &stack.projects())
 }
