@@ -2,12 +2,12 @@
 
 use std::{
     env,
-    io::{self, IsTerminal as _, Write as _, stderr},
-    sync::{Mutex, PoisonError},
+    io::{IsTerminal as _, Write as _, stderr},
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
     time::{Duration, Instant},
 };
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use super::columns::{cut, of_terminal};
 
@@ -16,14 +16,22 @@ use super::columns::{cut, of_terminal};
 const FREE: usize = "^C".len() + 1;
 /// What comes before the text, at its widest.
 const NEXT: usize = "/ 100m ".len();
-/// A shorter wait shows nothing: the line would only flash.
-const DELAY: Duration = Duration::from_millis(100);
+/// The time between two pictures, and before the first one: for a shorter wait, the line would only flash.
+const TICK: Duration = Duration::from_millis(120);
 /// Characters that every console has.
-const TICKS: &str = r"|/-\ ";
+const TICKS: &str = r"|/-\";
+/// Moves to the start of the line, and erases it.
+const ERASE: &str = "\r\x1b[2K";
 
 /// A spinner on standard error.
 #[derive(Clone)]
-pub(super) struct Spinner(ProgressBar);
+pub(super) struct Spinner(Arc<Mutex<Line>>);
+
+struct Line {
+    /// `None` when the spinner has ended.
+    text: Option<String>,
+    is_shown: bool,
+}
 
 impl Spinner {
     /// Shows a spinner; `None` without a terminal that can erase a line.
@@ -32,112 +40,74 @@ impl Spinner {
         if !can_erase || !stderr().is_terminal() {
             return None;
         }
-        let target = ProgressDrawTarget::term_like(Box::new(Screen::new()));
-        let spinner = ProgressBar::with_draw_target(None, target).with_message(fitting(text));
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed:>3} {msg}") {
-            spinner.set_style(style.tick_chars(TICKS));
-        }
-        spinner.enable_steady_tick(Duration::from_millis(120));
-        Some(Self(spinner))
+        let line = Line {
+            text: Some(text.to_owned()),
+            is_shown: false,
+        };
+        let spinner = Self(Arc::new(Mutex::new(line)));
+        let (shown, began) = (spinner.clone(), Instant::now());
+        thread::spawn(move || {
+            for tick in TICKS.chars().cycle() {
+                thread::sleep(TICK);
+                if !shown.line().draw(tick, began.elapsed().as_secs()) {
+                    return;
+                }
+            }
+        });
+        Some(spinner)
     }
 
     /// Changes the text.
     pub(super) fn say(&self, text: &str) {
-        self.0.set_message(fitting(text));
+        self.line().text = Some(text.to_owned());
     }
 
     /// Prints while the spinner is hidden.
     pub(super) fn suspend(&self, print: impl FnOnce()) {
-        self.0.suspend(print);
+        let mut line = self.line();
+        line.erase();
+        print();
     }
 
     /// Removes the line.
     pub(super) fn end(&self) {
-        self.0.finish_and_clear();
+        let mut line = self.line();
+        line.erase();
+        line.text = None;
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The columns of standard error that a spinner uses.
-fn columns() -> usize {
-    let all = of_terminal(stderr()).unwrap_or_default();
-    all.saturating_sub(FREE).max(1)
-}
-
-fn fitting(text: &str) -> String {
-    cut(text.to_owned(), Some(columns().saturating_sub(NEXT)))
-}
-
-/// Standard error, which receives each picture in one write.
-#[derive(Debug)]
-struct Screen {
-    began: Instant,
-    picture: Mutex<String>,
-}
-
-impl Screen {
-    fn new() -> Self {
-        Self {
-            began: Instant::now(),
-            picture: Mutex::default(),
-        }
+impl Line {
+    /// Draws the line after this many seconds. Returns whether the spinner still runs.
+    fn draw(&mut self, tick: char, seconds: u64) -> bool {
+        let Some(text) = &self.text else {
+            return false;
+        };
+        let elapsed = match seconds {
+            0..90 => format!("{seconds}s"),
+            _ => format!("{}m", (seconds + 30) / 60),
+        };
+        let all = of_terminal(stderr()).unwrap_or_default();
+        let columns = all.saturating_sub(FREE).max(1);
+        let fitting = cut(text.clone(), Some(columns.saturating_sub(NEXT)));
+        let line = cut(format!("{tick} {elapsed:>3} {fitting}"), Some(columns));
+        self.is_shown = true;
+        write(&format!("{ERASE}{line}"));
+        true
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "what a terminal returns")]
-    fn add(&self, text: &str) -> io::Result<()> {
-        let mut picture = self.picture.lock().unwrap_or_else(PoisonError::into_inner);
-        picture.push_str(text);
-        Ok(())
-    }
-
-    fn move_cursor(&self, by: usize, direction: char) -> io::Result<()> {
-        match by {
-            0 => Ok(()),
-            _ => self.add(&format!("\x1b[{by}{direction}")),
+    fn erase(&mut self) {
+        if mem::take(&mut self.is_shown) {
+            write(ERASE);
         }
     }
 }
 
-impl TermLike for Screen {
-    fn width(&self) -> u16 {
-        u16::try_from(columns()).unwrap_or(u16::MAX)
-    }
-
-    fn move_cursor_up(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'A')
-    }
-
-    fn move_cursor_down(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'B')
-    }
-
-    fn move_cursor_right(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'C')
-    }
-
-    fn move_cursor_left(&self, by: usize) -> io::Result<()> {
-        self.move_cursor(by, 'D')
-    }
-
-    fn write_line(&self, text: &str) -> io::Result<()> {
-        self.add(&format!("{text}\r\n"))
-    }
-
-    fn write_str(&self, text: &str) -> io::Result<()> {
-        self.add(text)
-    }
-
-    fn clear_line(&self) -> io::Result<()> {
-        self.add("\r\x1b[2K")
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        let mut picture = self.picture.lock().unwrap_or_else(PoisonError::into_inner);
-        let picture = std::mem::take(&mut *picture);
-        if self.began.elapsed() < DELAY {
-            return Ok(());
-        }
-        let mut terminal = stderr().lock();
-        terminal.write_all(picture.as_bytes())?;
-        terminal.flush()
-    }
+/// Writes to standard error at once.
+fn write(text: &str) {
+    let _ = stderr().lock().write_all(text.as_bytes());
 }
