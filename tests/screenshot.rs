@@ -88,7 +88,6 @@ fn fixed(line: &str) -> String {
         ("https://127.0.0.1:", "43217"),
         ("snapshot\x1b[0m ", "20261122T043102.116Z"),
         ("did not run for ", "0.00"),
-        ("longest time away  ", "0.00 s     0.00"),
     ] {
         if let Some((before, after)) = line.clone().split_once(mark) {
             let rest = &after[same.len()..];
