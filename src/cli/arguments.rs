@@ -80,7 +80,7 @@ Exit codes:
   3    With --exit-code: something would be lost
   130  The run was interrupted; the output reports the state of the stack";
 
-/// The least similarity (Jaro) of a command that is suggested for a name.
+/// The least similarity (Jaro) of a command or a setting that is suggested for a name.
 const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
@@ -432,13 +432,19 @@ fn hide_credentials(mut error: clap::Error) -> clap::Error {
 pub(super) fn near_command(name: &str) -> Option<String> {
     let command = command();
     let shown = command.get_subcommands().filter(|near| !near.is_hide_set());
-    let near = shown.map(|near| {
-        let near = near.get_name();
-        (strsim::jaro(name, near), near)
-    });
-    let near = near.filter(|(similarity, _)| (SIMILAR..1.0).contains(similarity));
-    let nearest = near.max_by(|a, b| a.0.total_cmp(&b.0));
-    nearest.map(|(_, name)| name.to_owned())
+    nearest(name, shown.map(clap::Command::get_name)).map(str::to_owned)
+}
+
+/// The name that `typed` probably misspells.
+pub(super) fn nearest<'n>(
+    typed: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let rated = names
+        .into_iter()
+        .map(|name| (strsim::jaro(typed, name), name));
+    let near = rated.filter(|(similarity, _)| (SIMILAR..1.0).contains(similarity));
+    Some(near.max_by(|a, b| a.0.total_cmp(&b.0))?.1)
 }
 
 /// The command line.

@@ -37,12 +37,8 @@ fn write(dir: (&Path, &Dir), root: &Command, command: &Command) -> Result<()> {
         Existing::Replace,
     )
     .with_context(|| format!("failed to write {}", path.join(&name).display()))?;
-    let shown = command
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set());
-    shown
-        .into_iter()
-        .try_for_each(|command| write(dir, root, command))
+    let mut shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+    shown.try_for_each(|command| write(dir, root, command))
 }
 
 fn page(man: &Man, root: &Command, command: &Command) -> std::io::Result<String> {
@@ -71,7 +67,13 @@ fn page(man: &Man, root: &Command, command: &Command) -> std::io::Result<String>
         section(&mut sections, "FILES", SETTINGS_FILES);
     }
     section(&mut sections, "EXIT STATUS", EXIT_CODES);
-    section(&mut sections, "EXAMPLES", &examples(command, root));
+    let own = command.get_after_help().map(ToString::to_string);
+    let own = own.filter(|_| command.get_name() != root.get_name());
+    section(
+        &mut sections,
+        "EXAMPLES",
+        own.as_deref().unwrap_or(EXAMPLES),
+    );
     see_also(&mut sections, root, command);
     sections.to_writer(&mut page)?;
     let page = String::from_utf8_lossy(&page);
@@ -86,40 +88,10 @@ fn page(man: &Man, root: &Command, command: &Command) -> std::io::Result<String>
     ))
 }
 
-/// The lines of the examples that call a command; those of its own help, if it has some.
-fn examples(command: &Command, root: &Command) -> String {
-    if command.get_name() == root.get_name() {
-        return EXAMPLES.to_owned();
-    }
-    if let Some(own) = command.get_after_help() {
-        return own.to_string();
-    }
-    // Without a command, stacklift migrates.
-    let called = |line: &str| {
-        let word = line.split_whitespace().nth(1)?;
-        Some(
-            root.find_subcommand(word)
-                .map_or("migrate", Command::get_name),
-        )
-    };
-    let is_own = |line: &&str| called(line) == Some(command.get_name());
-    let (heading, lines) = EXAMPLES.split_once('\n').unwrap_or_default();
-    let lines: Vec<&str> = lines
-        .lines()
-        .take_while(|line| !line.is_empty())
-        .filter(is_own)
-        .collect();
-    format!("{heading}\n{}", lines.join("\n"))
-}
-
 /// Adds a section of the help as it is, without its heading.
 fn section(page: &mut Roff, name: &str, text: &str) {
-    let mut lines = text.lines().skip(1).peekable();
-    if lines.peek().is_none() {
-        return;
-    }
     page.control("SH", [name]).control("nf", []);
-    for line in lines {
+    for line in text.lines().skip(1) {
         page.text([roman(line)]);
     }
     page.control("fi", []);

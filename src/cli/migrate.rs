@@ -8,7 +8,6 @@ use super::{
     confirm::{consent, is_on_terminal},
     interrupt::Interrupt,
     opened::{Opened, settings_and_key},
-    options::Endpoint,
     peers, plan, stack_required,
 };
 use crate::{
@@ -34,10 +33,8 @@ pub(super) fn run(
     peers::warn_about_tls(&settings, console);
     let interrupt = Interrupt::watch(console);
     let clients = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
-    let (portainer, engine) = clients.readers();
-    let endpoint =
-        peers::environment(&settings, portainer, engine, console).map_err(Stopped::untouched)?;
-    settings.endpoint = Endpoint::Id(endpoint);
+    let endpoint = peers::environment(&mut settings, clients.readers(), console)
+        .map_err(Stopped::untouched)?;
     let opened = Opened {
         endpoint,
         compose: compose::Host::new(&settings.location.tool, console.trace()),
@@ -53,14 +50,7 @@ pub(super) fn run(
                 force: arguments.force,
             }),
         };
-        let reporting = arguments.dry_run.reporting();
-        return plan::report(
-            &opened.situation(),
-            &opened.settings,
-            ways,
-            reporting,
-            console,
-        );
+        return plan::report(&opened, ways, arguments.dry_run.reporting(), console);
     }
     let setup = opened.setup()?;
     let question = |question: &str| console.ask(question);
@@ -87,13 +77,13 @@ pub(super) fn on_refusal(force: bool) -> OnRefusal {
 
 /// Suggests a command for a missing stack whose name is close to one, such as `migrat`.
 fn suggest_command(name: &StackName, error: anyhow::Error) -> anyhow::Error {
-    match (near_command(name.as_str()), error.downcast::<Failure>()) {
-        (Some(command), Ok(failure)) => failure
-            .hint(format!(
-                "did you mean `stacklift {command}`? otherwise, pass the stack's directory with --dir"
-            ))
-            .into(),
-        (None, Ok(failure)) => failure.into(),
-        (_, Err(error)) => error,
-    }
+    let Some(command) = near_command(name.as_str()) else {
+        return error;
+    };
+    let hint = format!(
+        "did you mean `stacklift {command}`? otherwise, pass the stack's directory with --dir"
+    );
+    error
+        .downcast::<Failure>()
+        .map_or_else(|error| error, |failure| failure.hint(hint).into())
 }

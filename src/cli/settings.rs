@@ -344,7 +344,7 @@ mod tests {
             (
                 "api-key = \"secret\"\n",
                 "cannot parse the settings file stacklift.toml: line 1: unknown key `api-key`",
-                "valid keys: base-url, ",
+                "did you mean `api-key-file`? valid keys: base-url, ",
             ),
             (
                 "timeout = 20\n",

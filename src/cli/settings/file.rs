@@ -13,15 +13,13 @@ use anyhow::Result;
 use toml::de::{DeTable, DeValue};
 
 use crate::{
-    cli::options,
+    cli::{arguments::nearest, options},
     disk::{self, Refused},
     failure::Failure,
 };
 
 /// The size limit of a file, in bytes.
 const LONGEST: u64 = 64 * 1024;
-/// A key is suggested for an unknown one if at most one in this many characters has to be changed.
-const CHARACTERS_PER_TYPO: usize = 3;
 
 /// The settings in a file by their keys: the line, and the value as text.
 pub(super) type Values = BTreeMap<&'static str, (usize, String)>;
@@ -129,15 +127,7 @@ fn line_of(text: &str, place: &Range<usize>) -> usize {
 /// The valid keys, and the one that an unknown key probably misspells.
 fn near_key(key: &str) -> String {
     let keys = options::ALL.map(|setting| setting.key);
-    let changes = |valid: &str| strsim::damerau_levenshtein(&key.to_lowercase(), valid);
-    let near = keys
-        .into_iter()
-        .filter(|valid| changes(valid) * CHARACTERS_PER_TYPO <= valid.len())
-        .min_by_key(|valid| changes(valid));
-    let near = near.map(|near| format!("did you mean `{near}`? "));
-    format!(
-        "{}valid keys: {}",
-        near.unwrap_or_default(),
-        keys.join(", ")
-    )
+    let near =
+        nearest(key, keys).map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    format!("{near}valid keys: {}", keys.join(", "))
 }
