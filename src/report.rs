@@ -82,7 +82,7 @@ impl PortainerReport {
 }
 
 /// The containers of a stack.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Containers {
     pub all: usize,
     pub running: usize,
@@ -92,11 +92,7 @@ pub struct Containers {
 
 impl Containers {
     pub fn of<'c>(all: impl IntoIterator<Item = &'c Container>, tool: &str) -> Self {
-        let mut counts = Self {
-            all: 0,
-            running: 0,
-            started_by_portainer: 0,
-        };
+        let mut counts = Self::default();
         for container in all {
             let dir = container.compose_label(tool, "project.working_dir");
             counts.all += 1;

@@ -43,13 +43,7 @@ pub(super) fn run(
             output: arguments.output,
             exit_code: arguments.exit_code,
         };
-        return plan::report(
-            &opened.situation(),
-            &opened.settings,
-            ways,
-            reporting,
-            console,
-        );
+        return plan::report(&opened, ways, reporting, console);
     }
     let (report, ended) = adopt(arguments, &opened, None, &interrupt, console)?;
     if arguments.output == Output::Json {

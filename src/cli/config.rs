@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     Common, Console, Ended,
-    arguments::{ConfigAction, ConfigArguments, Output},
+    arguments::{ConfigAction, ConfigArguments},
     options,
     settings::{
         API_KEY, FileEntry, KeySource, Problem, STATE_DIR, SettingEntry, Source, Sourced,
@@ -73,10 +73,7 @@ pub(super) fn run(
         settings: sourced.entries,
         files: sourced.files,
     };
-    match arguments.output {
-        Output::Text => show(&config, console),
-        Output::Json => console.json(&config)?,
-    }
+    console.result(arguments.output, &config, show)?;
     let of_files = config.files.iter().map(|file| &file.error);
     let of_settings = config.settings.iter().map(|setting| &setting.error);
     let others = [&config.api_key.error, &config.state_directory.error];

@@ -18,6 +18,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
 use super::{
+    arguments::Output,
     columns::{of_terminal, readable, width, wrap, wrap_lines},
     spinner::Spinner,
     style::Meaning,
@@ -41,6 +42,7 @@ const NARROW: usize = 4;
 const ANSWER: &str = " [y/N] ";
 
 /// Prints steps, warnings and errors.
+#[derive(Default)]
 pub(super) struct Console {
     quiet: bool,
     verbose: bool,
@@ -57,10 +59,7 @@ impl Console {
         Self {
             quiet,
             verbose,
-            to_stderr: AtomicBool::new(false),
-            is_incomplete: AtomicBool::new(false),
-            secrets: Mutex::default(),
-            spinner: Mutex::new(None),
+            ..Self::default()
         }
     }
 
@@ -246,6 +245,20 @@ impl Console {
     /// Prints details of an error.
     fn details(&self, text: &str) {
         self.err(&wrap_lines(text, 0, of_terminal(stderr())));
+    }
+
+    /// Prints a result as JSON, or with `as_text`.
+    pub(super) fn result<R: Serialize>(
+        &self,
+        output: Output,
+        result: &R,
+        as_text: impl FnOnce(&R, &Self),
+    ) -> Result<()> {
+        match output {
+            Output::Json => self.json(result)?,
+            Output::Text => as_text(result, self),
+        }
+        Ok(())
     }
 
     /// Prints a result as JSON.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Common, Console, Ended,
-    arguments::{DoctorArguments, Output},
+    arguments::DoctorArguments,
     peers as clients,
     settings::{Problem, Settings, Sourced},
 };
@@ -35,10 +35,7 @@ pub(super) fn run(
         version: VERSION,
         checks,
     };
-    match arguments.output {
-        Output::Text => text::show(&report, console),
-        Output::Json => console.json(&report)?,
-    }
+    console.result(arguments.output, &report, text::show)?;
     let mut checks = report.checks.iter();
     if checks.any(|check| check.status == Status::Failed) {
         return Err(Ended::Verdict(1));

@@ -5,10 +5,9 @@ use crate::run::{Declined, Effect, Event, State, Stopped};
 
 /// Shows an event.
 pub(super) fn show(console: &Console, event: &Event) {
-    if matches!(event, Event::State(_)) {
-        return;
+    if !matches!(event, Event::State(_)) {
+        console.done();
     }
-    console.done();
     match event {
         Event::Step(verb, object) => console.step(verb, object),
         Event::Planned(effect, object) => {

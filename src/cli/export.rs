@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use super::{
     Common, Console, Ended, arguments::ExportArguments, interrupt::watch_reading,
-    opened::Surroundings, stack_required,
+    opened::Surroundings,
 };
 use crate::{
     export::Export,
@@ -27,11 +27,8 @@ pub(super) fn run(
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
-    let name = match &arguments.stack {
-        Some(name) => Some(StackName::new(name)?),
-        None if arguments.all => None,
-        None => return Err(stack_required().into()),
-    };
+    let stack = arguments.stack.as_deref();
+    let name = stack.map(StackName::new).transpose()?;
     watch_reading(console);
     let Surroundings {
         portainer, compose, ..

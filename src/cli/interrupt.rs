@@ -16,13 +16,7 @@ use crate::{
 
 /// Handles the signals of a command that only reads. If that is impossible, a signal ends the program at once.
 pub(super) fn watch_reading(console: &Arc<Console>) {
-    let shown = Arc::clone(console);
-    let _ = ctrlc::set_handler(move || {
-        shown.end_line();
-        shown.warning("interrupted");
-        compose::remove_folders();
-        std::process::exit(INTERRUPTED);
-    });
+    Interrupt::watch_with(console, |_, _| ());
 }
 
 /// Removes the spinner before the message of a panic.

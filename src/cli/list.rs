@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Common, Console, Ended,
-    arguments::{ListArguments, Output},
-    interrupt::watch_reading,
+    Common, Console, Ended, arguments::ListArguments, interrupt::watch_reading,
     opened::Surroundings,
 };
 use crate::{observe::with_hint, text::counted};
@@ -30,10 +28,7 @@ pub(super) fn run(
     if let Err(error) = &surroundings.portainer {
         list.warnings.insert(0, with_hint(error));
     }
-    match arguments.output {
-        Output::Text => text::show(&list, console),
-        Output::Json => console.json(&list)?,
-    }
+    console.result(arguments.output, &list, text::show)?;
     for warning in &list.warnings {
         console.warning(warning);
     }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     compose,
     engine::{self, Engine, NoSharedVersion},
-    inventory::Inventory,
+    inventory::{Inventory, earlier},
     observe::{Search, Situation},
     portainer::{self, Portainer},
     run::{Peers, Setup, Stopped},
@@ -87,16 +87,15 @@ impl Opened {
         peers: Arc<Peers>,
         console: &Arc<Console>,
     ) -> Result<Self> {
-        let (portainer, engine) = peers.readers();
+        let engine = peers.readers().1;
         console.waiting("finding the stack's containers");
         let containers = match engine.list(name.as_str()) {
             Err(error) if NoSharedVersion::caused(&error) => return Err(error),
             listed => listed.unwrap_or_default(),
         };
         engine.refuse_podman()?;
-        let endpoint = peers::environment(&settings, portainer, engine, console)?;
-        settings.endpoint = Endpoint::Id(endpoint);
-        let earlier = peers::earlier(&settings, &name);
+        let endpoint = peers::environment(&mut settings, peers.readers(), console)?;
+        let earlier = earlier(settings.state.as_deref(), &name);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier)?;
         console.done();
         Ok(Self {

@@ -21,8 +21,6 @@ use super::{
 use crate::{
     engine::{self, Engine},
     failure::Failure,
-    inventory::earlier as earlier_containers,
-    model::Container,
     observe::Search,
     portainer::{self, Fingerprint, Headers, Portainer},
     run::{Peers, RestoreCommand, Setup},
@@ -52,9 +50,17 @@ pub(super) fn open(
 
 /// The same for a run that sends nothing to Portainer.
 pub(super) fn open_engine_only(settings: &Settings, console: &Arc<Console>) -> Result<Peers> {
-    let none = (SecretString::default(), None, Headers::default());
-    let portainer = client(settings, none, console)?;
+    let portainer = unpinned(settings, SecretString::default(), console)?;
     Ok(Peers::new(portainer, engine(settings, console)))
+}
+
+/// The client of Portainer without `--tls pin` and `--header-file`.
+pub(super) fn unpinned(
+    settings: &Settings,
+    key: SecretString,
+    console: &Arc<Console>,
+) -> Result<Portainer> {
+    client(settings, (key, None, Headers::default()), console)
 }
 
 /// The client of Portainer, without a request. Asks whether to trust its certificate, if `--tls pin` needs that.
@@ -115,17 +121,18 @@ fn client(
     })
 }
 
-/// The ID of the environment. For `--endpoint auto`, finds it and says which it is.
+/// The ID of the environment. For `--endpoint auto`, finds it, says which it is, and keeps it in the settings.
 pub(super) fn environment(
-    settings: &Settings,
-    portainer: &portainer::Reader,
-    engine: &engine::Reader,
+    settings: &mut Settings,
+    (portainer, engine): (&portainer::Reader, &engine::Reader),
     console: &Console,
 ) -> Result<i64> {
-    match settings.endpoint {
-        Endpoint::Id(id) => Ok(id),
-        Endpoint::Auto => found(&Search::new(portainer, engine)?, settings, console),
-    }
+    let id = match settings.endpoint {
+        Endpoint::Id(id) => id,
+        Endpoint::Auto => found(&Search::new(portainer, engine)?, settings, console)?,
+    };
+    settings.endpoint = Endpoint::Id(id);
+    Ok(id)
 }
 
 /// The ID of the environment that was searched for.
@@ -178,14 +185,6 @@ pub(super) fn place(state: PathBuf, name: &StackName) -> Place {
         state,
         name: name.as_str().to_owned(),
     }
-}
-
-/// The containers that a stack had before earlier runs, newest first.
-pub(super) fn earlier(
-    settings: &Settings,
-    name: &StackName,
-) -> impl Iterator<Item = Vec<Container>> + use<> {
-    earlier_containers(settings.state.as_deref(), name)
 }
 
 /// The settings of the command that rolls back, each that is not the default (B14). It works from any directory.

@@ -6,11 +6,11 @@ use anyhow::Result;
 
 use super::{
     Common, Console, Ended,
-    arguments::{Output, PlanArguments, Reporting},
+    arguments::{PlanArguments, Reporting},
     interrupt::watch_reading,
     opened::Opened,
     peers,
-    settings::{Settings, state_folder},
+    settings::state_folder,
 };
 use crate::{
     inventory::{Commands, MigrateWay, Ways, plan},
@@ -34,32 +34,21 @@ pub(super) fn run(
         adopt: Some((&arguments.keep).into()),
         migrate: Some(MigrateWay::default()),
     };
-    let situation = opened.situation();
-    report(
-        &situation,
-        &opened.settings,
-        ways,
-        arguments.reporting,
-        console,
-    )
+    report(&opened, ways, arguments.reporting, console)
 }
 
 /// Plans, prints the report, and ends with its exit code if that was asked for.
 pub(super) fn report(
-    situation: &Situation,
-    settings: &Settings,
+    opened: &Opened,
     ways: Ways,
     reporting: Reporting,
     console: &Console,
 ) -> Result<(), Ended> {
     console.waiting("inspecting what exists");
-    let report = planned(situation, settings, ways);
+    let report = planned(opened, ways);
     console.done();
     let report = report.map_err(Stopped::untouched)?;
-    match reporting.output {
-        Output::Text => show(&report, console),
-        Output::Json => console.json(&report)?,
-    }
+    console.result(reporting.output, &report, show)?;
     match report.exit_code() {
         code @ 1.. if reporting.exit_code => Err(Ended::Verdict(code)),
         _ => Ok(()),
@@ -67,16 +56,13 @@ pub(super) fn report(
 }
 
 /// Plans each way. Fails if none can be planned.
-pub(super) fn planned(
-    situation: &Situation,
-    settings: &Settings,
-    ways: Ways,
-) -> Result<PlanReport> {
+pub(super) fn planned(opened: &Opened, ways: Ways) -> Result<PlanReport> {
     let commands = Commands {
-        typed: &settings.typed,
-        has_file: settings.location.file.is_some(),
+        typed: &opened.settings.typed,
+        has_file: opened.settings.location.file.is_some(),
     };
-    plan(situation, ways, &commands, unanswered(situation)?)
+    let situation = opened.situation();
+    plan(&situation, ways, &commands, unanswered(&situation)?)
 }
 
 /// The requests in the journal (B11), read without a lock. Without a state directory, no run can have sent one.

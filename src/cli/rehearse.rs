@@ -124,7 +124,7 @@ impl Rehearsed<'_> {
             }),
         };
         self.console.waiting("inspecting what exists");
-        let planned = plan::planned(&embedded.situation(), self.settings, ways);
+        let planned = plan::planned(&embedded.opened, ways);
         self.console.done();
         let planned = planned.map_err(Stopped::untouched)?;
         plan::show(&planned, self.console);
@@ -135,7 +135,7 @@ impl Rehearsed<'_> {
         let embedded = self.embed(world, "migrate")?;
         let before = embedded.world();
         self.console.waiting("migrating the same stack, to compare");
-        embedded.disturb(&self.arguments.faults);
+        embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
         let migrated = embedded.migrate(self.arguments.force, &mut |_| ());
         self.console.done();
         let migrated = Outcome::new(&before, &embedded.world(), self.stack, migrated.is_ok());
@@ -151,7 +151,7 @@ impl Rehearsed<'_> {
         ended
     }
 
-    fn embed(&self, world: World, run: &str) -> Result<Embedded<'_>, Ended> {
+    fn embed(&self, world: World, run: &str) -> Result<Embedded, Ended> {
         let era = self.arguments.era.into();
         let rehearsal = embedded::start(world, era, self.folder)?;
         let snapshots = self.folder.join("state").join(run);
@@ -172,7 +172,7 @@ impl Rehearsed<'_> {
         run: impl FnOnce(&mut dyn FnMut(Event)) -> Result<(), Stopped>,
     ) -> Result<(), Ended> {
         let console = self.console;
-        embedded.disturb(&self.arguments.faults);
+        embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
         let before = embedded.world().summary().to_string();
         let mut warnings = 0;
         let ended = run(&mut |event| {
@@ -199,7 +199,7 @@ impl Rehearsed<'_> {
         console.text(meaning, &verdict);
         if self.verbose {
             console.heading("API requests");
-            for request in embedded.requests() {
+            for request in embedded.rehearsal.requests() {
                 console.line(&request.to_string());
             }
         }

@@ -24,7 +24,7 @@ use crate::{
     portainer::Payload,
     rewrite::{faithful::Faithful, masked},
     stack::{Origins, Stack, StackName},
-    text::{needs_escaping, printable},
+    text::printable,
 };
 
 mod adopt;
@@ -156,23 +156,12 @@ fn print_diff(stack: &Stack, before: &str, after: &str, reveal: bool) {
     let head = head.lines().map(|line| (Meaning::Name, line));
     let hunks = hunks.lines().map(|line| (Meaning::of_diff(line), line));
     for (meaning, line) in head.chain(hunks) {
-        let line = meaning.paint(&harmless(line));
+        // Tabs are harmless.
+        let parts: Vec<_> = line.split('\t').map(printable).collect();
+        let line = meaning.paint(&parts.join("\t"));
         // A closed pipe is not an error.
         let _ = writeln!(anstream::stdout().lock(), "{line}");
     }
-}
-
-/// A line without characters that could control a terminal, except tabs.
-fn harmless(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c == '\t' || !needs_escaping(c) {
-            shown.push(c);
-        } else {
-            shown.extend(c.escape_default());
-        }
-    }
-    shown
 }
 
 fn explain(stack: &Stack, rewrite: &Faithful, origins: Option<&Origins>, console: &Console) {

@@ -50,7 +50,6 @@ pub(super) fn run(
         }
         None => peers::open_engine_only(&settings, console)?,
     };
-    let setup = peers::setup(&settings, &name)?;
     let question = |question: &str| console.ask(question);
     let restore = Restore {
         name: &name,
@@ -97,14 +96,14 @@ fn list(store: &Store, console: &Console) -> Result<()> {
         let [by, containers, record, state] = match store.load(&id) {
             Ok(saved) => {
                 let snapshot = &saved.snapshot;
-                let containers = match &snapshot.containers {
-                    Known::Known(containers) => containers.len().to_string(),
-                    Known::Unknown(_) => "unknown".to_owned(),
+                let containers: &str = match &snapshot.containers {
+                    Known::Known(containers) => &containers.len().to_string(),
+                    Known::Unknown(_) => "unknown",
                 };
-                let record = match &snapshot.record {
-                    Known::Known(Some(record)) => record.id.clone(),
-                    Known::Known(None) if !snapshot.may_be_unseen => "none".to_owned(),
-                    Known::Known(None) | Known::Unknown(_) => "unknown".to_owned(),
+                let record: &str = match &snapshot.record {
+                    Known::Known(Some(record)) => &record.id,
+                    Known::Known(None) if !snapshot.may_be_unseen => "none",
+                    Known::Known(None) | Known::Unknown(_) => "unknown",
                 };
                 let state = match snapshot.ran_whole {
                     Some(true) => "whole",
@@ -112,12 +111,7 @@ fn list(store: &Store, console: &Console) -> Result<()> {
                     Some(false) => "left by a failed run",
                     None => "unknown",
                 };
-                [
-                    snapshot.command.clone(),
-                    containers,
-                    record,
-                    state.to_owned(),
-                ]
+                [snapshot.command.as_str(), containers, record, state].map(str::to_owned)
             }
             // An unreadable snapshot does not hide the others.
             Err(error) => {

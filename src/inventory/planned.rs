@@ -49,15 +49,11 @@ pub fn plan(
     unanswered: Vec<String>,
 ) -> Result<PlanReport> {
     // Side by side: each waits for Portainer, the engine and Compose.
+    let migration_by = |way: MigrateWay| (way, migrate::Prepared::new(situation, way.grace));
+    let adoption_with = |keep: Keep| (keep, adopt::Prepared::new(situation, keep));
     let (migrating, adopting) = side_by_side(
-        || {
-            ways.migrate
-                .map(|way| (way, migrate::Prepared::new(situation, way.grace)))
-        },
-        || {
-            ways.adopt
-                .map(|keep| (keep, adopt::Prepared::new(situation, keep)))
-        },
+        || ways.migrate.map(migration_by),
+        || ways.adopt.map(adoption_with),
     );
     let before = match (&adopting, &migrating) {
         (Some((_, Ok(prepared))), _) => &prepared.before,
@@ -133,13 +129,8 @@ impl Commands<'_> {
             jobs: false,
             ..keep
         };
-        let render = [
-            "render",
-            situation.stack.name().as_str(),
-            "--as",
-            "adopt",
-            "--diff",
-        ];
+        let name = situation.stack.name().as_str();
+        let render = ["render", name, "--as", "adopt", "--diff"];
         self.typed
             .with(&[&render, written.flags().as_slice()].concat())
     }

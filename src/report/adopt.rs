@@ -7,7 +7,7 @@ use super::{Loss, VERSION};
 use crate::plan::{Blocker, Fate, Request};
 
 /// What `stacklift adopt --output json` prints.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[schemars(title = "The output of `stacklift adopt --output json`")]
 pub struct AdoptReport {
     /// The version of this format: 1.
@@ -43,10 +43,11 @@ pub struct AdoptReport {
 }
 
 /// How an adoption ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Nothing was sent.
+    #[default]
     NotSent,
     /// The Portainer stack has the text already, and every service runs.
     NothingToDo,
@@ -116,19 +117,7 @@ impl AdoptReport {
             version: VERSION,
             stack: stack.to_owned(),
             environment,
-            outcome: Outcome::NotSent,
-            request: None,
-            portainer_stack: None,
-            snapshot: None,
-            services: Vec::new(),
-            notices: Vec::new(),
-            losses: Vec::new(),
-            blockers: Vec::new(),
-            other_containers: Vec::new(),
-            problems: Vec::new(),
-            error: None,
-            details: None,
-            state: None,
+            ..Self::default()
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct AllReport {
 }
 
 /// A stack.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct AllEntry {
     pub name: String,
     /// The absolute path of the stack's directory; null if it has no directory with a Compose file.
@@ -43,10 +43,11 @@ pub struct AllEntry {
 }
 
 /// The result for a stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StackResult {
     /// It will be adopted, or would be without `--dry-run`. At the end of a run: the run ended before this stack.
+    #[default]
     Planned,
     /// It is in Portainer and runs as the plan said.
     Adopted,

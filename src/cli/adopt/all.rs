@@ -16,7 +16,6 @@ use crate::{
         events::{show_roll_back, show_stopped},
         interrupt::Interrupt,
         opened::{Opened, inventory, settings_and_key},
-        options::Endpoint,
         peers,
         settings::{Settings, state_folder},
     },
@@ -59,10 +58,8 @@ pub(super) fn run(
     let (mut settings, key) = settings_and_key(common, None, console)?;
     peers::warn_about_tls(&settings, console);
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
-    let (portainer, engine) = peers.readers();
     let endpoint =
-        peers::environment(&settings, portainer, engine, console).map_err(Stopped::untouched)?;
-    settings.endpoint = Endpoint::Id(endpoint);
+        peers::environment(&mut settings, peers.readers(), console).map_err(Stopped::untouched)?;
     let all = All {
         arguments,
         peers: Arc::new(peers),
@@ -101,18 +98,9 @@ pub(super) fn run(
     }
     all.adopt(&planned, &report, &interrupt);
     let report = lock(&report);
-    show(&report, arguments.output, console)?;
+    console.result(arguments.output, &*report, text::show_end)?;
     if report.stacks.iter().any(|one| one.result.is_missing()) {
         return Err(Ended::Verdict(1));
-    }
-    Ok(())
-}
-
-/// Shows what became of each stack.
-fn show(report: &AllReport, output: Output, console: &Console) -> Result<()> {
-    match output {
-        Output::Text => text::show_end(report, console),
-        Output::Json => console.json(report)?,
     }
     Ok(())
 }
@@ -135,7 +123,7 @@ fn watch(report: &Arc<Mutex<AllReport>>, output: Output, console: &Arc<Console>)
         }
         if !report.stacks.is_empty() && !report.dry_run {
             // The program ends with the code of an interrupt in any case.
-            show(&report, output, console).ok();
+            console.result(output, &*report, text::show_end).ok();
         }
     })
 }
@@ -192,41 +180,28 @@ impl All<'_> {
     }
 
     fn plan_one(&self, found: &Found, inventory: &Inventory) -> (AllEntry, Option<Planned>) {
-        let entry = |result, adopt| AllEntry {
+        let without_plan = |result, adopt| (result, adopt, Vec::new(), None);
+        let failed =
+            |error: &anyhow::Error| without_plan(StackResult::Blocked, WayReport::failed(error));
+        let (result, adopt, pulls, planned) = match (inventory.refusal(found), &found.files) {
+            (Some(blocker), _) => without_plan(StackResult::Refused, WayReport::blocked(blocker)),
+            (None, Files::Stack(stack)) => self
+                .prepare(found, stack)
+                .unwrap_or_else(|error| failed(&error)),
+            (None, Files::Unusable(_, error)) => failed(error),
+            (None, Files::None) => {
+                without_plan(StackResult::NoFile, WayReport::unplanned(Readiness::NoFile))
+            }
+        };
+        let entry = AllEntry {
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
             result,
             adopt,
-            pulls: Vec::new(),
-            report: None,
-            error: None,
-            state: None,
+            pulls,
+            ..AllEntry::default()
         };
-        if let Some(blocker) = inventory.refusal(found) {
-            let refused = entry(StackResult::Refused, WayReport::blocked(blocker));
-            return (refused, None);
-        }
-        let blocked =
-            |error: &anyhow::Error| (entry(StackResult::Blocked, WayReport::failed(error)), None);
-        let prepared = match &found.files {
-            Files::Stack(stack) => self.prepare(found, stack),
-            Files::Unusable(_, error) => return blocked(error),
-            Files::None => {
-                let none = WayReport::unplanned(Readiness::NoFile);
-                return (entry(StackResult::NoFile, none), None);
-            }
-        };
-        match prepared {
-            Ok((result, adopt, pulls, planned)) => {
-                let entry = AllEntry {
-                    pulls,
-                    ..entry(result, adopt)
-                };
-                let is_planned = result == StackResult::Planned;
-                (entry, Some(planned).filter(|_| is_planned))
-            }
-            Err(error) => blocked(&error),
-        }
+        (entry, planned)
     }
 
     /// The plan of `adopt <STACK>`, and the images that it would pull.
@@ -234,7 +209,7 @@ impl All<'_> {
         &self,
         found: &Found,
         stack: &Stack,
-    ) -> Result<(StackResult, WayReport, Vec<String>, Planned)> {
+    ) -> Result<(StackResult, WayReport, Vec<String>, Option<Planned>)> {
         let mut settings = self.settings.clone();
         if found.needs_dir(&settings.location) {
             settings.location.dir = Some(stack.dir().to_owned());
@@ -255,11 +230,11 @@ impl All<'_> {
             Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
             _ => StackResult::Planned,
         };
-        let planned = Planned {
+        let planned = (result == StackResult::Planned).then_some(Planned {
             stack: opened.stack,
             settings,
             plan: prepared.plan,
-        };
+        });
         let pulls = pulls.iter().map(Pull::to_string).collect();
         Ok((result, way, pulls, planned))
     }
@@ -296,9 +271,8 @@ impl All<'_> {
         let planned = planned.iter().enumerate();
         let planned = planned.filter_map(|(at, one)| Some((at, one.as_ref()?)));
         for (number, (at, one)) in planned.enumerate() {
-            let set = |result| lock(report).stacks[at].result = result;
             // Until it ends, only an interrupt shows the report.
-            interrupt.begin(|| set(StackResult::Interrupted));
+            interrupt.begin(|| lock(report).stacks[at].result = StackResult::Interrupted);
             let name = one.stack.name();
             self.console
                 .heading(&format!("{name} ({} of {all})", number + 1));
@@ -316,7 +290,6 @@ impl All<'_> {
                 Ok((single, ended)) => (Some(single), ended),
                 Err(stopped) => (None, Err(stopped)),
             };
-            let failed = ended.is_err();
             interrupt.begin(|| {
                 let mut report = lock(report);
                 let stack = &mut report.stacks[at];
@@ -335,9 +308,9 @@ impl All<'_> {
             });
             if let Err(stopped) = ended {
                 show_stopped(self.console, &stopped);
-            }
-            if failed && !self.arguments.keep_going {
-                return;
+                if !self.arguments.keep_going {
+                    return;
+                }
             }
         }
     }

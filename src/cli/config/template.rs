@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
+use serde_json::Value;
+
 use crate::cli::options::{self, Setting};
 
 const HEADER: &str = "\
@@ -21,13 +23,9 @@ pub(super) fn settings_file(values: &BTreeMap<&str, String>) -> String {
             None if setting.default.is_empty() => ("#", placeholder),
             None => ("#", setting.default),
         };
+        let (key, value) = (setting.key, toml(setting, value));
         // Writing to a String does not fail.
-        let _ = write!(
-            text,
-            "\n# {help}\n{comment}{} = {}\n",
-            setting.key,
-            toml(setting, value)
-        );
+        let _ = write!(text, "\n# {help}\n{comment}{key} = {value}\n");
     }
     text
 }
@@ -37,17 +35,8 @@ fn toml(setting: &Setting, value: &str) -> String {
     if setting.key == options::ENDPOINT.key && value.parse::<i64>().is_ok() {
         return value.to_owned();
     }
-    let mut quoted = String::from("\"");
-    for c in value.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted + "\""
+    // TOML quotes like JSON, but does not allow this character.
+    Value::from(value).to_string().replace('\u{7f}', "\\u007f")
 }
 
 #[cfg(test)]

@@ -47,23 +47,19 @@ pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
 /// The API key, if it can be read, and where it comes from.
 pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
     let subject = Subject::ApiKey;
-    let failed = |error| {
-        (
-            None,
-            Check::of_error(subject, &error, "set STACKMGR_API_KEY"),
-        )
-    };
-    let source = match KeySource::of(settings.api_key_file.as_deref()) {
-        Ok(source) => source,
-        Err(error) => return failed(error),
-    };
-    let check = match &source {
-        KeySource::Given(_) => Check::ok(subject, format!("from {API_KEY}")),
-        KeySource::File(path) => Check::ok(subject, format!("from the file {}", path.display())),
-    };
-    match source.read() {
-        Ok(key) => (Some(key), check),
-        Err(error) => failed(error),
+    let read = KeySource::of(settings.api_key_file.as_deref()).and_then(|source| {
+        let from = match &source {
+            KeySource::Given(_) => format!("from {API_KEY}"),
+            KeySource::File(path) => format!("from the file {}", path.display()),
+        };
+        Ok((source.read()?, from))
+    });
+    match read {
+        Ok((key, from)) => (Some(key), Check::ok(subject, from)),
+        Err(error) => {
+            let check = Check::of_error(subject, &error, "set STACKMGR_API_KEY");
+            (None, check)
+        }
     }
 }
 
@@ -111,27 +107,29 @@ pub(super) fn stacks_root(at: &Location) -> Check {
     }
 }
 
-/// Whether snapshots can be written. Writes nothing.
+/// Whether snapshots can be written, as far as modes and file systems tell. Writes nothing.
 pub(super) fn state_dir() -> Check {
     let subject = Subject::StateDirectory;
-    let dir = match state_folder() {
+    let hint = "set STACKLIFT_STATE_DIR to a directory that you can write to";
+    let dir = match state_folder().and_then(|dir| check_state_dir(&dir).map(|()| dir)) {
         Ok(dir) => dir,
-        Err(error) => return Check::of_error(subject, &error, "set STACKLIFT_STATE_DIR"),
+        Err(error) => return Check::of_error(subject, &error, hint),
     };
-    if let Err(error) = check_state_dir(&dir) {
-        return Check::of_error(
-            subject,
-            &error,
-            "set STACKLIFT_STATE_DIR to a directory of your own",
-        );
-    }
     let existing = nearest_existing(&dir);
-    let fact = if existing == dir {
-        format!("{} (mode 0700)", dir.display())
-    } else {
-        format!("{} does not exist; the first run creates it", dir.display())
-    };
-    writable(subject, fact, &existing)
+    let shown = existing.display();
+    if !existing.is_dir() {
+        return Check::failed(subject, format!("{shown} is not a directory"), hint);
+    }
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    if let Err(error) = accessat(CWD, &existing, access, AtFlags::EACCESS) {
+        let error = std::io::Error::from(error);
+        return Check::failed(subject, format!("cannot write to {shown}: {error}"), hint);
+    }
+    if existing == dir {
+        return Check::ok(subject, format!("{shown} (mode 0700)"));
+    }
+    let fact = format!("{} does not exist; the first run creates it", dir.display());
+    Check::ok(subject, fact)
 }
 
 /// The directory, or its nearest parent that exists.
@@ -139,21 +137,6 @@ fn nearest_existing(dir: &Path) -> PathBuf {
     let mut parents = dir.ancestors();
     let existing = parents.find(|parent| fs::symlink_metadata(parent).is_ok());
     existing.unwrap_or(dir).to_owned()
-}
-
-/// Whether something can be created in a directory, as far as its mode and its file system tell.
-fn writable(subject: Subject, fact: String, dir: &Path) -> Check {
-    let hint = "set STACKLIFT_STATE_DIR to a directory that you can write to";
-    let shown = dir.display();
-    if !dir.is_dir() {
-        return Check::failed(subject, format!("{shown} is not a directory"), hint);
-    }
-    let access = Access::WRITE_OK | Access::EXEC_OK;
-    if let Err(error) = accessat(CWD, dir, access, AtFlags::EACCESS) {
-        let error = std::io::Error::from(error);
-        return Check::failed(subject, format!("cannot write to {shown}: {error}"), hint);
-    }
-    Check::ok(subject, fact)
 }
 
 #[cfg(test)]

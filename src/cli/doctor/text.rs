@@ -45,16 +45,15 @@ fn sum(report: &DoctorReport) -> String {
         let checks = report.checks.iter();
         checks.filter(|check| check.status == status).count()
     };
-    let parts = [
-        (count(Status::Failed), "failure"),
-        (count(Status::Warning), "warning"),
-    ];
-    let parts = parts.iter().filter(|(n, _)| *n > 0);
-    let mut parts: Vec<String> = parts.map(|&(n, noun)| counted(n, noun)).collect();
+    let some = |n: usize, text: String| (n > 0).then_some(text);
+    let (failed, warned) = (count(Status::Failed), count(Status::Warning));
     let left = count(Status::NotChecked);
-    if left > 0 {
-        parts.push(format!("{left} not checked"));
-    }
+    let parts = [
+        some(failed, counted(failed, "failure")),
+        some(warned, counted(warned, "warning")),
+        some(left, format!("{left} not checked")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() {
         return "no problems found".to_owned();
     }

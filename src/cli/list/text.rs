@@ -68,28 +68,19 @@ pub(in crate::cli) fn readiness(way: &WayReport) -> Part {
 }
 
 fn ready(way: &WayReport) -> Part {
-    let fates = [
-        (
-            "recreates",
-            way.services_with(|fate| matches!(fate, Fate::Recreated(_))),
-        ),
-        (
-            "restarts",
-            way.services_with(|fate| matches!(fate, Fate::Restarted(_))),
-        ),
-        (
-            "starts",
-            way.services_with(|fate| matches!(fate, Fate::Started(_))),
-        ),
-    ];
-    let interrupts = fates[..2].iter().any(|(_, services)| !services.is_empty());
-    let changes = fates.iter().filter(|(_, services)| !services.is_empty());
-    let changes = changes.map(|(verb, services)| format!("; {verb} {}", some(services)));
-    let meaning = if interrupts {
+    let with = |verb: &str, is: fn(&Fate) -> bool| {
+        let services = way.services_with(is);
+        (!services.is_empty()).then(|| format!("; {verb} {}", some(&services)))
+    };
+    let recreated = with("recreates", |fate| matches!(fate, Fate::Recreated(_)));
+    let restarted = with("restarts", |fate| matches!(fate, Fate::Restarted(_)));
+    let started = with("starts", |fate| matches!(fate, Fate::Started(_)));
+    let meaning = if recreated.is_some() || restarted.is_some() {
         Meaning::Changed
     } else {
         Meaning::Kept
     };
+    let changes = [recreated, restarted, started].into_iter().flatten();
     (meaning, format!("ready{}", changes.collect::<String>()))
 }
 

@@ -140,8 +140,7 @@ fn summary(of: &WayReport) -> String {
     let lost = match of.losses.len() {
         _ if !of.losses_known => "what the stack loses is unknown".to_owned(),
         0 => "no losses found".to_owned(),
-        1 => "1 loss".to_owned(),
-        count => format!("{count} losses"),
+        count => counted(count, "loss"),
     };
     let changed = match (of.changed_lines, of.combined_files.len()) {
         (None, 0) => return lost,

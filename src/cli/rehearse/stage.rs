@@ -183,12 +183,11 @@ fn write_copy(path: &Path, text: &str) -> Result<()> {
 }
 
 pub(super) fn folder() -> Result<TempDir> {
-    let folder = tempfile::Builder::new()
+    tempfile::Builder::new()
         .prefix("stacklift-")
         .permissions(fs::Permissions::from_mode(0o700))
         .tempdir()
-        .context("failed to create a temporary directory for the rehearsal")?;
-    Ok(folder)
+        .context("failed to create a temporary directory for the rehearsal")
 }
 
 /// A random API key for this rehearsal.

@@ -14,7 +14,7 @@ use crate::{
     },
     compose,
     failure::Failure,
-    inventory::Inventory,
+    inventory::{Inventory, earlier},
     observe::with_hint,
     plan::{Blocker, Keep},
     rewrite::faithful::{self, Faithful},
@@ -42,7 +42,7 @@ pub(super) fn adopted(
     let engine = peers::engine(settings, console);
     let listed = engine.list(name.as_str());
     let containers = listed.as_deref().unwrap_or_default();
-    let earlier = peers::earlier(settings, &name);
+    let earlier = earlier(settings.state.as_deref(), &name);
     let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
     let compose =
         compose::Host::new(&settings.location.tool, console.trace()).that_started(containers);
@@ -53,7 +53,8 @@ pub(super) fn adopted(
         console.hide(&key);
         let portainer = peers::portainer(settings, key, console)?;
         let portainer = portainer.reader();
-        let id = peers::environment(settings, portainer, engine.reader(), console)?;
+        let readers = (portainer, engine.reader());
+        let id = peers::environment(&mut settings.clone(), readers, console)?;
         let asked = Inventory {
             portainer: Some((portainer, id)),
             ..alone

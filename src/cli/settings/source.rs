@@ -34,28 +34,21 @@ impl Source {
         line: None,
     };
 
+    fn new(kind: SourceKind, name: String, line: Option<usize>) -> Self {
+        let name = Some(name);
+        Self { kind, name, line }
+    }
+
     pub(super) fn flag(key: &str) -> Self {
-        Self {
-            kind: SourceKind::Flag,
-            name: Some(format!("--{key}")),
-            line: None,
-        }
+        Self::new(SourceKind::Flag, format!("--{key}"), None)
     }
 
     pub(in crate::cli) fn variable(name: &str) -> Self {
-        Self {
-            kind: SourceKind::Variable,
-            name: Some(name.to_owned()),
-            line: None,
-        }
+        Self::new(SourceKind::Variable, name.to_owned(), None)
     }
 
     pub(super) fn file(path: &Path, line: usize) -> Self {
-        Self {
-            kind: SourceKind::File,
-            name: Some(path.display().to_string()),
-            line: Some(line),
-        }
+        Self::new(SourceKind::File, path.display().to_string(), Some(line))
     }
 
     /// The setting `key` from this source, in an error.

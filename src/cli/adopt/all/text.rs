@@ -43,9 +43,7 @@ fn planned(stack: &AllEntry) -> Part {
     match stack.result {
         StackResult::Planned => {}
         StackResult::NothingToDo => return (Meaning::Plain, "nothing to do".to_owned()),
-        StackResult::Refused => {
-            return (Meaning::Failed, way.told("refused"));
-        }
+        StackResult::Refused => return (Meaning::Failed, way.told("refused")),
         _ => return readiness(way),
     }
     let (meaning, first) = match way.readiness {
@@ -57,11 +55,7 @@ fn planned(stack: &AllEntry) -> Part {
     let parts = [
         (!unknown.is_empty()).then(|| format!("may recreate {}", some(&unknown))),
         (!stack.pulls.is_empty()).then(|| format!("pulls {}", counted(stack.pulls.len(), "image"))),
-        match way.losses.len() {
-            0 => None,
-            1 => Some("1 loss".to_owned()),
-            many => Some(format!("{many} losses")),
-        },
+        (!way.losses.is_empty()).then(|| counted(way.losses.len(), "loss")),
     ];
     let parts: Vec<String> = [Some(first)].into_iter().chain(parts).flatten().collect();
     (meaning, parts.join("; "))
