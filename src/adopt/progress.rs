@@ -64,10 +64,10 @@ impl Progress {
             | Self::RanJobs
             | Self::Unchanged(_)
             | Self::Restored(_) => state,
-            Self::Changed(seen, _) | Self::Unlisted(seen) => state
-                .with_snapshot(name, id)
-                .with_unlisted(*seen == RecordSeen::Absent),
-            _ => state.with_snapshot(name, id),
+            Self::Changed(seen, _) | Self::Unlisted(seen) => {
+                state.with_snapshot(name, id, *seen == RecordSeen::Absent)
+            }
+            _ => state.with_snapshot(name, id, false),
         }
     }
 }

@@ -79,9 +79,7 @@ impl Progress {
             && self.containers == Step::NotBegun
             && self.create == Sent::No;
         match &self.snapshot {
-            Some(id) if !untouched => state
-                .with_snapshot(name, id)
-                .with_unlisted(self.is_unlisted()),
+            Some(id) if !untouched => state.with_snapshot(name, id, self.is_unlisted()),
             _ => state,
         }
     }

@@ -60,20 +60,15 @@ impl Run<'_> {
             Ok((contents, _)) => contents,
             Err(error) => return Some(format!("failed to read it back: {error:#}")),
         };
-        let differences: Vec<&str> = [
-            (contents.text != sent.text, "Compose file"),
-            (contents.env != sent.env, "variables"),
-        ]
-        .into_iter()
-        .filter(|(differs, _)| *differs)
-        .map(|(_, what)| what)
-        .collect();
-        (!differences.is_empty()).then(|| {
-            format!(
-                "Portainer stack {id} does not have the {} that were sent",
-                differences.join(" and the ")
-            )
-        })
+        let what = match (contents.text == sent.text, contents.env == sent.env) {
+            (true, true) => return None,
+            (false, true) => "Compose file",
+            (true, false) => "variables",
+            (false, false) => "Compose file and the variables",
+        };
+        Some(format!(
+            "Portainer stack {id} does not have the {what} that were sent"
+        ))
     }
 }
 

@@ -38,16 +38,10 @@ impl State {
         }
     }
 
-    /// The same state, with a snapshot of what ran before.
+    /// The same state, with a snapshot of what ran before, of a stack that Portainer does or does not list.
     #[must_use]
-    pub fn with_snapshot(mut self, stack: &str, id: &str) -> Self {
+    pub fn with_snapshot(mut self, stack: &str, id: &str, is_unlisted: bool) -> Self {
         self.snapshot = Some(Box::new((stack.to_owned(), id.to_owned())));
-        self
-    }
-
-    /// The same state, of a stack that Portainer does or does not list.
-    #[must_use]
-    pub fn with_unlisted(mut self, is_unlisted: bool) -> Self {
         self.is_unlisted = is_unlisted;
         self
     }
