@@ -59,7 +59,9 @@ impl Spinner {
 
     /// Changes the text.
     pub(super) fn say(&self, text: &str) {
-        self.line().text = Some(text.to_owned());
+        if let Some(now) = &mut self.line().text {
+            text.clone_into(now);
+        }
     }
 
     /// Prints while the spinner is hidden.
