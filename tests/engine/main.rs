@@ -20,6 +20,7 @@ mod in_flight;
 mod kills;
 mod losses;
 mod lost;
+mod many;
 mod newer;
 mod portainer;
 mod registry;
