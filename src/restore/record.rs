@@ -182,7 +182,24 @@ impl Procedure<'_, '_, '_> {
         let id = &record.id;
         self.run.step("delete", format!("Portainer stack {id}"));
         self.run.wait(format!("deleting Portainer stack {id}"));
-        match self.send(|run| run.delete(record)) {
+        let mut deleted = self.send(|run| run.delete(record));
+        // Compose's `down` fails under load, and succeeds when it runs again. The response says that the first one has
+        // ended, so sending the request again repeats nothing whose outcome is unknown (B05).
+        if let Err(Error::Refused { response, .. }) = &deleted
+            && (response.status == 500 && response.is_final())
+            && let Ok(listed) = self.find_record()
+        {
+            match listed {
+                None => return Ok(()),
+                Some(listed) if listed.id == *id => {
+                    let again = format!("Portainer stack {id} again: the first attempt failed");
+                    self.run.step("delete", again);
+                    deleted = self.send(|run| run.delete(record));
+                }
+                Some(_) => {}
+            }
+        }
+        match deleted {
             // What it removed is recreated anyway. Compose fails while a service that another one depends on has no
             // container: the next restore can delete it.
             Err(Error::Refused { response, .. }) if response.status == 500 => {

@@ -2,10 +2,10 @@
 
 use std::{fs, time::Duration};
 
-use rehearsal::{Call, Change, Era, FaultKind, Health, Peer, Status, World};
+use rehearsal::{Call, Change, Era, FaultKind, Health, Peer, Rule, Status, World};
 use serde_json::Value;
 
-use crate::bench::{Bench, PLAIN, Run, done, instead};
+use crate::bench::{Bench, PLAIN, Run, done, instead, refusal};
 use crate::confirming::on_terminal;
 
 /// A stack that needs an image, a volume, a network of its own, one of another stack, and a port.
@@ -471,6 +471,52 @@ fn b11_a_delete_without_a_response_is_waited_for_and_the_restore_continues() {
         ]);
         assert_eq!(bench.containers("web").len(), 1);
         assert_eq!(bench.calls(Call::Delete).len(), 1, "sent once");
+    }
+}
+
+/// Compose's `down` fails under load: a network still has active endpoints.
+#[test]
+fn b05_a_restore_sends_a_delete_that_failed_once_more() {
+    let bench = Bench::web(PLAIN);
+    bench.run("web").code(0);
+    bench.forget_requests();
+    bench.once(Call::Delete, refusal());
+    let says = [
+        "Portainer stack 1 again: the first attempt failed",
+        "verified 1 container",
+    ];
+    bench
+        .run("restore web")
+        .code(0)
+        .says(&says)
+        .hides("failed to delete");
+    let calls: Vec<Call> = bench.requests().iter().map(|one| one.call).collect();
+    let mut attempts = calls.split(|call| *call == Call::Delete).skip(1);
+    let between = attempts.next().expect("two deletes");
+    assert!(between.contains(&Call::List), "it looks first: {between:?}");
+    let after = attempts.next().expect("what follows the second delete");
+    assert!(attempts.next().is_none(), "sent twice");
+    assert!(after.contains(&Call::EngineCreate), "{after:?}");
+    assert!(bench.world(|world| world.records.is_empty()));
+}
+
+#[test]
+fn b05_a_restore_warns_of_a_delete_that_failed_twice_or_may_go_on() {
+    // The first is Portainer's own response, the second that of a proxy: what Portainer does then is unknown.
+    for (fault, sent) in [(refusal(), 2), (instead(500, "<html>"), 1)] {
+        let bench = Bench::web(PLAIN);
+        bench.run("web").code(0);
+        bench.forget_requests();
+        bench.faults().add(Rule::new(Call::Delete, fault).times(2));
+        bench.run("restore web").code(1).says(&[
+            "warning: failed to delete Portainer stack 1: ",
+            "Portainer stack 1 still exists",
+        ]);
+        assert_eq!(bench.calls(Call::Delete).len(), sent);
+        assert_eq!(bench.containers("web").len(), 1);
+        bench.faults().clear();
+        bench.succeeds("restore web", "verified 1 container");
+        assert!(bench.world(|world| world.records.is_empty()));
     }
 }
 
