@@ -105,7 +105,7 @@ impl<'a> Inventory<'a> {
             }),
             containers_known: host.containers.is_some(),
             stacks,
-            warnings: missing(&host),
+            warnings: missing(&host, self.portainer.is_some()),
         })
     }
 
@@ -113,21 +113,23 @@ impl<'a> Inventory<'a> {
         let containers = found.containers.as_ref();
         let containers =
             containers.map(|all| Containers::of(all.iter().copied(), &self.location.tool));
-        let adopt = match &found.files {
+        let (adopt, differs) = match &found.files {
             Files::Stack(stack) => self.plan(stack, host),
-            Files::Unusable(_, error) => WayReport::failed(error),
+            Files::Unusable(_, error) => (WayReport::failed(error), None),
             // A stack without files is not offered. Portainer itself is named as such (B04).
-            Files::None => WayReport {
-                blockers: self.refusal(found).into_iter().collect(),
-                ..WayReport::unplanned(Readiness::NoFile)
-            },
+            Files::None => {
+                let way = WayReport {
+                    blockers: self.refusal(found).into_iter().collect(),
+                    ..WayReport::unplanned(Readiness::NoFile)
+                };
+                (way, None)
+            }
         };
         let stack = match &found.files {
             Files::Stack(stack) => Some(stack),
             _ => None,
         };
-        let needs_dir = found.needs_dir(self.location);
-        let dir = found.dir().filter(|_| needs_dir);
+        let dir = found.dir().filter(|_| found.needs_dir(self.location));
         let words = match dir {
             Some(dir) => vec!["plan", &found.name, "--dir", dir],
             None => vec!["plan", &found.name],
@@ -142,11 +144,11 @@ impl<'a> Inventory<'a> {
                 },
                 containers: containers.as_ref(),
                 has_files: !matches!(found.files, Files::None),
-                is_adopted: adopt.readiness == Readiness::NothingToDo,
+                differs,
             }),
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
-            needs_dir,
+            outside_stacks_root: found.is_outside(&self.location.root),
             file: stack.map(|stack| stack.file().to_owned()),
             containers,
             portainer_stack: found.record.map(PortainerStack::of),
@@ -155,18 +157,19 @@ impl<'a> Inventory<'a> {
         }
     }
 
-    /// What `adopt` would do, as far as the plan of a list tells.
-    fn plan(&self, stack: &Stack, host: &Host) -> WayReport {
+    /// What `adopt` would do, as far as the plan of a list tells, and whether the Portainer stack differs from what would
+    /// be sent.
+    fn plan(&self, stack: &Stack, host: &Host) -> (WayReport, Option<bool>) {
         if let Err(error) = stack.name().refuse_management_plane() {
-            return WayReport::failed(&error);
+            return (WayReport::failed(&error), None);
         }
         if self.portainer.is_none() || host.records.is_none() {
-            return WayReport::unplanned(Readiness::Unknown);
+            return (WayReport::unplanned(Readiness::Unknown), None);
         }
         let situation = self.situation(stack, Some(host));
         match adopt::Prepared::new(&situation, Keep::default()) {
-            Ok(prepared) => adoption(&prepared, &situation),
-            Err(error) => WayReport::failed(&error),
+            Ok(prepared) => (adoption(&prepared, &situation), prepared.differs()),
+            Err(error) => (WayReport::failed(&error), None),
         }
     }
 
@@ -193,16 +196,24 @@ impl<'a> Inventory<'a> {
     }
 }
 
-/// What could not be read of a host, and what a list lacks because of that.
-pub fn missing(host: &Host) -> Vec<String> {
+/// What could not be read of a host, and what a list lacks because of that. `asked` says whether Portainer was asked.
+pub fn missing(host: &Host, asked: bool) -> Vec<String> {
     let mut missing = host.warnings.clone();
     match &host.records {
-        None => missing.push(
-            "Portainer's stacks are unknown: stacks in Portainer may be missing, and whether a stack is in Portainer or can be adopted is unknown"
-                .to_owned(),
-        ),
+        None => {
+            let why = if asked {
+                "did not answer"
+            } else {
+                "was not asked"
+            };
+            missing.push(format!("Portainer {why}: the list shows only this host"));
+        }
         Some(records) => {
-            missing.extend(records.iter().filter_map(|one| one.record.as_ref().err().cloned()));
+            missing.extend(
+                records
+                    .iter()
+                    .filter_map(|one| one.record.as_ref().err().cloned()),
+            );
             if !host.rights.see_every_stack() {
                 missing.push(host.rights.to_string());
             }

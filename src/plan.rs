@@ -13,6 +13,7 @@ mod migration;
 pub use adoption::{
     Adoption, AdoptionFacts, Request, ServicePlan, adoption,
     interruption::told_losses,
+    is_same_env,
     kept::{Keep, runs},
 };
 pub use blockers::{

@@ -201,13 +201,13 @@ impl WayReport {
         services.map(|one| one.service.as_str()).collect()
     }
 
-    /// `word`, how many blockers there are besides the first, and the first.
+    /// `word`, the first blocker, and how many others there are.
     pub fn told(&self, word: &str) -> String {
         let first = self.blockers.first();
         let first = first.map_or("", |blocker| blocker.message.as_str());
         match self.blockers.len().saturating_sub(1) {
             0 => format!("{word}: {first}"),
-            more => format!("{word} (+{more} more): {first}"),
+            more => format!("{word}: {first} (+{more})"),
         }
     }
 }

@@ -29,7 +29,7 @@ pub use backup::Backup;
 pub use name::{EXAMPLES, StackName};
 pub use origins::{FilesRead, Origins};
 pub use shell::Shell;
-pub use started::{Files, is_same};
+pub use started::{Files, is_same, started_dirs};
 
 /// The least similarity (Jaro) of a stack that is suggested for a missing one.
 const SIMILAR: f64 = 0.8;
@@ -41,7 +41,7 @@ pub struct Location {
     pub root: PathBuf,
     /// `--dir`: the stack's directory, if it is not `{root}/<STACK>`.
     pub dir: Option<PathBuf>,
-    /// `--file`: the Compose file's name, if it is not `<tool>-compose.yml`.
+    /// `--file`: the Compose file's name, if it is not the one that [`Stack::find`] looks for.
     pub file: Option<String>,
     /// The container tool, `docker` unless configured.
     pub tool: String,
@@ -68,17 +68,21 @@ pub struct Source {
 }
 
 impl Stack {
-    /// Finds the stack's directory (C06) and Compose file (C07); reads neither.
+    /// Finds the stack's directory (C06) and Compose file: `<tool>-compose.yml` (C07), otherwise the one that Compose
+    /// finds. Reads neither.
     pub fn find(name: StackName, at: &Location) -> Result<Self> {
         let dir = stack_dir(&name, at)?;
         if !is(&dir, fs::Metadata::is_dir)? {
             return Err(missing_dir(&name, &dir, at).into());
         }
+        let is_file = |name: &str| is(&dir.join(name), fs::Metadata::is_file);
+        let own = format!("{}-compose.yml", at.tool);
         let file = match &at.file {
             Some(file) => file.clone(),
-            None => format!("{}-compose.yml", at.tool),
+            None if is_file(&own)? => own,
+            None => found(&dir).map_or(own, str::to_owned),
         };
-        if !is(&dir.join(&file), fs::Metadata::is_file)? {
+        if !is_file(&file)? {
             return Err(missing_file(&name, &dir, &file).into());
         }
         Ok(Self {
@@ -106,7 +110,35 @@ impl Stack {
     /// container was started in the directory, the containers of an `earlier` time count.
     ///
     /// The directory gets the path with which the containers were started, if that leads to it, too (B28).
+    ///
+    /// If the stack is not in the stacks root, and `--dir` is not given, the directory is the only one in which its
+    /// containers were started.
     pub fn find_started(
+        name: &StackName,
+        at: &Location,
+        containers: &[Container],
+        earlier: impl Iterator<Item = Vec<Container>>,
+    ) -> Result<Self> {
+        let in_root = match Self::find_started_in_dir(name.clone(), at, containers, earlier) {
+            Err(error) if at.dir.is_none() && Refused::in_chain(&error).is_none() => error,
+            found => return found,
+        };
+        let dirs = started_dirs(containers, &at.tool).into_iter();
+        let found = dirs
+            .filter(|dir| !may_be_portainers(dir))
+            .filter_map(|dir| {
+                let dir = Some(PathBuf::from(dir));
+                let at = Location { dir, ..at.clone() };
+                Self::find_started_in_dir(name.clone(), &at, containers, std::iter::empty()).ok()
+            });
+        let mut found: Vec<Self> = found.collect();
+        match found.len() {
+            0 | 1 => found.pop().ok_or(in_root),
+            _ => Err(started_in_several(name, found.iter().map(Self::dir_text)).into()),
+        }
+    }
+
+    fn find_started_in_dir(
         name: StackName,
         at: &Location,
         containers: &[Container],
@@ -439,10 +471,13 @@ fn require_utf8(dir: &Path) -> Result<()> {
 }
 
 fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
-    let failure = Failure::new(format!(
-        "the directory of the stack {name} is missing: {} is not a directory",
-        dir.display()
-    ));
+    let what = if disk::exists(dir) {
+        "is not a directory"
+    } else {
+        "does not exist"
+    };
+    let dir = dir.display();
+    let failure = Failure::new(format!("there is no stack named {name}: {dir} {what}"));
     if at.dir.is_some() {
         return failure;
     }
@@ -452,7 +487,7 @@ fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
         near => format!("did you mean {}? ", near.join(" or ")),
     };
     failure.hint(format!(
-        "{near}searched {}; use --stacks-root for another directory, or --dir for the stack's own directory",
+        "{near}looked in {}; pass --stacks-root, or --dir for this stack only",
         at.root.display()
     ))
 }
@@ -473,6 +508,18 @@ fn near_stacks(name: &str, root: &Path) -> Vec<String> {
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     near.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+/// The error of a stack that is not in the stacks root, and whose containers were started in several of these directories.
+pub fn started_in_several<'d>(name: &StackName, dirs: impl Iterator<Item = &'d str>) -> Failure {
+    let dirs: Vec<String> = dirs
+        .map(|dir| format!("--dir {}", shell_word(dir)))
+        .collect();
+    let count = dirs.len();
+    Failure::new(format!(
+        "the containers of {name} were started in {count} directories"
+    ))
+    .hint(format!("pass one of them: {}", dirs.join(" or ")))
 }
 
 fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {

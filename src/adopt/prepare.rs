@@ -173,6 +173,16 @@ impl Prepared {
             && self.before.record == other.before.record
     }
 
+    /// Whether the Portainer stack has another text or other variables than what is sent; `None` if one of them is unknown,
+    /// or if there is no Portainer stack.
+    pub fn differs(&self) -> Option<bool> {
+        let (contents, _) = self.before.contents.as_ref()?;
+        let rewrite = self.rewrite.as_ref().ok()?;
+        let is_same =
+            contents.text == rewrite.text && plan::is_same_env(&contents.env, &rewrite.env);
+        Some(!is_same)
+    }
+
     /// What the user should know before the adoption. `file` is the name of the Compose file.
     pub fn notices(&self, file: &str) -> Vec<String> {
         let notices = self.rewrite.iter().flat_map(|rewrite| &rewrite.notices);

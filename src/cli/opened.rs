@@ -18,7 +18,7 @@ use crate::{
     observe::{Search, Situation},
     portainer::{self, Portainer},
     run::{Peers, Setup, Stopped},
-    stack::{Stack, StackName},
+    stack::{Location, Stack, StackName, is_same},
 };
 
 /// Reads the settings and the API key of a run, on `stack` if it is about one.
@@ -35,6 +35,17 @@ pub(super) fn settings_and_key(
     let key = key.read().map_err(Stopped::untouched)?;
     console.hide(&key);
     Ok((settings, key))
+}
+
+/// Says where a stack is that was found outside the stacks root.
+pub(super) fn say_where(stack: &Stack, at: &Location, console: &Console) {
+    let (name, dir) = (stack.name(), stack.dir());
+    if at.dir.is_none() && !is_same(dir, &at.root.join(name.as_str())) {
+        console.note(&format!(
+            "{name} is in {}, where its containers were started",
+            dir.display()
+        ));
+    }
 }
 
 /// What is read with these settings. `portainer` is its client and the ID of the environment.
@@ -76,13 +87,13 @@ impl Opened {
         let (settings, key) = settings_and_key(common, Some(&name), console)?;
         peers::warn_about_tls(&settings, console);
         let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
-        let opened = Self::open(name, settings, Arc::new(peers), console);
+        let opened = Self::open(&name, settings, Arc::new(peers), console);
         Ok(opened.map_err(Stopped::untouched)?)
     }
 
     /// The same, with settings and clients that were opened before.
     pub(super) fn open(
-        name: StackName,
+        name: &StackName,
         mut settings: Settings,
         peers: Arc<Peers>,
         console: &Arc<Console>,
@@ -95,9 +106,10 @@ impl Opened {
         };
         engine.refuse_podman()?;
         let endpoint = peers::environment(&mut settings, peers.readers(), console)?;
-        let earlier = earlier(settings.state.as_deref(), &name);
+        let earlier = earlier(settings.state.as_deref(), name);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier)?;
         console.done();
+        say_where(&stack, &settings.location, console);
         Ok(Self {
             compose: compose::Host::new(&settings.location.tool, console.trace())
                 .that_started(&containers),

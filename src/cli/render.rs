@@ -42,7 +42,7 @@ pub(super) fn run(
         Way::Adopt => {
             let keep = (&arguments.written).into();
             console.waiting("inspecting the containers");
-            let adopted = adopt::adopted(name, &settings, keep, console);
+            let adopted = adopt::adopted(&name, &settings, keep, console);
             console.done();
             let adopted = adopted?;
             faithful(arguments, &adopted, console)

@@ -16,7 +16,7 @@ use crate::{
     model::{Container, PORTAINER_FOLDERS, Record, is_folder_of},
     observe::Host,
     parallel::in_parallel,
-    stack::{Location, Stack, StackName, is_same},
+    stack::{Location, Stack, StackName, is_same, started_dirs, started_in_several},
 };
 
 /// A stack, as far as it exists.
@@ -203,25 +203,26 @@ impl<'a, 'h> Finder<'a, 'h> {
         }
     }
 
-    /// The files in the first directory that a project was started in by hand and that has some.
+    /// The files in the only directory that a project was started in by hand and that has some.
     fn files_elsewhere(&self, project: &str) -> Files {
         let Ok(name) = StackName::new(OsStr::new(project)) else {
             return Files::None;
         };
-        let dirs: BTreeSet<&str> = self
-            .containers(project)
-            .into_iter()
-            .flatten()
-            .filter_map(|one| one.compose_label(&self.at.tool, "project.working_dir"))
+        let containers = self.containers(project).into_iter().flatten();
+        let dirs = started_dirs(containers, &self.at.tool).into_iter();
+        let mut found: Vec<(&str, Files)> = dirs
             .filter(|dir| dir.starts_with('/') && !dir.starts_with(PORTAINER_FOLDERS))
             .filter(|dir| !self.is_portainers(project, dir))
+            .map(|dir| (dir, self.stack(&name, Path::new(dir))))
+            .filter(|(_, files)| !matches!(files, Files::None))
             .collect();
-        let mut files = dirs
-            .into_iter()
-            .map(|dir| self.stack(&name, Path::new(dir)));
-        files
-            .find(|files| !matches!(files, Files::None))
-            .unwrap_or(Files::None)
+        match found.len() {
+            0 | 1 => found.pop().map_or(Files::None, |(_, files)| files),
+            _ => {
+                let several = started_in_several(&name, found.iter().map(|(dir, _)| *dir));
+                Files::Unusable(found[0].0.to_owned(), several.into())
+            }
+        }
     }
 
     /// Whether a directory is the one that Portainer keeps for the project's Portainer stack.
@@ -255,7 +256,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             ..self.at.clone()
         };
         let earlier = earlier(self.state, name);
-        match Stack::find_started(name.clone(), &at, &containers, earlier) {
+        match Stack::find_started(name, &at, &containers, earlier) {
             Ok(stack) => Files::Stack(stack),
             Err(error) if self.is_unusable(dir, &error) => {
                 Files::Unusable(dir.display().to_string(), error)
@@ -314,6 +315,17 @@ impl Found<'_> {
             Files::Unusable(dir, _) => Some(dir),
             Files::None => None,
         }
+    }
+
+    /// Whether its directory is not below the stacks root.
+    pub fn is_outside(&self, root: &Path) -> bool {
+        let real = |path: &Path| disk::canonicalize(path).ok();
+        let root = std::path::absolute(root).unwrap_or_default();
+        let is_in = |dir: &Path| {
+            let below = real(dir).zip(real(&root));
+            dir.starts_with(&root) || below.is_some_and(|(dir, root)| dir.starts_with(root))
+        };
+        self.dir().is_some_and(|dir| !is_in(Path::new(dir)))
     }
 
     /// Whether `plan` and `adopt` need `--dir` to find the stack.

@@ -24,8 +24,8 @@ pub(super) struct StateFacts<'a> {
     pub(super) containers: Option<&'a Containers>,
     /// Whether a Compose file is on this host, or may be.
     pub(super) has_files: bool,
-    /// Whether the Portainer stack has the text and the variables that an adoption would send.
-    pub(super) is_adopted: bool,
+    /// Whether the Portainer stack has another text or other variables than an adoption would send, if both are known.
+    pub(super) differs: Option<bool>,
 }
 
 pub(super) fn state(facts: &StateFacts) -> StackState {
@@ -45,8 +45,8 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
             Deployment::Active | Deployment::Failed(_) => StackState::Orphaned,
         },
         Some(_) if containers.running == 0 => StackState::Stopped,
-        Some(_) if is_all_portainers || facts.is_adopted => StackState::InPortainer,
-        Some(_) => StackState::Both,
+        Some(_) if facts.differs == Some(true) => StackState::Both,
+        Some(_) => StackState::InPortainer,
         None if facts.listed == Listed::Nothing && containers.running > 0 => StackState::Unknown,
         // It may have a Portainer stack that was not listed.
         None if facts.listed != Listed::All && containers.all > 0 && !facts.has_files => {
@@ -104,7 +104,7 @@ mod tests {
                 listed: known,
                 containers: Some(&counted(all, running, by)),
                 has_files,
-                is_adopted: false,
+                differs: None,
             };
             assert_eq!(
                 state(&facts),
@@ -116,90 +116,37 @@ mod tests {
 
     #[test]
     fn the_state_of_a_stack_with_a_portainer_stack() {
-        let compose = StackKind::Compose;
-        for (containers, kind, deployment, is_adopted, expected) in [
-            (
-                (2, 2, 2),
-                compose,
-                Deployment::Active,
-                false,
-                StackState::InPortainer,
-            ),
-            (
-                (2, 2, 0),
-                compose,
-                Deployment::Active,
-                true,
-                StackState::InPortainer,
-            ),
-            (
-                (2, 2, 1),
-                compose,
-                Deployment::Active,
-                false,
-                StackState::Both,
-            ),
-            (
-                (2, 0, 2),
-                compose,
-                Deployment::Active,
-                false,
-                StackState::Stopped,
-            ),
-            (
-                (0, 0, 0),
-                compose,
-                Deployment::Inactive,
-                false,
-                StackState::Stopped,
-            ),
-            (
-                (0, 0, 0),
-                compose,
-                Deployment::Active,
-                false,
-                StackState::Orphaned,
-            ),
-            (
-                (0, 0, 0),
-                compose,
-                Deployment::Failed(None),
-                false,
-                StackState::Orphaned,
-            ),
-            (
-                (0, 0, 0),
-                compose,
-                Deployment::Deploying,
-                false,
-                StackState::InPortainer,
-            ),
-            (
-                (0, 0, 0),
-                StackKind::Swarm,
-                Deployment::Active,
-                false,
-                StackState::Swarm,
-            ),
-            (
-                (0, 0, 0),
-                StackKind::Kubernetes,
-                Deployment::Active,
-                false,
-                StackState::Kubernetes,
-            ),
-        ] {
+        use Deployment::{Active, Deploying, Failed, Inactive};
+        use StackState as S;
+        let of = |kind, deployment, containers: (usize, usize, usize), differs| {
             let (all, running, by) = containers;
-            let record = record(kind, deployment);
-            let facts = StateFacts {
-                record: Some(&record),
+            state(&StateFacts {
+                record: Some(&record(kind, deployment)),
                 listed: Listed::All,
                 containers: Some(&counted(all, running, by)),
                 has_files: true,
-                is_adopted,
-            };
-            assert_eq!(state(&facts), expected, "{containers:?} {record:?}");
+                differs,
+            })
+        };
+        for (deployment, containers, differs, expected) in [
+            (Active, (2, 2, 2), None, S::InPortainer),
+            (Active, (2, 2, 0), Some(false), S::InPortainer),
+            (Active, (2, 2, 1), None, S::InPortainer),
+            (Active, (2, 2, 2), Some(true), S::Both),
+            (Active, (2, 0, 2), Some(true), S::Stopped),
+            (Inactive, (0, 0, 0), None, S::Stopped),
+            (Active, (0, 0, 0), None, S::Orphaned),
+            (Failed(None), (0, 0, 0), None, S::Orphaned),
+            (Deploying, (0, 0, 0), None, S::InPortainer),
+        ] {
+            let found = of(StackKind::Compose, deployment.clone(), containers, differs);
+            assert_eq!(found, expected, "{deployment:?} {containers:?} {differs:?}");
         }
+        assert_eq!(of(StackKind::Swarm, Active, (0, 0, 0), None), S::Swarm);
+        assert_eq!(
+            of(StackKind::Kubernetes, Active, (0, 0, 0), None),
+            S::Kubernetes
+        );
     }
 
     #[test]
@@ -214,7 +161,7 @@ mod tests {
                 listed: Listed::Nothing,
                 containers: Some(&counted(2, running, by_portainer)),
                 has_files: true,
-                is_adopted: false,
+                differs: None,
             };
             assert_eq!(state(&facts), expected, "{running} {by_portainer}");
         }
@@ -227,7 +174,7 @@ mod tests {
             listed: Listed::All,
             containers: None,
             has_files: true,
-            is_adopted: false,
+            differs: None,
         };
         assert_eq!(state(&facts), StackState::Unknown);
     }

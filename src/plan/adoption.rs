@@ -350,7 +350,8 @@ fn request(facts: &Facts) -> Request {
     }
 }
 
-fn is_same_env(one: &[Variable], other: &[Variable]) -> bool {
+/// Whether two lists set the same variables.
+pub fn is_same_env(one: &[Variable], other: &[Variable]) -> bool {
     record::values(one) == record::values(other)
 }
 

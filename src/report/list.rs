@@ -29,9 +29,8 @@ pub struct ListEntry {
     pub name: String,
     /// The stack's directory, absolute; null if there is none with a Compose file.
     pub dir: Option<String>,
-    /// Whether `plan` and `adopt` need `--dir` to find it.
-    #[serde(skip)]
-    pub needs_dir: bool,
+    /// Whether that directory is not in the stacks root: `adopt --all` leaves it out.
+    pub outside_stacks_root: bool,
     /// The Compose file in that directory.
     pub file: Option<String>,
     pub state: StackState,
@@ -51,9 +50,9 @@ pub struct ListEntry {
 pub enum StackState {
     /// Containers run, some of them were started by hand, and the stack is not in Portainer.
     ByHand,
-    /// Containers run, and Portainer started all of them or has adopted them.
+    /// Containers run, and there is a Portainer stack.
     InPortainer,
-    /// Containers run, there is a Portainer stack, and some of the containers were started by hand.
+    /// The same, and the Portainer stack has another text or other variables than an adoption would send.
     Both,
     /// No container runs.
     Stopped,

@@ -19,7 +19,7 @@ pub const EXAMPLES: [&str; 6] = [
     "elasticsearch",
 ];
 
-/// The management plane: recreating it would cut off access to Portainer (C05).
+/// The management plane: recreating it would cut you off from Portainer (C05).
 const REFUSED: [&str; 2] = ["traefik", "portainer"];
 
 /// A stack's name that is safe as a path component (C11).
@@ -71,7 +71,7 @@ impl StackName {
             return Ok(());
         }
         Err(Failure::new(format!(
-            "refusing to move {self}: it is part of the management plane, and recreating it would cut off access to Portainer"
+            "refusing to move {self}: recreating it would cut you off from Portainer"
         ))
         .hint("manage this stack by hand")
         .into())

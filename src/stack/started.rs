@@ -91,17 +91,30 @@ pub(super) fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<
     Some(Files { compose, env })
 }
 
+/// The directories that the containers were started in, each once.
+pub fn started_dirs<'c>(
+    containers: impl IntoIterator<Item = &'c Container>,
+    tool: &str,
+) -> Vec<&'c str> {
+    let containers = containers.into_iter();
+    let started = containers.filter_map(|one| one.compose_label(tool, "project.working_dir"));
+    let mut dirs: Vec<&str> = Vec::new();
+    for dir in started.collect::<BTreeSet<_>>() {
+        let is_known = |known: &&str| is_same(Path::new(known), Path::new(dir));
+        if !dirs.iter().any(is_known) {
+            dirs.push(dir);
+        }
+    }
+    dirs
+}
+
 /// The one directory besides `dir` that the containers were started in, if it exists.
 pub(super) fn other_dir<'c>(
     containers: &'c [Container],
     tool: &str,
     dir: &Path,
 ) -> Option<&'c str> {
-    let dirs: BTreeSet<&str> = containers
-        .iter()
-        .filter_map(|one| one.compose_label(tool, "project.working_dir"))
-        .collect();
-    let mut dirs = dirs.into_iter();
+    let mut dirs = started_dirs(containers, tool).into_iter();
     let one = dirs.next().filter(|_| dirs.next().is_none())?;
     (disk::is_dir(Path::new(one)) && !is_same(Path::new(one), dir)).then_some(one)
 }

@@ -108,10 +108,10 @@ fn the_table_and_the_report_as_text() {
         "STACK    ADOPT
 broken   blocked: external networks or volumes do not exist
 gone     no Compose file
-mongo    ready; may recreate a
-traefik  refused: refusing to move traefik: it is part of the management plane, and recreating it would cut off access to Portainer
-web      ready; may recreate a
-zoo      ready; may recreate a"
+mongo    can be adopted; may recreate a
+traefik  refused: refusing to move traefik: recreating it would cut you off from Portainer
+web      can be adopted; may recreate a
+zoo      can be adopted; may recreate a"
     );
     let end = run.out.split("Report\n").nth(1).expect("a report");
     assert_eq!(
@@ -120,7 +120,7 @@ zoo      ready; may recreate a"
 broken   blocked: external networks or volumes do not exist
 gone     no Compose file
 mongo    failed: failed to adopt mongo; none of its containers was changed: the request failed: status 500: no
-traefik  refused: refusing to move traefik: it is part of the management plane, and recreating it would cut off access to Portainer
+traefik  refused: refusing to move traefik: recreating it would cut you off from Portainer
 web      adopted
 zoo      adopted\n"
     );

@@ -91,7 +91,10 @@ fn c04_checks_in_the_seeds_order() {
     bench.fails("traefik", "refusing");
     bench.fails(
         "web",
-        &["is missing", bench.dir("web").to_str().expect("UTF-8")],
+        &[
+            "no stack named web",
+            bench.dir("web").to_str().expect("UTF-8"),
+        ],
     );
     fs::create_dir(bench.dir("web")).expect("a directory");
     bench.fails(
@@ -136,7 +139,15 @@ fn c06_the_directory_must_exist() {
     let bench = Bench::new();
     let dir = bench.dir("web");
     let shown = dir.to_str().expect("UTF-8");
-    bench.fails("web", &["directory", shown]);
+    let run = bench.fails("web", "hint: ");
+    assert_eq!(
+        run.err
+            .replace(bench.root().to_str().expect("UTF-8"), "ROOT"),
+        "error: there is no stack named web: ROOT/web does not exist
+state: this run changed nothing
+hint: looked in ROOT; pass --stacks-root, or --dir for this stack only
+"
+    );
     fs::write(&dir, "a file").expect("a file");
     bench.fails("web", &["is not a directory", shown]);
     assert!(bench.requests().is_empty());
@@ -148,17 +159,28 @@ fn c07_the_compose_file_must_exist() {
     fs::create_dir_all(bench.dir("web").join("docker-compose.yml")).expect("a directory");
     let file = bench.dir("web").join("docker-compose.yml");
     bench.fails("web", &["is not a file", file.to_str().expect("UTF-8")]);
-    fs::create_dir(bench.dir("new")).expect("a directory");
-    for other in ["compose.yaml", "compose.yml", "docker-compose.yaml"] {
-        let path = bench.dir("new").join(other);
-        fs::write(&path, PLAIN).expect("a file");
-        bench.run("new").code(1).says(&[
-            "docker-compose.yml is not a file",
-            &format!("--file {other}"),
-        ]);
-        fs::remove_file(path).expect("removed");
-    }
+    bench.fails("web --file x.yml", "x.yml is not a file");
     assert!(bench.requests().is_empty());
+}
+
+#[test]
+fn c07_every_usual_name_is_found_after_that_of_the_tool() {
+    let bench = Bench::new();
+    for name in [
+        "docker-compose.yaml",
+        "compose.yml",
+        "compose.yaml",
+        "docker-compose.yml",
+    ] {
+        let text = format!("{PLAIN}# {name}\n");
+        fs::create_dir_all(bench.dir("web")).expect("a directory");
+        fs::write(bench.dir("web").join(name), &text).expect("a file");
+        for command in ["", "migrate "] {
+            bench.forget_requests();
+            bench.run(&format!("{command}web")).code(0);
+            assert_eq!(bench.sent_text(), text, "{command}");
+        }
+    }
 }
 
 #[test]

@@ -126,8 +126,8 @@ failed   Portainer        failed to read Portainer's version: cannot reach Porta
                           hint: check that Portainer is running and that --base-url is its address
 warning  TLS              certificates are not verified; no program on this host listens at 127.0.0.1:1
                           hint: set --tls pin and an https:// address: then only the Portainer of the first connection receives the API key
-failed   API key          STACKMGR_API_KEY is required: set it to a Portainer API key
-                          hint: create a key in Portainer under My account > Access tokens, then run: export STACKMGR_API_KEY=…; or pass a file that contains the key with --api-key-file
+failed   API key          no API key (STACKMGR_API_KEY is required): run `stacklift config init`
+                          hint: set STACKMGR_API_KEY
 -        user             not checked: there is no API key
 -        environment      not checked: there is no API key
 failed   stacks root      cannot read /no/stacks: No such file or directory (os error 2)

@@ -280,7 +280,7 @@ fn a_stack_of_the_user_is_copied_and_rehearsed() {
     assert!(bench.requests().is_empty());
     rehearse(&format!("absent --stacks-root {root}"))
         .code(1)
-        .says("is missing");
+        .says("there is no stack named absent: ");
     rehearse("absent")
         .code(1)
         .says(&["unknown example stack absent", "books-db"]);

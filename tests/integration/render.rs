@@ -42,7 +42,7 @@ fn it_needs_no_key_and_touches_nothing() {
     Run::of(bench.command("render web").env_remove("STACKMGR_API_KEY")).code(0);
     assert!(bench.requests().is_empty());
     assert_eq!(fs::read_dir(dir).expect("read").count(), 1);
-    bench.fails("render absent", "is missing");
+    bench.fails("render absent", "there is no stack named absent: ");
     bench.run("render").code(2);
 }
 

@@ -175,7 +175,7 @@ impl All<'_> {
         let mut report = lock(report);
         report.environment = self.endpoint;
         report.stacks = stacks;
-        report.warnings = missing(&host);
+        report.warnings = missing(&host, true);
         Ok(plans)
     }
 
@@ -241,7 +241,7 @@ impl All<'_> {
 
     fn open(&self, stack: &Stack, settings: &Settings) -> Result<Opened> {
         let (settings, peers) = (settings.clone(), Arc::clone(&self.peers));
-        Opened::open(stack.name().clone(), settings, peers, self.console)
+        Opened::open(stack.name(), settings, peers, self.console)
     }
 
     /// Asks once about all stacks, if a container of one is replaced or something is lost (B08).

@@ -3,85 +3,97 @@
 use crate::{
     cli::{Console, style::Meaning, table::Part},
     plan::Fate,
-    report::{ListEntry, ListReport, Readiness, StackState, WayReport},
-    text::shell_word,
+    report::{Containers, ListEntry, ListReport, Readiness, StackState, WayReport},
 };
 
 /// The most services that a line names.
 const MOST_SERVICES: usize = 3;
 
+/// The columns that `list` and `adopt --all` share.
+pub(in crate::cli) const HEADER: [&str; 4] = ["STACK", "CONTAINERS", "STATE", "ADOPT"];
+
 /// Prints the list, and what it leaves out on standard error.
 pub(super) fn show(list: &ListReport, console: &Console) {
-    let header = ["NAME", "STATE", "RUNNING", "ADOPT"];
-    console.result_table(&header, list.stacks.iter().map(row).collect());
+    console.result_table(&HEADER, list.stacks.iter().map(row).collect());
     if list.stacks.is_empty() {
         console.note(&format!("no stacks in {}", list.stacks_root));
     }
-    if list.stacks.iter().any(|stack| stack.plan_command.is_some()) {
-        console.note("to compare configurations and show hints, run: stacklift plan <STACK>");
+    if list.stacks.iter().any(|stack| stack.outside_stacks_root) {
+        console.note(&format!(
+            "* not in {}: `adopt --all` leaves it out without --everywhere",
+            list.stacks_root
+        ));
     }
 }
 
 fn row(stack: &ListEntry) -> Vec<Part> {
-    let (style, state) = match stack.state {
+    let mark = if stack.outside_stacks_root { " *" } else { "" };
+    vec![
+        (Meaning::Name, format!("{}{mark}", stack.name)),
+        (Meaning::Plain, running(stack.containers.as_ref())),
+        state(stack.state),
+        readiness(&stack.adopt),
+    ]
+}
+
+/// How many containers run, and how many there are.
+pub(in crate::cli) fn running(containers: Option<&Containers>) -> String {
+    containers.map_or_else(
+        || "?".to_owned(),
+        |containers| format!("{}/{}", containers.running, containers.all),
+    )
+}
+
+/// The state of a stack in words.
+pub(in crate::cli) fn state(state: StackState) -> Part {
+    let (meaning, words) = match state {
         StackState::ByHand => (Meaning::Plain, "by hand"),
         StackState::InPortainer => (Meaning::Kept, "in Portainer"),
-        StackState::Both => (Meaning::Changed, "both"),
+        StackState::Both => (Meaning::Changed, "in Portainer, file differs"),
         StackState::Stopped => (Meaning::Plain, "stopped"),
         StackState::Orphaned => (Meaning::Changed, "orphaned"),
         StackState::Swarm => (Meaning::Plain, "swarm"),
         StackState::Kubernetes => (Meaning::Plain, "Kubernetes"),
         StackState::Unknown => (Meaning::Unknown, "unknown"),
     };
-    let running = match &stack.containers {
-        Some(containers) => format!("{}/{}", containers.running, containers.all),
-        None => "?".to_owned(),
-    };
-    let (color, adopt) = readiness(&stack.adopt);
-    let adopt = match stack.dir.as_ref().filter(|_| stack.needs_dir) {
-        Some(dir) => format!("{adopt} (--dir {})", shell_word(dir)),
-        None => adopt,
-    };
-    vec![
-        (Meaning::Name, stack.name.clone()),
-        (style, state.to_owned()),
-        (Meaning::Plain, running),
-        (color, adopt),
-    ]
+    (meaning, words.to_owned())
 }
 
 /// Whether a stack can be adopted, and what would happen then.
 pub(in crate::cli) fn readiness(way: &WayReport) -> Part {
     match way.readiness {
         Readiness::Ready => ready(way),
-        Readiness::NothingToDo => (
-            Meaning::Kept,
-            "same text in Portainer; not compared".to_owned(),
-        ),
-        Readiness::Blocked => (Meaning::Failed, way.told("blocked")),
+        Readiness::NothingToDo => (Meaning::Kept, "up to date".to_owned()),
         Readiness::NoFile if way.blockers.is_empty() => {
             (Meaning::Plain, "no Compose file".to_owned())
         }
-        Readiness::NoFile => (Meaning::Plain, way.told("no Compose file")),
+        Readiness::Blocked | Readiness::NoFile => (Meaning::Failed, way.told("blocked")),
         Readiness::Unknown => (Meaning::Unknown, "unknown".to_owned()),
     }
 }
 
+/// What an adoption would do to the services. A list does not compare configurations: most fates are unknown in it.
 fn ready(way: &WayReport) -> Part {
     let with = |verb: &str, is: fn(&Fate) -> bool| {
         let services = way.services_with(is);
-        (!services.is_empty()).then(|| format!("; {verb} {}", some(&services)))
+        (!services.is_empty()).then(|| format!("{verb} {}", some(&services)))
     };
-    let recreated = with("recreates", |fate| matches!(fate, Fate::Recreated(_)));
-    let restarted = with("restarts", |fate| matches!(fate, Fate::Restarted(_)));
+    let interrupted = with("interrupts", |fate| {
+        matches!(fate, Fate::Recreated(_) | Fate::Restarted(_))
+    });
     let started = with("starts", |fate| matches!(fate, Fate::Started(_)));
-    let meaning = if recreated.is_some() || restarted.is_some() {
-        Meaning::Changed
-    } else {
-        Meaning::Kept
+    let meaning = match interrupted {
+        Some(_) => Meaning::Changed,
+        None => Meaning::Kept,
     };
-    let changes = [recreated, restarted, started].into_iter().flatten();
-    (meaning, format!("ready{}", changes.collect::<String>()))
+    let changes: Vec<String> = [interrupted, started].into_iter().flatten().collect();
+    let is_kept = way.services.iter().all(|one| one.fate.is_unchanged());
+    let text = match changes.as_slice() {
+        [] if is_kept => "keeps running".to_owned(),
+        [] => "can be adopted".to_owned(),
+        changes => changes.join("; "),
+    };
+    (meaning, text)
 }
 
 /// The first names, and how many others there are.

@@ -8,7 +8,7 @@ use crate::{
     adopt::Prepared,
     cli::{
         Console,
-        opened::inventory,
+        opened::{inventory, say_where},
         peers,
         settings::{KeySource, Settings},
     },
@@ -34,7 +34,7 @@ pub(super) struct Adopted {
 /// Rewrites the stack as `adopt` does, from its files and its containers. Warns if they are not enough. The error shows
 /// every blocker with its line.
 pub(super) fn adopted(
-    name: StackName,
+    name: &StackName,
     settings: &Settings,
     keep: Keep,
     console: &Arc<Console>,
@@ -42,8 +42,9 @@ pub(super) fn adopted(
     let engine = peers::engine(settings, console);
     let listed = engine.list(name.as_str());
     let containers = listed.as_deref().unwrap_or_default();
-    let earlier = earlier(settings.state.as_deref(), &name);
+    let earlier = earlier(settings.state.as_deref(), name);
     let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
+    say_where(&stack, &settings.location, console);
     let compose =
         compose::Host::new(&settings.location.tool, console.trace()).that_started(containers);
     let alone = inventory(settings, None, engine.reader(), &compose);

@@ -17,6 +17,9 @@ use crate::{
     failure::Failure,
 };
 
+/// The start of the error of C02.
+const KEY_REQUIRED: &str = "no API key (STACKMGR_API_KEY is required)";
+
 /// The variable that contains the API key.
 pub(in crate::cli) const VARIABLE: &str = "STACKMGR_API_KEY";
 
@@ -47,7 +50,12 @@ impl KeySource {
     pub(in crate::cli) fn of(file: Option<&Path>) -> Result<Self> {
         match env::var_os(VARIABLE) {
             // The file replaces only an unset key.
-            Some(key) if key.is_empty() => Err(key_required().into()),
+            Some(key) if key.is_empty() => {
+                let empty = format!("{KEY_REQUIRED}: the variable is set, but empty");
+                Err(Failure::new(empty)
+                    .hint("set it to a Portainer API key, or unset it")
+                    .into())
+            }
             Some(key) => {
                 let key = key.into_string().map_err(|_| {
                     Failure::new("STACKMGR_API_KEY is not valid UTF-8")
@@ -95,7 +103,5 @@ pub(in crate::cli) fn is_given() -> bool {
 }
 
 fn key_required() -> Failure {
-    Failure::new("STACKMGR_API_KEY is required: set it to a Portainer API key").hint(
-        "create a key in Portainer under My account > Access tokens, then run: export STACKMGR_API_KEY=…; or pass a file that contains the key with --api-key-file",
-    )
+    Failure::new(format!("{KEY_REQUIRED}: run `stacklift config init`"))
 }
