@@ -1,4 +1,4 @@
-//! Every rule and fact that the sources cite, such as C32 or M06, is defined in `docs/`.
+//! Every rule and fact that the sources cite, such as C32 or M06, is defined in `docs/`, and every link leads somewhere.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,8 +10,10 @@ use std::{
 const CITING: [&str; 6] = ["src", "crates", "tests", "fuzz", "bench", "docs"];
 /// Folders that hold build products or arbitrary input.
 const SKIPPED: [&str; 5] = ["target", "corpus", "artifacts", "seeds", "fixtures"];
+/// Folders whose files name documents by their path, `docs/…`.
+const NAMING: [&str; 5] = ["src", "crates", "scripts", "packaging", "deploy"];
 /// Where they are defined: one heading each, `### C32`.
-const DEFINING: [&str; 2] = ["docs/contract.md", "docs/portainer.md"];
+const DEFINING: [&str; 2] = ["docs/reference/contract.md", "docs/reference/portainer.md"];
 
 #[test]
 fn every_citation_has_a_definition() {
@@ -80,6 +82,82 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut broken = Vec::new();
+    for document in documents(root) {
+        let text = fs::read_to_string(&document).expect("a document");
+        for link in links(&text).filter(|link| !link.contains("://")) {
+            let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = match path {
+                "" => document.clone(),
+                _ => document.with_file_name(path),
+            };
+            let leads_somewhere = match heading {
+                "" => target.exists(),
+                _ => fs::read_to_string(&target).is_ok_and(|text| {
+                    prose(&text).any(|line| line.starts_with('#') && anchor(line) == heading)
+                }),
+            };
+            if !leads_somewhere {
+                broken.push(format!("{}: {link}", document.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "broken links: {broken:#?}");
+}
+
+#[test]
+fn every_document_that_is_named_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let naming = NAMING.iter().flat_map(|folder| files(&root.join(folder)));
+    let mut missing = BTreeSet::new();
+    for file in naming.chain(documents(root)) {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && !"_-./".contains(c));
+        let named = words.filter(|word| word.starts_with("docs/"));
+        let absent = named.filter(|path| !root.join(path.trim_end_matches('.')).exists());
+        missing.extend(absent.map(|path| format!("{}: {path}", file.display())));
+    }
+    assert!(missing.is_empty(), "not there: {missing:#?}");
+}
+
+/// The documents of the repository.
+fn documents(root: &Path) -> Vec<PathBuf> {
+    let of_root = fs::read_dir(root).expect("the repository");
+    let of_root = of_root.map(|entry| entry.expect("a directory entry").path());
+    let of_folders = ["docs", "deploy"]
+        .iter()
+        .flat_map(|folder| files(&root.join(folder)));
+    let all = of_root.filter(|path| path.is_file()).chain(of_folders);
+    all.filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect()
+}
+
+/// The targets of the links in Markdown.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    prose(text).flat_map(|line| {
+        let rest = line.split("](").skip(1);
+        rest.filter_map(|rest| rest.split_once(')').map(|(target, _)| target))
+    })
+}
+
+/// The lines of Markdown that are outside of code blocks.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let blocks = text.split("```").step_by(2);
+    blocks.flat_map(str::lines)
+}
+
+/// The name by which a link refers to a heading.
+fn anchor(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = words
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The state of a stack. `docs/listing-stacks.md` defines the words.
+//! The state of a stack. `docs/reference/listing-stacks.md` defines the words.
 
 use crate::{
     model::{Deployment, Record, StackKind},
