@@ -124,14 +124,14 @@ impl Stack {
             found => return found,
         };
         let dirs = started_dirs(containers, &at.tool).into_iter();
-        let found = dirs
+        let stacks = dirs
             .filter(|dir| !may_be_portainers(dir))
             .filter_map(|dir| {
                 let dir = Some(PathBuf::from(dir));
                 let at = Location { dir, ..at.clone() };
                 Self::find_started_in_dir(name.clone(), &at, containers, std::iter::empty()).ok()
             });
-        let mut found: Vec<Self> = found.collect();
+        let mut found: Vec<Self> = stacks.collect();
         match found.len() {
             0 | 1 => found.pop().ok_or(in_root),
             _ => Err(started_in_several(name, found.iter().map(Self::dir_text)).into()),
@@ -163,23 +163,13 @@ impl Stack {
             dir: spelled.clone().or_else(|| at.dir.clone()),
             ..at.clone()
         };
-        let found = Self::find_like_compose(name, &at);
-        let found = found.map(|stack| Self { started, ..stack });
-        found.map_err(
-            |error| match started::other_dir(containers, &at.tool, dir) {
-                Some(other) if may_be_portainers(other) => Failure::new(format!("{error:#}"))
-                    .hint(format!(
-                        "the project's containers were started in {other}: if that is Portainer's folder, use the API key of an administrator, who sees every Portainer stack; otherwise, pass --dir {}", shell_word(other)
-                    ))
-                    .into(),
-                Some(other) => Failure::new(format!("{error:#}"))
-                    .hint(format!(
-                        "the project's containers were started in {other}: pass --dir {}", shell_word(other)
-                    ))
-                    .into(),
+        match Self::find_like_compose(name, &at) {
+            Ok(stack) => Ok(Self { started, ..stack }),
+            Err(error) => Err(match started::other_dir(containers, &at.tool, dir) {
+                Some(other) => elsewhere(&error, other).into(),
                 None => error,
-            },
-        )
+            }),
+        }
     }
 
     /// A stack whose directory and Compose file may be gone.
@@ -259,9 +249,9 @@ impl Stack {
                 || compose.contains("_file")
                 || is_referred_to.iter().any(|written| env.contains(written))
         };
-        let env = self.read_env_bytes(".env")?;
+        let bytes = self.read_env_bytes(".env")?;
         let path = self.dir.join(".env");
-        let env = env.map(|bytes| encoding::lenient(&path, bytes, is_used));
+        let env = bytes.map(|bytes| encoding::lenient(&path, bytes, is_used));
         Ok(Source {
             env: env.transpose()?,
             compose,
@@ -314,6 +304,19 @@ impl Stack {
     pub fn lock(&self) -> Result<Lock> {
         lock_dir(&self.name, &self.dir)
     }
+}
+
+/// A stack that is not found where its containers were not started.
+fn elsewhere(error: &anyhow::Error, other: &str) -> Failure {
+    let portainer = if may_be_portainers(other) {
+        "if that is Portainer's folder, use the API key of an administrator, who sees every Portainer stack; otherwise, "
+    } else {
+        ""
+    };
+    Failure::new(format!("{error:#}")).hint(format!(
+        "the project's containers were started in {other}: {portainer}pass --dir {}",
+        shell_word(other)
+    ))
 }
 
 /// The absolute path of a stack's directory, whether it exists or not.
@@ -383,9 +386,9 @@ fn listed(dir: &Path) -> Result<Option<String>> {
     let separator = value("COMPOSE_PATH_SEPARATOR").unwrap_or(":");
     let files = value("COMPOSE_FILE").unwrap_or_default();
     let first = files.split(separator).next().unwrap_or_default();
-    let first = first.trim_start_matches("./");
-    let is_here = !first.contains('/') && disk::is_file(&dir.join(first));
-    Ok(is_here.then(|| first.to_owned()))
+    let file = first.trim_start_matches("./");
+    let is_here = !file.contains('/') && disk::is_file(&dir.join(file));
+    Ok(is_here.then(|| file.to_owned()))
 }
 
 /// Locks a stack's directory against a second run: `flock`, which leaves no file behind.
@@ -481,13 +484,12 @@ fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
     if at.dir.is_some() {
         return failure;
     }
-    let near = near_stacks(name.as_str(), &at.root);
-    let near = match near.as_slice() {
+    let question = match near_stacks(name.as_str(), &at.root).as_slice() {
         [] => String::new(),
         near => format!("did you mean {}? ", near.join(" or ")),
     };
     failure.hint(format!(
-        "{near}looked in {}; pass --stacks-root, or --dir for this stack only",
+        "{question}looked in {}; pass --stacks-root, or --dir for this stack only",
         at.root.display()
     ))
 }

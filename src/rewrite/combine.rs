@@ -111,14 +111,14 @@ impl Combining<'_, '_> {
             if key == "name" || key.starts_with("x-") {
                 continue;
             }
-            let model = model.and_then(|model| model.get(key));
-            let mut section = Map::new();
             let Some(entries) = value.as_object() else {
                 root.insert(key.clone(), value.clone());
                 continue;
             };
+            let models = model.and_then(|model| model.get(key));
+            let mut section = Map::new();
             for (name, value) in entries {
-                let model = model.and_then(|model| model.get(name));
+                let model = models.and_then(|models| models.get(name));
                 let value = match value.as_object() {
                     Some(service) if key == "services" => self.service(name, service, model),
                     _ => self.value(value, model, &[key, name]),
@@ -246,9 +246,9 @@ impl Combining<'_, '_> {
                 Value::Object(written)
             }
             (Value::Array(items), Value::Array(models)) if items.len() == models.len() => {
-                let items = items.iter().zip(models);
-                let items = items.map(|(value, model)| self.value(value, Some(model), place));
-                Value::Array(items.collect())
+                let pairs = items.iter().zip(models);
+                let values = pairs.map(|(value, model)| self.value(value, Some(model), place));
+                Value::Array(values.collect())
             }
             (_, Value::String(said)) => self.scalar(value, said, place),
             _ => {
@@ -336,8 +336,8 @@ impl Combining<'_, '_> {
         let values = self.resolved.values;
         scalars(value, &mut |scalar| {
             let plain = scalar.replace("$$", "$");
-            let mut values = values.iter().filter(|value| !value.is_empty());
-            if values.any(|value| plain.contains(value.as_str())) {
+            let is_in = |value: &String| !value.is_empty() && plain.contains(value.as_str());
+            if values.iter().any(is_in) {
                 self.secret.insert(yaml::scalar(scalar));
             }
         });
@@ -358,8 +358,8 @@ fn named(value: Option<&Value>) -> Cow<'_, Map<String, Value>> {
     match value {
         Some(Value::Object(map)) => Cow::Borrowed(map),
         Some(Value::Array(items)) => {
-            let items = items.iter().filter_map(Value::as_str);
-            let entries = items.map(|item| match item.split_once('=') {
+            let texts = items.iter().filter_map(Value::as_str);
+            let entries = texts.map(|item| match item.split_once('=') {
                 Some((name, value)) => (name.to_owned(), Value::from(value)),
                 None => (item.to_owned(), Value::Null),
             });

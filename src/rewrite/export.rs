@@ -128,11 +128,10 @@ mod tests {
         })
     }
 
-    fn text(text: &str, env: &[(&str, &str)]) -> String {
+    fn exported(text: &str, env: &[(&str, &str)]) -> Files {
         export(text, env)
             .map_err(|blockers| format!("{blockers:?}"))
             .expect("files")
-            .text
     }
 
     #[test]
@@ -175,19 +174,16 @@ mod tests {
                 "---\n  name: \"web\"\n  services:\n    a: {image: x}\n",
             ),
         ] {
-            assert_eq!(text(before, &[]), after);
+            assert_eq!(exported(before, &[]).text, after);
         }
     }
 
     #[test]
     fn m07_the_env_file_is_dot_env_again() {
-        let files = export(
+        let files = exported(
             "services:\n  a:\n    image: x\n    env_file: stack.env\n  b:\n    image: x\n    env_file:\n      - path: 'stack.env'\n",
             &[("A", "'x # y'")],
         );
-        let files = files
-            .map_err(|blockers| format!("{blockers:?}"))
-            .expect("files");
         assert_eq!(
             files.text,
             "name: \"web\"\nservices:\n  a:\n    image: x\n    env_file: .env\n  b:\n    image: x\n    env_file:\n      - path: '.env'\n"
@@ -198,19 +194,15 @@ mod tests {
         );
         let anchored =
             "services:\n  a:\n    image: x\n    env_file: &e stack.env\n    labels: {x: *e}\n";
-        let files = export(anchored, &[("A", "1")]);
-        assert!(files.is_ok_and(|files| files.names_stack_env));
+        assert!(exported(anchored, &[("A", "1")]).names_stack_env);
     }
 
     #[test]
     fn m12_what_leads_into_portainers_folder_becomes_absolute() {
-        let files = export(
+        let files = exported(
             "services:\n  a:\n    image: x\n    volumes: [\"./data:/data\", \"~/x:/x\", \"/srv:/srv\"]\n    labels: {h: \"${HOME}\"}\n",
             &[],
         );
-        let files = files
-            .map_err(|blockers| format!("{blockers:?}"))
-            .expect("files");
         assert_eq!(
             files.text,
             "name: \"web\"\nservices:\n  a:\n    image: x\n    volumes: [\"/data/compose/3/data:/data\", \"/root/x:/x\", \"/srv:/srv\"]\n    labels: {h: \"/root\"}\n"
@@ -225,10 +217,7 @@ mod tests {
         let env_file = "services:\n  a: {image: x, env_file: stack.env}\n";
         let settings = [("COMPOSE_FILE", "a.yml"), ("COMPOSE_PROJECT_NAME", "other")];
         assert!(export(env_file, &settings).is_err());
-        let files = export("services:\n  a: {image: x}\n", &settings);
-        let files = files
-            .map_err(|blockers| format!("{blockers:?}"))
-            .expect("files");
+        let files = exported("services:\n  a: {image: x}\n", &settings);
         assert_eq!(files.left_out, ["COMPOSE_FILE", "COMPOSE_PROJECT_NAME"]);
         assert_eq!(files.env, "");
     }

@@ -61,8 +61,8 @@ pub fn edits(text: &str) -> impl Iterator<Item = TextEdit> {
         let deleted = is_deleted(line).then_some(TextEdit::Delete(start..end));
         let kept = if deleted.is_some() { "" } else { line };
         let paths = kept.match_indices(PATH);
-        let paths = paths.map(move |(at, _)| TextEdit::Replace { dot: start + at });
-        deleted.into_iter().chain(paths)
+        let replaced = paths.map(move |(at, _)| TextEdit::Replace { dot: start + at });
+        deleted.into_iter().chain(replaced)
     })
 }
 

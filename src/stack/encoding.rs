@@ -64,9 +64,8 @@ fn replaced(bytes: &[u8]) -> String {
 
 fn not_utf8(what: &str, path: &Path, bytes: &[u8], offset: usize, place: &str) -> Failure {
     let line = memchr::memchr_iter(b'\n', &bytes[..offset]).count() + 1;
-    let shown = path.display();
-    let file = shown.to_string();
-    let file = shell_word(&file);
+    let shown = path.display().to_string();
+    let file = shell_word(&shown);
     Failure::new(format!(
         "the {what} {shown} is not UTF-8 at byte {offset} (line {line}){place}: it cannot be sent as JSON"
     ))

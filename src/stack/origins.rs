@@ -88,11 +88,11 @@ impl Stack {
                 self.shell(name).or_else(|| Some(earlier()?.1.clone()))
             };
             let read = dotenv::parse(&text, &lookup)
-                .with_context(|| format!("cannot parse the env file {file}"));
-            let read = read.unwrap_or_else(|error| {
-                problem.get_or_insert(error);
-                Vec::new()
-            });
+                .with_context(|| format!("cannot parse the env file {file}"))
+                .unwrap_or_else(|error| {
+                    problem.get_or_insert(error);
+                    Vec::new()
+                });
             variables.retain(|(name, _)| !read.iter().any(|(other, _)| other == name));
             variables.extend(read.into_iter().filter(|(name, _)| !name.is_empty()));
             if let Err(error) = encoding::strict("env file", &self.dir.join(file), bytes) {
@@ -159,16 +159,16 @@ impl Reading<'_> {
             return Ok(());
         };
         let own = first.parent().unwrap_or(dir).to_owned();
-        let project = item.get("project_directory").and_then(Node::as_str);
-        let project = project.map_or(own, |project| self.named(dir, project));
+        let given = item.get("project_directory").and_then(Node::as_str);
+        let project = given.map_or(own, |given| self.named(dir, given));
         let known = self.variables.len();
         let listed: Vec<PathBuf> = all("env_file")
             .flat_map(|file| self.candidates(path, dir, file))
             .collect();
         for file in listed.into_iter().chain([project.join(".env")]) {
-            let text = self.env_file(&file)?;
-            let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            let read = dotenv::parse(&text.unwrap_or_default(), &|name| self.value(name));
+            let bytes = self.env_file(&file)?.unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            let read = dotenv::parse(&text, &|name| self.value(name));
             self.variables.extend(read.unwrap_or_default());
         }
         for file in included {
@@ -225,11 +225,11 @@ impl Reading<'_> {
     }
 
     fn add(&mut self, name: &str, path: &Path) {
-        let path = path.strip_prefix(&self.stack.dir).unwrap_or(path);
-        let path = path.display().to_string();
+        let below = path.strip_prefix(&self.stack.dir).unwrap_or(path);
+        let file = below.display().to_string();
         let files = self.found.origins.entry(name.to_owned()).or_default();
-        if !files.contains(&path) {
-            files.push(path);
+        if !files.contains(&file) {
+            files.push(file);
         }
     }
 
@@ -379,11 +379,11 @@ mod tests {
             ("c", vec!["app/compose.yaml"]),
             ("d", vec!["compose.override.yaml"]),
         ];
-        let expected = expected.map(|(name, files)| {
-            let files = files.into_iter().map(str::to_owned).collect();
-            (name.to_owned(), files)
+        let origins = expected.map(|(name, files)| {
+            let owned = files.into_iter().map(str::to_owned).collect();
+            (name.to_owned(), owned)
         });
-        assert_eq!(found.origins, Origins::from(expected));
+        assert_eq!(found.origins, Origins::from(origins));
         let env_files = ["app/.env", "own.env"].map(|file| dir.join(file));
         assert!(
             env_files

@@ -46,11 +46,8 @@ impl Shell {
             home: env::var("HOME").ok().filter(|home| !home.is_empty()),
             overrides: overrides.collect(),
             project: project.map(str::to_owned),
-            variables: Box::new({
-                let dir = dir.clone();
-                move |name| variable(&dir, name)
-            }),
-            dir,
+            dir: dir.clone(),
+            variables: Box::new(move |name| variable(&dir, name)),
             env_files: EnvFiles::new(),
             unreadable: None,
         };

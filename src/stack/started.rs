@@ -49,24 +49,18 @@ fn in_dir<'c>(
 /// The files that the containers started from `dir` name, if the containers agree and all Compose files exist. A file in
 /// `dir` is given by its name only. The first file is in `dir`.
 pub(super) fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<Files> {
-    let label = |one: &'_ Container, name| {
+    let label = |one: &Container, name| {
         let files = one.compose_label(tool, name)?.split(',');
-        Some(
-            files
-                .filter(|file| !file.is_empty())
-                .map(str::to_owned)
-                .collect::<Vec<_>>(),
-        )
+        let named = files.filter(|file| !file.is_empty()).map(str::to_owned);
+        Some(named.collect::<Vec<_>>())
     };
-    let named = in_dir(containers, tool, dir).filter_map(|one| {
-        let compose = label(one, "project.config_files")?;
-        Some((
-            compose,
-            label(one, "project.environment_file").unwrap_or_default(),
-        ))
-    });
-    let mut named = named.collect::<BTreeSet<_>>().into_iter();
-    let (mut compose, mut env) = named.next().filter(|_| named.next().is_none())?;
+    let all: BTreeSet<_> = in_dir(containers, tool, dir)
+        .filter_map(|one| {
+            let env = label(one, "project.environment_file").unwrap_or_default();
+            Some((label(one, "project.config_files")?, env))
+        })
+        .collect();
+    let (mut compose, mut env) = only(all)?;
     if !compose.iter().all(|file| disk::exists(&dir.join(file))) {
         return None;
     }
@@ -114,9 +108,14 @@ pub(super) fn other_dir<'c>(
     tool: &str,
     dir: &Path,
 ) -> Option<&'c str> {
-    let mut dirs = started_dirs(containers, tool).into_iter();
-    let one = dirs.next().filter(|_| dirs.next().is_none())?;
+    let one = only(started_dirs(containers, tool))?;
     (disk::is_dir(Path::new(one)) && !is_same(Path::new(one), dir)).then_some(one)
+}
+
+/// The one item, if there is only one.
+fn only<T>(items: impl IntoIterator<Item = T>) -> Option<T> {
+    let mut all = items.into_iter();
+    all.next().filter(|_| all.next().is_none())
 }
 
 /// Whether two paths are the same file or directory, following symbolic links.
@@ -132,14 +131,14 @@ mod tests {
     use super::*;
 
     fn container(dir: &Path, files: &str) -> Container {
-        let labels = [
-            ("working_dir", dir.to_str().expect("UTF-8")),
-            ("config_files", files),
-        ];
-        let labels = labels.map(|(name, value)| {
+        let label = |name: &str, value: &str| {
             let name = format!("com.docker.compose.project.{name}");
             (name, value.to_owned())
-        });
+        };
+        let labels = [
+            label("working_dir", dir.to_str().expect("UTF-8")),
+            label("config_files", files),
+        ];
         Container {
             labels: labels.into(),
             ..Container::default()
@@ -164,8 +163,8 @@ mod tests {
             (&root.path().to_owned(), "web/prod.yml", None),
         ] {
             let found = super::files(&[container(from, files)], "docker", &dir);
-            let found = found.map(|found| found.compose.join(","));
-            assert_eq!(found.as_deref(), expected, "{files}");
+            let compose = found.map(|found| found.compose.join(","));
+            assert_eq!(compose.as_deref(), expected, "{files}");
         }
         let two = [container(&dir, "prod.yml"), container(&dir, "gone.yml")];
         assert_eq!(files(&two, "docker", &dir), None, "they disagree");

@@ -256,7 +256,7 @@ fn stack(world: &World) -> Value {
         .map(|record| {
             let env = record.env.iter().flatten();
             let env: Vec<_> = env.map(|v| (v.name.clone(), v.value.clone())).collect();
-            json!({"endpoint": record.endpoint, "text": record.text, "env": env, "status": record.status})
+            json!({"endpoint": record.endpoint, "text": record.text, "env": env, "status": format!("{:?}", record.status)})
         })
         .collect();
     let networks = world.networks.iter();

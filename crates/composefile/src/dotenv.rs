@@ -54,7 +54,7 @@ pub fn parse_over(
     lookup: Lookup<'_>,
     fallback: Lookup<'_>,
 ) -> Result<Vec<(String, String)>, DotenvError> {
-    let mut reader = Reader {
+    let mut parser = EnvParser {
         rest: text.strip_prefix('\u{feff}').unwrap_or(text),
         line: 1,
         places: HashMap::new(),
@@ -63,13 +63,13 @@ pub fn parse_over(
         fallback,
         left: Cell::new(MAX_EXPANDED),
     };
-    while reader.skip_to_statement() {
-        reader.statement()?;
+    while parser.skip_to_statement() {
+        parser.statement()?;
     }
-    Ok(reader.found)
+    Ok(parser.found)
 }
 
-struct Reader<'t, 'l> {
+struct EnvParser<'t, 'l> {
     rest: &'t str,
     /// The line that `rest` starts on.
     line: usize,
@@ -90,7 +90,7 @@ enum Key<'t> {
     Bare(&'t str),
 }
 
-impl<'t> Reader<'t, '_> {
+impl<'t> EnvParser<'t, '_> {
     /// Skips whitespace and comments. Returns `false` at the end of the text.
     fn skip_to_statement(&mut self) -> bool {
         loop {

@@ -28,7 +28,7 @@ impl Base<'_> {
         if path.starts_with('/') || is_windows_absolute(&path) == Some(true) {
             return path;
         }
-        self.joined(&path)
+        below(self.dir, &path)
     }
 
     /// Whether versions of Compose disagree on the result of [`Base::host`].
@@ -42,11 +42,7 @@ impl Base<'_> {
         if path.is_empty() || path.starts_with('/') {
             return path;
         }
-        self.joined(&path)
-    }
-
-    fn joined(&self, path: &str) -> String {
-        below(self.dir, path)
+        below(self.dir, &path)
     }
 
     fn without_tilde(&self, path: &str) -> String {

@@ -116,7 +116,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         env: &'a [(String, String)],
         context: &'a Context<'a>,
     ) -> Self {
-        let names = env.iter();
+        let variables = env.iter();
         let mut reader = Self {
             document,
             services: services(document),
@@ -126,7 +126,7 @@ impl<'d, 'a> Reader<'d, 'a> {
             own_env: base(context).local(context.env_file),
             env_text,
             env,
-            variables: names
+            variables: variables
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect(),
         };
@@ -163,10 +163,10 @@ impl<'d, 'a> Reader<'d, 'a> {
     /// The files of `COMPOSE_FILE`. Empty if this file can only have been passed with `--file`: its name is not a default
     /// name and not in `COMPOSE_FILE`.
     pub fn listed_files(&self) -> Vec<String> {
-        let files = self.here("COMPOSE_FILE").unwrap_or_default();
+        let written = self.here("COMPOSE_FILE").unwrap_or_default();
         let separator = self.here("COMPOSE_PATH_SEPARATOR");
-        let files = files.split(separator.as_deref().unwrap_or(":"));
-        let files: Vec<_> = files
+        let files: Vec<_> = written
+            .split(separator.as_deref().unwrap_or(":"))
             .map(|file| file.trim_start_matches("./").to_owned())
             .filter(|file| !file.is_empty())
             .collect();
@@ -210,39 +210,33 @@ impl<'d, 'a> Reader<'d, 'a> {
 
     fn bases(&self) -> NodeMap<Service<'d>> {
         let services = self.services.iter();
-        let extends = services.filter_map(|service| Some((service, service.node.get("extends")?)));
-        let extends: Vec<_> = extends
-            .filter(|(_, extends)| extends.get("file").is_none())
-            .collect();
-        if extends.is_empty() {
-            return NodeMap::default();
-        }
-        let services = self.services.iter();
         let by_name: HashMap<_, _> = services.map(|service| (service.name, service)).collect();
-        let base = |(service, extends): (&Service<'d>, Node<'d>)| {
+        let base = |service: &Service<'d>| {
+            let extends = service.node.get("extends")?;
             let name = extends.get("service").unwrap_or(extends).as_str()?;
             let base = by_name.get(self.read(name).ok()?.as_ref())?;
-            Some((service.node.id(), **base))
+            let is_here = extends.get("file").is_none();
+            is_here.then_some((service.node.id(), **base))
         };
-        extends.into_iter().filter_map(base).collect()
+        self.services.iter().filter_map(base).collect()
     }
 
     /// Whether a build reads nothing from this host.
     pub fn is_remote(&self, build: Node<'_>) -> bool {
-        let context = build.get("context").unwrap_or(build);
         let reads_more = ["additional_contexts", "secrets", "ssh"]
             .iter()
             .any(|key| build.get(key).is_some());
-        let context = context.as_str().and_then(|text| self.read(text).ok());
+        let written = build.get("context").unwrap_or(build).as_str();
+        let context = written.and_then(|text| self.read(text).ok());
         !reads_more && context.is_some_and(|context| is_remote_context(&context))
     }
 
     /// The given name, or `COMPOSE_PROJECT_NAME`, or the `name` of the file, or the name of the directory.
     fn project_name(&self) -> String {
-        let given = self.context.project.map(str::to_owned);
-        let given = given.filter(|name| !name.is_empty());
+        let given = self.context.project.filter(|name| !name.is_empty());
         let set = || self.here("COMPOSE_PROJECT_NAME");
-        if let Some(name) = given.or_else(set).filter(|name| !name.is_empty()) {
+        let passed = given.map(str::to_owned).or_else(set);
+        if let Some(name) = passed.filter(|name| !name.is_empty()) {
             return name;
         }
         let written = self.document.get("name").and_then(Node::as_str);

@@ -25,8 +25,6 @@
 
 mod mount;
 
-use std::fmt;
-
 pub use mount::{MountSpec, MountType, is_host_path, split_at_colons};
 
 use super::document::{Document, Entry, Node};
@@ -53,7 +51,7 @@ pub struct EnvFile<'d> {
     pub node: Node<'d>,
 }
 
-/// A variable that `environment` sets. `Debug` does not print the value.
+/// A variable that `environment` sets. Without `Debug`, which could show the value.
 #[derive(Clone, Copy)]
 pub struct EnvironmentEntry<'d> {
     /// The name of the variable.
@@ -71,17 +69,6 @@ pub struct NamedPath<'d> {
     pub path: &'d str,
     /// The node of the path.
     pub node: Node<'d>,
-}
-
-impl fmt::Debug for EnvironmentEntry<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "EnvironmentEntry({} at {:?})",
-            self.name,
-            self.node.span()
-        )
-    }
 }
 
 impl<'d> NamedPath<'d> {
@@ -146,14 +133,11 @@ impl<'d> Service<'d> {
         let Some(build) = self.build() else {
             return Vec::new();
         };
-        let context = build.get("context").or(Some(build));
-        let main = match context.and_then(NamedPath::of) {
-            None => NamedPath {
-                path: ".",
-                node: build,
-            },
-            Some(named) => named,
-        };
+        let context = build.get("context").unwrap_or(build);
+        let main = NamedPath::of(context).unwrap_or(NamedPath {
+            path: ".",
+            node: build,
+        });
         let additional = build.get("additional_contexts");
         std::iter::once(main)
             .chain(additional.into_iter().flat_map(additional_contexts))

@@ -12,7 +12,7 @@ use self::shown::{inspected, listed, network, version};
 use super::{
     faults::{Call, Peer},
     http::{Incoming, JSON, Response, TEXT, decode},
-    world::{AnonymousVolumes, EngineError, World, tagged},
+    world::{AnonymousVolumes, EngineError, World, tagged, texts},
 };
 
 /// The process ID on the host of a container's first process.
@@ -29,8 +29,8 @@ pub(super) fn call(incoming: &Incoming) -> Call {
 /// `/v1.41/info` → `1.41` and `info`
 fn versioned(incoming: &Incoming) -> (Option<&str>, Vec<&str>) {
     let mut path = incoming.segments();
-    let version = path.first().and_then(|first| first.strip_prefix('v'));
-    let version = version.filter(|version| version.contains('.'));
+    let first = path.first().and_then(|first| first.strip_prefix('v'));
+    let version = first.filter(|version| version.contains('.'));
     if version.is_some() {
         path.remove(0);
     }
@@ -52,8 +52,9 @@ pub(super) fn respond(world: &mut World, call: Call, incoming: &Incoming) -> Res
         ("Server", format!("Docker/{} (linux)", engine.version)),
     ]);
     let libpod = engine.libpod.clone();
-    let libpod = libpod.map(|version| ("Libpod-Api-Version", version));
-    response.headers.extend(libpod);
+    response
+        .headers
+        .extend(libpod.map(|version| ("Libpod-Api-Version", version)));
     response
 }
 
@@ -99,11 +100,9 @@ fn perform(
         Call::EngineInspect => json(&inspected(world, world.find(name)?)),
         Call::EngineRemove => remove(world, name, incoming),
         Call::EngineChanges => {
-            let changes = world.find(name)?.changes.iter();
-            let shown = changes.map(|one| json!({ "Path": one.path, "Kind": one.kind }));
+            let changes = &world.find(name)?.changes;
             // No changes are `null`.
-            let shown = shown.collect::<Vec<_>>();
-            json(&json!((!shown.is_empty()).then_some(shown)))
+            json(&json!((!changes.is_empty()).then_some(changes)))
         }
         Call::EngineArchive => archive::read(world.find(name)?, &query("path")),
         Call::EngineUnpack => archive::unpack(world.find_mut(name)?, &incoming.body),
@@ -124,8 +123,8 @@ fn perform(
         Call::EngineNetworks if name.is_empty() => {
             let wanted = labels(incoming);
             let all = world.networks.iter();
-            let all = all.filter(|one| wanted(&one.labels));
-            json(&all.map(|one| network(world, one)).collect())
+            let found = all.filter(|one| wanted(&one.labels));
+            json(&found.map(|one| network(world, one)).collect())
         }
         Call::EngineNetworks => json(&network(world, world.network(name)?)),
         Call::EngineNetworkCreate => {
@@ -142,8 +141,8 @@ fn perform(
         Call::EngineVolumes if name.is_empty() => {
             let wanted = labels(incoming);
             let all = world.volumes.iter();
-            let all = all.filter(|one| wanted(&one.labels)).collect::<Vec<_>>();
-            json(&json!({ "Volumes": all, "Warnings": null }))
+            let found = all.filter(|one| wanted(&one.labels)).collect::<Vec<_>>();
+            json(&json!({ "Volumes": found, "Warnings": null }))
         }
         Call::EngineVolumes => {
             let missing = || EngineError::new(404, format!("get {name}: no such volume"));
@@ -170,14 +169,10 @@ fn body(incoming: &Incoming) -> Result<Value, EngineError> {
 /// A filter for the labels of the query parameter `filters`: `{"label":{"a=b":true}}`, or the older `{"label":["a=b"]}`.
 /// There are no other filters.
 fn labels(incoming: &Incoming) -> impl Fn(&BTreeMap<String, String>) -> bool {
-    let filters = incoming.query("filters").unwrap_or_default();
-    let filters = serde_json::from_str::<Value>(&filters).unwrap_or_default();
+    let given = incoming.query("filters").unwrap_or_default();
+    let filters = serde_json::from_str::<Value>(&given).unwrap_or_default();
     let wanted = match &filters["label"] {
-        Value::Array(items) => items
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
+        Value::Array(_) => texts(filters.get("label")),
         Value::Object(flags) => flags.keys().cloned().collect(),
         _ => Vec::new(),
     };
@@ -208,21 +203,21 @@ fn list(world: &World, incoming: &Incoming) -> Value {
 fn events(world: &World, incoming: &Incoming) -> String {
     // A time in seconds with a fraction.
     let time = |name: &str| {
-        let time = incoming.query(name)?;
-        let (seconds, fraction) = time.split_once('.')?;
-        format!("{seconds}{}", fraction.get(..3)?)
-            .parse::<i64>()
-            .ok()
+        let text = incoming.query(name)?;
+        let (seconds, fraction) = text.split_once('.')?;
+        let millis = format!("{seconds}{}", fraction.get(..3)?);
+        millis.parse::<i64>().ok()
     };
     let (since, until) = (
         time("since").unwrap_or(0),
         time("until").unwrap_or(i64::MAX),
     );
     let wanted = labels(incoming);
-    let events = world.events.iter();
-    let events =
-        events.filter(|event| (since..=until).contains(&event.at) && wanted(&event.labels));
-    let lines = events.map(|event| {
+    let found = world
+        .events
+        .iter()
+        .filter(|event| (since..=until).contains(&event.at) && wanted(&event.labels));
+    let lines = found.map(|event| {
         let labels = event.labels.iter();
         let mut attributes = labels
             .map(|(name, value)| (name.clone(), json!(value)))
@@ -251,15 +246,12 @@ fn top(world: &World, name: &str) -> Result<Response, EngineError> {
     if container.runs_portainer() {
         commands.extend(world.compose_processes());
     }
-    let processes = (FIRST_PID..).zip(&commands);
-    let processes = processes
+    let lines = (FIRST_PID..)
+        .zip(&commands)
         .map(|(pid, command)| json!(["root", pid.to_string(), FIRST_PID.to_string(), command]));
-    let titles = ["UID", "PID", "PPID", "CMD"];
-    let processes = processes.collect::<Vec<_>>();
-    Ok(Response::json(
-        200,
-        &json!({ "Titles": titles, "Processes": processes }),
-    ))
+    let shown =
+        json!({ "Titles": ["UID", "PID", "PPID", "CMD"], "Processes": lines.collect::<Vec<_>>() });
+    Ok(Response::json(200, &shown))
 }
 
 fn remove(world: &mut World, name: &str, incoming: &Incoming) -> Result<Response, EngineError> {

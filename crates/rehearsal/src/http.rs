@@ -72,8 +72,8 @@ pub(super) fn read_request(
             return Ok(None);
         }
     };
-    let length = incoming.header("content-length").unwrap_or("0");
-    let length = length.parse::<usize>();
+    let given = incoming.header("content-length").unwrap_or("0");
+    let length = given.parse::<usize>();
     let end = head + length.map_err(|_| invalid("the content length is not a number"))?;
     while buffer.len() < end {
         if fill(stream, buffer)? == 0 {
@@ -94,11 +94,11 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(Incoming, usize)>> {
     let httparse::Status::Complete(length) = parsed else {
         return Ok(None);
     };
-    let headers = request.headers.iter().map(|header| {
+    let lines = request.headers.iter().map(|header| {
         let value = String::from_utf8_lossy(header.value);
         (header.name.to_owned(), value.into_owned())
     });
-    let headers = headers.collect::<Vec<_>>();
+    let headers = lines.collect::<Vec<_>>();
     let connection = find_header(&headers, "connection").unwrap_or_default();
     let incoming = Incoming {
         method: request.method.unwrap_or_default().to_owned(),

@@ -77,8 +77,8 @@ impl Rehearsal {
         let certificate = Arc::new(tls::Certificate::new()?);
         let tls = tls::config(Arc::clone(&certificate))?;
         let key = world.admin_key().to_owned();
-        let deployer = options.compose.clone();
-        let deployer = deployer.map(|compose| Deployer::new(compose, options.era));
+        let compose = options.compose.clone();
+        let deployer = compose.map(|compose| Deployer::new(compose, options.era));
         let server = Server::start(world, tls, socket, deployer)
             .context("failed to listen on 127.0.0.1 and on the socket of the engine")?;
         Ok(Self {

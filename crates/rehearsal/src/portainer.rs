@@ -125,17 +125,16 @@ struct Payload {
 /// The checked change of a create, update or delete.
 fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, PortainerError> {
     let key = key(world, incoming)?.clone();
-    let endpoint = number(incoming, "endpointId")?;
+    let given = number(incoming, "endpointId")?;
     if call == Call::Delete {
         let id = managed(world, &key, id_of(incoming), "stack deletion")?.id;
         // The default is 0, which no environment has (M03).
-        let endpoint = endpoint.unwrap_or(0);
-        return world.prepare(id, Some(endpoint), Kind::Delete);
+        return world.prepare(id, Some(given.unwrap_or(0)), Kind::Delete);
     }
     let id = if call == Call::Update {
         Some(managed(world, &key, id_of(incoming), "Stack editing")?.id)
     } else {
-        let endpoint = endpoint.ok_or_else(missing_endpoint)?;
+        let endpoint = given.ok_or_else(missing_endpoint)?;
         world.check_access(endpoint, &key)?;
         world.check_stacks(endpoint, &key, "Stack creation")?;
         None
@@ -150,10 +149,10 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
         return invalid("Invalid stack file content");
     }
     let Some(id) = id else {
-        let endpoint = endpoint.unwrap_or_default();
+        let endpoint = given.unwrap_or_default();
         return world.prepare_create(endpoint, &payload.name, text, env, &key.user);
     };
-    let mut work = world.prepare(id, endpoint, Kind::Update)?;
+    let mut work = world.prepare(id, given, Kind::Update)?;
     work.record.text = text;
     work.record.env = env;
     work.record.updated_by = key.user;
@@ -168,14 +167,14 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
     match call {
         Call::Endpoints if id.is_empty() => {
             let all = world.endpoints.iter();
-            let all = all.filter(|(id, _)| world.check_access(**id, &key).is_ok());
-            let all = all.map(|(id, one)| shown::environment(*id, one));
-            Ok(Response::json(200, &all.collect::<Value>()))
+            let seen = all.filter(|(id, _)| world.check_access(**id, &key).is_ok());
+            let shown = seen.map(|(id, one)| shown::environment(*id, one));
+            Ok(Response::json(200, &shown.collect::<Value>()))
         }
         Call::Endpoints => {
             world.check_access(number, &key)?;
-            let shown = shown::environment(number, &world.endpoints[&number]);
-            Ok(Response::json(200, &shown))
+            let environment = shown::environment(number, &world.endpoints[&number]);
+            Ok(Response::json(200, &environment))
         }
         Call::Me => Ok(me(world, &key)),
         // Passed on to the engine of the environment (M17).
@@ -185,10 +184,10 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             Ok(Response::json(200, &engine::info(world, engine)))
         }
         Call::List => {
-            let records = world.records.values();
-            let records = records.filter(|record| may_see(&key, record));
-            let records = records.map(|record| shown::record(record, world.era, true));
-            Ok(Response::json(200, &records.collect::<Value>()))
+            let all = world.records.values();
+            let seen = all.filter(|record| may_see(&key, record));
+            let shown = seen.map(|record| shown::record(record, world.era, true));
+            Ok(Response::json(200, &shown.collect::<Value>()))
         }
         Call::Get => {
             let id = managed(world, &key, id, "Stack management")?.id;
@@ -228,8 +227,8 @@ fn access(
 ) -> Result<Response, PortainerError> {
     let given = payload::<Access>(incoming)?;
     let mut all = world.records.values_mut();
-    let record = all.find(|record| record.control.id.to_string() == id);
-    let record = record.ok_or_else(|| {
+    let found = all.find(|record| record.control.id.to_string() == id);
+    let record = found.ok_or_else(|| {
         let message =
             "Unable to find a resource control with the specified identifier inside the database";
         PortainerError::new(404, message, message)
@@ -299,16 +298,13 @@ fn status(world: &World) -> Response {
 }
 
 fn me(world: &World, key: &ApiKey) -> Response {
-    let id = world.keys.iter().position(|one| one == key);
+    let at = world.keys.iter().position(|one| one == key);
     let role = match key.role {
         Role::Administrator => 1,
         Role::Standard => 2,
     };
-    let id = id.map_or(0, |at| at + 1);
-    Response::json(
-        200,
-        &json!({ "Id": id, "Username": key.user, "Role": role }),
-    )
+    let shown = json!({ "Id": at.map_or(0, |at| at + 1), "Username": key.user, "Role": role });
+    Response::json(200, &shown)
 }
 
 /// The stack with that ID, if the user may see it and may manage stacks on its environment (M22).
@@ -318,8 +314,8 @@ fn managed<'w>(
     id: &str,
     action: &str,
 ) -> Result<&'w Record, PortainerError> {
-    let record = id.parse().ok().and_then(|id: u64| world.records.get(&id));
-    let record = record.ok_or_else(|| PortainerError::no_record(id))?;
+    let found = id.parse().ok().and_then(|id: u64| world.records.get(&id));
+    let record = found.ok_or_else(|| PortainerError::no_record(id))?;
     if !may_see(key, record) {
         return Err(denied());
     }
@@ -332,8 +328,8 @@ fn may_see(key: &ApiKey, record: &Record) -> bool {
 }
 
 fn shown(world: &World, id: u64, with_control: bool) -> Result<Response, PortainerError> {
-    let record = world.records.get(&id);
-    let record = record.ok_or_else(|| PortainerError::no_record(&id.to_string()))?;
+    let missing = || PortainerError::no_record(&id.to_string());
+    let record = world.records.get(&id).ok_or_else(missing)?;
     let shown = shown::record(record, world.era, with_control);
     Ok(Response::json(200, &shown))
 }

@@ -4,69 +4,43 @@ use std::{fs, io, path::Path};
 
 use super::world::World;
 
-/// An example stack.
-#[derive(Debug, Clone, Copy)]
-pub struct Example {
-    /// The name of the stack.
-    pub name: &'static str,
-    /// The path in the stack's directory and the content of each file.
-    pub files: &'static [(&'static str, &'static str)],
-}
+/// An example stack: its name, and the path in its directory and the content of each file.
+pub type Example = (&'static str, &'static [(&'static str, &'static str)]);
 
-macro_rules! files {
+macro_rules! example {
     ($stack:literal, $($file:literal),+) => {
-        &[$(($file, include_str!(concat!("../examples/", $stack, "/", $file)))),+]
+        ($stack, &[$(($file, include_str!(concat!("../examples/", $stack, "/", $file)))),+])
     };
 }
 
-/// The six example stacks, ordered by how much a literal rewrite would lose.
-pub fn examples() -> [Example; 6] {
-    [
-        Example {
-            name: "proxy-chain",
-            files: files!("proxy-chain", "docker-compose.yml", "nginx.conf"),
-        },
-        Example {
-            name: "imgproxy",
-            files: files!("imgproxy", "docker-compose.yml", ".env"),
-        },
-        Example {
-            name: "minio",
-            files: files!("minio", "docker-compose.yml", ".env"),
-        },
-        Example {
-            name: "mongo",
-            files: files!(
-                "mongo",
-                "docker-compose.yml",
-                ".env",
-                "mongo-init/01-users.js"
-            ),
-        },
-        Example {
-            name: "books-db",
-            files: files!("books-db", "docker-compose.yml", ".env"),
-        },
-        Example {
-            name: "elasticsearch",
-            files: files!(
-                "elasticsearch",
-                "docker-compose.yml",
-                ".env",
-                "elasticsearch.yml"
-            ),
-        },
-    ]
-}
+/// The example stacks, ordered by how much a literal rewrite would lose.
+pub const EXAMPLES: [Example; 6] = [
+    example!("proxy-chain", "docker-compose.yml", "nginx.conf"),
+    example!("imgproxy", "docker-compose.yml", ".env"),
+    example!("minio", "docker-compose.yml", ".env"),
+    example!(
+        "mongo",
+        "docker-compose.yml",
+        ".env",
+        "mongo-init/01-users.js"
+    ),
+    example!("books-db", "docker-compose.yml", ".env"),
+    example!(
+        "elasticsearch",
+        "docker-compose.yml",
+        ".env",
+        "elasticsearch.yml"
+    ),
+];
 
 /// Writes each example stack to its own directory below `root`.
 ///
 /// # Errors
 /// I/O errors.
 pub fn write(root: &Path) -> io::Result<()> {
-    for example in examples() {
-        for (name, text) in example.files {
-            let path = root.join(example.name).join(name);
+    for (stack, files) in EXAMPLES {
+        for (name, text) in files {
+            let path = root.join(stack).join(name);
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent)?;
             }
@@ -87,12 +61,12 @@ impl World {
         let mut world = Self::new(secret);
         let hour = 3_600_000;
         world.now -= 50 * hour;
-        for example in examples() {
-            let folder = format!("{}/{}", root.trim_end_matches('/'), example.name);
-            world.add_stack(&folder, example.files.iter().copied());
+        for (stack, files) in EXAMPLES {
+            let folder = format!("{}/{stack}", root.trim_end_matches('/'));
+            world.add_stack(&folder, files.iter().copied());
             world
-                .start_by_hand(example.name, &folder)
-                .map_err(|error| format!("{}: {error}", example.name))?;
+                .start_by_hand(stack, &folder)
+                .map_err(|error| format!("{stack}: {error}"))?;
             world.now += hour;
         }
         world.add_portainer();

@@ -53,6 +53,7 @@ pub(crate) use self::{
     entities::{ApiKey, Endpoint, Network, Role},
     errors::{EngineError, PortainerError},
     images::tagged,
+    values::texts,
     work::{Accepted, Ending, Kind, Work},
 };
 pub use self::{

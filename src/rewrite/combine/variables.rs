@@ -29,11 +29,13 @@ pub(super) struct Variables<'a> {
 
 impl<'a> Variables<'a> {
     pub(super) fn new(resolved: &'a Resolved<'a>) -> Self {
-        let own = resolved.env.iter();
-        let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
+        let all = resolved.env.iter();
+        let own = all
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .filter(|(name, _)| !NAME_FILES.contains(name));
         Self {
             resolved,
-            own: own.filter(|(name, _)| !NAME_FILES.contains(name)).collect(),
+            own: own.collect(),
             added: Vec::new(),
             named: resolved.model.map(names_in).unwrap_or_default(),
             unset: RefCell::default(),
@@ -48,8 +50,8 @@ impl<'a> Variables<'a> {
     /// The text of `stack.env`.
     pub(super) fn stack_env(&self) -> String {
         let mut text = String::new();
-        let own = self.resolved.env.iter();
-        let own = own.filter(|(name, _)| self.own.contains_key(name.as_str()));
+        let all = self.resolved.env.iter();
+        let own = all.filter(|(name, _)| self.own.contains_key(name.as_str()));
         for (name, value) in own.chain(&self.added) {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name}={}", encoded(name, value));
@@ -74,9 +76,10 @@ impl<'a> Variables<'a> {
             let dir = said[..at].strip_suffix('/')?;
             dir.starts_with('/').then(|| &said[at..])
         };
-        let candidates = [Some(said), without_dir()];
-        let mut candidates = candidates.into_iter().flatten();
-        candidates.find(|candidate| self.gives(candidate, value))
+        [Some(said), without_dir()]
+            .into_iter()
+            .flatten()
+            .find(|candidate| self.gives(candidate, value))
     }
 
     /// Sets the only variable of a text so that the text gives `value`. Returns whether that was possible. This is for

@@ -46,9 +46,7 @@ pub(super) fn after_header(node: Node<'_>, header: &Range<usize>) -> String {
 
 /// The first byte of a node, including its anchor, its tag and its header.
 pub(super) fn start(node: Node<'_>) -> usize {
-    let header = header(node).map(|header| header.start);
-    let properties = [node.anchor_span(), node.tag_span()];
-    let properties = properties.into_iter().flatten().map(|span| span.start);
-    let first = properties.chain(header).min();
-    first.map_or(node.span().start, |first| first.min(node.span().start))
+    let spans = [node.anchor_span(), node.tag_span(), header(node)];
+    let starts = spans.into_iter().flatten().map(|span| span.start);
+    starts.fold(node.span().start, usize::min)
 }

@@ -1,6 +1,8 @@
 //! How values are written in `stack.env`, so that Compose reads them back (M08, N11).
 #![deny(clippy::disallowed_methods)]
 
+use std::collections::HashMap;
+
 use composefile::{dotenv, reader::Reader};
 
 use crate::{model::Variable, rewrite::env::contract_env};
@@ -29,15 +31,9 @@ pub fn encoded(name: &str, value: &str) -> String {
 /// The present text of each variable of a `.env`, if it can stay: on a single line, without interpolation, and the
 /// same for every Compose version.
 fn kept<'t>(text: &'t str, values: &[(String, String)]) -> Vec<Option<&'t str>> {
-    let mut written = std::collections::HashMap::new();
-    let mut at = 0;
-    let mut lines = Vec::new();
-    for line in text.split_inclusive('\n') {
-        lines.push(&text[at..at + line.len()]);
-        at += line.len();
-    }
-    for line in lines {
-        let line = line.trim_end_matches(['\n', '\r']);
+    let mut written = HashMap::new();
+    for whole in text.split('\n') {
+        let line = whole.trim_end_matches('\r');
         if contract_env(line).variables.len() == 1
             && let Some((name, raw)) = line.split_once('=')
         {
@@ -143,8 +139,8 @@ mod tests {
                 .join("\n")
                 + "\n";
             let read = dotenv::parse(&text, &|_| None).expect("read");
-            let read: Vec<_> = read.into_iter().map(|(_, value)| value).collect();
-            prop_assert_eq!(read, values);
+            let found: Vec<_> = read.into_iter().map(|(_, value)| value).collect();
+            prop_assert_eq!(found, values);
         }
     }
 }

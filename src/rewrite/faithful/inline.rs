@@ -165,25 +165,27 @@ impl<'d> Inline<'_, 'd, '_> {
             let text = item.as_str().and_then(|text| self.reader.read(text).ok());
             text.is_some_and(|text| text.split('=').next() == Some(name))
         };
-        let items: Vec<_> = present.own_items().filter(named).collect();
-        let entries: Vec<_> = present
-            .own_entries()
-            .filter(|entry| entry.name() == Some(name))
-            .collect();
-        let is_present = !(items.is_empty() && entries.is_empty());
-        let items = items.into_iter().map(|item| Edit::ReplaceItem {
+        let before = self.found.edits.len();
+        let of_item = |item| Edit::ReplaceItem {
             list: present,
             item,
             text: escaped(&format!("{name}={value}")),
             note: note.clone(),
-        });
-        let entries = entries.into_iter().map(|entry| Edit::ReplaceEntry {
+        };
+        let of_entry = |entry| Edit::ReplaceEntry {
             entry,
             new: vec![(name.to_owned(), written(present, name, value))],
             note: note.clone(),
-        });
-        self.found.edits.extend(items.chain(entries));
-        is_present
+        };
+        let edits = &mut self.found.edits;
+        edits.extend(present.own_items().filter(named).map(of_item));
+        let entries = present.own_entries();
+        edits.extend(
+            entries
+                .filter(|entry| entry.name() == Some(name))
+                .map(of_entry),
+        );
+        edits.len() > before
     }
 
     /// Writes an `environment` for the services that have none. It goes into the mapping that names the files if every
@@ -200,8 +202,8 @@ impl<'d> Inline<'_, 'd, '_> {
             let own = addition.service.node.resolved();
             let mut candidates = [addition.mapping(), Some(own)].into_iter().flatten();
             let is_right = |mapping: &Node<'d>| {
-                let mut readers = readers[&mapping.id()].iter();
-                readers.all(|other| other.values == addition.values)
+                let mut others = readers[&mapping.id()].iter();
+                others.all(|other| other.values == addition.values)
             };
             match candidates.find(is_right) {
                 Some(mapping) => {
@@ -217,17 +219,17 @@ impl<'d> Inline<'_, 'd, '_> {
 
     fn create(&mut self, mapping: Node<'d>, addition: &Addition<'d>) {
         let values = addition.values.iter();
-        let entries = values.map(|(name, value)| (name.clone(), NewValue::Text(escaped(value))));
-        let value = NewValue::Mapping(entries.collect());
+        let texts = values.map(|(name, value)| (name.clone(), NewValue::Text(escaped(value))));
+        let value = NewValue::Mapping(texts.collect());
         let mut new = vec![("environment".to_owned(), value)];
         let note = addition.note(addition.values.len());
         let files = addition
             .files
             .filter(|entry| is_own(mapping, *entry))
             .and_then(|entry| self.dropped.get(&entry.key.id()));
-        let mut own = mapping.own_entries();
+        let mut entries = mapping.own_entries();
         // The own key has no value, or is reset.
-        let own = own.find(|entry| entry.name() == Some("environment"));
+        let own = entries.find(|entry| entry.name() == Some("environment"));
         self.found.edits.push(match (own, files) {
             (Some(entry), _) => Edit::ReplaceEntry { entry, new, note },
             (None, Some(&Dropped { entry, overrides })) => {

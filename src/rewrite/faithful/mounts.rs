@@ -46,8 +46,8 @@ pub(super) fn lists<'d>(chain: &[Service<'d>]) -> Vec<(usize, Node<'d>)> {
 
 /// Whether a service drops the `volumes` of those that it extends.
 pub(super) fn hides_inherited(service: Service<'_>) -> bool {
-    let mut written = service.node.mappings().flat_map(Node::own_entries);
-    let written = written.find(|entry| entry.name() == Some("volumes"));
+    let mut entries = service.node.mappings().flat_map(Node::own_entries);
+    let written = entries.find(|entry| entry.name() == Some("volumes"));
     written.is_some_and(|entry| matches!(entry.value.tag(), Some("!reset" | "!override")))
 }
 
@@ -61,11 +61,11 @@ pub(super) fn wanted<'v, 'd>(
     let lists = chain
         .iter()
         .filter_map(|base| base.node.get("volumes_from"));
-    let from = lists.flat_map(Node::items).filter_map(|item| {
+    let others = lists.flat_map(Node::items).filter_map(|item| {
         let text = reader.read(item.as_str()?).ok()?;
         runs.services.get(text.split(':').next()?)
     });
-    let from: BTreeSet<&String> = from.flat_map(|other| other.volumes.values()).collect();
+    let from: BTreeSet<&String> = others.flat_map(|other| other.volumes.values()).collect();
     let own = runs.services.get(service.name);
     let volumes = own.into_iter().flat_map(|own| &own.volumes);
     volumes.filter(|(_, name)| !from.contains(*name)).collect()
@@ -113,8 +113,8 @@ pub(super) fn is_external(reader: &Reader<'_, '_>, key: &str, volume: &str) -> b
         return false;
     };
     let external = node.get("external");
-    let name = external.and_then(|external| external.get("name"));
-    let name = name.or_else(|| node.get("name")).and_then(Node::as_str);
+    let older = external.and_then(|external| external.get("name"));
+    let name = older.or_else(|| node.get("name")).and_then(Node::as_str);
     let is_named = name.and_then(|name| reader.read(name).ok()).as_deref() == Some(volume);
     is_named && external.is_some_and(|external| external.as_bool() != Some(false))
 }

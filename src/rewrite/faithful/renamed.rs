@@ -19,8 +19,8 @@ pub(in crate::rewrite) fn renamed(text: &str, project: &str) -> Option<String> {
     ahead.extend(env_file_keys(&document).iter().map(|entry| entry.value));
     while let Some(node) = ahead.pop() {
         ahead.extend(node.own_items());
-        let paths = node.own_entries();
-        let paths = paths.filter(|entry| entry.name() == Some("path"));
+        let entries = node.own_entries();
+        let paths = entries.filter(|entry| entry.name() == Some("path"));
         ahead.extend(paths.map(|entry| entry.value));
         // A value with an anchor may have another meaning where an alias repeats it.
         let is_own = matches!(node.kind(), NodeKind::Scalar(_)) && node.anchor().is_none();

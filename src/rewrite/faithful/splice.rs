@@ -108,8 +108,8 @@ impl Splices {
         note: Note,
     ) -> Result<(), Unwritable> {
         self.changed.insert(mapping.id());
-        let span = entry_span(entry);
-        let span = removal(mapping, &span, span.start)?;
+        let own = entry_span(entry);
+        let span = removal(mapping, &own, own.start)?;
         self.expected.removed.insert(entry.key.id());
         self.push(span, String::new(), String::new, note);
         Ok(())
@@ -133,15 +133,12 @@ impl Splices {
     ) -> Result<(), Unwritable> {
         self.changed.insert(list.id());
         let text = list.document().text();
-        let start = block::start(item);
-        let span = start..trimmed_end(text, item.span().end).max(start);
-        let span = match list.kind() {
-            NodeKind::Sequence(Layout::Block) => {
-                let hyphen = text[..start].rfind('-').ok_or(Unwritable)?;
-                removal(list, &(hyphen..span.end), hyphen)?
-            }
-            _ => removal(list, &span, start)?,
+        let own = item_span(item);
+        let start = match list.kind() {
+            NodeKind::Sequence(Layout::Block) => text[..own.start].rfind('-').ok_or(Unwritable)?,
+            _ => own.start,
         };
+        let span = removal(list, &(start..own.end), start)?;
         self.expected.removed.insert(item.id());
         self.push(span, String::new(), String::new, note);
         Ok(())
@@ -156,9 +153,7 @@ impl Splices {
         note: Note,
     ) {
         self.changed.insert(list.id());
-        let start = block::start(item);
-        let end = trimmed_end(list.document().text(), item.span().end).max(start);
-        self.push(start..end, quoted(&text), || quoted(HIDDEN), note);
+        self.push(item_span(item), quoted(&text), || quoted(HIDDEN), note);
         self.expected.items.insert(item.id(), text);
     }
 
@@ -285,18 +280,24 @@ fn entry_span(entry: Entry<'_>) -> Range<usize> {
     start..trimmed_end(text, entry.value.span().end).max(entry.key.span().end)
 }
 
+/// The bytes of an item, without a comment after it.
+fn item_span(item: Node<'_>) -> Range<usize> {
+    let start = block::start(item);
+    start..trimmed_end(item.document().text(), item.span().end).max(start)
+}
+
 /// The first byte of a key, with its anchor, its tag and the `?` of an explicit key.
 fn key_start(key: Node<'_>) -> usize {
     let properties = [key.anchor_span(), key.tag_span()];
-    let properties = properties.into_iter().flatten().map(|span| span.start);
-    let start = properties.fold(key.span().start, usize::min);
-    let before = &key.document().text()[..start];
-    let before = before.trim_end_matches([' ', '\t']);
-    let Some(before) = before.strip_suffix('?').filter(|_| before.len() < start) else {
+    let starts = properties.into_iter().flatten().map(|span| span.start);
+    let start = starts.fold(key.span().start, usize::min);
+    let text = &key.document().text()[..start];
+    let trimmed = text.trim_end_matches([' ', '\t']);
+    let Some(before) = trimmed.strip_suffix('?').filter(|_| trimmed.len() < start) else {
         return start;
     };
-    let is_first = before.trim_end_matches([' ', '\t', '\u{feff}']);
-    if is_first.is_empty() || is_first.ends_with(['\n', '-', '{', ',', '?', ':']) {
+    let above = before.trim_end_matches([' ', '\t', '\u{feff}']);
+    if above.is_empty() || above.ends_with(['\n', '-', '{', ',', '?', ':']) {
         before.len()
     } else {
         start

@@ -141,10 +141,7 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
         NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow)
     );
     let document = collection.document();
-    let deeper = || {
-        let blanks = " ".repeat(column(document, at) + 2);
-        format!("{}{blanks}", document.line_end())
-    };
+    let deeper = document.line_end().to_owned() + &" ".repeat(column(document, at) + 2);
     let one = |entry @ (name, value): &NewEntry| match value {
         NewValue::Item(item) if is_flow => quoted(item),
         NewValue::Item(item) => format!("- {}", quoted(item)),
@@ -154,10 +151,10 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
             format!("{}: [{}]", key(name), items.join(", "))
         }
         NewValue::List(items) => {
-            let deeper = deeper();
-            let items = items.iter();
-            let items = items.map(|item| format!("{deeper}- {}", quoted(item)));
-            format!("{}:{}", key(name), items.collect::<String>())
+            let lines = items
+                .iter()
+                .map(|item| format!("{deeper}- {}", quoted(item)));
+            format!("{}:{}", key(name), lines.collect::<String>())
         }
         NewValue::EmptyList => format!("{}: []", key(name)),
         NewValue::Mapping(entries) if is_flow => {
@@ -165,7 +162,6 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
             format!("{}: {{{}}}", key(name), inside.join(", "))
         }
         NewValue::Mapping(entries) => {
-            let deeper = deeper();
             let inside = entries
                 .iter()
                 .map(|entry| format!("{deeper}{}", flat(entry)));

@@ -203,8 +203,11 @@ impl<'d, 'a> Finder<'d, 'a> {
             };
             for (name, _) in variables {
                 if from.get(&name) == Some(&at) && !explicit.contains(name.as_str()) {
-                    let file = file.path.to_owned();
-                    self.add(line, TextLossKind::Variable { name, file });
+                    let lost = TextLossKind::Variable {
+                        name,
+                        file: file.path.to_owned(),
+                    };
+                    self.add(line, lost);
                 }
             }
         }

@@ -98,8 +98,8 @@ impl<'t> Builder<'t> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(&range),
             Event::Alias(anchor) => {
-                let target = self.anchored.get(anchor.saturating_sub(1)).copied();
-                let target = target.ok_or_else(|| {
+                let known = self.anchored.get(anchor.saturating_sub(1)).copied();
+                let target = known.ok_or_else(|| {
                     error(self.document.text, range.start, "unknown alias".into())
                 })?;
                 self.push(range, Shape::Alias { target }, 0, span);
@@ -112,14 +112,14 @@ impl<'t> Builder<'t> {
 
     fn start_document(&mut self, offset: usize) -> Result<(), ParseError> {
         self.documents += 1;
-        if self.documents > 1 {
-            let message = "a second YAML document starts here: only one is supported".into();
-            return Err(ParseError {
-                is_second_document: true,
-                ..error(self.document.text, offset, message)
-            });
+        if self.documents == 1 {
+            return Ok(());
         }
-        Ok(())
+        let message = "a second YAML document starts here: only one is supported".into();
+        Err(ParseError {
+            is_second_document: true,
+            ..error(self.document.text, offset, message)
+        })
     }
 
     fn push(&mut self, range: Range<usize>, shape: Shape, anchor: usize, span: Span) {
@@ -242,15 +242,12 @@ impl<'t> Builder<'t> {
             return (Stored::InText, range.start, 0);
         }
         let (inner, skipped) = match style {
-            Style::SingleQuoted | Style::DoubleQuoted => (
-                written
-                    .get(1..written.len().saturating_sub(1))
-                    .unwrap_or_default(),
-                1,
-            ),
-            _ => (written, 0),
+            Style::SingleQuoted | Style::DoubleQuoted => {
+                (written.get(1..written.len().saturating_sub(1)), 1)
+            }
+            _ => (Some(written), 0),
         };
-        if inner == value {
+        if inner.unwrap_or_default() == value {
             return (Stored::InText, range.start + skipped, value.len());
         }
         let offset = self.document.decoded.len();
@@ -264,11 +261,8 @@ impl<'t> Builder<'t> {
         if layout == Layout::Flow || text[reported..].starts_with('-') {
             return reported;
         }
-        let before = self
-            .document
-            .nodes
-            .last()
-            .map_or(0, |node| node.end as usize);
+        let last = self.document.nodes.last();
+        let before = last.map_or(0, |node| node.end as usize);
         let Some(between) = text.get(before..reported) else {
             return reported;
         };

@@ -254,34 +254,21 @@ impl<'d> Node<'d> {
 
     /// The items of a list without those tagged `!reset`; empty for any other node.
     pub fn items(self) -> Items<'d> {
-        let target = self.resolved();
-        match target.raw().shape {
-            Shape::Sequence { after, .. } => Items {
-                children: Children {
-                    document: self.document,
-                    next: target.id + 1,
-                    after,
-                },
-                as_written: false,
-            },
-            _ => Items {
-                children: Children::none(self.document),
-                as_written: false,
-            },
+        Items {
+            as_written: false,
+            ..self.resolved().own_items()
         }
     }
 
     /// The items of a list as written, with those tagged `!reset`; empty for an alias.
     pub fn own_items(self) -> Items<'d> {
-        match self.raw().shape {
-            Shape::Sequence { .. } => Items {
-                as_written: true,
-                ..self.items()
-            },
-            _ => Items {
-                children: Children::none(self.document),
-                as_written: true,
-            },
+        let after = match self.raw().shape {
+            Shape::Sequence { after, .. } => after,
+            _ => 0,
+        };
+        Items {
+            children: self.children(after),
+            as_written: true,
         }
     }
 
@@ -292,7 +279,7 @@ impl<'d> Node<'d> {
         let mut found: Vec<_> = if target.has_merges() {
             target.merged_entries()
         } else {
-            target.pairs().collect()
+            target.own_entries().collect()
         };
         found.retain(|entry| !entry.value.is_reset());
         found
@@ -300,9 +287,19 @@ impl<'d> Node<'d> {
 
     /// The entries of a mapping as written, `<<` among them; empty for an alias.
     pub fn own_entries(self) -> Entries<'d> {
-        match self.kind() {
-            NodeKind::Mapping(_) => self.pairs(),
-            _ => Entries(Children::none(self.document)),
+        let after = match self.raw().shape {
+            Shape::Mapping { after, .. } => after,
+            _ => 0,
+        };
+        Entries(self.children(after))
+    }
+
+    /// The children up to the node `after`.
+    fn children(self, after: u32) -> Children<'d> {
+        Children {
+            document: self.document,
+            next: self.id + 1,
+            after,
         }
     }
 
@@ -316,7 +313,7 @@ impl<'d> Node<'d> {
     pub fn entry(self, key: &str) -> Option<Entry<'d>> {
         let found = self
             .mappings()
-            .find_map(|mapping| mapping.pairs().find(|entry| entry.is_named(key)))?;
+            .find_map(|mapping| mapping.own_entries().find(|entry| entry.is_named(key)))?;
         (!found.value.is_reset()).then_some(found)
     }
 
@@ -350,18 +347,6 @@ impl<'d> Node<'d> {
         self.tag() == Some("!reset")
     }
 
-    /// The entries of a mapping as written.
-    fn pairs(self) -> Entries<'d> {
-        match self.raw().shape {
-            Shape::Mapping { after, .. } => Entries(Children {
-                document: self.document,
-                next: self.id + 1,
-                after,
-            }),
-            _ => Entries(Children::none(self.document)),
-        }
-    }
-
     /// Pushes the mappings that `<<` merges, the one with the highest precedence last. A second `<<` is a duplicate
     /// key, which Compose rejects.
     fn push_merges(self, ahead: &mut Vec<Self>) {
@@ -386,7 +371,7 @@ impl<'d> Node<'d> {
 
     fn merged_entries(self) -> Vec<Entry<'d>> {
         let mut names = HashSet::with_hasher(RandomState::default());
-        let entries = self.mappings().flat_map(Self::pairs);
+        let entries = self.mappings().flat_map(Self::own_entries);
         entries
             .filter(|entry| !entry.is_merge())
             .filter(|entry| entry.name().is_none_or(|name| names.insert(name)))
@@ -431,14 +416,6 @@ struct Children<'d> {
 }
 
 impl<'d> Children<'d> {
-    fn none(document: &'d Document<'d>) -> Self {
-        Self {
-            document,
-            next: 0,
-            after: 0,
-        }
-    }
-
     fn next(&mut self) -> Option<Node<'d>> {
         if self.next >= self.after {
             return None;
@@ -493,18 +470,13 @@ pub(super) fn duplicates_in<'d>(
     found: &mut Vec<DuplicateKey<'d>>,
 ) {
     keys.clear();
-    keys.extend(
-        node.own_entries()
-            .filter_map(|entry| Some((entry.name()?, entry.key))),
-    );
+    let entries = node.own_entries();
+    keys.extend(entries.filter_map(|entry| Some((entry.name()?, entry.key))));
     keys.sort_unstable_by_key(|&(name, key)| (name, key.id));
     for same in keys.chunk_by(|(one, _), (other, _)| one == other) {
         let (_, first) = same[0];
-        found.extend(
-            same[1..]
-                .iter()
-                .map(|&(_, again)| DuplicateKey { first, again }),
-        );
+        let later = same[1..].iter();
+        found.extend(later.map(|&(_, again)| DuplicateKey { first, again }));
     }
 }
 

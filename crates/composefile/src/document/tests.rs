@@ -60,8 +60,8 @@ fn a_sequence_without_indentation_starts_at_its_first_hyphen() {
 fn a_value_that_is_not_there_is_behind_its_colon() {
     let document = parse("a:\n  b: # c\n  d :\nf: {g: , : , h}\n");
     assert_eq!(written(&document, "a"), "b: # c\n  d :");
-    let starts = document.nodes().filter(|node| node.span().is_empty());
-    let starts: Vec<_> = starts.map(|node| node.span().start).collect();
+    let nodes = document.nodes().filter(|node| node.span().is_empty());
+    let starts: Vec<_> = nodes.map(|node| node.span().start).collect();
     assert_eq!(starts, [7, 17, 24, 27, 28, 32]);
     let document = parse("a:\n  ?\n: b\n");
     assert_eq!(written(&document, "a"), "?\n");

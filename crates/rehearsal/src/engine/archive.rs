@@ -45,8 +45,8 @@ pub(super) fn read(container: &Container, path: &str) -> Result<Response, Engine
         return Err(EngineError::new(404, text));
     }
     let bytes = archive.into_inner();
-    let bytes = bytes.map_err(|error| EngineError::new(500, error.to_string()))?;
-    Ok(Response::new(200, "application/x-tar", bytes))
+    let written = bytes.map_err(|error| EngineError::new(500, error.to_string()))?;
+    Ok(Response::new(200, "application/x-tar", written))
 }
 
 /// Unpacks a tar archive into the root directory.

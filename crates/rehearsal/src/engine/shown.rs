@@ -38,8 +38,8 @@ pub(crate) fn info(world: &World, engine: &str) -> Value {
 pub(super) fn listed(world: &World, container: &Container) -> Value {
     let named = world.image(&container.image);
     let is_current = named.is_some_and(|image| image.id == container.image_id);
-    let ports = container.ports.iter().filter(|_| container.is_running());
-    let ports = ports.flat_map(|port| {
+    let open = container.ports.iter().filter(|_| container.is_running());
+    let ports = open.flat_map(|port| {
         let shown = |address: Option<&str>| {
             json!({
                 "IP": address,
@@ -120,14 +120,14 @@ pub(super) fn inspected(world: &World, container: &Container) -> Value {
 fn published(container: &Container) -> Value {
     let mut found = Map::new();
     for port in container.ports.iter().filter(|_| container.is_running()) {
-        let entry = found.entry(format!("{}/{}", port.target, port.protocol));
-        let entry = entry.or_insert(Value::Null);
-        if let Some(number) = port.bound {
-            let number = number.to_string();
-            let shown = addresses(port).into_iter();
-            let shown = shown.map(|one| json!({ "HostIp": one, "HostPort": number }));
+        let key = format!("{}/{}", port.target, port.protocol);
+        let entry = found.entry(key).or_insert(Value::Null);
+        if let Some(bound) = port.bound {
+            let number = bound.to_string();
             let mut all = entry.as_array().cloned().unwrap_or_default();
-            all.extend(shown);
+            for address in addresses(port) {
+                all.push(json!({ "HostIp": address, "HostPort": number }));
+            }
             *entry = Value::Array(all);
         }
     }

@@ -40,18 +40,19 @@ pub(super) fn record(record: &Record, era: Era, with_control: bool) -> Value {
 /// The access rights of a stack.
 pub(super) fn control(record: &Record) -> Value {
     let control = &record.control;
-    let users = control.users.iter();
-    let users = users.map(|id| json!({ "UserId": id, "AccessLevel": 1 }));
-    let teams = control.teams.iter();
-    let teams = teams.map(|id| json!({ "TeamId": id, "AccessLevel": 1 }));
+    let accesses = |name: &str, ids: &[u64]| -> Value {
+        let all = ids.iter();
+        all.map(|id| json!({ name: id, "AccessLevel": 1 }))
+            .collect()
+    };
     let shared = control.public || !control.users.is_empty() || !control.teams.is_empty();
     json!({
         "Id": control.id,
         "ResourceId": format!("{}_{}", record.endpoint, record.name),
         "SubResourceIds": [],
         "Type": 6,
-        "UserAccesses": users.collect::<Value>(),
-        "TeamAccesses": teams.collect::<Value>(),
+        "UserAccesses": accesses("UserId", &control.users),
+        "TeamAccesses": accesses("TeamId", &control.teams),
         "Public": control.public,
         "AdministratorsOnly": !shared,
         "System": false,

@@ -139,6 +139,7 @@ impl Container {
 
 /// A path that differs between a container's layer and its image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Change {
     /// The path in the container.
     pub path: String,

@@ -9,8 +9,9 @@ use super::{
     errors::EngineError,
     events::{Action, Event},
     images::tagged,
-    settings::{self, Given, pairs, text, texts},
+    settings::{self, Given, text},
     state::{Health, World},
+    values::{labels, texts},
 };
 
 /// What happens to the anonymous volumes of a removed container.
@@ -51,7 +52,7 @@ impl World {
             map.and_then(|map| map.insert(key.to_owned(), Value::Null))
         };
         let env = texts(taken("Env", &mut config).as_ref());
-        let labels = pairs(taken("Labels", &mut config).as_ref()).collect();
+        let labels = labels(taken("Labels", &mut config).as_ref());
         let mut command = texts(config.get("Entrypoint"));
         command.extend(texts(config.get("Cmd")));
         let container = Container {
@@ -145,8 +146,8 @@ impl World {
         let container = self.find_mut(name)?;
         if container.is_running() {
             container.exit(code, now);
-            let container = container.clone();
-            self.happened(Action::Die, &container);
+            let ended = container.clone();
+            self.happened(Action::Die, &ended);
         }
         Ok(())
     }
@@ -281,14 +282,9 @@ fn ports_of<'v>(config: &'v Value, host: &'v Value) -> Vec<Port> {
             continue;
         };
         for one in given.as_array().into_iter().flatten() {
-            let number = text(one, "HostPort").split('-').next().unwrap_or_default();
-            let number = number.parse().unwrap_or(0);
-            ports.push(Port::new(
-                text(one, "HostIp"),
-                Some(number),
-                target,
-                protocol,
-            ));
+            let first = text(one, "HostPort").split('-').next().unwrap_or_default();
+            let published = Some(first.parse().unwrap_or(0));
+            ports.push(Port::new(text(one, "HostIp"), published, target, protocol));
         }
     }
     let exposed = config.get("ExposedPorts").and_then(Value::as_object);

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// A top-level network or volume.
-pub(super) struct Shared {
+pub(super) struct Resource {
     /// The name on the engine.
     pub name: String,
     pub external: bool,
@@ -25,8 +25,8 @@ pub(super) struct Context<'c> {
     pub variables: &'c BTreeMap<String, String>,
     /// Reads a file where Compose runs; `None` if it does not exist.
     pub read: &'c dyn Fn(&str) -> Option<String>,
-    pub networks: BTreeMap<String, Shared>,
-    pub volumes: BTreeMap<String, Shared>,
+    pub networks: BTreeMap<String, Resource>,
+    pub volumes: BTreeMap<String, Resource>,
     /// The text as plain values.
     pub root: Map<String, Value>,
 }
@@ -44,9 +44,10 @@ impl Context<'_> {
     /// A service merged over the services of the same file that it extends.
     pub fn extended(&self, name: &str, depth: usize) -> Result<Map<String, Value>, String> {
         let mut all = written(&self.root);
-        let own = all.find(|(one, _)| *one == name);
-        let own = own.and_then(|(_, service)| service.as_object());
-        let own = own.ok_or_else(|| format!("service \"{name}\" not found"))?;
+        let found = all.find(|(one, _)| *one == name);
+        let own = found
+            .and_then(|(_, service)| service.as_object())
+            .ok_or_else(|| format!("service \"{name}\" not found"))?;
         let Some(extends) = own.get("extends") else {
             return Ok(own.clone());
         };
@@ -65,35 +66,35 @@ impl Context<'_> {
 }
 
 /// The networks or volumes of the file. There is always a default network.
-pub(super) fn shared(
+pub(super) fn resources(
     root: &Map<String, Value>,
     section: &str,
     project: &str,
-) -> BTreeMap<String, Shared> {
+) -> BTreeMap<String, Resource> {
     let mut all = root.get(section).and_then(Value::as_object).cloned();
     if section == "networks" {
-        let all = all.get_or_insert_default();
-        all.entry("default").or_insert(Value::Null);
+        let networks = all.get_or_insert_default();
+        networks.entry("default").or_insert(Value::Null);
     }
-    let shared = all.into_iter().flatten().map(|(key, written)| {
-        let external = written.get("external");
-        let external = external.filter(|value| !matches!(value, Value::Null | Value::Bool(false)));
-        let name = written.get("name").or_else(|| external?.get("name"));
-        let name = name.and_then(text).unwrap_or_else(|| match external {
+    let resource = |(key, written): (String, Value)| {
+        let is_set = |value: &&Value| !matches!(value, Value::Null | Value::Bool(false));
+        let external = written.get("external").filter(is_set);
+        let named = written.get("name").or_else(|| external?.get("name"));
+        let name = named.and_then(text).unwrap_or_else(|| match external {
             Some(_) => key.clone(),
             None => format!("{project}_{key}"),
         });
-        let shared = Shared {
+        let resource = Resource {
             name,
             external: external.is_some(),
             written,
         };
-        (key, shared)
-    });
-    shared.collect()
+        (key, resource)
+    };
+    all.into_iter().flatten().map(resource).collect()
 }
 
-impl Shared {
+impl Resource {
     /// The labels that the file gives it.
     pub fn labels(&self) -> BTreeMap<String, String> {
         labels(self.written.get("labels"))

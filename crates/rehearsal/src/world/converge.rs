@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{
     container::Container,
     containers::AnonymousVolumes,
-    context::Shared,
+    context::Resource,
     create::Run,
     deployment::Deployment,
     errors::EngineError,
@@ -21,22 +21,8 @@ use super::{
 /// The exit code of a container that Compose stopped.
 const STOPPED: i64 = 143;
 
-/// What happened to the containers of a service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Replaced {
-    /// There was none.
-    Created,
-    Recreated,
-}
-
-fn note(replaced: &mut BTreeMap<String, Replaced>, service: &Service, had_one: bool) {
-    let what = if had_one {
-        Replaced::Recreated
-    } else {
-        Replaced::Created
-    };
-    replaced.insert(service.name.clone(), what);
-}
+/// The services with new containers, and whether they had older ones.
+type Replaced = BTreeMap<String, bool>;
 
 /// What happens to a container because of a service that it depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,10 +33,10 @@ enum Follow {
 
 impl Run<'_> {
     /// What happens because of the services that were replaced so far, which are started first (N05).
-    fn follows(&self, replaced: &BTreeMap<String, Replaced>) -> Option<Follow> {
+    fn follows(&self, replaced: &Replaced) -> Option<Follow> {
         let dependencies = self.service.depends_on.iter();
         let follow = dependencies.filter_map(|(name, dependency)| {
-            let is_recreated = *replaced.get(name)? == Replaced::Recreated;
+            let is_recreated = *replaced.get(name)?;
             let all_follow = !self.deployment.by_library;
             if dependency.shares || (is_recreated && all_follow) {
                 Some(Follow::Recreate)
@@ -78,7 +64,7 @@ impl World {
         }
         self.pull(deployment, &project)?;
         self.create_shared(deployment, &project)?;
-        let mut replaced = BTreeMap::new();
+        let mut replaced = Replaced::new();
         let mut wanted = Vec::new();
         for service in &project.services {
             for number in 1..=service.replicas() {
@@ -172,7 +158,7 @@ impl World {
     fn shared_labels(
         &self,
         deployment: &Deployment,
-        of: &Shared,
+        of: &Resource,
         kind: &str,
         key: &str,
     ) -> BTreeMap<String, String> {
@@ -184,65 +170,23 @@ impl World {
     }
 
     /// Creates a container, or recreates it if it changed (M05). Returns its ID.
-    fn converge(
-        &mut self,
-        run: &Run<'_>,
-        replaced: &mut BTreeMap<String, Replaced>,
-    ) -> Result<String, String> {
+    fn converge(&mut self, run: &Run<'_>, replaced: &mut Replaced) -> Result<String, String> {
         let hash = run.service.hash(run.deployment.by_library);
         let old = self.existing(run.deployment, &run.service.name, run.number);
+        let follow = run.follows(replaced);
         if let Some(old) = &old
-            && self.is_kept(run, &hash, old, replaced)
+            && follow != Some(Follow::Recreate)
+            && self.matches(run, &hash, old)
         {
-            if run.follows(replaced) == Some(Follow::Restart) {
+            if follow == Some(Follow::Restart) {
                 // The second half of `up` starts it.
                 self.stop_container(&old.id, STOPPED)
                     .map_err(|error| error.message)?;
             }
             return Ok(old.id.clone());
         }
-        note(replaced, run.service, old.is_some());
+        replaced.insert(run.service.name.clone(), old.is_some());
         self.create_for_service(run, hash, old.as_ref())
-    }
-
-    /// The services that [`Self::up`] would create or recreate.
-    pub(super) fn changed_by(&self, deployment: &Deployment) -> Result<Vec<String>, String> {
-        let project = self.resolve(deployment)?;
-        let mut replaced = BTreeMap::new();
-        let mut changed = Vec::new();
-        for service in &project.services {
-            let hash = service.hash(deployment.by_library);
-            for number in 1..=service.replicas() {
-                let run = Run {
-                    deployment,
-                    project: &project,
-                    service,
-                    number,
-                };
-                let old = self.existing(deployment, &service.name, number);
-                let kept = old
-                    .as_ref()
-                    .is_some_and(|old| self.is_kept(&run, &hash, old, &replaced));
-                if kept {
-                    continue;
-                }
-                note(&mut replaced, service, old.is_some());
-                if changed.last() != Some(&service.name) {
-                    changed.push(service.name.clone());
-                }
-            }
-        }
-        Ok(changed)
-    }
-
-    fn is_kept(
-        &self,
-        run: &Run<'_>,
-        hash: &str,
-        old: &Container,
-        replaced: &BTreeMap<String, Replaced>,
-    ) -> bool {
-        run.follows(replaced) != Some(Follow::Recreate) && self.matches(run, hash, old)
     }
 
     /// Whether the container matches the service, so that Compose keeps it (M05, N05).
@@ -338,7 +282,7 @@ impl World {
 }
 
 /// The request body that creates a network.
-fn wanted_network(network: &Shared, labels: &BTreeMap<String, String>) -> Value {
+fn wanted_network(network: &Resource, labels: &BTreeMap<String, String>) -> Value {
     let written = &network.written;
     let flag = |key: &str| written.get(key) == Some(&json!(true));
     let options = pairs(written.get("driver_opts"));

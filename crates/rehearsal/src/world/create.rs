@@ -114,8 +114,8 @@ impl World {
                 host[field] = json!(self.mode(deployment, &mode));
             }
         }
-        let from = texts(service.written.get("volumes_from"));
-        let from = from.iter().map(|from| self.volumes_from(deployment, from));
+        let given = texts(service.written.get("volumes_from"));
+        let from = given.iter().map(|from| self.volumes_from(deployment, from));
         host["VolumesFrom"] = json!(from.collect::<Vec<_>>());
         let endpoints = endpoints(run, name);
         host["NetworkMode"] = match (service.text("network_mode"), endpoints.first()) {

@@ -55,10 +55,7 @@ pub(super) fn variables(
     path: &str,
     known: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, String>, String> {
-    let read = dotenv::parse(text, &|name: &str| known.get(name).cloned());
-    let read = read.map_err(|error| {
-        let (line, problem) = (error.line, error.problem);
-        format!("failed to read {path}: line {line}: {problem}")
-    })?;
-    Ok(read.into_iter().collect())
+    dotenv::parse(text, &|name: &str| known.get(name).cloned())
+        .map(|read| read.into_iter().collect())
+        .map_err(|error| format!("failed to read {path}: {error}"))
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// A Portainer environment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// The name.
     pub name: String,
@@ -33,7 +33,7 @@ impl Endpoint {
 }
 
 /// A container engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine {
     /// `ID` in `/info`.
     pub id: String,
@@ -159,7 +159,7 @@ pub struct Network {
 }
 
 /// The origin of a network's subnet. Fixed addresses require a configured subnet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubnetOrigin {
     /// Chosen by the engine.
     Engine,
@@ -184,7 +184,7 @@ impl Network {
 pub(super) const PREDEFINED: [&str; 3] = ["bridge", "host", "none"];
 
 /// A path on the host.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum HostPath {
     /// A directory.
     Directory,

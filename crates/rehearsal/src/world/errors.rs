@@ -1,9 +1,7 @@
 //! The error responses of Portainer and of the engine, in their own words (M01).
 
-use serde::Serialize;
-
 /// An error response of Portainer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortainerError {
     /// The HTTP status.
     pub status: u16,

@@ -21,7 +21,7 @@ pub enum Action {
 }
 
 /// Something that happened to a container.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// What happened.
     pub action: Action,

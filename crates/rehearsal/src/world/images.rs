@@ -19,11 +19,11 @@ impl World {
             return image.id.clone();
         }
         let id = format!("sha256:{}", fingerprint(&format!("image {name}")));
-        let short = name.rsplit('/').next().unwrap_or_default();
-        let short = short.split([':', '@']).next().unwrap_or_default();
+        let last = name.rsplit('/').next().unwrap_or_default();
+        let short = last.split([':', '@']).next().unwrap_or_default();
         let volumes = self.image_volumes.get(short).map(|targets| {
-            let targets = targets.iter().map(|target| (target.clone(), json!({})));
-            Value::Object(targets.collect::<Map<_, _>>())
+            let entries = targets.iter().map(|target| (target.clone(), json!({})));
+            Value::Object(entries.collect::<Map<_, _>>())
         });
         let image = Image {
             id: id.clone(),
@@ -50,12 +50,12 @@ impl World {
 
 /// Adds the default tag to a name: `nginx` → `nginx:latest`. Leaves IDs and digests unchanged.
 pub(crate) fn tagged(name: &str) -> String {
-    let name = name.strip_prefix("docker.io/").unwrap_or(name);
-    let name = name.strip_prefix("library/").unwrap_or(name);
-    let last = name.rsplit('/').next().unwrap_or_default();
+    let path = name.strip_prefix("docker.io/").unwrap_or(name);
+    let short = path.strip_prefix("library/").unwrap_or(path);
+    let last = short.rsplit('/').next().unwrap_or_default();
     if last.contains([':', '@']) {
-        name.to_owned()
+        short.to_owned()
     } else {
-        format!("{name}:latest")
+        format!("{short}:latest")
     }
 }

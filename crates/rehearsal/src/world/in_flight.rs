@@ -75,8 +75,9 @@ impl World {
             if let Some(outcome) = self.take_outcome(accepted) {
                 return outcome;
             }
-            let next = self.next_end();
-            let next = next.ok_or_else(|| PortainerError::failed("the request does not end"))?;
+            let Some(next) = self.next_end() else {
+                return Err(PortainerError::failed("the request does not end"));
+            };
             self.advance(self.in_flight[next].until);
         }
     }
@@ -116,8 +117,8 @@ impl World {
 
     /// The position of the request whose phase ends first.
     fn next_end(&self) -> Option<usize> {
-        let open = self.in_flight.iter().enumerate();
-        let open = open.filter(|(_, one)| one.is_open());
+        let all = self.in_flight.iter().enumerate();
+        let open = all.filter(|(_, one)| one.is_open());
         open.min_by_key(|(_, one)| one.until).map(|(at, _)| at)
     }
 

@@ -61,8 +61,8 @@ pub(super) fn of(
     for (kind, folder) in [("secrets", "/run/secrets/"), ("configs", "/")] {
         for item in many(written.get(kind)) {
             let key = text(item.get("source").unwrap_or(item)).unwrap_or_default();
-            let declared = context.root.get(kind).and_then(|all| all.get(&key));
-            let declared = declared.ok_or_else(|| undefined(kind.trim_end_matches('s'), &key))?;
+            let found = context.root.get(kind).and_then(|all| all.get(&key));
+            let declared = found.ok_or_else(|| undefined(kind.trim_end_matches('s'), &key))?;
             let Some(file) = declared.get("file").and_then(text) else {
                 continue;
             };

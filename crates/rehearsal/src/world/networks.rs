@@ -1,6 +1,9 @@
 //! Networks, and the containers that are attached to them.
 
-use std::{collections::BTreeSet, net::Ipv4Addr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+};
 
 use serde_json::{Value, json};
 
@@ -8,8 +11,9 @@ use super::{
     container::{Attachment, Container},
     entities::{Network, PREDEFINED, SubnetOrigin, fingerprint},
     errors::EngineError,
-    settings::{pairs, text, texts},
+    settings::text,
     state::World,
+    values::{labels, texts},
 };
 
 impl World {
@@ -25,13 +29,13 @@ impl World {
                 id,
                 name: name.to_owned(),
                 driver: if name == "none" { "null" } else { name }.to_owned(),
-                options: pairs(None).collect(),
+                options: BTreeMap::new(),
                 ipam: json!({ "Driver": "default", "Options": null, "Config": pools }),
                 subnet_origin: SubnetOrigin::Engine,
                 internal: false,
                 attachable: false,
                 ipv6: false,
-                labels: pairs(None).collect(),
+                labels: BTreeMap::new(),
             });
         }
     }
@@ -62,7 +66,7 @@ impl World {
             id: id.clone(),
             name: name.to_owned(),
             driver: driver.to_owned(),
-            options: pairs(given.get("Options")).collect(),
+            options: labels(given.get("Options")),
             ipam: json!({
                 "Driver": given["IPAM"]["Driver"].as_str().unwrap_or("default"),
                 "Options": given["IPAM"]["Options"],
@@ -72,7 +76,7 @@ impl World {
             internal: given["Internal"] == true,
             attachable: given["Attachable"] == true,
             ipv6: given["EnableIPv6"] == true,
-            labels: pairs(given.get("Labels")).collect(),
+            labels: labels(given.get("Labels")),
         });
         Ok(id)
     }
@@ -176,9 +180,9 @@ impl World {
             return Ok(None);
         };
         let on_it = self.on_network(&network.id);
-        let taken = on_it.filter_map(|(_, one)| one.ip_address.parse().ok());
+        let used = on_it.filter_map(|(_, one)| one.ip_address.parse().ok());
         let gateway = network.pool("Gateway").parse().ok();
-        let taken = taken.chain(gateway).collect::<BTreeSet<Ipv4Addr>>();
+        let taken = used.chain(gateway).collect::<BTreeSet<Ipv4Addr>>();
         let found = match fixed.parse() {
             Ok(fixed) => Some(fixed),
             Err(_) => subnet.hosts().find(|address| !taken.contains(address)),
@@ -191,10 +195,11 @@ impl World {
 
     /// The pools of a new network: those of the request, or one that is free.
     fn new_pools(&self, given: &Value) -> Result<(Value, SubnetOrigin), EngineError> {
-        let used = self.networks.iter();
-        let used = used.filter_map(|one| Subnet::read(one.pool("Subnet")));
-        let used = used.collect::<Vec<_>>();
-        let is_free = |one: &Subnet| used.iter().all(|other| !one.overlaps(*other));
+        let is_free = |one: &Subnet| {
+            let mut used = self.networks.iter();
+            let overlaps = |used: Subnet| one.overlaps(used);
+            !used.any(|other| Subnet::read(other.pool("Subnet")).is_some_and(overlaps))
+        };
         if let Some(first) = given[0]["Subnet"].as_str() {
             if Subnet::read(first).is_some_and(|subnet| !is_free(&subnet)) {
                 let text = "Pool overlaps with other one on this address space";

@@ -19,8 +19,8 @@ pub(super) fn of(written: &Map<String, Value>, name: &str) -> Result<Vec<Port>, 
     }
     for item in texts(written.get("expose")) {
         let (target, protocol) = item.split_once('/').unwrap_or((&item, "tcp"));
-        let target = target.parse();
-        let target = target.map_err(|_| format!("services.{name}.expose: {item}"))?;
+        let number = target.parse();
+        let target = number.map_err(|_| format!("services.{name}.expose: {item}"))?;
         let known = |port: &Port| port.target == target && port.protocol == protocol;
         if !ports.iter().any(known) {
             ports.push(Port::new("", None, target, protocol));
@@ -45,16 +45,11 @@ impl Port {
 fn long(item: &Value) -> Option<Vec<Port>> {
     let field = |key: &str| item.get(key).and_then(text);
     let target = field("target")?.parse().ok()?;
-    let published = field("published").unwrap_or_else(|| "0".to_owned());
-    let published = published.split('-').next()?.parse().ok()?;
+    let range = field("published").unwrap_or_else(|| "0".to_owned());
+    let published = Some(range.split('-').next()?.parse().ok()?);
     let address = field("host_ip").unwrap_or_default();
     let protocol = field("protocol").unwrap_or_else(|| "tcp".to_owned());
-    Some(vec![Port::new(
-        &address,
-        Some(published),
-        target,
-        &protocol,
-    )])
+    Some(vec![Port::new(&address, published, target, &protocol)])
 }
 
 /// `[[address:]published:]target[/protocol]`. The numbers may be ranges.

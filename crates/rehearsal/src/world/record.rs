@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Portainer's entry of a stack.
-#[derive(Clone, PartialEq, Serialize)]
+#[derive(Clone, PartialEq)]
 pub struct Record {
     /// The stack's ID.
     pub id: u64,
@@ -52,7 +52,7 @@ impl fmt::Debug for Record {
 }
 
 /// A deployment in progress.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pending {
     /// The number of polls until it finishes; `u32::MAX` is never.
     pub polls: u32,
@@ -81,7 +81,7 @@ impl fmt::Debug for Variable {
 }
 
 /// The state of a stack, with its number in Portainer's JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// It is deployed.
     Active = 1,
@@ -94,7 +94,7 @@ pub enum Status {
 }
 
 /// A state of a deployment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeploymentNote {
     /// The state.
     pub status: Status,
@@ -105,7 +105,7 @@ pub struct DeploymentNote {
 }
 
 /// Who may see a stack.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceControl {
     /// The resource control's ID.
     pub id: u64,

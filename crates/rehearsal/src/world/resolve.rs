@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::schema::SERVICE;
+use composefile::schema::{ROOT, SERVICE};
 use serde_json::{Map, Value};
 
 use super::{
-    context::{Context, Shared, shared, written},
+    context::{Context, Resource, resources, written},
     deployment::Deployment,
     service::Service,
     values::{self, many, texts},
@@ -16,13 +16,9 @@ use super::{
 pub(super) struct Project {
     /// The enabled services, dependencies first.
     pub services: Vec<Service>,
-    pub networks: BTreeMap<String, Shared>,
-    pub volumes: BTreeMap<String, Shared>,
+    pub networks: BTreeMap<String, Resource>,
+    pub volumes: BTreeMap<String, Resource>,
 }
-
-const TOP: [&str; 8] = [
-    "version", "name", "include", "services", "networks", "volumes", "secrets", "configs",
-];
 
 impl Project {
     /// Parses, validates and resolves a Compose file.
@@ -42,8 +38,8 @@ impl Project {
             deployment,
             variables,
             read,
-            networks: shared(&root, "networks", &deployment.project),
-            volumes: shared(&root, "volumes", &deployment.project),
+            networks: resources(&root, "networks", &deployment.project),
+            volumes: resources(&root, "volumes", &deployment.project),
             root,
         };
         for include in many(context.root.get("include")) {
@@ -70,8 +66,7 @@ impl Project {
 
 /// Rejects unknown keys.
 fn check(root: &Map<String, Value>) -> Result<(), String> {
-    let is_known = |key: &str| key.starts_with("x-") || TOP.contains(&key);
-    if let Some(key) = root.keys().find(|key| !is_known(key)) {
+    if let Some(key) = root.keys().find(|key| ROOT.key(key).is_none()) {
         return Err(format!("(root) Additional property {key} is not allowed"));
     }
     for (name, value) in written(root) {
@@ -92,8 +87,8 @@ fn ordered(
     mut all: BTreeMap<String, Service>,
     variables: &BTreeMap<String, String>,
 ) -> Result<Vec<Service>, String> {
-    let profiles = variables.get("COMPOSE_PROFILES").map_or("", String::as_str);
-    let profiles = profiles.split(',').map(str::trim).collect::<BTreeSet<_>>();
+    let given = variables.get("COMPOSE_PROFILES").map_or("", String::as_str);
+    let profiles = given.split(',').map(str::trim).collect::<BTreeSet<_>>();
     for (name, service) in &all {
         let needed = service.depends_on.iter().filter(|(_, one)| one.required);
         if let Some((missing, _)) = needed.into_iter().find(|(of, _)| !all.contains_key(*of)) {
@@ -111,8 +106,8 @@ fn ordered(
     let mut order = Vec::new();
     while !all.is_empty() {
         let is_free = |one: &&Service| one.depends_on.keys().all(|name| !all.contains_key(name));
-        let next = all.values().find(is_free).map(|one| one.name.clone());
-        let next = next.and_then(|next| all.remove(&next));
+        let name = all.values().find(is_free).map(|one| one.name.clone());
+        let next = name.and_then(|name| all.remove(&name));
         order.push(next.ok_or("dependency cycle detected")?);
     }
     if order.is_empty() {

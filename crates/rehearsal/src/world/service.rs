@@ -176,8 +176,8 @@ fn environment(
 ) -> Result<BTreeMap<String, String>, String> {
     let mut env = BTreeMap::new();
     for item in many(written.get("env_file")) {
-        let path = text(item.get("path").unwrap_or(item)).unwrap_or_default();
-        let path = context.deployment.absolute(&path);
+        let written = text(item.get("path").unwrap_or(item)).unwrap_or_default();
+        let path = context.deployment.absolute(&written);
         match (context.read)(&path) {
             Some(file) => env.extend(variables(&file, &path, context.variables)?),
             None if item.get("required") == Some(&Value::Bool(false)) => {}

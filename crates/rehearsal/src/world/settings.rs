@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{entities::Image, errors::EngineError};
+use super::{entities::Image, errors::EngineError, values::texts};
 
 /// The parts of a create request.
 pub(super) struct Given {
@@ -53,18 +53,6 @@ impl Given {
 /// A string field; empty if it is missing.
 pub(super) fn text<'v>(of: &'v Value, key: &str) -> &'v str {
     of[key].as_str().unwrap_or_default()
-}
-
-/// The strings of a list.
-pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
-    let items = value.and_then(Value::as_array).into_iter().flatten();
-    items.filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-/// The strings of a mapping.
-pub(super) fn pairs(value: Option<&Value>) -> impl Iterator<Item = (String, String)> + '_ {
-    let entries = value.and_then(Value::as_object).into_iter().flatten();
-    entries.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
 }
 
 fn is_filled(value: &Value) -> bool {

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     clock::clock,
-    container::Change,
     entities::{ApiKey, Endpoint, Engine, Role},
     state::{Counters, Era, World},
 };
@@ -125,17 +124,6 @@ impl World {
     /// Stops a container of this host's engine. Does nothing if there is none of that name.
     pub fn stop_by_hand(&mut self, name: &str) {
         let _ = self.stop_container(name, 137);
-    }
-
-    /// Adds a file to the layer of a container of this host's engine. Does nothing if there is none of that name.
-    pub fn write_in(&mut self, name: &str, path: &str) {
-        if let Ok(container) = self.find_mut(name) {
-            container.changes.push(Change {
-                path: path.to_owned(),
-                kind: 1,
-                data: b"written inside the container\n".to_vec(),
-            });
-        }
     }
 
     /// Starts a container without a project and returns its ID.

@@ -133,10 +133,8 @@ impl World {
         endpoint: Option<u64>,
         kind: Kind,
     ) -> Result<Work, PortainerError> {
-        let record = self.records.get(&id);
-        let mut record = record
-            .ok_or_else(|| PortainerError::no_record(&id.to_string()))?
-            .clone();
+        let missing = || PortainerError::no_record(&id.to_string());
+        let mut record = self.records.get(&id).ok_or_else(missing)?.clone();
         record.endpoint = endpoint.unwrap_or(record.endpoint);
         if !self.endpoints.contains_key(&record.endpoint) {
             let message = "Unable to find the endpoint associated to the stack inside the database";
@@ -218,8 +216,8 @@ impl World {
     /// # Errors
     /// The error response of Portainer.
     pub fn stop(&mut self, id: u64, endpoint: u64) -> Result<(), PortainerError> {
-        let record = self.records.get_mut(&id);
-        let record = record.ok_or_else(|| PortainerError::no_record(&id.to_string()))?;
+        let missing = || PortainerError::no_record(&id.to_string());
+        let record = self.records.get_mut(&id).ok_or_else(missing)?;
         if record.status == Status::Inactive {
             let text = "Stack is already inactive";
             return Err(PortainerError::new(400, text, text));

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
 use super::{
     container::Container,
     entities::{ApiKey, Endpoint, Engine, HostPath, Image, Network, Role, Volume, fingerprint},
@@ -14,8 +12,7 @@ use super::{
 };
 
 /// The generation of Portainer to simulate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Era {
     /// 2.23: runs the Compose program and responds when the deployment is finished (M01–M20).
     #[default]
@@ -25,7 +22,7 @@ pub enum Era {
 }
 
 /// When a container with a health check becomes healthy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
     /// So many milliseconds after its start.
     After(i64),
@@ -34,7 +31,7 @@ pub enum Health {
 }
 
 /// The complete state. Tests compare two of them to prove that nothing changed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct World {
     /// The generation of Portainer to simulate.
     pub era: Era,
@@ -43,7 +40,6 @@ pub struct World {
     /// Portainer's environments, by ID.
     pub endpoints: BTreeMap<u64, Endpoint>,
     /// Portainer's API keys.
-    #[serde(skip)]
     pub keys: Vec<ApiKey>,
     /// Portainer's stacks, by ID.
     pub records: BTreeMap<u64, Record>,
@@ -86,7 +82,7 @@ pub struct World {
 }
 
 /// The next number of each sequence.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Counters {
     pub record: u64,
     pub ticket: u64,

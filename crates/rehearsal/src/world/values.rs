@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use composefile::{
     document::{Document, Node, ScalarType},
-    interpolate::interpolate,
+    interpolate::{Lookup, interpolate},
 };
 
 /// Parses `text`. A variable that is missing in `variables` is unset.
@@ -20,53 +20,41 @@ pub(super) fn read(text: &str, variables: &BTreeMap<String, String>) -> Result<V
             "yaml: unmarshal errors:\n  line {again}: mapping key \"{key}\" already defined at line {first}"
         ));
     }
-    let reader = Reader { variables };
+    let lookup = |name: &str| variables.get(name).cloned();
     let root = document.root();
-    root.map_or(Ok(Value::Null), |root| reader.value(root, ""))
+    root.map_or(Ok(Value::Null), |root| value_of(root, "", &lookup))
 }
 
-struct Reader<'v> {
-    variables: &'v BTreeMap<String, String>,
-}
-
-impl Reader<'_> {
-    fn value(&self, node: Node<'_>, path: &str) -> Result<Value, String> {
-        if node.is_mapping() {
-            let mut map = Map::new();
-            for entry in node.entries() {
-                let name = entry
-                    .name()
-                    .ok_or_else(|| format!("non-string key in {path}"))?;
-                let below = format!("{path}.{name}");
-                let value = self.value(entry.value, below.trim_start_matches('.'))?;
-                map.insert(name.to_owned(), value);
-            }
-            return Ok(Value::Object(map));
+fn value_of(node: Node<'_>, path: &str, lookup: Lookup<'_>) -> Result<Value, String> {
+    if node.is_mapping() {
+        let mut map = Map::new();
+        for entry in node.entries() {
+            let name = entry
+                .name()
+                .ok_or_else(|| format!("non-string key in {path}"))?;
+            let below = format!("{path}.{name}");
+            let value = value_of(entry.value, below.trim_start_matches('.'), lookup)?;
+            map.insert(name.to_owned(), value);
         }
-        if node.is_sequence() {
-            let items = node.items().map(|item| self.value(item, path));
-            return items.collect::<Result<_, _>>().map(Value::Array);
+        return Ok(Value::Object(map));
+    }
+    if node.is_sequence() {
+        let items = node.items().map(|item| value_of(item, path, lookup));
+        return items.collect::<Result<_, _>>().map(Value::Array);
+    }
+    let Some((text, _)) = node.scalar() else {
+        return Ok(Value::Null);
+    };
+    Ok(match node.scalar_type() {
+        None | Some(ScalarType::Null) => Value::Null,
+        Some(ScalarType::Bool) => Value::Bool(text.eq_ignore_ascii_case("true")),
+        Some(ScalarType::Number) => number(text),
+        Some(ScalarType::Timestamp | ScalarType::Merge | ScalarType::Text) => {
+            let read = interpolate(text, lookup);
+            let failed = |error| format!("error while interpolating {path}: {error}");
+            Value::String(read.map_err(failed)?.into_owned())
         }
-        self.scalar(node, path)
-    }
-
-    fn scalar(&self, node: Node<'_>, path: &str) -> Result<Value, String> {
-        let Some((text, _)) = node.scalar() else {
-            return Ok(Value::Null);
-        };
-        Ok(match node.scalar_type() {
-            None | Some(ScalarType::Null) => Value::Null,
-            Some(ScalarType::Bool) => Value::Bool(text.eq_ignore_ascii_case("true")),
-            Some(ScalarType::Number) => number(text),
-            Some(ScalarType::Timestamp | ScalarType::Merge | ScalarType::Text) => {
-                let lookup = |name: &str| self.variables.get(name).cloned();
-                let value = interpolate(text, &lookup);
-                let value =
-                    value.map_err(|error| format!("error while interpolating {path}: {error}"))?;
-                Value::String(value.into_owned())
-            }
-        })
-    }
+    })
 }
 
 /// An integer as a number; other numbers keep their text.
@@ -113,7 +101,7 @@ pub(super) fn pairs(value: Option<&Value>) -> Vec<(String, Option<String>)> {
 }
 
 /// The texts of a list, or of a single value.
-pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
+pub(crate) fn texts(value: Option<&Value>) -> Vec<String> {
     many(value).into_iter().filter_map(text).collect()
 }
 

@@ -9,8 +9,9 @@ use super::{
     container::{Mount, MountType},
     entities::Volume,
     errors::EngineError,
-    settings::{pairs, text, texts},
+    settings::text,
     state::World,
+    values::{labels, texts},
 };
 
 impl World {
@@ -22,8 +23,8 @@ impl World {
             "" => self.new_id(),
             name => name.to_owned(),
         };
-        let at = self.volumes.iter().position(|one| one.name == name);
-        let at = at.unwrap_or_else(|| {
+        let known = self.volumes.iter().position(|one| one.name == name);
+        let at = known.unwrap_or_else(|| {
             let driver = match text(given, "Driver") {
                 "" => "local",
                 driver => driver,
@@ -32,8 +33,8 @@ impl World {
                 mountpoint: format!("{}/{name}/_data", self.volume_folder),
                 name,
                 driver: driver.to_owned(),
-                options: pairs(given.get("DriverOpts")).collect(),
-                labels: pairs(given.get("Labels")).collect(),
+                options: labels(given.get("DriverOpts")),
+                labels: labels(given.get("Labels")),
                 content: String::new(),
             });
             self.volumes.len() - 1
@@ -56,10 +57,12 @@ impl World {
         let tmpfs = host.get("Tmpfs").and_then(Value::as_object);
         taken.extend(tmpfs.into_iter().flatten().map(|(path, _)| path.clone()));
         let declared = config.get("Volumes").and_then(Value::as_object);
-        let declared = declared.into_iter().flatten().map(|(target, _)| target);
-        let declared = declared.filter(|target| !taken.contains(*target));
-        let declared = declared.map(|target| Mount::new(MountType::Volume, target));
-        for mut mount in own.into_iter().chain(declared) {
+        let others = declared
+            .into_iter()
+            .flatten()
+            .filter(|(target, _)| !taken.contains(*target))
+            .map(|(target, _)| Mount::new(MountType::Volume, target));
+        for mut mount in own.into_iter().chain(others) {
             if mount.kind == MountType::Volume {
                 mount.own = mount.name.is_none();
                 let request = volume_request(host, &mount);
@@ -73,12 +76,12 @@ impl World {
     /// The mounts in `Binds` and `Mounts`. Fails if two have the same target.
     fn own_mounts(&mut self, host: &Value) -> Result<Vec<Mount>, EngineError> {
         let mut found = Vec::<Mount>::new();
-        let short = texts(host.get("Binds"));
-        let short = short.iter().map(|bind| short_mount(bind));
-        let long = host["Mounts"].as_array().into_iter().flatten();
-        let long = long.map(|mount| self.long_mount(mount));
-        for mount in short.chain(long).collect::<Vec<_>>() {
-            let mount = mount?;
+        let binds = texts(host.get("Binds"));
+        let short = binds.iter().map(|bind| short_mount(bind));
+        let mounts = host["Mounts"].as_array().into_iter().flatten();
+        let long = mounts.map(|mount| self.long_mount(mount));
+        for read in short.chain(long).collect::<Vec<_>>() {
+            let mount = read?;
             if found.iter().any(|one| one.target == mount.target) {
                 let message = format!("Duplicate mount point: {}", mount.target);
                 return Err(EngineError::new(400, message));
@@ -184,8 +187,8 @@ pub(super) fn is_read_only(options: &str) -> bool {
 /// The body that creates the volume for a mount.
 fn volume_request(host: &Value, mount: &Mount) -> Value {
     let mut long = host["Mounts"].as_array().into_iter().flatten();
-    let options = long.find(|one| text(one, "Target") == mount.target);
-    let options = options.map_or(&Value::Null, |one| &one["VolumeOptions"]);
+    let of_mount = long.find(|one| text(one, "Target") == mount.target);
+    let options = of_mount.map_or(&Value::Null, |one| &one["VolumeOptions"]);
     json!({
         "Name": mount.name,
         "DriverOpts": options["DriverConfig"]["Options"],

@@ -1,11 +1,9 @@
 //! The work of a request: what it changes, and the phases that it goes through.
 
-use serde::Serialize;
-
 use super::{errors::PortainerError, record::Record};
 
 /// When and how a create, update or delete ends. The default is an immediate success.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ending {
     /// Milliseconds from the start of its Compose process to its end.
     pub after: i64,
@@ -23,14 +21,14 @@ pub(crate) enum Accepted {
 }
 
 /// The change that a request makes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Work {
     pub kind: Kind,
     /// The stack as it will be, or the stack that is deleted. Its environment is the one of the request.
     pub record: Record,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Create,
     Update,
@@ -38,7 +36,7 @@ pub(crate) enum Kind {
 }
 
 /// A request that Portainer is working on. It ends even if its client disconnects (M21).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct InFlight {
     pub ticket: u64,
     pub work: Work,
@@ -49,7 +47,7 @@ pub(super) struct InFlight {
 }
 
 /// How far a request has come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The deployment of another stack comes first: Portainer deploys one at a time.
     Waiting,

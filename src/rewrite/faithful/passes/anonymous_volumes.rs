@@ -108,8 +108,8 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             let replicas = deploy.and_then(|deploy| deploy.get("replicas"));
             [base.node.get("scale"), replicas]
         });
-        let mut counts = counts.flatten().filter_map(Node::as_str);
-        counts.all(|count| self.reader.read(count).is_ok_and(|count| count == "1"))
+        let mut texts = counts.flatten().filter_map(Node::as_str);
+        texts.all(|count| self.reader.read(count).is_ok_and(|count| count == "1"))
     }
 
     fn mount(&mut self, service: Service<'d>, chain: &[Service<'d>], target: &str, volume: &str) {
@@ -164,18 +164,20 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     /// Gives a declared mount a source.
     fn replace(&mut self, service: Service<'d>, list: Node<'d>, mount: &Mount<'d>, key: &str) {
         let item = mount.item;
-        let note = note_of(service, &mount.target);
+        let what = format!(
+            "the anonymous volume of service {} at {} gets a name",
+            service.name, mount.target
+        );
+        let note = Note::new(what, WHY);
         self.changed.push(Changed {
             service,
             place: list,
             target: mount.target.clone(),
         });
         if let Some(text) = effective_text(self.reader, item) {
-            let is_inlined = item.as_str() != Some(&text);
-            let secrecy = if is_inlined {
-                Secrecy::Secret
-            } else {
-                Secrecy::Public
+            let secrecy = match item.as_str() {
+                Some(written) if written == text => Secrecy::Public,
+                _ => Secrecy::Secret,
             };
             self.found.edits.push(Edit::ReplaceItem {
                 list,
@@ -247,12 +249,10 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     fn check_others(&mut self) {
         for changed in std::mem::take(&mut self.changed) {
             let own = self.runs.volume(changed.service.name, &changed.target);
-            let others = self.reader.services.iter();
-            let others = others.filter(|other| other.name != changed.service.name);
-            let reached = others.filter(|other| self.reaches(&changed, own, **other));
-            let names: Vec<&str> = reached.map(|other| other.name).collect();
-            for name in names {
-                self.block_shared(changed.service, changed.place, name);
+            for &other in &self.reader.services {
+                if other.name != changed.service.name && self.reaches(&changed, own, other) {
+                    self.block_shared(changed.service, changed.place, other.name);
+                }
             }
         }
     }
@@ -276,8 +276,10 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         if wanted.is_some() && (wanted == own || at + 1 < chain.len()) {
             return false;
         }
-        let later = lists(&chain).into_iter().filter(|(place, _)| *place > at);
-        let mut later = later.flat_map(|(_, list)| mounts(self.reader, list));
+        let mut later = lists(&chain)
+            .into_iter()
+            .filter(|(place, _)| *place > at)
+            .flat_map(|(_, list)| mounts(self.reader, list));
         !later.any(|mount| mount.target == changed.target)
     }
 
@@ -317,13 +319,11 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         let Some(root) = self.reader.document.root() else {
             return;
         };
-        let used = self.used.iter();
-        let mut new: Vec<NewEntry> = used
-            .filter_map(|volume| {
-                let key = self.keys.get(volume)?.clone();
-                Some((key, NewValue::External(volume.clone())))
-            })
-            .collect();
+        let external = |volume: &String| {
+            let key = self.keys.get(volume)?.clone();
+            Some((key, NewValue::External(volume.clone())))
+        };
+        let mut new: Vec<NewEntry> = self.used.iter().filter_map(external).collect();
         if new.is_empty() {
             return;
         }
@@ -373,15 +373,13 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
 
     fn block_shared(&mut self, service: Service<'d>, node: Node<'d>, other: &str) {
         let name = service.name;
-        let message = if other == name {
-            format!(
-                "service {name} needs its own `volumes`, to name its anonymous volumes, but shares them"
-            )
-        } else {
-            format!(
-                "service {name} needs its own `volumes`, to name its anonymous volumes, but service {other} uses the same"
-            )
+        let why = match other {
+            other if other == name => "shares them".to_owned(),
+            other => format!("service {other} uses the same"),
         };
+        let message = format!(
+            "service {name} needs its own `volumes`, to name its anonymous volumes, but {why}"
+        );
         let hint = "write out `volumes` in each service, without an anchor or `extends`";
         self.block(node, Reason::Shared, message, hint);
     }
@@ -396,10 +394,11 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
 /// A key for each volume, after its service and path: `db-var-lib-mysql`.
 fn keys(reader: &Reader<'_, '_>, runs: &Runs) -> BTreeMap<String, String> {
     let present = reader.document.get("volumes").map(Node::entries);
-    let present = present.into_iter().flatten();
-    let mut taken: BTreeSet<String> = present
-        .filter_map(|entry| Some(entry.name()?.to_owned()))
-        .collect();
+    let names = present
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.name());
+    let mut taken: BTreeSet<String> = names.map(str::to_owned).collect();
     let mut keys = BTreeMap::new();
     for &service in &reader.services {
         for (target, volume) in wanted(reader, runs, service) {
@@ -407,13 +406,10 @@ fn keys(reader: &Reader<'_, '_>, runs: &Runs) -> BTreeMap<String, String> {
                 continue;
             }
             let base = key(service.name, target);
-            let mut key = base.clone();
-            let mut count = 1;
-            while !taken.insert(key.clone()) {
-                count += 1;
-                key = format!("{base}-{count}");
-            }
-            keys.insert(volume.clone(), key);
+            let numbered = (2..).map(|count| format!("{base}-{count}"));
+            let mut candidates = std::iter::once(base.clone()).chain(numbered);
+            let free = candidates.find(|key| taken.insert(key.clone()));
+            keys.insert(volume.clone(), free.unwrap_or_default());
         }
     }
     keys
@@ -421,26 +417,18 @@ fn keys(reader: &Reader<'_, '_>, runs: &Runs) -> BTreeMap<String, String> {
 
 /// A key that Compose accepts, and does not take for a path.
 fn key(service: &str, target: &str) -> String {
-    let mut key = String::new();
+    let mut joined = String::new();
     for c in format!("{service}{target}").chars() {
-        let is_kept = c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        let c = if is_kept { c } else { '-' };
-        if !(c == '-' && key.ends_with('-')) {
-            key.push(c);
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') {
+            joined.push(c);
+        } else if !joined.ends_with('-') {
+            joined.push('-');
         }
     }
-    let key = key.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    let key = joined.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     // A single letter before a colon would be a drive.
     if key.len() < 2 {
         return format!("volume-{key}");
     }
     key.to_owned()
-}
-
-fn note_of(service: Service<'_>, target: &str) -> Note {
-    let what = format!(
-        "the anonymous volume of service {} at {target} gets a name",
-        service.name
-    );
-    Note::new(what, WHY)
 }

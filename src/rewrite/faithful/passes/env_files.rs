@@ -202,12 +202,12 @@ impl<'d> EnvFiles<'_, 'd, '_> {
             let mut bases = unique(self.files.of_chain(&chain[..chain.len() - 1]));
             bases.retain(|listed| self.is(Disposition::Inlined, listed));
             // What is written into the `environment` of a base would override stack.env.
-            let written = reading::variables(&Sources {
+            let of_bases = reading::variables(&Sources {
                 files: &self.files.with_texts(&bases),
                 explicit: &Explicit::new(),
                 ..sources
             });
-            let written = written.unwrap_or_default();
+            let written = of_bases.unwrap_or_default();
             values.retain(|name, value| {
                 let sent = reader.variables.get(name.as_str());
                 written.contains_key(name) || sent.copied() != Some(value)

@@ -217,8 +217,8 @@ fn mount(
     }
     let rest = &read[source.len()..];
     let whole = || Some(escaped(&format!("{expected}{rest}")));
-    let new = with(escaped(&expected)).filter(reads_right);
-    let new = new.or_else(|| whole().filter(reads_right));
+    let only_source = with(escaped(&expected)).filter(reads_right);
+    let new = only_source.or_else(|| whole().filter(reads_right));
     Ok(Some(Absolute {
         text: new.ok_or(Trouble::Colon)?,
         values: Values::written_from(text),

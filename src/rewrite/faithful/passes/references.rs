@@ -17,10 +17,10 @@ use crate::rewrite::faithful::{Blocker, Reason, findings::Findings};
 
 /// Finds undefined services, networks, secrets, configs and volumes.
 pub(super) fn references<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
-    let profiles = reader.here("COMPOSE_PROFILES").unwrap_or_default();
-    let profiles: HashSet<&str> = profiles.split(',').map(str::trim).collect();
-    let names = reader.services.iter().map(|service| service.name);
-    let names: HashSet<&str> = names.collect();
+    let given = reader.here("COMPOSE_PROFILES").unwrap_or_default();
+    let profiles: HashSet<&str> = given.split(',').map(str::trim).collect();
+    let services = reader.services.iter();
+    let names: HashSet<&str> = services.map(|service| service.name).collect();
     let mut found = Findings::default();
     for &service in &reader.services {
         if !is_active(reader, service, &profiles) {
@@ -104,8 +104,8 @@ fn named<'d>(reader: &Reader<'d, '_>, node: Option<Node<'d>>) -> Vec<(String, No
         let name = item.get("source").unwrap_or(item);
         Some((read(reader, name)?, name))
     });
-    let mapped = node.entries().into_iter();
-    let mapped = mapped.filter_map(|entry| Some((entry.name()?.to_owned(), entry.key)));
+    let entries = node.entries().into_iter();
+    let mapped = entries.filter_map(|entry| Some((entry.name()?.to_owned(), entry.key)));
     listed.chain(mapped).collect()
 }
 

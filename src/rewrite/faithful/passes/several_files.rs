@@ -22,8 +22,8 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     }
     for service in &reader.services {
         let extended = service.extends_file().map(|file| ("extends", file));
-        let labels = service.label_files().into_iter().next();
-        let labels = labels.map(|file| ("label_file", file));
+        let first = service.label_files().into_iter().next();
+        let labels = first.map(|file| ("label_file", file));
         for (key, file) in extended.into_iter().chain(labels) {
             let message = format!(
                 "Portainer cannot read the file that `{key}` of service {} names",
