@@ -19,8 +19,8 @@ use crate::{
     plan::{Blocker, Keep, runs_portainer},
     portainer::{self, BaseUrl},
     report::{
-        Containers, ListEntry, ListReport, PortainerReport, PortainerStack, Readiness, VERSION,
-        WayReport,
+        Containers, ListEntry, ListReport, PortainerReport, PortainerStack, Readiness, StackState,
+        VERSION, WayReport,
     },
     run::RestoreCommand,
     snapshot::Place,
@@ -135,17 +135,7 @@ impl<'a> Inventory<'a> {
             None => vec!["plan", &found.name],
         };
         ListEntry {
-            state: state(&StateFacts {
-                record: found.record,
-                listed: match &host.records {
-                    None => Listed::Nothing,
-                    Some(_) if host.rights.see_every_stack() => Listed::All,
-                    Some(_) => Listed::Visible,
-                },
-                containers: containers.as_ref(),
-                has_files: !matches!(found.files, Files::None),
-                differs,
-            }),
+            state: Self::state(found, host, containers.as_ref(), differs),
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
             outside_stacks_root: found.is_outside(&self.location.root),
@@ -155,6 +145,27 @@ impl<'a> Inventory<'a> {
             adopt,
             plan_command: stack.map(|_| command.with(&words)),
         }
+    }
+
+    /// The state of a stack with these containers. `differs` says whether the Portainer stack differs from what an adoption
+    /// would send.
+    pub fn state(
+        found: &Found,
+        host: &Host,
+        containers: Option<&Containers>,
+        differs: Option<bool>,
+    ) -> StackState {
+        state(&StateFacts {
+            record: found.record,
+            listed: match &host.records {
+                None => Listed::Nothing,
+                Some(_) if host.rights.see_every_stack() => Listed::All,
+                Some(_) => Listed::Visible,
+            },
+            containers,
+            has_files: !matches!(found.files, Files::None),
+            differs,
+        })
     }
 
     /// What `adopt` would do, as far as the plan of a list tells, and whether the Portainer stack differs from what would

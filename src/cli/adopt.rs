@@ -8,7 +8,7 @@ use super::{
     confirm::consent,
     interrupt::Interrupt,
     opened::Opened,
-    plan, stack_required,
+    plan,
 };
 use crate::{
     adopt::{self, Adopt, OnFailure},
@@ -25,10 +25,9 @@ pub(super) fn run(
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
-    if arguments.all {
+    let [stack] = arguments.stacks.as_slice() else {
         return all::run(arguments, common, console);
-    }
-    let stack = arguments.stack.as_deref().ok_or_else(stack_required)?;
+    };
     if arguments.output == Output::Json {
         console.steps_to_stderr();
     }

@@ -1,6 +1,6 @@
 //! `stacklift config`: every setting, its value and where it comes from.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -60,7 +60,7 @@ pub(super) struct StateDirectoryEntry {
 pub(super) fn run(
     arguments: &ConfigArguments,
     common: &Common,
-    console: &Console,
+    console: &Arc<Console>,
 ) -> Result<(), Ended> {
     if let Some(ConfigAction::Init(arguments)) = &arguments.action {
         return Ok(init::run(*arguments, common, console)?);

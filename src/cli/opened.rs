@@ -21,14 +21,14 @@ use crate::{
     stack::{Location, Stack, StackName, is_same},
 };
 
-/// Reads the settings and the API key of a run, on `stack` if it is about one.
-pub(super) fn settings_and_key(
+/// Reads the settings and the API key of a run on these stacks.
+pub(super) fn settings_and_key<'n>(
     common: &Common,
-    stack: Option<&StackName>,
+    stacks: impl IntoIterator<Item = &'n StackName>,
     console: &Console,
 ) -> Result<(Settings, SecretString), Ended> {
     let key = KeySource::find(common)?;
-    if let Some(name) = stack {
+    for name in stacks {
         name.refuse_management_plane()?;
     }
     let settings = Settings::load(common).map_err(Stopped::untouched)?;

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{AdoptReport, WayReport};
+use super::{AdoptReport, Containers, StackState, WayReport};
 
-/// What `stacklift adopt --all --output json` prints.
+/// What `stacklift adopt --output json` prints with `--all` or several stacks.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(title = "The output of `stacklift adopt --all --output json`")]
 pub struct AllReport {
@@ -15,7 +15,7 @@ pub struct AllReport {
     pub environment: i64,
     /// Whether this was a `--dry-run`, which adopts nothing.
     pub dry_run: bool,
-    /// Every stack of the host, sorted by name.
+    /// Every stack of the host, or the stacks that were named, sorted by name.
     pub stacks: Vec<AllEntry>,
     /// What could not be read.
     pub warnings: Vec<String>,
@@ -29,6 +29,10 @@ pub struct AllEntry {
     pub name: String,
     /// The absolute path of the stack's directory; null if it has no directory with a Compose file.
     pub dir: Option<String>,
+    /// The containers of its project before the run; null if they could not be listed.
+    pub containers: Option<Containers>,
+    /// Its state before the run, as `stacklift list` shows it.
+    pub state_before: StackState,
     pub result: StackResult,
     /// The plan that was shown before the first stack was adopted. It compares the configurations.
     pub adopt: WayReport,
@@ -59,6 +63,8 @@ pub enum StackResult {
     Refused,
     /// There is no Compose file on this host.
     NoFile,
+    /// `--exclude` names it, or it is outside the stacks root and `--everywhere` was not given. It was not planned.
+    LeftOut,
     /// Its adoption failed, was refused, or was not confirmed.
     Failed,
     /// The run was interrupted during its adoption.

@@ -45,7 +45,7 @@ pub struct ListEntry {
 }
 
 /// The state of a stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StackState {
     /// Containers run, some of them were started by hand, and the stack is not in Portainer.
@@ -64,5 +64,6 @@ pub enum StackState {
     /// A Portainer stack of Kubernetes.
     Kubernetes,
     /// What would decide it could not be read.
+    #[default]
     Unknown,
 }

@@ -105,25 +105,20 @@ fn the_table_and_the_report_as_text() {
     let table = run.out.split("\n\n").next().expect("a table").to_owned();
     assert_eq!(
         table,
-        "STACK    ADOPT
-broken   blocked: external networks or volumes do not exist
-gone     no Compose file
-mongo    can be adopted; may recreate a
-traefik  refused: refusing to move traefik: recreating it would cut you off from Portainer
-web      can be adopted; may recreate a
-zoo      can be adopted; may recreate a"
+        "STACK  CONTAINERS  STATE    ADOPT
+mongo  1/1         by hand  may interrupt a
+web    1/1         by hand  may interrupt a
+zoo    1/1         by hand  may interrupt a"
     );
+    let rest = "3 others: nothing to do or blocked; see stacklift list\n";
+    assert!(run.err.contains(rest), "{run:?}");
     let end = run.out.split("Report\n").nth(1).expect("a report");
+    let lines: Vec<&str> = end.lines().collect();
     assert_eq!(
-        end,
-        "STACK    RESULT
-broken   blocked: external networks or volumes do not exist
-gone     no Compose file
-mongo    failed: failed to adopt mongo; none of its containers was changed: the request failed: status 500: no
-traefik  refused: refusing to move traefik: recreating it would cut you off from Portainer
-web      adopted
-zoo      adopted\n"
+        [lines[0], lines[2], lines[3]],
+        ["STACK  RESULT", "web    adopted", "zoo    adopted"]
     );
+    assert!(lines[1].starts_with("mongo  failed: "), "{end}");
     run.says(&[
         "\nmongo (1 of 3)\n",
         "\nzoo (3 of 3)\n",
@@ -143,7 +138,7 @@ fn the_first_failure_ends_the_run_and_the_next_run_continues() {
     }
     assert_eq!(run.json()["stacks"][2]["report"]["outcome"], "unchanged");
     assert!(adopted(&bench).is_empty());
-    all(&bench, "").code(1).says("web      adopted");
+    all(&bench, "").code(1).says("\nadopted mongo, web, zoo\n");
     assert_eq!(adopted(&bench), ["mongo", "web", "zoo"]);
 }
 
@@ -225,11 +220,67 @@ fn an_interrupt_reports_what_was_done() {
 }
 
 #[test]
+fn several_stacks_are_adopted_by_name() {
+    let bench = host();
+    let run = bench.run("adopt zoo web broken --wait 2s").code(1);
+    let table = run.out.split("\n\n").next().expect("a table");
+    assert_eq!(
+        table,
+        "STACK   CONTAINERS  STATE    ADOPT
+broken  0/0         stopped  blocked: external networks or volumes do not exist
+web     1/1         by hand  may interrupt a
+zoo     1/1         by hand  may interrupt a"
+    );
+    assert_eq!(adopted(&bench), ["web", "zoo"]);
+    bench.forget_requests();
+    for (names, says) in [
+        ("mongo nope", "there is no stack named nope: "),
+        ("mongo traefik", "refusing to move traefik: "),
+    ] {
+        bench.run(&format!("adopt {names}")).code(1).says(says);
+    }
+    bench.run("adopt mongo web --dir /x").code(2);
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn all_takes_what_is_in_the_stacks_root_and_not_excluded() {
+    let bench = host();
+    let other = tempfile::tempdir().expect("a directory");
+    let folder = other.path().to_str().expect("UTF-8");
+    fs::write(other.path().join("docker-compose.yml"), PLAIN).expect("a file");
+    let started = bench.world(|world| {
+        world.add_stack(folder, [("docker-compose.yml", PLAIN)]);
+        world.start_by_hand("far", folder)
+    });
+    started.expect("a stack");
+    let planned = |more: &str| {
+        let run = all(&bench, &format!("--dry-run --output json {more}"));
+        let all = results(&run).into_iter();
+        let planned = all.filter_map(|one| Some(one.strip_suffix(" planned")?.to_owned()));
+        planned.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(planned(""), "mongo web zoo");
+    assert_eq!(planned("--everywhere"), "far mongo web zoo");
+    assert_eq!(planned("--exclude web --exclude zoo"), "mongo");
+    all(&bench, "--exclude wbe")
+        .code(1)
+        .says("there is no stack named wbe: ");
+    // One stack is found by its name, wherever it is.
+    let found = format!("far is in {folder}, where its containers were started\n");
+    bench.succeeds("adopt far --wait 2s", "").says(&found);
+    assert_eq!(adopted(&bench), ["far"]);
+}
+
+#[test]
 fn all_is_not_used_with_one_stack() {
     let bench = host();
     for more in ["web", "--dir /x", "--file x.yml"] {
         all(&bench, more).code(2).says("cannot be used with");
     }
     bench.run("adopt").code(2).says("<STACK>");
+    for more in ["--exclude web", "--everywhere"] {
+        bench.run(&format!("adopt web {more}")).code(2);
+    }
     assert!(bench.journal().is_empty());
 }

@@ -187,39 +187,6 @@ fn b14_a_printed_restore_command_names_the_key_file() {
 }
 
 #[test]
-fn init_writes_every_setting_as_a_comment() {
-    let bench = Bench::new();
-    let run = bench.run("config init --user").code(0);
-    let file = bench.settings();
-    assert_eq!(run.out, format!("  written {}\n", file.display()));
-    assert_eq!(
-        run.err,
-        "hint: to check the settings, run: stacklift doctor\n"
-    );
-    let text = settings(&bench);
-    assert!(
-        text.contains("\n# URL of Portainer\n#base-url = \"https://localhost:9443\"\n"),
-        "{text}"
-    );
-    assert_eq!(mode(&file), 0o644);
-    let printed = bench.run("config init --print").code(0);
-    assert_eq!(printed.out, text);
-    bench.succeeds("config", "stacklift.toml");
-    // A file of which nothing was changed is replaced.
-    bench.run("config init --user --endpoint 7").code(0);
-    // Another file is kept.
-    fs::write(&file, "endpoint = 5\n").expect("a file");
-    bench.fails("config init --user", &["already exists", "--force"]);
-    assert_eq!(settings(&bench), "endpoint = 5\n");
-    bench.run("config init --user --force --endpoint 8").code(0);
-    let forced = settings(&bench);
-    assert!(forced.contains("\nendpoint = 8\n"), "{forced}");
-    let files = fs::read_dir(file.parent().expect("a parent")).expect("a directory");
-    assert_eq!(files.count(), 1, "no temporary file is left");
-    assert!(bench.requests().is_empty());
-}
-
-#[test]
 fn init_writes_absolute_paths() {
     let bench = Bench::new();
     let run = bench.run(&[
@@ -243,70 +210,117 @@ fn init_writes_absolute_paths() {
     assert!(run.out.contains("\ntimeout = \"2h\"\n"), "{}", run.out);
 }
 
+/// The questions on a terminal and what was printed, with the stacks root and the home replaced. Line feeds are echoed when
+/// they are typed, which may be before the question.
+fn on_screen(bench: &Bench, run: &Run) -> String {
+    let text = format!("{}\n{}", run.err.replace("\r\n", "").trim_end(), run.out);
+    text.replace(bench.root().to_str().expect("UTF-8"), "ROOT")
+        .replace(bench.home().to_str().expect("UTF-8"), "HOME")
+}
+
 #[test]
-fn init_asks_on_a_terminal() {
-    let bench = Bench::new();
-    let run = on_terminal(
-        &bench,
-        "config init --user",
-        "ftp://x\nhttps://nas.example:9443\n\n",
+fn init_asks_for_what_a_host_needs() {
+    let bench = Bench::web(PLAIN);
+    bench.started("mail", PLAIN, None);
+    let args = "config init --user";
+    let run = on_terminal(&bench, args, "\n\n\n").code(0);
+    assert_eq!(
+        on_screen(&bench, &run),
+        "\
+Portainer's address [https://localhost:9443]: \
+API key (hidden; My account → Access tokens): \
+Directory of your stacks [ROOT: 2 projects run from there]:
+written HOME/.config/stacklift.toml
+Next: stacklift doctor
+"
     );
-    let run = run.code(0).says(&[
-        "Address of Portainer [https://localhost:9443]: ",
-        "warning: expected a URL such as https://localhost:9443",
-        "My account > Access tokens",
-        "File with the API key [none: use STACKMGR_API_KEY]: ",
-    ]);
-    assert!(run.out.contains("written"), "{run:?}");
+    let root = format!("\nstacks-root = {:?}\n", bench.root());
     let text = settings(&bench);
-    assert!(
-        text.contains("\nbase-url = \"https://nas.example:9443\"\n"),
-        "{text}"
-    );
+    assert!(text.contains(&root), "{text}");
     assert!(text.contains("\n#api-key-file = "), "{text}");
+    assert_eq!(mode(&bench.settings()), 0o644);
+    // It runs again, and edits what is there.
+    bench.set(&format!("# mine\ntls = \"pin\" # why{root}"));
+    let typed = "ftp://x\nhttps://nas.example:9443\n\n/no/directory\n\n";
+    let run = on_terminal(&bench, args, typed).code(0).says(&[
+        "warning: expected a URL such as https://localhost:9443",
+        "Directory of your stacks [",
+        "warning: expected the absolute path of a directory",
+    ]);
+    assert!(!run.err.contains("run from there"), "{run:?}");
+    assert_eq!(
+        settings(&bench),
+        format!("# mine\ntls = \"pin\" # why{root}base-url = \"https://nas.example:9443\"\n")
+    );
+    bench.set("other = 1\n");
+    let run = on_terminal(&bench, args, "").code(1);
+    run.says("unknown key `other`");
 }
 
 #[test]
 fn init_writes_a_key_file_that_only_the_user_can_read() {
     let bench = Bench::new();
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("key");
-    let file = path.display().to_string();
-    let args = format!("config init --user --base-url https://nas:9443 --api-key-file {file}");
-    let run = on_terminal_after(
-        &bench,
-        &args,
-        "create the file yourself): ",
-        || {},
-        &format!("{KEY}\n"),
-    );
+    let ask = |asked: &str, key: &str| {
+        let args = "config init --user --base-url https://nas:9443";
+        on_terminal_after(&bench, args, asked, || {}, &format!("{key}\n\n")).code(0)
+    };
     // The terminal does not show what is typed.
-    let run = run.code(0).hides(KEY);
-    assert!(run.out.contains("(mode 0600)"), "{run:?}");
+    let run = ask("Access tokens): ", KEY).hides(KEY);
     assert_eq!(
-        fs::read_to_string(&path).expect("a file"),
-        format!("{KEY}\n")
+        on_screen(&bench, &run),
+        "\
+API key (hidden; My account → Access tokens): \
+Directory of your stacks [/opt/stacks]:
+written HOME/.config/stacklift.toml and HOME/.config/stacklift.key (0600)
+Next: stacklift doctor
+"
     );
-    assert_eq!(mode(&path), 0o600);
-    let text = settings(&bench);
-    assert!(
-        text.contains(&format!("\napi-key-file = {file:?}\n")),
-        "{text}"
+    let file = bench.settings().with_extension("key");
+    let key = || fs::read_to_string(&file).expect("a file");
+    assert_eq!((key(), mode(&file)), (format!("{KEY}\n"), 0o600));
+    let named = format!("\napi-key-file = {:?}\n", file.display().to_string());
+    assert!(settings(&bench).contains(&named), "{}", settings(&bench));
+    // The key is kept, or replaced in its file.
+    let kept = "hidden; empty keeps ";
+    ask(kept, "");
+    assert_eq!(key(), format!("{KEY}\n"));
+    ask(kept, "ptr_another");
+    assert_eq!(key(), "ptr_another\n");
+    let files = fs::read_dir(file.parent().expect("a parent")).expect("a directory");
+    assert_eq!(files.count(), 2, "no temporary file is left");
+}
+
+#[test]
+fn init_without_a_terminal_names_the_flags() {
+    let bench = Bench::new();
+    let run = bench
+        .run("config init --user --base-url https://nas")
+        .code(1);
+    assert_eq!(
+        run.err,
+        "error: cannot ask for the settings without a terminal
+hint: pass --api-key-file, --stacks-root
+"
     );
-    // An existing key file is kept, and the key is not asked for.
-    let again = format!("{args} --force");
-    on_terminal(&bench, &again, "").code(0).hides("API key (");
+    assert!(!bench.settings().exists());
+    let args = "config init --user --base-url https://nas --api-key-file /k --stacks-root /s";
+    let run = bench.run(args).code(0);
+    assert_eq!(
+        bench.shown(&run),
+        "written HOME/.config/stacklift.toml\nNext: stacklift doctor\n"
+    );
+    let printed = bench.run(&args.replace("--user", "--print")).code(0);
+    assert_eq!(printed.out, settings(&bench));
+    bench.run("config init --user --base-url x").code(2);
+    assert!(bench.requests().is_empty());
 }
 
 #[test]
 fn init_can_be_canceled() {
     let bench = Bench::new();
-    for (shown, typed) in [("9443]: ", "\u{4}"), ("STACKMGR_API_KEY]: ", "\u{4}")] {
-        let answer = if shown.starts_with('9') { "" } else { "\n" };
-        let typed = format!("{answer}{typed}");
-        let run = on_terminal(&bench, "config init --user", &typed);
-        run.code(1)
-            .says(&[shown, "canceled: no settings file was written"]);
+    for typed in ["\u{4}", "\n\u{4}", "\n\n\u{4}"] {
+        let run = on_terminal(&bench, "config init --user", typed);
+        run.code(1).says("canceled: nothing was written");
         assert!(!bench.settings().exists());
     }
 }

@@ -1,10 +1,13 @@
-//! `stacklift adopt --all`: plans every stack of this host, asks once, then adopts one after the other.
+//! `stacklift adopt` of several stacks: plans them, asks once, then adopts one after the other.
 //!
 //! Each adoption is that of `adopt <STACK>`: it reads everything again, and takes its own locks and its own snapshot.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    ffi::{OsStr, OsString},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use super::adopt;
 use crate::{
@@ -23,13 +26,15 @@ use crate::{
     failure::Failure,
     inventory::{Files, Found, Inventory, adoption, missing},
     model::Pull,
+    observe::Host,
     parallel::in_parallel,
     plan::Adoption,
     report::{
-        AdoptReport, AllEntry, AllReport, Outcome, Readiness, StackResult, VERSION, WayReport,
+        AdoptReport, AllEntry, AllReport, Containers, Outcome, Readiness, StackResult, VERSION,
+        WayReport,
     },
     run::{Peers, State, Stopped},
-    stack::Stack,
+    stack::{Stack, StackName},
     text::counted,
 };
 
@@ -44,8 +49,13 @@ pub(super) fn run(
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     if common.dir.is_some() || common.file.is_some() {
-        return Err(Ended::Usage("--all cannot be used with --dir or --file"));
+        return Err(Ended::Usage(
+            "--all and several stacks cannot be used with --dir or --file",
+        ));
     }
+    let name = |name: &OsString| StackName::new(name);
+    let names = arguments.stacks.iter().map(name);
+    let names: Vec<StackName> = names.collect::<Result<_>>()?;
     if arguments.output == Output::Json && !arguments.dry_run {
         console.steps_to_stderr();
     }
@@ -55,13 +65,14 @@ pub(super) fn run(
         ..AllReport::default()
     }));
     let interrupt = watch(&report, arguments.output, console);
-    let (mut settings, key) = settings_and_key(common, None, console)?;
+    let (mut settings, key) = settings_and_key(common, &names, console)?;
     peers::warn_about_tls(&settings, console);
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
     let endpoint =
         peers::environment(&mut settings, peers.readers(), console).map_err(Stopped::untouched)?;
     let all = All {
         arguments,
+        names: names.iter().map(StackName::as_str).collect(),
         peers: Arc::new(peers),
         endpoint,
         settings,
@@ -72,7 +83,7 @@ pub(super) fn run(
     console.done();
     let planned = planned.map_err(Stopped::untouched)?;
     if arguments.output == Output::Text || !arguments.dry_run {
-        text::show_plan(&lock(&report), console);
+        text::show_plan(&lock(&report), arguments.all, console);
     }
     for warning in &lock(&report).warnings {
         console.warning(warning);
@@ -134,6 +145,8 @@ fn lock(report: &Mutex<AllReport>) -> MutexGuard<'_, AllReport> {
 
 struct All<'a> {
     arguments: &'a AdoptArguments,
+    /// The stacks that were named; empty with `--all`.
+    names: Vec<&'a str>,
     peers: Arc<Peers>,
     /// The ID of the environment.
     endpoint: i64,
@@ -149,7 +162,7 @@ struct Planned {
 }
 
 impl All<'_> {
-    /// Plans every stack. Returns the plans of those that are to be adopted, at their places in the report.
+    /// Plans the stacks. Returns the plans of those that are to be adopted, at their places in the report.
     fn plan(&self, report: &Mutex<AllReport>) -> Result<Vec<Option<Planned>>> {
         let (portainer, engine) = self.peers.readers();
         engine.refuse_podman()?;
@@ -163,13 +176,19 @@ impl All<'_> {
                 .hint("fix the errors above, then run the command again")
                 .into());
         }
-        let found = inventory.find(&host)?;
+        let mut found = inventory.find(&host)?;
+        self.require(&found)?;
+        if !self.arguments.all {
+            found.retain(|one| self.is_wanted(one));
+        }
         let mut stacks = Vec::new();
         for some in found.chunks(AT_ONCE) {
             let all = counted(found.len(), "stack");
             self.console
                 .still_waiting(&format!("planned {} of {all}", stacks.len()));
-            stacks.extend(in_parallel(some, |one| self.plan_one(one, &inventory)));
+            stacks.extend(in_parallel(some, |one| {
+                self.plan_one(one, &host, &inventory)
+            }));
         }
         let (stacks, plans) = stacks.into_iter().unzip();
         let mut report = lock(report);
@@ -179,37 +198,84 @@ impl All<'_> {
         Ok(plans)
     }
 
-    fn plan_one(&self, found: &Found, inventory: &Inventory) -> (AllEntry, Option<Planned>) {
-        let without_plan = |result, adopt| (result, adopt, Vec::new(), None);
+    /// Fails if a name is that of no stack.
+    fn require(&self, found: &[Found]) -> Result<()> {
+        let excluded = self.arguments.exclude.iter();
+        let names = self.names.iter().copied().map(OsStr::new);
+        for name in excluded.map(OsString::as_os_str).chain(names) {
+            if !found.iter().any(|one| OsStr::new(&one.name) == name) {
+                let name = StackName::new(name)?;
+                // The error of `adopt <STACK>`.
+                Stack::find_like_compose(name.clone(), &self.settings.location)?;
+                return Err(anyhow!(
+                    "there is no stack named {name} in `stacklift list`"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a stack is named, or is one that `--all` takes.
+    fn is_wanted(&self, found: &Found) -> bool {
+        let AdoptArguments {
+            all,
+            exclude,
+            everywhere,
+            ..
+        } = self.arguments;
+        if !all {
+            return self.names.contains(&found.name.as_str());
+        }
+        let is_excluded = exclude.iter().any(|name| name == OsStr::new(&found.name));
+        !is_excluded && (*everywhere || !found.is_outside(&self.settings.location.root))
+    }
+
+    fn plan_one(
+        &self,
+        found: &Found,
+        host: &Host,
+        inventory: &Inventory,
+    ) -> (AllEntry, Option<Planned>) {
+        let without_plan = |result, adopt| {
+            let entry = AllEntry {
+                result,
+                adopt,
+                ..AllEntry::default()
+            };
+            (entry, None, None)
+        };
         let failed =
             |error: &anyhow::Error| without_plan(StackResult::Blocked, WayReport::failed(error));
-        let (result, adopt, pulls, planned) = match (inventory.refusal(found), &found.files) {
+        let unplanned = |result, readiness| without_plan(result, WayReport::unplanned(readiness));
+        let (entry, differs, planned) = match (inventory.refusal(found), &found.files) {
+            _ if !self.is_wanted(found) => unplanned(StackResult::LeftOut, Readiness::Unknown),
             (Some(blocker), _) => without_plan(StackResult::Refused, WayReport::blocked(blocker)),
             (None, Files::Stack(stack)) => self
                 .prepare(found, stack)
                 .unwrap_or_else(|error| failed(&error)),
             (None, Files::Unusable(_, error)) => failed(error),
-            (None, Files::None) => {
-                without_plan(StackResult::NoFile, WayReport::unplanned(Readiness::NoFile))
-            }
+            (None, Files::None) => unplanned(StackResult::NoFile, Readiness::NoFile),
         };
+        let tool = &self.settings.location.tool;
+        let containers = found.containers.as_ref();
+        let containers = containers.map(|all| Containers::of(all.iter().copied(), tool));
         let entry = AllEntry {
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
-            result,
-            adopt,
-            pulls,
-            ..AllEntry::default()
+            state_before: Inventory::state(found, host, containers.as_ref(), differs),
+            containers,
+            ..entry
         };
         (entry, planned)
     }
 
-    /// The plan of `adopt <STACK>`, and the images that it would pull.
+    /// The plan of `adopt <STACK>`, the images that it would pull, and whether the Portainer stack differs from what would
+    /// be sent.
     fn prepare(
         &self,
         found: &Found,
         stack: &Stack,
-    ) -> Result<(StackResult, WayReport, Vec<String>, Option<Planned>)> {
+    ) -> Result<(AllEntry, Option<bool>, Option<Planned>)> {
         let mut settings = self.settings.clone();
         if found.needs_dir(&settings.location) {
             settings.location.dir = Some(stack.dir().to_owned());
@@ -217,7 +283,7 @@ impl All<'_> {
         let opened = self.open(stack, &settings)?;
         let situation = opened.situation();
         let prepared = Prepared::new(&situation, (&self.arguments.keep).into())?;
-        let way = adoption(&prepared, &situation);
+        let adopt = adoption(&prepared, &situation);
         let pulls = if self.arguments.pull {
             prepared.images_to_pull(&found.name)
         } else {
@@ -225,18 +291,24 @@ impl All<'_> {
         };
         // An adoption waits for an earlier request without a known end (B11), also if nothing else is to do.
         let waits = peers::place(state_folder()?, opened.stack.name()).has_unanswered();
-        let result = match way.readiness {
+        let result = match adopt.readiness {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
             Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
             _ => StackResult::Planned,
         };
+        let differs = prepared.differs();
         let planned = (result == StackResult::Planned).then_some(Planned {
             stack: opened.stack,
             settings,
             plan: prepared.plan,
         });
-        let pulls = pulls.iter().map(Pull::to_string).collect();
-        Ok((result, way, pulls, planned))
+        let entry = AllEntry {
+            result,
+            adopt,
+            pulls: pulls.iter().map(Pull::to_string).collect(),
+            ..AllEntry::default()
+        };
+        Ok((entry, differs, planned))
     }
 
     fn open(&self, stack: &Stack, settings: &Settings) -> Result<Opened> {

@@ -10,18 +10,29 @@ use crate::plan::Keep;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct AdoptArguments {
-    /// Name of the stack
+    /// Name of the stack, or several names
     #[arg(value_name = "STACK", required_unless_present = "all")]
-    pub stack: Option<OsString>,
-    /// Adopt every stack of this host that can be adopted
+    pub stacks: Vec<OsString>,
+    /// Adopt every stack in the stacks root that can be adopted
     ///
-    /// Shows one table of all stacks, asks once, then adopts one stack after the other, in the order of
+    /// Shows the stacks that will be adopted, asks once, then adopts one after the other, in the order of
     /// `stacklift list`. Stops at the first failure. Run it again to continue: there is nothing to do for a
     /// stack that is already adopted.
-    #[arg(long, conflicts_with = "stack")]
+    #[arg(long, conflicts_with = "stacks")]
     pub all: bool,
-    /// With --all, continue after a failure
-    #[arg(long, requires = "all")]
+    /// With --all, leave out this stack; can be repeated
+    #[arg(
+        long,
+        value_name = "STACK",
+        requires = "all",
+        conflicts_with = "stacks"
+    )]
+    pub exclude: Vec<OsString>,
+    /// With --all, also adopt stacks outside the stacks root
+    #[arg(long, requires = "all", conflicts_with = "stacks")]
+    pub everywhere: bool,
+    /// Continue with the next stack after a failure
+    #[arg(long)]
     pub keep_going: bool,
     /// Do not ask for confirmation
     ///

@@ -23,16 +23,14 @@ pub(in crate::cli) struct ConfigArguments {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ConfigAction {
-    /// Write a settings file with every setting and its default, commented out
+    /// Ask for the settings of this host, and write a settings file
     ///
-    /// Settings that you pass as flags are not commented out. On a terminal, stacklift asks for the address of
-    /// Portainer and for the file with the API key, which it creates if it does not exist. Contacts neither
-    /// Portainer nor the engine.
+    /// Asks for Portainer's address, an API key and the directory of your stacks, unless flags give them. Writes the key
+    /// to a file of its own. Can run again: what is in the settings file already stays, with its comments.
     Init(InitArguments),
 }
 
 #[derive(Debug, Clone, Copy, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct InitArguments {
     /// Write the system settings, /etc/stacklift.toml [default for root]
     #[arg(long, conflicts_with = "user")]
@@ -40,10 +38,7 @@ pub(in crate::cli) struct InitArguments {
     /// Write the user settings, ~/.config/stacklift.toml [default for other users]
     #[arg(long)]
     pub user: bool,
-    /// Replace an existing settings file
-    #[arg(long)]
-    pub force: bool,
-    /// Print the settings file instead of writing it; asks nothing
-    #[arg(long, conflicts_with_all = ["system", "user", "force"])]
+    /// Print a new settings file with every setting instead; asks nothing
+    #[arg(long, conflicts_with_all = ["system", "user"])]
     pub print: bool,
 }

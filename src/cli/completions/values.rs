@@ -33,6 +33,7 @@ impl Given {
             .subcommand()
             .map_or(&matches, |(_, matches)| matches);
         let stack = matches.try_get_one::<OsString>("stack").ok().flatten();
+        let stacks = matches.try_get_one::<OsString>("stacks").ok().flatten();
         // `help` has no flags.
         let has_flags = matches.try_contains_id("dir").is_ok();
         let common = has_flags.then(|| Common::of(matches));
@@ -48,7 +49,7 @@ impl Given {
             common.dir = Some(path);
         }
         Self {
-            stack: stack.cloned(),
+            stack: stack.or(stacks).cloned(),
             common,
         }
     }
@@ -68,7 +69,9 @@ pub(super) fn of(command: &str, arg: &str, given: &Given) -> Option<Vec<String>>
     Some(match (command, arg) {
         ("rehearse", "stack") if !has_root(given) => of(&EXAMPLES),
         ("restore", "stack") => with_snapshots(given),
-        (_, "stack") => stacks(given),
+        // The bare form is easily run by mistake.
+        ("stacklift", "stack") => Vec::new(),
+        (_, "stack" | "stacks" | "exclude") => stacks(given),
         ("restore", "to") => snapshots(given).unwrap_or_default(),
         (_, "file") => compose_files(given).unwrap_or_default(),
         (_, "endpoint") => of(&["auto"]),

@@ -1,34 +1,42 @@
-//! `stacklift config init`: writes a settings file. Contacts neither Portainer nor the engine.
+//! `stacklift config init`: asks for the settings that a host needs, and writes them into a settings file.
 
 use std::{
-    collections::BTreeMap,
-    env,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
-    fs,
-    io::{self, IsTerminal as _, stderr, stdin},
     path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result};
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 
-use super::template::settings_file;
+use super::template::{edited, settings_file};
 use crate::{
     cli::{
         Common, Console,
         arguments::InitArguments,
-        options,
-        settings::{system_file, user_file},
+        confirm::is_on_terminal,
+        options, peers,
+        settings::{Settings, settings_text, system_file, user_file},
     },
     disk::{self, Dir, Existing, Rights},
     failure::Failure,
+    model::{Container, PORTAINER_FOLDERS, may_be_portainers},
+    text::counted,
 };
 
 /// Everybody may read the settings. They contain no secret.
 const MODE_OF_SETTINGS: u32 = 0o644;
 const MODE_OF_KEY: u32 = 0o600;
 
-pub(super) fn run(arguments: InitArguments, common: &Common, console: &Console) -> Result<()> {
+/// How long the engine may take.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// The settings to write, by their keys.
+type Values = BTreeMap<&'static str, String>;
+
+pub(super) fn run(arguments: InitArguments, common: &Common, console: &Arc<Console>) -> Result<()> {
     let mut values = given(common);
     if arguments.print {
         console.line(&settings_file(&values));
@@ -36,29 +44,29 @@ pub(super) fn run(arguments: InitArguments, common: &Common, console: &Console) 
     }
     let is_root = rustix::process::geteuid().is_root();
     let path = target(arguments, is_root)?;
-    // A package installs a file that sets nothing.
-    let sets_nothing = disk::open(&path)
-        .and_then(|(file, _)| io::read_to_string(file))
-        .is_ok_and(|text| text == settings_file(&BTreeMap::new()));
-    let existing = if arguments.force || sets_nothing {
-        Existing::Replace
-    } else {
-        Existing::Keep
+    let before = settings_text(&path)?;
+    let now = before
+        .as_ref()
+        .map(|(_, now)| now.clone())
+        .unwrap_or_default();
+    let key = ask(&mut values, &now, &path, common, console)?;
+    let text = match &before {
+        Some((text, _)) => edited(&path, text, &values)?,
+        None => settings_file(&values),
     };
-    if existing == Existing::Keep && fs::symlink_metadata(&path).is_ok() {
-        return Err(already_exists(&path));
+    let mut written = path.display().to_string();
+    if let Some((file, key)) = key {
+        let key = format!("{}\n", key.expose_secret());
+        write(&file, &key, MODE_OF_KEY)?;
+        written = format!("{written} and {} (0600)", file.display());
     }
-    if stdin().is_terminal() && stderr().is_terminal() {
-        ask(&mut values, console)?;
-    }
-    write(&path, &settings_file(&values), MODE_OF_SETTINGS, existing)?;
-    console.step("written", &path.display().to_string());
-    console.hint("to check the settings, run: stacklift doctor");
+    write(&path, &text, MODE_OF_SETTINGS)?;
+    console.line(&format!("written {written}\nNext: stacklift doctor"));
     Ok(())
 }
 
 /// The settings that flags give. Paths are absolute, because the file is read in any directory.
-fn given(common: &Common) -> BTreeMap<&'static str, String> {
+fn given(common: &Common) -> Values {
     let given = options::ALL.iter().filter_map(|setting| {
         let value = setting.anywhere(common.value(setting.key)?);
         Some((setting.key, value.into_string().ok()?))
@@ -80,35 +88,54 @@ fn target(arguments: InitArguments, is_root: bool) -> Result<PathBuf> {
     })
 }
 
-fn already_exists(path: &Path) -> anyhow::Error {
-    Failure::new(format!("{} already exists", path.display()))
-        .hint("edit it, or replace it with --force; stacklift config init --print shows every setting")
-        .into()
-}
-
-/// Asks for the address of Portainer and for the key file, unless flags give them.
-fn ask(values: &mut BTreeMap<&'static str, String>, console: &Console) -> Result<()> {
-    let (base_url, key_file) = (options::BASE_URL, options::API_KEY_FILE);
+/// Asks for what no flag gives: the address, the API key and the stacks root. `now` are the settings that the file at
+/// `path` has. Returns the key and its file.
+fn ask(
+    values: &mut Values,
+    now: &Values,
+    path: &Path,
+    common: &Common,
+    console: &Arc<Console>,
+) -> Result<Option<(PathBuf, SecretString)>> {
+    let asked = [
+        options::BASE_URL,
+        options::API_KEY_FILE,
+        options::STACKS_ROOT,
+    ];
+    let missing: Vec<String> = asked
+        .iter()
+        .filter(|setting| !values.contains_key(setting.key))
+        .map(|setting| format!("--{}", setting.key))
+        .collect();
+    if !missing.is_empty() && !is_on_terminal() {
+        return Err(
+            Failure::new("cannot ask for the settings without a terminal")
+                .hint(format!("pass {}", missing.join(", ")))
+                .into(),
+        );
+    }
+    let [base_url, key_file, stacks_root] = asked;
     if !values.contains_key(base_url.key) {
-        let question = format!("Address of Portainer [{}]:", base_url.default);
+        let default = now
+            .get(base_url.key)
+            .map_or(base_url.default, String::as_str);
+        let question = format!("Portainer's address [{default}]:");
         let answer = answer(&question, console, base_url.check)?;
         values.extend((!answer.is_empty()).then_some((base_url.key, answer)));
     }
-    console.hint(
-        "create an API key in Portainer under My account > Access tokens, as an administrator",
-    );
-    if !values.contains_key(key_file.key) {
-        let question = "File with the API key [none: use STACKMGR_API_KEY]:";
-        let answer = answer(question, console, |_| Ok(()))?;
-        if !answer.is_empty() {
-            let path = std::path::absolute(in_home(&answer))?;
-            values.insert(key_file.key, path.display().to_string());
-        }
+    let key = if values.contains_key(key_file.key) {
+        None
+    } else {
+        ask_key(now.get(key_file.key), path, console)?
+    };
+    if let Some((file, _)) = &key {
+        values.insert(key_file.key, file.display().to_string());
     }
-    match values.get(key_file.key) {
-        Some(path) => create_key_file(Path::new(path), console),
-        None => Ok(()),
+    if !values.contains_key(stacks_root.key) {
+        let root = ask_root(now.get(stacks_root.key), common, console)?;
+        values.insert(stacks_root.key, root);
     }
+    Ok(key)
 }
 
 /// Asks until the answer is empty or valid.
@@ -127,47 +154,89 @@ fn answer(
 }
 
 fn canceled() -> anyhow::Error {
-    Failure::new("canceled: no settings file was written")
+    Failure::new("canceled: nothing was written")
         .hint("run the command again, or pass the settings as flags")
         .into()
 }
 
-/// Replaces `~/` at the start, as a shell does.
-fn in_home(path: &str) -> PathBuf {
-    match (path.strip_prefix("~/"), env::home_dir()) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(path),
-    }
-}
-
-/// Asks for the key and writes the file, if it does not exist.
-fn create_key_file(path: &Path, console: &Console) -> Result<()> {
-    if fs::symlink_metadata(path).is_ok() {
-        return Ok(());
-    }
-    let question = "API key (input is hidden; leave empty to create the file yourself):";
-    let key = console.ask_secret(question)?.ok_or_else(canceled)?;
+/// Asks for the API key. Returns it with the file to write it to: the one of the settings, otherwise one next to them. `None`
+/// if the answer is empty.
+fn ask_key(
+    now: Option<&String>,
+    settings: &Path,
+    console: &Console,
+) -> Result<Option<(PathBuf, SecretString)>> {
+    let what = match now {
+        Some(file) => format!("hidden; empty keeps {file}"),
+        None => "hidden; My account → Access tokens".to_owned(),
+    };
+    let key = console.ask_secret(&format!("API key ({what}):"))?;
+    let key = key.ok_or_else(canceled)?;
     if key.expose_secret().is_empty() {
-        console.hint(&format!(
-            "write the API key to the first line of {}, then run: chmod 600 {}",
-            path.display(),
-            path.display()
-        ));
-        return Ok(());
+        return Ok(None);
     }
     console.hide(&key);
-    let text = format!("{}\n", key.expose_secret());
-    write(path, &text, MODE_OF_KEY, Existing::Keep)?;
-    console.step("written", &format!("{} (mode 0600)", path.display()));
-    Ok(())
+    let file = now.map_or_else(|| settings.with_extension("key"), PathBuf::from);
+    Ok(Some((file, key)))
+}
+
+/// Asks for the stacks root. The default is the one of the settings, otherwise where most projects run from.
+fn ask_root(now: Option<&String>, common: &Common, console: &Arc<Console>) -> Result<String> {
+    let default = options::STACKS_ROOT.default;
+    let (root, why) = match (now, most_projects(common, console)) {
+        (Some(root), _) => (root.clone(), String::new()),
+        (None, Some((root, 1))) => (root, ": 1 project runs from there".to_owned()),
+        (None, Some((root, projects))) => {
+            let projects = counted(projects, "project");
+            (root, format!(": {projects} run from there"))
+        }
+        (None, None) => (default.to_owned(), String::new()),
+    };
+    let question = format!("Directory of your stacks [{root}{why}]:");
+    let is_dir = |answer: &str| {
+        let is_dir = answer.starts_with('/') && disk::is_dir(Path::new(answer));
+        is_dir
+            .then_some(())
+            .ok_or_else(|| "expected the absolute path of a directory".to_owned())
+    };
+    let answer = answer(&question, console, is_dir)?;
+    Ok(if answer.is_empty() { root } else { answer })
+}
+
+/// The directory in which most projects of the engine have theirs, and how many. `None` if the engine does not answer.
+fn most_projects(common: &Common, console: &Arc<Console>) -> Option<(String, usize)> {
+    let settings = Settings::load(common).ok()?;
+    let settings = Settings {
+        timeout: settings.timeout.min(LIMIT),
+        ..settings
+    };
+    let tool = &settings.location.tool;
+    let containers = peers::engine(&settings, console).reader().list_all().ok()?;
+    let mut projects: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (parent, project) in containers.iter().filter_map(|one| started(one, tool)) {
+        projects.entry(parent).or_default().insert(project);
+    }
+    let counts = projects.into_iter().map(|(dir, all)| (dir, all.len()));
+    let (dir, count) = counts.max_by_key(|(_, count)| *count)?;
+    Some((dir.to_owned(), count))
+}
+
+/// The parent of the directory that a container was started in by hand, and its project.
+fn started<'c>(container: &'c Container, tool: &str) -> Option<(&'c str, &'c str)> {
+    let dir = container.compose_label(tool, "project.working_dir")?;
+    let is_portainers = dir.starts_with(PORTAINER_FOLDERS) || may_be_portainers(dir);
+    let parent = Path::new(dir).parent()?.to_str()?;
+    let is_here = !is_portainers && disk::is_dir(Path::new(dir));
+    Some((parent, container.compose_label(tool, "project")?)).filter(|_| is_here)
 }
 
 /// Writes a file atomically with at most this mode, and syncs it. Creates its directory.
-fn write(path: &Path, text: &str, mode: u32, existing: Existing) -> Result<()> {
+fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     Dir::create(path.parent().unwrap_or(Path::new("/")))
         .and_then(|dir| {
-            dir.write(name, text.as_bytes(), Rights::AtMost(mode), existing)?;
+            let rights = Rights::AtMost(mode);
+            dir.write(name, text.as_bytes(), rights, Existing::Replace)?;
             dir.sync()
         })
         .with_context(|| format!("failed to write {}", path.display()))
@@ -182,7 +251,6 @@ mod tests {
         let none = InitArguments {
             system: false,
             user: false,
-            force: false,
             print: false,
         };
         let system = InitArguments {

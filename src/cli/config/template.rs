@@ -1,10 +1,18 @@
 //! The text of a settings file with every setting, made from the settings and their help.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _, ops::Range, path::Path};
 
+use anyhow::Result;
 use serde_json::Value;
+use toml::de::DeTable;
 
-use crate::cli::options::{self, Setting};
+use crate::{
+    cli::{
+        options::{self, Setting},
+        settings::parse_settings,
+    },
+    failure::Failure,
+};
 
 const HEADER: &str = "\
 # Settings of stacklift. To change a setting, remove the # in front of it.
@@ -28,6 +36,56 @@ pub(super) fn settings_file(values: &BTreeMap<&str, String>) -> String {
         let _ = write!(text, "\n# {help}\n{comment}{key} = {value}\n");
     }
     text
+}
+
+/// The text of a settings file with these values. Everything else in it stays. A setting that is only in a comment takes the
+/// place of that comment. Fails if the file cannot be parsed.
+pub(super) fn edited(path: &Path, text: &str, values: &BTreeMap<&str, String>) -> Result<String> {
+    parse_settings(path, text)?;
+    let table = DeTable::parse(text).map_err(|error| Failure::new(error.message().to_owned()))?;
+    let now: BTreeMap<&str, Range<usize>> = table
+        .get_ref()
+        .iter()
+        .map(|(key, value)| (key.get_ref().as_ref(), value.span()))
+        .collect();
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    let mut added = String::new();
+    for setting in &options::ALL {
+        let Some(value) = values.get(setting.key) else {
+            continue;
+        };
+        let value = toml(setting, value);
+        let line = format!("{} = {value}", setting.key);
+        if let Some(place) = now.get(setting.key) {
+            edits.push((place.clone(), value));
+        } else if let Some(place) = comment(text, setting.key) {
+            edits.push((place, line));
+        } else {
+            added.extend([line.as_str(), "\n"]);
+        }
+    }
+    let mut edited = text.to_owned();
+    edits.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+    for (place, value) in edits {
+        edited.replace_range(place, &value);
+    }
+    if !added.is_empty() && !edited.is_empty() && !edited.ends_with('\n') {
+        edited.push('\n');
+    }
+    Ok(edited + &added)
+}
+
+/// The line with a setting as a comment, such as those of [`settings_file`].
+fn comment(text: &str, key: &str) -> Option<Range<usize>> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let shown = line.trim_end();
+        if shown.starts_with(&format!("#{key} = ")) {
+            return Some(start..start + shown.len());
+        }
+        start += line.len();
+    }
+    None
 }
 
 /// The ID of an environment, or a quoted text.
@@ -56,6 +114,26 @@ mod tests {
         }
         let mut keys = text.lines().filter(|line| line.starts_with("#base-url"));
         assert_eq!(keys.next(), Some("#base-url = \"https://localhost:9443\""));
+    }
+
+    #[test]
+    fn a_file_is_edited_in_place() {
+        let text = "# mine\ntool = \"podman\" # why\n#stacks-root = \"/opt/stacks\"\nendpoint = 2";
+        let values = [
+            ("tool", "docker"),
+            ("stacks-root", "/srv"),
+            ("endpoint", "7"),
+            ("tls", "pin"),
+        ];
+        let values = values.map(|(key, value)| (key, value.to_owned())).into();
+        let edited = |text: &str| super::edited(Path::new("x"), text, &values);
+        assert_eq!(
+            edited(text).expect("settings"),
+            "# mine\ntool = \"docker\" # why\nstacks-root = \"/srv\"\nendpoint = 7\ntls = \"pin\"\n"
+        );
+        let once = edited(text).expect("settings");
+        assert_eq!(edited(&once).expect("settings"), once);
+        assert!(edited("other = 1\n").is_err());
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn row(stack: &ListEntry) -> Vec<Part> {
         (Meaning::Name, format!("{}{mark}", stack.name)),
         (Meaning::Plain, running(stack.containers.as_ref())),
         state(stack.state),
-        readiness(&stack.adopt),
+        readiness(&stack.adopt, None),
     ]
 }
 
@@ -59,10 +59,11 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
     (meaning, words.to_owned())
 }
 
-/// Whether a stack can be adopted, and what would happen then.
-pub(in crate::cli) fn readiness(way: &WayReport) -> Part {
+/// Whether a stack can be adopted, and what would happen then. `unknown` is the verb for services whose fate is unknown.
+/// Most are in a list, which does not compare configurations: it names none of them.
+pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part {
     match way.readiness {
-        Readiness::Ready => ready(way),
+        Readiness::Ready => ready(way, unknown),
         Readiness::NothingToDo => (Meaning::Kept, "up to date".to_owned()),
         Readiness::NoFile if way.blockers.is_empty() => {
             (Meaning::Plain, "no Compose file".to_owned())
@@ -72,8 +73,7 @@ pub(in crate::cli) fn readiness(way: &WayReport) -> Part {
     }
 }
 
-/// What an adoption would do to the services. A list does not compare configurations: most fates are unknown in it.
-fn ready(way: &WayReport) -> Part {
+fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
     let with = |verb: &str, is: fn(&Fate) -> bool| {
         let services = way.services_with(is);
         (!services.is_empty()).then(|| format!("{verb} {}", some(&services)))
@@ -82,11 +82,14 @@ fn ready(way: &WayReport) -> Part {
         matches!(fate, Fate::Recreated(_) | Fate::Restarted(_))
     });
     let started = with("starts", |fate| matches!(fate, Fate::Started(_)));
-    let meaning = match interrupted {
-        Some(_) => Meaning::Changed,
-        None => Meaning::Kept,
+    let unknown = unknown.and_then(|verb| with(verb, |fate| matches!(fate, Fate::Unknown(_))));
+    let meaning = match (&interrupted, &unknown) {
+        (Some(_), _) => Meaning::Changed,
+        (None, Some(_)) => Meaning::Unknown,
+        (None, None) => Meaning::Kept,
     };
-    let changes: Vec<String> = [interrupted, started].into_iter().flatten().collect();
+    let changes = [interrupted, unknown, started].into_iter().flatten();
+    let changes: Vec<String> = changes.collect();
     let is_kept = way.services.iter().all(|one| one.fate.is_unchanged());
     let text = match changes.as_slice() {
         [] if is_kept => "keeps running".to_owned(),

@@ -57,8 +57,26 @@ fn text_of(
     })
 }
 
+/// The text of a settings file and its settings by their keys; `None` if it does not exist.
+pub(in crate::cli) fn settings_text(
+    path: &Path,
+) -> Result<Option<(String, BTreeMap<&'static str, String>)>> {
+    let Some(text) = text(path)? else {
+        return Ok(None);
+    };
+    let values = parse(path, &text)?.into_iter();
+    let values = values.map(|(key, (_, value))| (key, value)).collect();
+    Ok(Some((text, values)))
+}
+
 /// The settings in a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Values>> {
+    let text = text(path)?;
+    Ok(text.map(|text| parse(path, &text)).transpose()?)
+}
+
+/// The text of a settings file; `None` if it does not exist.
+fn text(path: &Path) -> Result<Option<String>> {
     let opened = match disk::open(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
@@ -77,12 +95,11 @@ pub(super) fn read(path: &Path) -> Result<Option<Values>> {
     }
     let hint =
         "it must be a UTF-8 text file that you can read; to write one, run: stacklift config init";
-    let text = text_of("settings file", path, opened, hint)?;
-    Ok(Some(parse(path, &text)?))
+    text_of("settings file", path, opened, hint).map(Some)
 }
 
 /// Parses a settings file. The error does not quote the line, which may contain a misplaced API key (C56).
-pub(super) fn parse(path: &Path, text: &str) -> Result<Values, Failure> {
+pub(in crate::cli) fn parse(path: &Path, text: &str) -> Result<Values, Failure> {
     let invalid = |place: Option<Range<usize>>, reason: &str, hint: String| {
         let line = place.map(|place| format!("line {}: ", line_of(text, &place)));
         Failure::new(format!(

@@ -1,21 +1,42 @@
-//! The table of `adopt --all` before the run, and the one after it.
+//! The table of several stacks before the run, and the one after it.
 
 use crate::{
     cli::{
         Console,
-        list::text::{readiness, some},
+        list::text::{HEADER, readiness, running, state},
         style::Meaning,
         table::Part,
     },
-    plan::Fate,
     report::{AllEntry, AllReport, Loss, Readiness, StackResult},
     text::{bulleted, counted},
 };
 
-/// Shows what would be done with each stack, and what each would lose.
-pub(super) fn show_plan(report: &AllReport, console: &Console) {
-    let rows = report.stacks.iter().map(|stack| row(stack, planned(stack)));
-    console.table(&["STACK", "ADOPT"], rows.collect());
+/// Shows what would be done with each stack that would be adopted or was named, and what each would lose.
+pub(super) fn show_plan(report: &AllReport, is_all: bool, console: &Console) {
+    let (shown, others): (Vec<_>, Vec<_>) = report
+        .stacks
+        .iter()
+        .partition(|stack| !is_all || stack.result == StackResult::Planned);
+    if !shown.is_empty() {
+        let row = |stack: &&AllEntry| {
+            vec![
+                (Meaning::Name, stack.name.clone()),
+                (Meaning::Plain, running(stack.containers.as_ref())),
+                state(stack.state_before),
+                planned(stack),
+            ]
+        };
+        console.table(&HEADER, shown.iter().map(row).collect());
+    }
+    if !others.is_empty() {
+        let others = match shown.as_slice() {
+            [] => counted(others.len(), "stack"),
+            _ => counted(others.len(), "other"),
+        };
+        console.note(&format!(
+            "{others}: nothing to do or blocked; see stacklift list"
+        ));
+    }
     for stack in report.to_adopt() {
         let losses = &stack.adopt.losses;
         if !losses.is_empty() {
@@ -26,38 +47,49 @@ pub(super) fn show_plan(report: &AllReport, console: &Console) {
     }
 }
 
-/// Shows what became of each stack.
+/// Shows what became of each stack that was to be adopted, unless all of them are adopted: each run has said so.
 pub(super) fn show_end(report: &AllReport, console: &Console) {
+    let mut tried = report.stacks.iter().filter(|stack| {
+        use StackResult as R;
+        matches!(
+            stack.result,
+            R::Planned | R::Adopted | R::Failed | R::Interrupted
+        )
+    });
+    let is_adopted = |stack: &AllEntry| stack.result == StackResult::Adopted;
+    if tried.clone().all(is_adopted) {
+        let names: Vec<&str> = tried.map(|stack| stack.name.as_str()).collect();
+        if names.len() > 1 {
+            console.heading(&format!("adopted {}", names.join(", ")));
+        }
+        return;
+    }
     console.heading("Report");
-    let rows = report.stacks.iter().map(|stack| row(stack, ended(stack)));
-    console.table(&["STACK", "RESULT"], rows.collect());
-}
-
-fn row(stack: &AllEntry, cell: Part) -> Vec<Part> {
-    vec![(Meaning::Name, stack.name.clone()), cell]
+    let row = |stack: &AllEntry| vec![(Meaning::Name, stack.name.clone()), ended(stack)];
+    console.table(&["STACK", "RESULT"], tried.by_ref().map(row).collect());
 }
 
 /// What would happen to a stack.
 fn planned(stack: &AllEntry) -> Part {
     let way = &stack.adopt;
-    match stack.result {
-        StackResult::Planned => {}
-        StackResult::NothingToDo => return (Meaning::Plain, "nothing to do".to_owned()),
-        StackResult::Refused => return (Meaning::Failed, way.told("refused")),
-        _ => return readiness(way),
-    }
-    let (meaning, first) = match way.readiness {
-        Readiness::NothingToDo => (Meaning::Kept, "waits for an earlier request".to_owned()),
-        Readiness::Blocked => (Meaning::Changed, "ready".to_owned()),
-        _ => readiness(way),
+    let (meaning, first) = match (stack.result, way.readiness) {
+        (StackResult::Planned, Readiness::NothingToDo) => {
+            (Meaning::Kept, "waits for an earlier request".to_owned())
+        }
+        // What blocks it is only that images are missing.
+        (StackResult::Planned, Readiness::Blocked) => (Meaning::Changed, String::new()),
+        (StackResult::LeftOut, _) => (Meaning::Plain, "left out".to_owned()),
+        _ => readiness(way, Some("may interrupt")),
     };
-    let unknown = way.services_with(|fate| matches!(fate, Fate::Unknown(_)));
     let parts = [
-        (!unknown.is_empty()).then(|| format!("may recreate {}", some(&unknown))),
+        (!first.is_empty()).then_some(first),
         (!stack.pulls.is_empty()).then(|| format!("pulls {}", counted(stack.pulls.len(), "image"))),
-        (!way.losses.is_empty()).then(|| counted(way.losses.len(), "loss")),
+        (!way.losses.is_empty()).then(|| match way.losses.len() {
+            1 => "1 loss".to_owned(),
+            losses => format!("{losses} losses"),
+        }),
     ];
-    let parts: Vec<String> = [Some(first)].into_iter().chain(parts).flatten().collect();
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     (meaning, parts.join("; "))
 }
 
@@ -71,13 +103,12 @@ fn ended(stack: &AllEntry) -> Part {
         )
     };
     match stack.result {
-        StackResult::Planned => {
-            let text = "not adopted: the run ended before this stack";
-            (Meaning::Plain, text.to_owned())
-        }
         StackResult::Adopted => (Meaning::Kept, "adopted".to_owned()),
         StackResult::Failed => with("failed", stack.error.as_ref()),
         StackResult::Interrupted => with("interrupted", stack.state.as_ref()),
-        _ => planned(stack),
+        _ => (
+            Meaning::Plain,
+            "not adopted: the run ended before this stack".to_owned(),
+        ),
     }
 }
