@@ -4,8 +4,6 @@
 //! rights of that user: the kernel then checks the file and every directory on the path, at the time of the opening.
 
 use std::{
-    error::Error,
-    fmt,
     fs::{self, File, Metadata},
     io::{self, Read as _},
     os::unix::fs::{FileTypeExt as _, MetadataExt as _},
@@ -58,18 +56,25 @@ pub struct Access {
 }
 
 /// Why a file or directory that exists is not read or written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
+    #[error("it is not a regular file")]
     NotRegular,
+    #[error("it is larger than {} MiB", MOST >> 20)]
     TooLarge,
     /// The user who owns the stack's directory cannot read it.
+    #[error("the owner of the stack's directory (user {0}) cannot read it")]
     NotReadableBy(u32),
     /// It contains secrets and is not only for root and the caller.
+    #[error("it must be a file that is owned by you or root and not accessible to others")]
     Exposed,
     /// Its path has a link of this user, who does not own the directory.
+    #[error("a link of the user {0} leads there, and the directory does not belong to that user")]
     LinkOf(u32),
     /// This user owns the file that would be replaced.
+    #[error("it belongs to the user {0}")]
     OwnedBy(u32),
+    #[error("the file system did not respond within {DEADLINE:?}")]
     TimedOut,
 }
 
@@ -85,32 +90,6 @@ impl Refused {
         error.get_ref()?.downcast_ref().copied()
     }
 }
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotRegular => f.write_str("it is not a regular file"),
-            Self::TooLarge => write!(f, "it is larger than {} MiB", MOST >> 20),
-            Self::NotReadableBy(user) => {
-                write!(
-                    f,
-                    "the owner of the stack's directory (user {user}) cannot read it"
-                )
-            }
-            Self::Exposed => f.write_str(
-                "it must be a file that is owned by you or root and not accessible to others",
-            ),
-            Self::LinkOf(user) => write!(
-                f,
-                "a link of the user {user} leads there, and the directory does not belong to that user"
-            ),
-            Self::OwnedBy(user) => write!(f, "it belongs to the user {user}"),
-            Self::TimedOut => write!(f, "the file system did not respond within {DEADLINE:?}"),
-        }
-    }
-}
-
-impl Error for Refused {}
 
 impl From<Refused> for io::Error {
     fn from(refused: Refused) -> Self {
@@ -175,10 +154,9 @@ pub fn holder(file: &File) -> Option<(u32, String)> {
     let process = locks.lines().find_map(|line| {
         let mut fields = line.split_whitespace().skip(1);
         let is_flock = fields.next() == Some("FLOCK");
-        let process = fields.nth(2)?;
+        let process = fields.nth(2)?.parse().ok()?;
         (is_flock && fields.next() == Some(&id)).then_some(process)
-    });
-    let process = process?.parse().ok()?;
+    })?;
     Some((process, program_of(process)?))
 }
 

@@ -136,13 +136,13 @@ impl Options {
     }
 }
 
-/// The container engine of this host. Also reads what its [`Reader`] reads.
+/// The container engine of this host. Also reads what its [`EngineReader`] reads.
 #[derive(Debug)]
-pub struct Engine(Reader);
+pub struct Engine(EngineReader);
 
 /// The container engine of this host, without the operations that change something.
 #[derive(Debug)]
-pub struct Reader {
+pub struct EngineReader {
     adapter: Adapter,
     client: Client,
     /// The container command, if the API is used and the command is on `PATH`.
@@ -151,9 +151,9 @@ pub struct Reader {
 }
 
 impl Deref for Engine {
-    type Target = Reader;
+    type Target = EngineReader;
 
-    fn deref(&self) -> &Reader {
+    fn deref(&self) -> &EngineReader {
         &self.0
     }
 }
@@ -172,17 +172,16 @@ impl Engine {
         let program = choice::find_program(tool, options.client.path.as_deref());
         let host = choice::resolve_host(&options.client);
         let adapter = choice::decide(tool, *choice, &program, host);
-        let program = program.path;
-        let puller = match (&adapter.route, program.clone()) {
-            (Route::Api(_), Some(path)) => Some(Command::new(Some(path), options.clone())),
+        let puller = match (&adapter.route, &program.path) {
+            (Route::Api(_), path @ Some(_)) => Some(Command::new(path.clone(), options.clone())),
             _ => None,
         };
         let client = match &adapter.route {
             Route::Api(socket) => Client::Api(Api::new(socket.clone(), options)),
-            Route::Command => Client::Command(Command::new(program, options)),
+            Route::Command => Client::Command(Command::new(program.path, options)),
             Route::Unavailable => Client::Unavailable,
         };
-        Self(Reader {
+        Self(EngineReader {
             adapter,
             client,
             puller,
@@ -191,7 +190,7 @@ impl Engine {
     }
 
     /// The part that cannot change anything.
-    pub fn reader(&self) -> &Reader {
+    pub fn reader(&self) -> &EngineReader {
         &self.0
     }
 
@@ -235,34 +234,35 @@ impl Engine {
     fn stop_in_parallel(&self, containers: &[Container], grace: Duration) -> Result<()> {
         self.api()?.version()?;
         let seconds = u32::try_from(grace.as_secs()).unwrap_or(u32::MAX);
-        let stopped = in_parallel(containers, |one| {
-            self.stop_container(&one.id, Some(seconds))
+        let stop = |one: &Container| self.stop_container(&one.id, Some(seconds));
+        let stopped = containers.iter().zip(in_parallel(containers, stop));
+        let failed = stopped.filter_map(|(container, stopped)| {
+            let reason = format!("{:#}", stopped.err()?);
+            Some(Remaining { container, reason })
         });
-        let failed = containers.iter().zip(stopped);
-        let failed =
-            failed.filter_map(|(one, stopped)| Some((one, format!("{:#}", stopped.err()?))));
-        stop_result(containers, failed)
+        stop_result(containers, &failed.collect::<Vec<_>>())
     }
 }
 
-impl Reader {
+impl EngineReader {
     /// The containers of `project` in every state, sorted by name (C52, C54).
     pub fn list(&self, project: &str) -> Result<Vec<Container>> {
-        let found = match &self.client {
+        match &self.client {
             Client::Command(command) => command.list(project),
             _ => self.api().and_then(|api| api.list(project)),
-        };
-        let found = found.with_context(|| format!("failed to list the containers of {project}"))?;
-        Ok(normalized(found))
+        }
+        .map(normalized)
+        .with_context(|| format!("failed to list the containers of {project}"))
     }
 
     /// All containers of the engine in every state, sorted by name.
     pub fn list_all(&self) -> Result<Vec<Container>> {
-        let found = match &self.client {
+        match &self.client {
             Client::Command(command) => command.list_all(),
             _ => self.api().and_then(Api::list_all),
-        };
-        Ok(normalized(found.context("failed to list all containers")?))
+        }
+        .map(normalized)
+        .context("failed to list all containers")
     }
 
     /// The processes of a running container (M21), one line each. By the Engine API only.
@@ -284,8 +284,8 @@ impl Reader {
         let about = match &self.client {
             Client::Command(command) => command.about(),
             _ => self.api().and_then(Api::about),
-        };
-        let about = about.context("failed to read the engine's version and ID")?;
+        }
+        .context("failed to read the engine's version and ID")?;
         self.id.get_or_init(|| about.id.clone());
         Ok(about)
     }
@@ -365,16 +365,14 @@ fn normalize(container: &mut Container) {
             "0.0.0.0".clone_into(&mut port.address);
         }
     }
-    container.ports.sort_by(|a, b| {
-        let key = |port: &PublishedPort| {
-            (
-                port.container_port,
-                port.protocol.clone(),
-                port.host_port,
-                port.address.clone(),
-            )
-        };
-        key(a).cmp(&key(b))
+    container.ports.sort_by_cached_key(|port: &PublishedPort| {
+        let PublishedPort {
+            address,
+            protocol,
+            host_port,
+            container_port,
+        } = port.clone();
+        (container_port, protocol, host_port, address)
     });
     for mount in &mut container.mounts {
         if mount.kind == MountKind::Volume {
@@ -391,14 +389,22 @@ fn display_name(container: &Container) -> &str {
     container.names.first().map_or(short_id, String::as_str)
 }
 
-/// A container that could not be removed.
+/// A container that could not be stopped or removed.
 struct Remaining<'a> {
     container: &'a Container,
     reason: String,
 }
 
+/// The reasons, one line each.
+fn reasons(remaining: &[Remaining]) -> String {
+    let lines = remaining
+        .iter()
+        .map(|one| format!("{}: {}", display_name(one.container), one.reason));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// The error that names the containers of `all` that remain, if any do.
-fn removal_result(all: &[Container], remaining: &[Remaining<'_>]) -> Result<()> {
+fn removal_result(all: &[Container], remaining: &[Remaining]) -> Result<()> {
     if remaining.is_empty() {
         return Ok(());
     }
@@ -406,17 +412,13 @@ fn removal_result(all: &[Container], remaining: &[Remaining<'_>]) -> Result<()> 
         .iter()
         .map(|one| display_name(one.container))
         .collect();
-    let reasons: Vec<_> = remaining
-        .iter()
-        .map(|one| format!("{}: {}", display_name(one.container), one.reason))
-        .collect();
     Err(Failure::new(format!(
         "not removed: {} ({} of {})",
         names.join(", "),
         remaining.len(),
         all.len()
     ))
-    .details(reasons.join("\n"))
+    .details(reasons(remaining))
     .hint(
         "fix the errors above or remove the containers yourself, then run the command again: it continues from here",
     )
@@ -424,19 +426,13 @@ fn removal_result(all: &[Container], remaining: &[Remaining<'_>]) -> Result<()> 
 }
 
 /// The error that names the containers of `all` that could not be stopped, if any.
-fn stop_result<'a>(
-    all: &[Container],
-    failed: impl Iterator<Item = (&'a Container, String)>,
-) -> Result<()> {
-    let reasons: Vec<_> = failed
-        .map(|(container, reason)| format!("{}: {reason}", display_name(container)))
-        .collect();
-    if reasons.is_empty() {
+fn stop_result(all: &[Container], failed: &[Remaining]) -> Result<()> {
+    if failed.is_empty() {
         return Ok(());
     }
-    let (failed, all) = (reasons.len(), all.len());
-    Err(Failure::new(format!("{failed} of {} did not stop", counted(all, "container")))
-        .details(reasons.join("\n"))
+    let all = counted(all.len(), "container");
+    Err(Failure::new(format!("{} of {all} did not stop", failed.len()))
+        .details(reasons(failed))
         .hint("fix the errors above, then run the command again, or run it without --grace to remove the containers with SIGKILL")
         .into())
 }

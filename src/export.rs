@@ -18,7 +18,7 @@ use crate::{
     disk::{self, Dir, Existing, INCOMPLETE, Refused, Rights},
     failure::Failure,
     model::{Record, StackKind, Variable},
-    portainer::{Reader, Stored},
+    portainer::{PortainerReader, Stored},
     rewrite::{
         combine::{differences, expected},
         env::{secrets, stack_env},
@@ -35,7 +35,7 @@ const ENV_FILE: &str = ".env";
 
 /// How stacks are exported.
 pub struct Export<'a> {
-    pub portainer: &'a Reader,
+    pub portainer: &'a PortainerReader,
     /// The Compose program of this host.
     pub compose: &'a compose::Host,
     /// Whether files in the directory may be replaced.

@@ -12,12 +12,13 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use crate::{
-    adopt, compose, engine,
+    adopt, compose,
+    engine::EngineReader,
     model::Container,
     observe::{Host, Situation},
     parallel::in_parallel,
     plan::{Blocker, Keep, runs_portainer},
-    portainer::{self, BaseUrl},
+    portainer::{BaseUrl, PortainerReader},
     report::{
         Containers, ListEntry, ListReport, PortainerReport, PortainerStack, Readiness, StackState,
         VERSION, WayReport,
@@ -42,8 +43,8 @@ use state::{Listed, StateFacts, state};
 #[derive(Clone, Copy)]
 pub struct Inventory<'a> {
     /// Portainer and the ID of the environment; `None` if Portainer is not asked.
-    pub portainer: Option<(&'a portainer::Reader, i64)>,
-    pub engine: &'a engine::Reader,
+    pub portainer: Option<(&'a PortainerReader, i64)>,
+    pub engine: &'a EngineReader,
     pub base_url: &'a BaseUrl,
     pub location: &'a Location,
     pub compose: &'a compose::Host,

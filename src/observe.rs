@@ -19,12 +19,12 @@ use serde_json::Value;
 use crate::{
     compose::{self, Checked, Rejection},
     disk,
-    engine::{self, DEFAULT_TOOL, NoSharedVersion},
+    engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
     model::{Changes, Container, Record, Rights, Variable, compose_label},
     parallel::side_by_side,
     plan::{self, Environment, Facts, PathKind, RecordFacts, Refusal, Removal, Sent},
-    portainer::{self, BaseUrl, Contents, Standing},
+    portainer::{BaseUrl, Contents, PortainerReader, Standing},
     rewrite::{
         env::{secrets, stack_env},
         faithful::env_files_needed,
@@ -46,7 +46,7 @@ pub use environment::Search;
 pub use foreign::{NOT_RECREATED, foreign_of, foreign_since, list, warnings_of};
 pub use host::Host;
 
-use details::Reader;
+use details::details;
 use environment::environment;
 use host::Identity;
 
@@ -54,8 +54,8 @@ use host::Identity;
 #[derive(Clone, Copy)]
 pub struct Situation<'a> {
     /// `None` if Portainer is not asked: nothing is then known of its stacks, its version and its environment.
-    pub portainer: Option<&'a portainer::Reader>,
-    pub engine: &'a engine::Reader,
+    pub portainer: Option<&'a PortainerReader>,
+    pub engine: &'a EngineReader,
     pub stack: &'a Stack,
     /// Portainer's address (B04).
     pub base_url: &'a BaseUrl,
@@ -387,7 +387,7 @@ impl Situation<'_> {
     fn read_details(
         &self,
         before: &mut Before,
-        engine: Option<&engine::Reader>,
+        engine: Option<&EngineReader>,
         images: impl IntoIterator<Item = String>,
         (input, mask): (&compose::Input, &Mask),
     ) {
@@ -402,7 +402,7 @@ impl Situation<'_> {
         let all = before.all.as_deref().unwrap_or_default();
         let record = before.record.as_ref();
         let read_details = || match engine {
-            Some(engine) => Reader::new(engine, host).read(all, images),
+            Some(engine) => details(engine, host, all, images),
             None => Default::default(),
         };
         let check = || {

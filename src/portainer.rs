@@ -55,11 +55,11 @@ const POLL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_s
 
 /// A client of Portainer that reads and changes.
 #[derive(Debug)]
-pub struct Portainer(Reader);
+pub struct Portainer(PortainerReader);
 
 /// A client of Portainer that only reads.
 #[derive(Debug)]
-pub struct Reader {
+pub struct PortainerReader {
     client: Client,
     timeout: Duration,
 }
@@ -102,7 +102,7 @@ impl Portainer {
     /// certificates of `options.tls` cannot be used.
     pub fn new(options: Options) -> Result<Self> {
         let timeout = options.timeout;
-        Ok(Self(Reader {
+        Ok(Self(PortainerReader {
             client: Client::new(options)?,
             timeout,
         }))
@@ -127,7 +127,7 @@ impl Portainer {
     }
 
     /// The part that cannot change anything.
-    pub fn reader(&self) -> &Reader {
+    pub fn reader(&self) -> &PortainerReader {
         &self.0
     }
 
@@ -177,7 +177,7 @@ impl Portainer {
     }
 }
 
-impl Reader {
+impl PortainerReader {
     /// Hides values in everything that Portainer says from now on (B13).
     pub fn hide(&self, mask: Mask) {
         self.client.hide(mask);
@@ -281,8 +281,9 @@ impl Reader {
     /// The text and the variables of a record as Portainer stores them (M07, M17).
     pub fn stored(&self, id: &str) -> Result<Stored> {
         let (contents, record) = self.contents(id)?;
-        let folder = record["ProjectPath"].as_str();
-        let folder = folder.filter(|folder| folder.starts_with('/'));
+        let folder = record["ProjectPath"]
+            .as_str()
+            .filter(|path| path.starts_with('/'));
         Ok(Stored {
             contents,
             folder: folder.map_or_else(|| format!("/data/compose/{id}"), str::to_owned),

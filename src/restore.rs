@@ -121,6 +121,22 @@ enum RecordStep {
     Access(Record),
 }
 
+/// What exists, and what the restore will do about it.
+struct Planned {
+    record: RecordStep,
+    /// The inspect objects of the containers.
+    existing: Vec<Value>,
+    containers: Plan,
+    /// The networks that are replaced, by name.
+    networks: BTreeSet<String>,
+}
+
+impl Planned {
+    fn removes(&self, container: Inspected) -> bool {
+        self.containers.removes(container.id())
+    }
+}
+
 impl RecordStep {
     /// The record that the step changes.
     fn record(&self) -> Option<&Record> {
@@ -234,22 +250,27 @@ impl<'s> Procedure<'s, '_, '_> {
             _ => false,
         };
         let existing = self.existing()?;
-        let replaced = self.networks_to_replace(&existing)?;
-        let plan = Plan::new(self.snapshot(), &existing, &replaced);
-        self.check(&record, &existing, &plan)?;
-        self.before.clone_from(&existing);
+        let networks = self.networks_to_replace(&existing)?;
+        let planned = Planned {
+            record,
+            containers: Plan::new(self.snapshot(), &existing, &networks),
+            existing,
+            networks,
+        };
+        self.check(&planned)?;
+        self.before.clone_from(&planned.existing);
         let snapshot = self.snapshot();
         self.before
             .retain(|one| !is_stranger(snapshot, Inspected(one)));
-        self.show_plan(&record, &existing, &plan, &replaced);
-        self.save_what_is_replaced(&record, &existing, &plan)?;
-        self.hold_volumes(&record, &existing, &plan)?;
-        self.restore_record(&record)?;
+        self.show_plan(&planned);
+        self.save_what_is_replaced(&planned)?;
+        self.hold_volumes(&planned)?;
+        self.restore_record(&planned.record)?;
         self.restore_containers()?;
         if self.restore.scope != Scope::EngineOnly {
             self.settle()?;
         }
-        self.verify(&record)
+        self.verify(&planned.record)
     }
 
     /// Hides the values of the `.env` and of the Portainer stack in the snapshot, and of the `.env` that exists now (B13).

@@ -8,9 +8,9 @@ use std::{cell::OnceCell, time::Duration};
 use anyhow::Result;
 
 use crate::{
-    engine::{self, Engine},
+    engine::{Engine, EngineReader},
     model::{Container, Pull},
-    portainer::{BaseUrl, Portainer, Reader},
+    portainer::{BaseUrl, Portainer, PortainerReader},
     snapshot::{Place, ProjectLock, Store, check_state_dir},
     stack::{Lock, StackName},
 };
@@ -27,7 +27,7 @@ mod state;
 pub use consent::{Consent, Declined};
 pub use seen::RecordSeen;
 pub use settle::Witness;
-pub use snapshot::{Seen, Subject, read_layer};
+pub use snapshot::{Seen, Subject, read_changes, read_layer};
 pub use state::{RestoreCommand, State};
 
 use requests::Open;
@@ -93,7 +93,7 @@ pub struct Stopped {
 /// One run of a procedure on one stack.
 pub struct Run<'a> {
     /// Reads only. Changes are sent by [`Run::create`], [`Run::update`] and [`Run::delete`] (B11).
-    pub portainer: &'a Reader,
+    pub portainer: &'a PortainerReader,
     pub engine: &'a Engine,
     /// Whether the API key is known to see every Portainer stack, as far as the procedure asked (B24).
     pub sees_every_stack: bool,
@@ -131,7 +131,7 @@ impl Peers {
     }
 
     /// The parts that cannot change anything.
-    pub fn readers(&self) -> (&Reader, &engine::Reader) {
+    pub fn readers(&self) -> (&PortainerReader, &EngineReader) {
         (self.portainer.reader(), self.engine.reader())
     }
 }
@@ -202,11 +202,12 @@ pub fn under_lock<'a>(
     run.look_for_unanswered();
     let ended = procedure(&mut run);
     run.release_volumes();
-    let ended = ended.and_then(|()| run.mark_finished());
-    ended.map_err(|error| Stopped {
-        error,
-        state: run.complete_state(),
-    })
+    ended
+        .and_then(|()| run.mark_finished())
+        .map_err(|error| Stopped {
+            error,
+            state: run.complete_state(),
+        })
 }
 
 impl<'a> Run<'a> {

@@ -5,7 +5,7 @@
 //!
 //! **Architecture Invariant:** unknown never counts as absent.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use chrono::DateTime;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ use whole::is_whole;
 /// The version of new snapshots. Older versions stay readable.
 pub const VERSION: u32 = 1;
 
-/// The state of a stack before a run.
+/// The state of a stack before a run. It has no `Debug`: texts and variables may contain secrets.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Snapshot {
@@ -189,32 +189,5 @@ impl Snapshot {
     /// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.
     pub fn label(&self, name: &str) -> String {
         compose_label(&self.tool, name)
-    }
-}
-
-impl fmt::Debug for Snapshot {
-    // Texts and variables may contain secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot")
-            .field("version", &self.version)
-            .field("taken", &self.taken)
-            .field("command", &self.command)
-            .field("stack", &self.stack)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for SavedRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SavedRecord")
-            .field("id", &self.id)
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for TextFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TextFile({}, {} bytes)", self.name, self.text.len())
     }
 }

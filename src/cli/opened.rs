@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{
     compose,
-    engine::{self, Engine, NoSharedVersion},
+    engine::{Engine, EngineReader, NoSharedVersion},
     inventory::{Inventory, earlier},
     observe::{Search, Situation},
-    portainer::{self, Portainer},
+    portainer::{Portainer, PortainerReader},
     run::{Peers, Setup, Stopped},
     stack::{Location, Stack, StackName, is_same},
 };
@@ -51,8 +51,8 @@ pub(super) fn say_where(stack: &Stack, at: &Location, console: &Console) {
 /// What is read with these settings. `portainer` is its client and the ID of the environment.
 pub(super) fn inventory<'a>(
     settings: &'a Settings,
-    portainer: Option<(&'a portainer::Reader, i64)>,
-    engine: &'a engine::Reader,
+    portainer: Option<(&'a PortainerReader, i64)>,
+    engine: &'a EngineReader,
     compose: &'a compose::Host,
 ) -> Inventory<'a> {
     Inventory {
@@ -111,8 +111,7 @@ impl Opened {
         console.done();
         say_where(&stack, &settings.location, console);
         Ok(Self {
-            compose: compose::Host::new(&settings.location.tool, console.trace())
-                .that_started(&containers),
+            compose: compose::Host::new(&settings.location.tool, console.trace()),
             settings,
             endpoint,
             stack,

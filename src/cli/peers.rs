@@ -19,10 +19,10 @@ use super::{
     },
 };
 use crate::{
-    engine::{self, Engine},
+    engine::{self, Engine, EngineReader},
     failure::Failure,
     observe::Search,
-    portainer::{self, Fingerprint, Headers, Portainer},
+    portainer::{self, Fingerprint, Headers, Portainer, PortainerReader},
     run::{Peers, RestoreCommand, Setup},
     snapshot::Place,
     stack::StackName,
@@ -124,7 +124,7 @@ fn client(
 /// The ID of the environment. For `--endpoint auto`, finds it, says which it is, and keeps it in the settings.
 pub(super) fn environment(
     settings: &mut Settings,
-    (portainer, engine): (&portainer::Reader, &engine::Reader),
+    (portainer, engine): (&PortainerReader, &EngineReader),
     console: &Console,
 ) -> Result<i64> {
     let id = match settings.endpoint {

@@ -6,9 +6,8 @@ use chrono::DateTime;
 use serde::Deserialize;
 
 use super::{
-    Reader,
+    EngineReader,
     choice::{Adapter, Route},
-    wire::nullable,
 };
 use crate::text::without_credentials;
 
@@ -26,33 +25,32 @@ pub struct About {
 }
 
 /// The fields of `GET /info`, and of what `info` prints as JSON.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub(super) struct Info {
-    #[serde(rename = "ID", deserialize_with = "nullable")]
-    pub(super) id: String,
-    #[serde(deserialize_with = "nullable")]
-    server_version: String,
-    #[serde(deserialize_with = "nullable")]
-    system_time: String,
+    #[serde(rename = "ID")]
+    id: Option<String>,
+    server_version: Option<String>,
+    system_time: Option<String>,
     /// Why the command could not read the rest.
-    #[serde(deserialize_with = "nullable")]
-    pub(super) server_errors: Vec<String>,
+    pub(super) server_errors: Option<Vec<String>>,
 }
 
 impl Info {
-    pub(super) fn about(self, api: Option<String>) -> About {
-        let time = DateTime::parse_from_rfc3339(&self.system_time).ok();
-        About {
-            id: self.id,
-            version: (!self.server_version.is_empty()).then_some(self.server_version),
+    /// `None` without an ID.
+    pub(super) fn about(&self, api: Option<String>) -> Option<About> {
+        let set = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let time = DateTime::parse_from_rfc3339(self.system_time.as_deref().unwrap_or_default());
+        Some(About {
+            id: set(&self.id)?,
+            version: set(&self.server_version),
             api,
-            time: time.map(SystemTime::from),
-        }
+            time: time.ok().map(SystemTime::from),
+        })
     }
 }
 
-impl Reader {
+impl EngineReader {
     /// The adapter that was chosen, and why.
     pub fn adapter(&self) -> String {
         let Adapter {
@@ -82,13 +80,15 @@ mod tests {
         let full = of(
             r#"{"ID":"A","ServerVersion":"26.1","SystemTime":"2026-01-02T03:04:05.678901234+01:00"}"#,
         );
+        let full = full.expect("an ID");
         assert_eq!(full.version.as_deref(), Some("26.1"));
         let since = full
             .time
             .expect("a time")
             .duration_since(SystemTime::UNIX_EPOCH);
         assert_eq!(since.expect("after 1970").as_secs(), 1_767_319_445);
-        let empty = of(r#"{"ID":null,"SystemTime":"now"}"#);
+        assert_eq!(of(r#"{"ID":null}"#), None);
+        let empty = of(r#"{"ID":"A","SystemTime":"now"}"#).expect("an ID");
         assert_eq!((empty.version, empty.time), (None, None));
     }
 }

@@ -13,7 +13,6 @@ mod socket;
 mod wire;
 
 use std::{
-    collections::BTreeMap,
     fmt, io,
     path::PathBuf,
     sync::OnceLock,
@@ -21,10 +20,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, json};
 use ureq::{Agent, http::Method};
 
 pub use self::events::ContainerEvent;
@@ -102,18 +101,19 @@ impl Api {
 
     /// The containers of `project`, in every state.
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
-        let filter = label_filter(&self.label, project)?;
+        let filter = self.label_filter(project);
         let mut containers = self.listed(&format!("/containers/json?all=1&{filter}"))?;
-        containers.retain(|found| {
-            found
-                .labels
-                .get(&self.label)
-                .is_some_and(|name| name == project)
-        });
+        containers.retain(|one| one.labels.get(&self.label).is_some_and(|of| of == project));
         for container in &mut containers {
             self.name_image(container)?;
         }
         Ok(containers)
+    }
+
+    /// The query for objects with the label of `project`.
+    fn label_filter(&self, project: &str) -> String {
+        let filters = json!({ "label": [format!("{}={project}", self.label)] });
+        format!("filters={}", percent_encoded(&filters.to_string()))
     }
 
     /// All containers of the engine, in every state.
@@ -122,17 +122,16 @@ impl Api {
     }
 
     fn listed(&self, path: &str) -> Result<Vec<Container>> {
-        let listed: Option<Vec<wire::Container>> = self.get(path)?;
-        let listed = listed.unwrap_or_default().into_iter();
-        Ok(listed.map(Container::from).collect())
+        let listed: Option<Vec<wire::ListedContainer>> = self.get(path)?;
+        Ok(listed.into_iter().flatten().map(Container::from).collect())
     }
 
     /// The processes of a running container, one line each.
     pub(super) fn top(&self, id: &str) -> Result<Vec<String>> {
         let top: Value = self.get(&format!("/containers/{id}/top"))?;
         let processes: Option<Vec<Vec<String>>> = Deserialize::deserialize(&top["Processes"])?;
-        let processes = processes.unwrap_or_default();
-        Ok(processes.iter().map(|fields| fields.join(" ")).collect())
+        let processes = processes.into_iter().flatten();
+        Ok(processes.map(|fields| fields.join(" ")).collect())
     }
 
     /// Replaces an image ID by the image name. The list shows the ID if another image has the name now.
@@ -221,10 +220,8 @@ impl Api {
     /// What the engine says about itself.
     pub(super) fn about(&self) -> Result<About> {
         let info: Info = self.get("/info")?;
-        if info.id.is_empty() {
-            bail!("the engine on {} has no ID", self.socket.display());
-        }
-        Ok(info.about(Some(self.version()?.to_string())))
+        let about = info.about(Some(self.version()?.to_string()));
+        about.with_context(|| format!("{} has no ID", self.name()))
     }
 
     /// Sends `GET` for `path`, which does not include the API version.
@@ -457,13 +454,6 @@ fn wait_until(state: &str, refused: Instant, deadline: Instant) -> Option<Instan
         "running" | "paused" | "restarting" => Some(deadline.min(refused + KILL_TIMEOUT)),
         _ => None,
     }
-}
-
-/// The query for objects with the label of `project`.
-fn label_filter(label: &str, project: &str) -> Result<String> {
-    let labels = [format!("{label}={project}")];
-    let filters = serde_json::to_string(&BTreeMap::from([("label", labels)]))?;
-    Ok(format!("filters={}", percent_encoded(&filters)))
 }
 
 /// `text` as a part of a path or a query.

@@ -22,12 +22,12 @@ use super::{
     objects::identifies,
     removal_result, stop_result,
     supported::{NoSharedVersion, is_podman},
-    wire::Mount,
+    wire::ListedMount,
 };
 use crate::{
     backoff::Backoff,
     failure::Failure,
-    model::{self, Container, PublishedPort, Pull, compose_label},
+    model::{Container, Mount, PublishedPort, Pull, compose_label},
     process::{self, Limits, Output, RunError},
     text::{excerpt, printable},
     trace::{Exchange, Peer, Trace},
@@ -79,10 +79,7 @@ impl Command {
             };
             return Ok(ids.into_iter().map(only_id).collect());
         };
-        containers.retain(|found| {
-            let of = found.labels.get(&self.label);
-            of.is_some_and(|of| of == project)
-        });
+        containers.retain(|one| one.labels.get(&self.label).is_some_and(|of| of == project));
         if !containers.is_empty() {
             // The status is only displayed, so a failure to read it is ignored.
             let format = ["--format", "{{.ID}}\t{{.Status}}"];
@@ -162,10 +159,9 @@ impl Command {
         }
         // One that no longer exists fails the command, too.
         let running = self.ids(&["ps", "-q", "--no-trunc"])?;
-        let still = still_there(containers, &running, &stderr(&output));
         stop_result(
             containers,
-            still.iter().map(|one| (one.container, one.reason.clone())),
+            &still_there(containers, &running, &stderr(&output)),
         )
     }
 
@@ -216,11 +212,11 @@ impl Command {
             let text = excerpt(&output);
             format!("unexpected output of `{} info`: {text}", self.tool)
         })?;
-        match info.server_errors.first() {
-            _ if !info.id.is_empty() => Ok(info.about(None)),
-            Some(error) => bail!("`{} info`: {}", self.tool, excerpt(error)),
-            None => bail!("`{} info` printed no ID", self.tool),
-        }
+        info.about(None)
+            .ok_or_else(|| match info.server_errors.iter().flatten().next() {
+                Some(error) => anyhow!("`{} info`: {}", self.tool, excerpt(error)),
+                None => anyhow!("`{} info` printed no ID", self.tool),
+            })
     }
 
     /// Whether the command, or the engine that it reaches, says that it is Podman.
@@ -379,8 +375,7 @@ fn container(inspected: &Value) -> serde_json::Result<Container> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (config, state) = (&inspected["Config"], text(&inspected["State"]["Status"]));
     let labels = Option::deserialize(&config["Labels"])?;
-    let mounts: Option<Vec<Mount>> = Option::deserialize(&inspected["Mounts"])?;
-    let mounts = mounts.unwrap_or_default().into_iter();
+    let mounts: Option<Vec<ListedMount>> = Option::deserialize(&inspected["Mounts"])?;
     Ok(Container {
         id: String::deserialize(&inspected["Id"])?,
         names: vec![text(&inspected["Name"])],
@@ -390,7 +385,7 @@ fn container(inspected: &Value) -> serde_json::Result<Container> {
         state,
         labels: labels.unwrap_or_default(),
         ports: published(&inspected["NetworkSettings"]["Ports"]),
-        mounts: mounts.map(model::Mount::from).collect(),
+        mounts: mounts.into_iter().flatten().map(Mount::from).collect(),
     })
 }
 

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use super::{Client, Reader, api::Api};
+use super::{Client, EngineReader};
 use crate::{
     model::{Changes, compose_label},
     text::printable,
@@ -47,7 +47,7 @@ pub struct Archive {
     pub is_whole: bool,
 }
 
-impl Reader {
+impl EngineReader {
     /// The inspect JSON of the containers with these IDs, in the same order. Containers that no longer exist are left
     /// out.
     pub fn inspect_containers(&self, ids: &[String]) -> Result<Vec<Value>> {
@@ -74,32 +74,30 @@ impl Reader {
 
     /// The inspect JSON of the networks with the label of `project`, sorted by name.
     pub fn networks(&self, project: &str) -> Result<Vec<Value>> {
-        let ids = self.api().and_then(|api| api.networks(project));
-        self.members(ObjectKind::Network, project, ids)
+        self.members(ObjectKind::Network, project)
     }
 
     /// The inspect JSON of the volumes with the label of `project`, sorted by name. Anonymous volumes have no label.
     ///
     /// An error if the engine reports that its list is incomplete, for example because a volume driver is unreachable.
     pub fn volumes(&self, project: &str) -> Result<Vec<Value>> {
-        let names = self.api().and_then(|api| api.volumes(project));
-        self.members(ObjectKind::Volume, project, names)
+        self.members(ObjectKind::Volume, project)
     }
 
     /// The names of all networks of the engine.
     pub fn network_names(&self) -> Result<BTreeSet<String>> {
-        let names = self.api().and_then(Api::network_names);
-        names
-            .map(BTreeSet::from_iter)
-            .context("failed to list all networks")
+        self.names(ObjectKind::Network)
     }
 
     /// The names of all volumes of the engine. An error if the engine reports that its list is incomplete.
     pub fn volume_names(&self) -> Result<BTreeSet<String>> {
-        let names = self.api().and_then(Api::volume_names);
-        names
-            .map(BTreeSet::from_iter)
-            .context("failed to list all volumes")
+        self.names(ObjectKind::Volume)
+    }
+
+    fn names(&self, kind: ObjectKind) -> Result<BTreeSet<String>> {
+        let all = self.api().and_then(|api| api.objects(kind, None));
+        let all = all.with_context(|| format!("failed to list all {kind}s"))?;
+        Ok(all.into_iter().filter_map(|one| one.name).collect())
     }
 
     /// The files that differ between the writable layer of `container` and its image. They are lost with the container.
@@ -143,37 +141,34 @@ impl Reader {
         } else {
             data
         };
-        let born = fs::metadata(directory).ok()?.created().ok()?;
+        let created = fs::metadata(directory).ok()?.created().ok()?;
         // Some file systems show 0 for unknown.
-        let born = born.duration_since(UNIX_EPOCH).ok()?;
-        if born.is_zero() {
-            return None;
-        }
+        let born = created
+            .duration_since(UNIX_EPOCH)
+            .ok()
+            .filter(|born| !born.is_zero())?;
         Some(format!("{}.{:09}", born.as_secs(), born.subsec_nanos()))
     }
 
-    fn members(
-        &self,
-        kind: ObjectKind,
-        project: &str,
-        names: Result<Vec<String>>,
-    ) -> Result<Vec<Value>> {
-        let mut found = names
-            .and_then(|names| self.inspect(kind, &names))
-            .with_context(|| format!("failed to list the {kind}s of {project}"))?;
+    fn members(&self, kind: ObjectKind, project: &str) -> Result<Vec<Value>> {
+        let inspect = || {
+            let listed = self.api()?.objects(kind, Some(project))?.into_iter();
+            // Several networks may have one name.
+            let names: Vec<String> = listed.filter_map(|one| one.id.or(one.name)).collect();
+            self.inspect(kind, &names)
+        };
+        let mut found =
+            inspect().with_context(|| format!("failed to list the {kind}s of {project}"))?;
         let label = compose_label(&self.adapter.tool, "project");
-        found.retain(|object| label_of(object, &label) == Some(project));
+        found.retain(|object| object["Labels"][&label].as_str() == Some(project));
         found.sort_by(|a, b| name_of(a).cmp(name_of(b)));
         Ok(found)
     }
 
     fn inspect(&self, kind: ObjectKind, names: &[String]) -> Result<Vec<Value>> {
         let mut seen = HashSet::new();
-        let names: Vec<String> = names
-            .iter()
-            .filter(|name| seen.insert(*name))
-            .cloned()
-            .collect();
+        let mut names = names.to_vec();
+        names.retain(|name| seen.insert(name.clone()));
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -190,8 +185,10 @@ impl Reader {
             .with_context(|| format!("failed to inspect the {kind}s"))?;
         if kind != ObjectKind::Image {
             found.retain(|object| {
-                let (id, own) = (id_of(object), name_of(object));
-                names.iter().any(|name| identifies(name, id) || name == own)
+                let id = object["Id"].as_str().unwrap_or_default();
+                names
+                    .iter()
+                    .any(|name| identifies(name, id) || name == name_of(object))
             });
         }
         Ok(found)
@@ -214,22 +211,8 @@ pub(super) fn identifies(asked: &str, id: &str) -> bool {
     asked == id || (asked.len() >= SHORT_ID && id.starts_with(&asked))
 }
 
-/// The text of the first of `keys` that exists. Podman writes some keys in lower case.
-fn text_of<'a>(object: &'a Value, keys: [&str; 2]) -> &'a str {
-    let found = keys.iter().find_map(|key| object.get(key)?.as_str());
-    found.unwrap_or_default()
-}
-
-fn id_of(object: &Value) -> &str {
-    text_of(object, ["Id", "id"])
-}
-
 /// The name, without the leading slash of a container's name.
 pub(super) fn name_of(object: &Value) -> &str {
-    text_of(object, ["Name", "name"]).trim_start_matches('/')
-}
-
-fn label_of<'a>(object: &'a Value, label: &str) -> Option<&'a str> {
-    let labels = object.get("Labels").or_else(|| object.get("labels"))?;
-    labels.get(label)?.as_str()
+    let name = object["Name"].as_str().unwrap_or_default();
+    name.trim_start_matches('/')
 }

@@ -1,21 +1,14 @@
 //! Engines that cannot be used: no API version is shared with them, or they are not Docker Engine.
 
-use std::{error::Error, fmt};
+use std::error::Error;
 
 use crate::{failure::Failure, text::excerpt};
 
 /// The engine and its client share no API version. Unlike other failures of a listing, this one lasts, so it never
 /// counts as "no containers" (C52, B06).
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct NoSharedVersion(String);
-
-impl fmt::Display for NoSharedVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for NoSharedVersion {}
 
 impl NoSharedVersion {
     /// Whether `error` has this cause.

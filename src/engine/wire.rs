@@ -1,43 +1,32 @@
-//! The wire shapes that the Engine API and the container command share.
+//! The wire shape that the Engine API and the container command share.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-use crate::model::{self, MountKind};
+use crate::model::{Mount, MountKind};
 
+/// An entry of `Mounts`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Mount {
-    #[serde(default, deserialize_with = "nullable")]
-    r#type: String,
-    #[serde(default, deserialize_with = "nullable")]
-    name: String,
-    #[serde(default, deserialize_with = "nullable")]
-    source: String,
-    #[serde(default, deserialize_with = "nullable")]
-    destination: String,
+pub(super) struct ListedMount {
+    r#type: Option<String>,
+    name: Option<String>,
+    source: Option<String>,
+    destination: Option<String>,
 }
 
-impl From<Mount> for model::Mount {
-    fn from(wire: Mount) -> Self {
-        let kind = match wire.r#type.as_str() {
-            "bind" => MountKind::Bind,
-            "volume" => MountKind::Volume,
+impl From<ListedMount> for Mount {
+    fn from(listed: ListedMount) -> Self {
+        let kind = match listed.r#type.as_deref() {
+            Some("bind") => MountKind::Bind,
+            Some("volume") => MountKind::Volume,
             _ => MountKind::Other,
         };
+        let is_named = |name: &String| kind == MountKind::Volume && !name.is_empty();
         Self {
             kind,
-            name: Some(wire.name).filter(|name| kind == MountKind::Volume && !name.is_empty()),
-            source: wire.source,
-            target: wire.destination,
+            name: listed.name.filter(is_named),
+            source: listed.source.unwrap_or_default(),
+            target: listed.destination.unwrap_or_default(),
         }
     }
-}
-
-/// Reads `null` as the default value.
-pub(super) fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

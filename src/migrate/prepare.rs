@@ -60,12 +60,13 @@ impl Prepared {
         );
         let name = Some(situation.stack.name().as_str());
         let containers = before.details.containers.iter().flatten().map(Inspected);
-        let touched = containers.map(|one| match one.compose_label(situation.tool, "project") {
-            project if project == name => (one, Touch::Replaced),
-            // B10
-            _ => (one, Touch::MayBeReplaced),
-        });
-        let touched: Vec<_> = touched.collect();
+        let touched: Vec<_> = containers
+            .map(|one| match one.compose_label(situation.tool, "project") {
+                project if project == name => (one, Touch::Replaced),
+                // B10
+                _ => (one, Touch::MayBeReplaced),
+            })
+            .collect();
         situation.lose_foreign(&before, &touched, &mut plan.losses, &mut plan.warnings);
         Ok(Self {
             source,

@@ -241,12 +241,11 @@ impl Procedure<'_, '_> {
 
     /// C52. Removes the containers that were listed before; after a delete, those that a new listing finds.
     pub(super) fn remove_containers(&mut self, before: Before) -> Result<()> {
-        let containers = if before.record.is_some() {
-            self.list()?
-        } else {
-            before.containers
-        };
-        let containers = containers.unwrap_or_default();
+        let containers = match &before.record {
+            Some(_) => self.list()?,
+            None => before.containers,
+        }
+        .unwrap_or_default();
         if containers.is_empty() {
             return Ok(());
         }

@@ -96,8 +96,7 @@ pub fn combined(
         files: &files.compose,
         env_files: &files.env,
     };
-    let shell = Shell::of_combined(stack, Some(name), STACK_ENV);
-    let shell = shell.context().shell;
+    let read_in = Shell::of_combined(stack, Some(name), STACK_ENV);
     let env = read.variables?;
     let values = values(&env, read.env_files.values());
     let mask = &Mask::new(values.iter().map(String::as_str));
@@ -130,7 +129,7 @@ pub fn combined(
         project: name,
         env: &env,
         env_file: env_file.as_deref().and_then(Path::to_str),
-        shell,
+        shell: read_in.context().shell,
         values: &values,
     };
     let mut avoid = Avoid::default();

@@ -3,18 +3,18 @@
 use anyhow::Result;
 
 use crate::{
-    engine,
+    engine::EngineReader,
     failure::Failure,
     parallel::in_parallel,
     plan::Environment,
-    portainer::{self, BaseUrl, EngineOf, NamedEnvironment},
+    portainer::{BaseUrl, EngineOf, NamedEnvironment, PortainerReader},
 };
 
 /// Compares the engine of the environment with the engine of this host, if that engine responds (B03, M17). If they
 /// differ, looks for the environment of this host: a refusal names it.
 pub(super) fn environment(
-    portainer: &portainer::Reader,
-    engine: Option<&engine::Reader>,
+    portainer: &PortainerReader,
+    engine: Option<&EngineReader>,
     endpoint: i64,
 ) -> Environment {
     let here = || {
@@ -22,7 +22,7 @@ pub(super) fn environment(
         search.only().map(|one| one.id)
     };
     match portainer.engine_of(endpoint) {
-        Ok(EngineOf::Engine(theirs)) => match engine.map(engine::Reader::id) {
+        Ok(EngineOf::Engine(theirs)) => match engine.map(EngineReader::id) {
             Some(Ok(ours)) if ours == theirs => match portainer.other_socket(endpoint) {
                 Some(socket) => Environment::OtherSocket(socket),
                 None => Environment::SameEngine,
@@ -54,7 +54,7 @@ pub struct Search {
 
 impl Search {
     /// Asks for the engine of every environment. Fails if the environments or the ID of this engine cannot be read.
-    pub fn new(portainer: &portainer::Reader, engine: &engine::Reader) -> Result<Self> {
+    pub fn new(portainer: &PortainerReader, engine: &EngineReader) -> Result<Self> {
         let ours = engine.id()?;
         let all = portainer.environments()?;
         let engines = in_parallel(&all, |one| portainer.engine_of(one.id));

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Before, Situation, with_hint};
 use crate::{
-    engine,
+    engine::EngineReader,
     plan::{self, Foreign, Loss, Touch},
     snapshot::Inspected,
     stack::StackName,
@@ -48,7 +48,7 @@ impl Situation<'_> {
 
 /// The containers that use one of `touched`, and are not touched themselves.
 pub fn foreign_of(
-    engine: &engine::Reader,
+    engine: &EngineReader,
     touched: &[(Inspected, Touch)],
     tool: &str,
     stack: &StackName,
@@ -64,7 +64,7 @@ pub fn foreign_of(
 /// The containers that must be restarted or recreated, because of what happened to the containers `before` the run, and to
 /// those that were `gone` by then: one line for each. Also the warning that lists them, or that they are unknown.
 pub fn foreign_since(
-    engine: &engine::Reader,
+    engine: &EngineReader,
     (before, gone): (&[Value], &[Inspected]),
     tool: &str,
     stack: &StackName,

@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use super::{environment::environment, identity, with_hint};
 use crate::{
-    engine,
+    engine::EngineReader,
     failure::Failure,
     model::{Container, Record, Rights},
     parallel::side_by_side,
     plan::Environment,
-    portainer::{self, HINT_FOR_UNCLEAR, Listed},
+    portainer::{HINT_FOR_UNCLEAR, Listed, PortainerReader},
 };
 
 /// The whole host, as it was when it was read.
@@ -41,7 +41,7 @@ pub(super) type Identity = Option<Option<(u64, u64)>>;
 
 impl Host {
     /// Reads from Portainer and of one of its environments, if there is a client for it, and from the engine, side by side.
-    pub fn read(portainer: Option<(&portainer::Reader, i64)>, engine: &engine::Reader) -> Self {
+    pub fn read(portainer: Option<(&PortainerReader, i64)>, engine: &EngineReader) -> Self {
         let mut warnings = Vec::new();
         let of_engine = || {
             (
@@ -50,7 +50,7 @@ impl Host {
                 engine.volume_names(),
             )
         };
-        let of_portainer = |(portainer, endpoint): (&portainer::Reader, i64)| {
+        let of_portainer = |(portainer, endpoint): (&PortainerReader, i64)| {
             let records = portainer.all_records(endpoint);
             // A Portainer that does not respond is asked only once.
             let others = records.is_ok().then(|| {

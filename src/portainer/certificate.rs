@@ -50,20 +50,13 @@ impl FromStr for Fingerprint {
 }
 
 /// Why a certificate is refused in the TLS handshake: it is not the pinned one.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the certificate is not the pinned one")]
 pub(super) struct NotPinned {
     /// `None` if no certificate is pinned yet.
     pub(super) pinned: Option<Fingerprint>,
     pub(super) received: Fingerprint,
 }
-
-impl fmt::Display for NotPinned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the certificate is not the pinned one")
-    }
-}
-
-impl std::error::Error for NotPinned {}
 
 /// How a user checks a fingerprint on Portainer's own host, where no other server can respond.
 pub fn how_to_compare(base_url: &BaseUrl) -> String {

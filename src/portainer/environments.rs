@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{Reader, failed_to, wire};
+use super::{PortainerReader, failed_to, wire};
 use crate::text::printable;
 
 /// The types of environments without a Docker engine: Azure, and Kubernetes in three forms (M22).
@@ -26,7 +26,7 @@ impl fmt::Display for NamedEnvironment {
     }
 }
 
-impl Reader {
+impl PortainerReader {
     /// The environments with a container engine that the API key may see, in Portainer's order. An environment of an
     /// unknown type may have one.
     pub fn environments(&self) -> Result<Vec<NamedEnvironment>> {

@@ -76,8 +76,8 @@ fn header(line: &str) -> Result<(HeaderName, HeaderValue), String> {
     if value.is_empty() {
         return Err("the value of the header is empty".to_owned());
     }
-    let value = HeaderValue::from_str(value).ok();
-    let mut value = value
+    let mut value = HeaderValue::from_str(value)
+        .ok()
         .filter(|value| value.to_str().is_ok())
         .ok_or("the value contains a character that is not allowed in an HTTP header")?;
     value.set_sensitive(true);

@@ -2,10 +2,10 @@
 
 use anyhow::{Context as _, Result};
 
-use super::{Error, Reader, failed_to, wire};
+use super::{Error, PortainerReader, failed_to, wire};
 use crate::model::Rights;
 
-impl Reader {
+impl PortainerReader {
     /// What the user of the API key sees and may do on an environment.
     pub fn rights(&self, endpoint: i64) -> Rights {
         let rights = || {

@@ -7,7 +7,7 @@ use chrono::DateTime;
 use serde_json::Value;
 use ureq::http::header::DATE;
 
-use super::{Reader, failed_to, http::Unread, wire};
+use super::{PortainerReader, failed_to, http::Unread, wire};
 
 /// Portainer's version and clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct User {
     pub is_administrator: Option<bool>,
 }
 
-impl Reader {
+impl PortainerReader {
     /// Portainer's version and clock. Needs no API key.
     pub fn status(&self) -> Result<Status> {
         let action = "read Portainer's version";

@@ -100,8 +100,8 @@ impl Tls {
             Self::File(path) => {
                 let certificates = read_pem(path)?;
                 // A certificate need not be a valid trust anchor: it is accepted if it is equal.
-                let roots = roots(&certificates, &provider)?;
-                Trusted::Known(certificates, roots)
+                let authorities = roots(&certificates, &provider)?;
+                Trusted::Known(certificates, authorities)
             }
             Self::Pin(_) => Trusted::Only(pin),
             Self::Fingerprint(given) => Trusted::Only(Some(*given)),

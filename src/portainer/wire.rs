@@ -14,7 +14,7 @@ use super::{
     connection::truncated,
     error::HINT_FOR_HTML,
     http::{LARGEST_BODY, Unread},
-    list::{self, Wanted},
+    list,
 };
 use crate::{
     failure::Failure,
@@ -81,13 +81,11 @@ const HINT_FOR_ADDRESS: &str = "check that --base-url is Portainer's address, wi
 /// An entry with such a name that may be a record of the environment `endpoint`, but cannot be parsed, is an error
 /// (B07).
 pub(super) fn records(response: Unread, endpoint: i64, names: &[&str]) -> Result<Vec<Record>> {
-    let entries = entries(response, Wanted::Named(names))?;
-    let records = entries.iter().map(|entry| record(entry, endpoint));
-    Ok(records
-        .collect::<Result<Vec<_>, _>>()?
-        .into_iter()
-        .flatten()
-        .collect())
+    let entries = entries(response, Some(names))?;
+    let records = entries
+        .iter()
+        .filter_map(|entry| record(entry, endpoint).transpose());
+    Ok(records.collect::<Result<_, _>>()?)
 }
 
 /// An entry of the list of all records.
@@ -100,7 +98,7 @@ pub struct Listed {
 
 /// All records of a list, and the entries that may be a record of the environment `endpoint`, but cannot be parsed.
 pub(super) fn all_records(response: Unread, endpoint: i64) -> Result<Vec<Listed>> {
-    let entries = entries(response, Wanted::All)?;
+    let entries = entries(response, None)?;
     let listed = entries.iter().filter_map(|entry| {
         let record = record(entry, endpoint).transpose()?;
         Some(Listed {
@@ -111,14 +109,14 @@ pub(super) fn all_records(response: Unread, endpoint: i64) -> Result<Vec<Listed>
     Ok(listed.collect())
 }
 
-fn entries(response: Unread, wanted: Wanted) -> Result<Vec<Value>> {
+fn entries(response: Unread, names: Option<&[&str]>) -> Result<Vec<Value>> {
     if response.status() == 204 {
         return Ok(Vec::new());
     }
     let kind = response.headers().get(CONTENT_TYPE);
     let is_html = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     let body = response.into_body().into_with_config().limit(u64::MAX);
-    let entries = list::entries(body.reader(), wanted).map_err(|error| {
+    let entries = list::entries(body.reader(), names).map_err(|error| {
         let what = "cannot parse the response";
         if is_html {
             return Failure::new(format!("{what}: it is an HTML page")).hint(HINT_FOR_HTML);
@@ -161,9 +159,8 @@ fn record(entry: &Value, endpoint: i64) -> Result<Option<Record>, Failure> {
         if endpoint_id != endpoint {
             return Ok(None);
         }
-        let id = entry.get("Id");
-        let id = id.map_or("missing".to_owned(), |id| excerpt(&id.to_string()));
-        return Err(unclear("Id", &id));
+        let shown = entry.get("Id").map(|id| excerpt(&id.to_string()));
+        return Err(unclear("Id", shown.as_deref().unwrap_or("missing")));
     };
     Ok(Some(Record {
         id,

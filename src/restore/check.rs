@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::{
-    Cause, OnMissing, Procedure, RecordStep,
+    Cause, OnMissing, Planned, Procedure, RecordStep,
     containers::image_of,
     networks::are_free,
-    plan::{Plan, own, saved},
+    plan::{own, saved},
     text,
 };
 use crate::{
@@ -36,13 +36,8 @@ impl Problem {
 
 impl Procedure<'_, '_, '_> {
     /// Refuses a restore that cannot succeed and lists every reason. With [`OnMissing::Continue`], warns instead.
-    pub(super) fn check(
-        &mut self,
-        record: &RecordStep,
-        existing: &[Value],
-        plan: &Plan,
-    ) -> Result<()> {
-        let problems = self.problems(record, existing, plan)?;
+    pub(super) fn check(&mut self, planned: &Planned) -> Result<()> {
+        let problems = self.problems(planned)?;
         if problems.is_empty() {
             return Ok(());
         }
@@ -63,12 +58,8 @@ impl Procedure<'_, '_, '_> {
             .into())
     }
 
-    fn problems(
-        &self,
-        record: &RecordStep,
-        existing: &[Value],
-        plan: &Plan,
-    ) -> Result<Vec<Problem>> {
+    fn problems(&self, planned: &Planned) -> Result<Vec<Problem>> {
+        let (record, plan) = (&planned.record, &planned.containers);
         let mut problems: Vec<Problem> = plan
             .strangers
             .iter()
@@ -102,7 +93,7 @@ impl Procedure<'_, '_, '_> {
         problems.extend(self.missing_volumes()?);
         problems.extend(self.missing_networks(&recreated)?);
         problems.extend(self.missing_partners(&recreated)?);
-        problems.extend(self.ports_in_use(&recreated, existing)?);
+        problems.extend(self.ports_in_use(&recreated, &planned.existing)?);
         Ok(problems)
     }
 

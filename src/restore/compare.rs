@@ -85,23 +85,18 @@ impl<'a> Inspected<'a> {
     fn settings_that_differ(self, now: Self) -> Vec<Difference<'a>> {
         let mut found = Vec::new();
         for section in ["/Config", "/HostConfig"] {
-            let settings = |container: Self| container.at(section).and_then(Value::as_object);
-            let (saved, there) = (settings(self), settings(now));
-            let keys: BTreeSet<&'a str> = [saved, there]
-                .into_iter()
-                .flatten()
-                .flat_map(Map::keys)
-                .map(String::as_str)
+            let keys: BTreeSet<&'a str> = (self.fields(section).chain(now.fields(section)))
+                .map(|(key, _)| key.as_str())
                 .filter(|key| !COMPARED_BY_EFFECT.contains(key))
                 .collect();
-            let setting = |settings: Option<&Map<String, Value>>, key: &str| {
-                let value = normal(key, settings?.get(key)?);
+            let setting = |container: Self, key: &str| {
+                let value = normal(key, container.at(section)?.get(key)?);
                 (!is_unset(&value)).then_some(value)
             };
             let different = keys.into_iter().filter(|key| match *key {
                 "Hostname" => self.hostname() != now.hostname(),
                 "NetworkMode" => without_id(self.network_mode()) != without_id(now.network_mode()),
-                key => setting(saved, key) != setting(there, key),
+                key => setting(self, key) != setting(now, key),
             });
             found.extend(different.map(Difference::Setting));
         }
@@ -110,17 +105,12 @@ impl<'a> Inspected<'a> {
 
     /// The labels, without those of Compose and of Docker Desktop.
     fn labels(self) -> BTreeMap<&'a str, &'a Value> {
-        let labels = self
-            .at("/Config/Labels")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten();
         let is_given = |name: &str| {
             let mut parts = name.split('.');
             let is_compose = parts.next() == Some("com") && parts.nth(1) == Some("compose");
             !is_compose && !name.starts_with("desktop.docker.io/")
         };
-        labels
+        self.fields("/Config/Labels")
             .map(|(name, value)| (name.as_str(), value))
             .filter(|(name, _)| is_given(name))
             .collect()
@@ -136,11 +126,8 @@ impl<'a> Inspected<'a> {
     }
 
     fn variables(self) -> BTreeSet<&'a str> {
-        let env = self.at("/Config/Env").and_then(Value::as_array);
-        env.into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
+        let env = self.items("/Config/Env");
+        env.filter_map(Value::as_str).collect()
     }
 
     /// Whether another container has another address than one that may be chosen. A stopped one shows none.
@@ -172,12 +159,9 @@ impl<'a> Inspected<'a> {
 
     /// The image that is mounted at `target`, as it was named.
     fn mounted_image(self, target: &str) -> &'a str {
-        let mut mounts = self
-            .at("/HostConfig/Mounts")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let mount = mounts.find(|mount| mount["Target"] == target);
+        let mount = self
+            .items("/HostConfig/Mounts")
+            .find(|mount| mount["Target"] == target);
         mount
             .and_then(|mount| mount["Source"].as_str())
             .unwrap_or_default()
@@ -193,12 +177,7 @@ impl<'a> Inspected<'a> {
     }
 
     fn port_set(self) -> BTreeMap<&'a str, String> {
-        let bindings = self
-            .at("/HostConfig/PortBindings")
-            .and_then(Value::as_object);
-        bindings
-            .into_iter()
-            .flatten()
+        self.fields("/HostConfig/PortBindings")
             .map(|(port, bindings)| (port.as_str(), bindings.to_string()))
             .collect()
     }

@@ -247,29 +247,26 @@ impl Procedure<'_, '_, '_> {
                     continue;
                 };
                 let changes = changes(container, *now);
-                let layer = snapshot.layers.get(container.id());
-                let layer = layer.filter(|layer| {
-                    let is_new = now.text("/State/Status") == "created";
-                    is_new && now.id() != container.id() && !layer.archive.is_empty()
-                });
+                let is_new = now.text("/State/Status") == "created" && now.id() != container.id();
+                let saved_files = snapshot.layers.get(container.id());
                 let starts = changes.contains(&StateChange::Start);
-                let waits = plan.dependencies.needs(index).iter().filter(|_| starts);
-                let waits = waits.filter_map(|&(need, condition)| {
+                let needs = plan.dependencies.needs(index).iter().filter(|_| starts);
+                let waits = needs.filter_map(|&(need, condition)| {
                     let other = containers[need];
                     // A job that had ended does not run again, one in a restart loop does not end, and nothing waited for an
                     // unhealthy container.
-                    let waits = match condition {
+                    let is_met_again = match condition {
                         Condition::Started => false,
                         Condition::Healthy => other.is_healthy(),
                         Condition::Completed => other.is_running() && !snapshot.is_in_loop(other),
                     };
                     let id = ids.get(other.id()).cloned();
-                    waits.then_some((other.name(), id, condition))
+                    is_met_again.then_some((other.name(), id, condition))
                 });
                 tasks.push(Task {
                     container,
                     id: id.clone(),
-                    layer,
+                    layer: saved_files.filter(|layer| is_new && !layer.archive.is_empty()),
                     waits: waits.collect(),
                     changes,
                 });
@@ -302,8 +299,8 @@ impl Procedure<'_, '_, '_> {
             .map(|(name, ..)| *name)
             .collect();
         if !waits.is_empty() {
-            let waits: Vec<&str> = waits.into_iter().collect();
-            self.run.wait(format!("waiting for {}", waits.join(", ")));
+            let names = Vec::from_iter(waits).join(", ");
+            self.run.wait(format!("waiting for {names}"));
         }
         let engine = self.run.engine;
         let done = in_parallel(&tasks, |task| perform(engine, task, limits));

@@ -82,8 +82,7 @@ pub(super) fn written_since(
     };
     let before = saved(snapshot)
         .into_iter()
-        .find(|before| before.name() == container.name());
-    let before = before
+        .find(|before| before.name() == container.name())
         .map(|before| files(snapshot, before))
         .unwrap_or_default();
     let now = files(replaced, container).into_iter();

@@ -39,16 +39,9 @@ impl<'a> Inspected<'a> {
     ///
     /// Mounts every volume by name, anonymous ones too, so that their data is kept.
     pub(super) fn recipe(self, image: &str, new_ids: &NewIds) -> Recipe {
-        let mut config = self
-            .at("/Config")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
-        let mut host = self
-            .at("/HostConfig")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
+        let owned = |(key, value): (&String, &Value)| (key.clone(), value.clone());
+        let mut config: Map<String, Value> = self.fields("/Config").map(owned).collect();
+        let mut host: Map<String, Value> = self.fields("/HostConfig").map(owned).collect();
         config.insert("Image".to_owned(), image.into());
         let mode = self.network_mode();
         if self.hostname().is_none() || self.text("/HostConfig/UTSMode") == "host" {

@@ -85,9 +85,9 @@ impl Procedure<'_, '_, '_> {
     /// Whether a record was created after the snapshot was taken.
     fn is_newer(&self, record: &Record) -> Result<bool> {
         let (_, standing) = self.run.portainer.read(&record.id)?;
-        let taken = DateTime::parse_from_rfc3339(&self.snapshot().taken);
-        let taken = taken.map(|taken| taken.timestamp());
-        Ok(taken.is_ok_and(|taken| standing.created.is_some_and(|created| created >= taken)))
+        let taken = DateTime::parse_from_rfc3339(&self.snapshot().taken).ok();
+        let times = taken.zip(standing.created);
+        Ok(times.is_some_and(|(taken, created)| created >= taken.timestamp()))
     }
 
     /// The stack's record now, by its name or the name that Portainer gives it (M02).

@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{
-    Cause, Procedure, RecordStep, Scope,
+    Cause, Planned, Procedure, RecordStep, Scope,
     files::{unsaved, written_since},
-    plan::{Plan, own, saved},
+    plan::{own, saved},
 };
 use crate::{
     disk::Access,
@@ -23,15 +23,16 @@ use crate::{
 
 impl Procedure<'_, '_, '_> {
     /// Lists what was written since the snapshot, asks whether to continue, and saves what will be replaced.
-    pub(super) fn save_what_is_replaced(
-        &mut self,
-        step: &RecordStep,
-        existing: &[Value],
-        plan: &Plan,
-    ) -> Result<()> {
-        let harms = self.warn_of_harmed(step, existing, plan);
+    pub(super) fn save_what_is_replaced(&mut self, planned: &Planned) -> Result<()> {
+        let Planned {
+            record: step,
+            existing,
+            containers: plan,
+            ..
+        } = planned;
+        let harms = self.warn_of_harmed(planned);
         let mut removed = own(self.snapshot(), existing);
-        removed.retain(|one| step.replaces_containers() || plan.removes(one.id()));
+        removed.retain(|one| step.replaces_containers() || planned.removes(*one));
         if removed.is_empty() && step.record().is_none() {
             self.ask(step, &removed, existing, plan, harms)?;
             return Ok(());
@@ -53,13 +54,15 @@ impl Procedure<'_, '_, '_> {
 
     /// Lists the containers outside the stack that use one that the restore touches, or that no longer exists (B21). Returns
     /// whether the restore harms one, or whether that is unknown.
-    fn warn_of_harmed(&mut self, step: &RecordStep, existing: &[Value], plan: &Plan) -> bool {
+    fn warn_of_harmed(&mut self, planned: &Planned) -> bool {
+        let existing = &planned.existing;
         let saved = saved(self.snapshot());
         let touch = |now: Inspected| {
-            if step.replaces_containers() || plan.removes(now.id()) {
+            if planned.record.replaces_containers() || planned.removes(now) {
                 return Some(Touch::Replaced);
             }
-            let wanted = plan.keep.iter().find(|(_, id)| *id == now.id());
+            let mut kept = planned.containers.keep.iter();
+            let wanted = kept.find(|(_, id)| *id == now.id());
             let moves =
                 |at: &usize| (saved[*at].state() == "stopped") != (now.state() == "stopped");
             wanted
@@ -67,12 +70,11 @@ impl Procedure<'_, '_, '_> {
                 .then_some(Touch::Restarted)
         };
         let now = own(self.snapshot(), existing).into_iter();
-        let mut touched: Vec<_> = now.filter_map(|one| Some((one, touch(one)?))).collect();
-        touched.extend(
-            self.gone(existing)
-                .into_iter()
-                .map(|one| (one, Touch::Gone)),
-        );
+        let gone = self.gone(existing).into_iter();
+        let touched: Vec<_> = now
+            .filter_map(|one| Some((one, touch(one)?)))
+            .chain(gone.map(|one| (one, Touch::Gone)))
+            .collect();
         let (restore, tool) = (self.restore, &self.snapshot().tool);
         let found = foreign_of(self.run.engine.reader(), &touched, tool, restore.name);
         match found {

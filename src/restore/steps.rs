@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::{
-    Procedure, RecordStep,
+    Planned, Procedure, RecordStep,
     containers::{StateChange, changes},
     files::unsaved,
-    plan::{Plan, saved},
+    plan::saved,
 };
 use crate::{
     failure::Failure,
@@ -81,13 +81,13 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// Reports what will be changed and what cannot be restored, before the first change.
-    pub(super) fn show_plan(
-        &mut self,
-        record: &RecordStep,
-        existing: &[Value],
-        plan: &Plan,
-        replaced: &BTreeSet<String>,
-    ) {
+    pub(super) fn show_plan(&mut self, planned: &Planned) {
+        let Planned {
+            record,
+            containers: plan,
+            networks: replaced,
+            ..
+        } = planned;
         let snapshot = self.snapshot();
         let containers = saved(snapshot);
         self.run.step("plan", record.to_string());
@@ -112,7 +112,7 @@ impl Procedure<'_, '_, '_> {
         recreated.extend(replaced.iter().map(|name| format!("network {name}")));
         self.planned(Effect::Changes, "recreate", &recreated);
         if removes_all.is_none() {
-            self.show_kept(record, existing, plan, &kept);
+            self.show_kept(planned, &kept);
         }
         if let Some(verb) = removes_all {
             self.run.warn(format!(
@@ -145,11 +145,11 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// Reports what happens to the containers that have the configuration of the saved ones.
-    fn show_kept(&mut self, record: &RecordStep, existing: &[Value], plan: &Plan, kept: &[&str]) {
+    fn show_kept(&mut self, planned: &Planned, kept: &[&str]) {
         if kept.is_empty() {
             return;
         }
-        if record.replaces_containers() {
+        if planned.record.replaces_containers() {
             let object = format!(
                 "{}: may be replaced when Portainer deploys the stack, then recreated from the snapshot",
                 kept.join(", ")
@@ -157,7 +157,7 @@ impl Procedure<'_, '_, '_> {
             self.run.planned(Effect::Unknown, object);
             return;
         }
-        let changing = self.changing(existing, plan);
+        let changing = self.changing(planned);
         for verb in StateChange::ALL {
             let names: Vec<String> = changing
                 .iter()
@@ -173,14 +173,11 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// The kept containers that are started, stopped, paused or unpaused.
-    pub(super) fn changing(
-        &self,
-        existing: &[Value],
-        plan: &Plan,
-    ) -> BTreeMap<String, Vec<StateChange>> {
+    pub(super) fn changing(&self, planned: &Planned) -> BTreeMap<String, Vec<StateChange>> {
         let containers = saved(self.snapshot());
-        let kept = plan.keep.iter().filter_map(|(&index, id)| {
-            let now = existing.iter().map(Inspected).find(|now| now.id() == id)?;
+        let kept = planned.containers.keep.iter().filter_map(|(&index, id)| {
+            let mut existing = planned.existing.iter().map(Inspected);
+            let now = existing.find(|now| now.id() == id)?;
             let changes = changes(containers[index], now);
             (!changes.is_empty()).then(|| (now.name().to_owned(), changes))
         });

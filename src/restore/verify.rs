@@ -128,9 +128,10 @@ impl Procedure<'_, '_, '_> {
             return Ok(existing);
         }
         let names: Vec<&str> = starting.iter().map(|(_, name, _)| name.as_str()).collect();
-        let names = names.join(", ");
-        self.run
-            .wait(format!("waiting until they run and are healthy: {names}"));
+        self.run.wait(format!(
+            "waiting until they run and are healthy: {}",
+            names.join(", ")
+        ));
         let (engine, limits) = (self.run.engine, self.restore.limits());
         // The comparison names those that do not.
         in_parallel(&starting, |(id, name, condition)| {

@@ -5,12 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{
-    Procedure, RecordStep,
-    compare::volume_differences,
-    plan::{Plan, own},
-    text,
-};
+use super::{Planned, Procedure, compare::volume_differences, plan::own, text};
 
 /// The label of a volume that a restore had to create empty. It makes every later restore name the lost data.
 const RECREATED: &str = "stacklift.recreated-empty";
@@ -59,14 +54,9 @@ impl Procedure<'_, '_, '_> {
 
     /// Keeps the volumes of containers with `--rm`, whatever stops these containers (B28): also of those that were started
     /// while the user was asked.
-    pub(super) fn hold_volumes(
-        &mut self,
-        step: &RecordStep,
-        existing: &[Value],
-        plan: &Plan,
-    ) -> Result<()> {
-        let changes = !plan.is_empty() || !self.changing(existing, plan).is_empty();
-        if !changes && !step.replaces_containers() {
+    pub(super) fn hold_volumes(&mut self, planned: &Planned) -> Result<()> {
+        let changes = !planned.containers.is_empty() || !self.changing(planned).is_empty();
+        if !changes && !planned.record.replaces_containers() {
             return Ok(());
         }
         let existing = self.existing()?;

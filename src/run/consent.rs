@@ -1,7 +1,5 @@
 //! The question before a run interrupts or loses something (B08).
 
-use std::{error::Error, fmt};
-
 use anyhow::Result;
 
 use crate::failure::Failure;
@@ -18,7 +16,8 @@ pub enum Consent<'a> {
 }
 
 /// The user answered no.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("canceled")]
 pub struct Declined;
 
 impl Consent<'_> {
@@ -43,11 +42,3 @@ impl Consent<'_> {
         Err(Declined.into())
     }
 }
-
-impl fmt::Display for Declined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("canceled")
-    }
-}
-
-impl Error for Declined {}

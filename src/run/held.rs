@@ -87,16 +87,14 @@ fn holder(container: Inspected, project: &str) -> Value {
         })
         .collect();
     // The image may declare a volume where the container mounts something else. The engine would create another one there.
-    let declared = container.at("/Config/Volumes").and_then(Value::as_object);
-    let targets = declared.into_iter().flatten().map(|(target, _)| target);
-    let others = targets.filter(|target| {
-        let mut mounts = mounts.iter();
-        !mounts.any(|mount| mount["Target"] == target.as_str())
-    });
-    let others: Vec<Value> = others
-        .map(|target| json!({ "Type": "tmpfs", "Target": target }))
-        .collect();
-    mounts.extend(others);
+    for (target, _) in container.fields("/Config/Volumes") {
+        if !mounts
+            .iter()
+            .any(|mount| mount["Target"] == target.as_str())
+        {
+            mounts.push(json!({ "Type": "tmpfs", "Target": target }));
+        }
+    }
     json!({
         "Image": container.image_id(),
         "Cmd": ["never-started"],

@@ -13,6 +13,7 @@ use crate::{
 };
 
 /// What a response says about the end of its request.
+#[derive(PartialEq)]
 enum End {
     Over,
     /// The request was accepted; the deployment may continue.
@@ -110,22 +111,19 @@ impl Run<'_> {
         self.report_state();
         let response = call(self.changes);
         let is_over = match &response {
-            Ok(response) => match end(response) {
-                End::Over => true,
-                End::Accepted => {
-                    if let Some(open) = self.open.last_mut() {
-                        open.accepted = true;
-                    }
-                    false
-                }
-            },
+            Ok(response) => end(response) == End::Over,
             Err(Error::NotSent(_)) => true,
             Err(Error::Refused { response, .. }) => response.is_final(),
             Err(Error::Unknown(_)) => false,
         };
-        if is_over && let Some(open) = self.open.pop() {
-            // A remaining file only makes the next run wait.
-            let _ = open.entry.forget();
+        if let Some(mut open) = self.open.pop() {
+            if is_over {
+                // A remaining file only makes the next run wait.
+                let _ = open.entry.forget();
+            } else {
+                open.accepted = response.is_ok();
+                self.open.push(open);
+            }
         }
         self.report_state();
         response

@@ -4,6 +4,7 @@
 //! container, and otherwise that nothing of the stack has changed for a while.
 
 use std::{
+    collections::BTreeSet,
     thread,
     time::{Duration, Instant},
 };
@@ -13,7 +14,7 @@ use anyhow::{Context as _, Result};
 use super::{Run, requests::Open};
 use crate::{
     failure::Failure,
-    model::{Container, Deployment, Record, portainer_name},
+    model::{Container, Deployment, Record, portainer_name, projects_of},
     snapshot::{Inspected, Request, RequestKind, Unanswered},
 };
 
@@ -31,15 +32,6 @@ pub enum Witness {
     PortainerAndEngine,
     /// Portainer does not respond (B19).
     EngineAlone,
-}
-
-/// What shows that the requests have finished.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Evidence {
-    /// The Portainer stack exists, or is gone.
-    Record,
-    /// Nothing of the stack has changed for this long.
-    Quiet(Duration),
 }
 
 /// What exists of the stack at one moment. Two equal observations mean that nothing has changed.
@@ -100,7 +92,7 @@ impl Run<'_> {
             Witness::EngineAlone => "waiting until the stack no longer changes",
         });
         let requests: Vec<Request> = entries.iter().map(|entry| entry.request.clone()).collect();
-        let evidence = self.wait_until_settled(&requests, witness)?;
+        let quiet = self.wait_until_settled(&requests, witness)?;
         if witness == Witness::EngineAlone {
             self.step("waited", "until the stack no longer changed");
             return Ok(());
@@ -110,9 +102,9 @@ impl Run<'_> {
         }
         self.open.clear();
         self.report_state();
-        let evidence = match evidence {
-            Evidence::Record => "until Portainer had finished".to_owned(),
-            Evidence::Quiet(period) => format!(
+        let evidence = match quiet {
+            None => "until Portainer had finished".to_owned(),
+            Some(period) => format!(
                 "until the stack had not changed for {} s: Portainer counts as finished",
                 period.as_secs_f32().round().max(1.0)
             ),
@@ -121,7 +113,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn wait_until_settled(&mut self, requests: &[Request], witness: Witness) -> Result<Evidence> {
+    /// Returns for how long nothing of the stack has changed; `None` if the Portainer stack shows that the requests have
+    /// finished, because it exists or is gone.
+    fn wait_until_settled(
+        &mut self,
+        requests: &[Request],
+        witness: Witness,
+    ) -> Result<Option<Duration>> {
         let started = Instant::now();
         let timeout = self.setup.timeout;
         let portainer = self.portainer_containers();
@@ -132,13 +130,13 @@ impl Run<'_> {
         loop {
             let look = self.look(requests, &portainer, witness)?;
             if is_over(requests, &look, &base_url) && self.sees_the_end(requests) {
-                return Ok(Evidence::Record);
+                return Ok(None);
             }
             if look.busy.is_some() || last.as_ref() != Some(&look) {
                 changed = Instant::now();
                 quiet = self.quiet_period(&look).min(timeout / 4);
             } else if changed.elapsed() >= quiet {
-                return Ok(Evidence::Quiet(quiet));
+                return Ok(Some(quiet));
             }
             let pause = (quiet / 8).min(PAUSE);
             if started.elapsed() + pause > timeout {
@@ -173,28 +171,33 @@ impl Run<'_> {
         portainer: &[Container],
         witness: Witness,
     ) -> Result<Look> {
-        let names = names_of(requests);
-        let mut records = None;
-        if witness == Witness::PortainerAndEngine {
-            let mut all = Vec::new();
-            for request in requests {
-                let (endpoint, name) = (request.endpoint, &request.stack);
-                let found = self
-                    .portainer
-                    .records(endpoint, name, &portainer_name(name));
-                all.extend(found.context("cannot determine whether Portainer has finished")?);
+        let undetermined = "cannot determine whether Portainer has finished";
+        let records = match witness {
+            Witness::EngineAlone => None,
+            Witness::PortainerAndEngine => {
+                let listed = requests.iter().map(
+                    |Request {
+                         endpoint, stack, ..
+                     }| {
+                        let project = portainer_name(stack);
+                        self.portainer.records(*endpoint, stack, &project)
+                    },
+                );
+                Some(
+                    listed
+                        .collect::<Result<Vec<_>>>()
+                        .context(undetermined)?
+                        .concat(),
+                )
             }
-            records = Some(all);
-        }
-        let mut projects = names.clone();
-        projects.extend(names.iter().map(|name| portainer_name(name)));
-        projects.sort();
-        projects.dedup();
-        let mut containers = Vec::new();
-        for project in projects.iter().filter(|project| !project.is_empty()) {
-            let found = self.engine.list(project);
-            containers.extend(found.context("cannot determine whether Portainer has finished")?);
-        }
+        };
+        let stacks = requests.iter().map(|one| &*one.stack);
+        let projects: BTreeSet<String> = stacks.flat_map(projects_of).collect();
+        let listed = projects.iter().map(|project| self.engine.list(project));
+        let containers = listed
+            .collect::<Result<Vec<_>>>()
+            .context(undetermined)?
+            .concat();
         let deploying = records.iter().flatten().find_map(deploying);
         let busy = deploying
             .or_else(|| self.process_in(portainer))
@@ -267,13 +270,6 @@ fn is_over(requests: &[Request], look: &Look, base_url: &str) -> bool {
             .all(|record| request.record.as_ref() != Some(&record.id)),
         RequestKind::Update | RequestKind::Stop => false,
     }
-}
-
-fn names_of(requests: &[Request]) -> Vec<String> {
-    let mut names: Vec<String> = requests.iter().map(|one| one.stack.clone()).collect();
-    names.sort();
-    names.dedup();
-    names
 }
 
 fn deploying(record: &Record) -> Option<String> {

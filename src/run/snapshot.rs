@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Mark, Run};
 use crate::{
-    engine::Engine,
+    engine::{Engine, EngineReader},
     failure::Failure,
     model::{Changes, Container, Record},
     parallel::in_parallel,
@@ -182,7 +182,7 @@ impl Run<'_> {
         let changes = if is_seen {
             seen.changes
         } else {
-            self.changes(inspected)
+            read_changes(self.engine, inspected)
         };
         Snapshot {
             version: VERSION,
@@ -229,18 +229,8 @@ impl Run<'_> {
             .filter(|(name, _)| !known.contains(name))
             .map(|(name, _)| name.to_owned())
             .collect();
-        let mounted: Vec<String> = mounted.into_iter().collect();
-        volumes.extend(self.engine.inspect_volumes(&mounted)?);
+        volumes.extend(self.engine.inspect_volumes(&Vec::from_iter(mounted))?);
         Ok(volumes)
-    }
-
-    fn changes(&self, containers: &[Value]) -> BTreeMap<String, Known<Changes>> {
-        let engine = self.engine;
-        let changes = in_parallel(containers, |container| {
-            let id = Inspected(container).id();
-            (id.to_owned(), Known::from_result(engine.changes(id)))
-        });
-        changes.into_iter().collect()
     }
 
     /// The files of each container's own layer that are small enough to be saved.
@@ -257,6 +247,18 @@ impl Run<'_> {
         });
         layers.into_iter().flatten().collect()
     }
+}
+
+/// The files that each container has changed, by its ID.
+pub fn read_changes(
+    engine: &EngineReader,
+    containers: &[Value],
+) -> BTreeMap<String, Known<Changes>> {
+    let changes = in_parallel(containers, |container| {
+        let id = Inspected(container).id();
+        (id.to_owned(), Known::from_result(engine.changes(id)))
+    });
+    changes.into_iter().collect()
 }
 
 /// The files of a container's own layer that are small enough to be saved.

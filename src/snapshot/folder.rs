@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Result;
-use chrono::{DateTime, NaiveDateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
 use crate::{
     disk::{self, Dir, Existing, Refused, Rights},
@@ -69,6 +69,25 @@ pub(super) fn read(path: &Path) -> io::Result<String> {
 /// Writes a new file atomically with mode 0600, and syncs it with its directory.
 pub(super) fn write_new(dir: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
     write(dir, name, contents, Existing::Keep)
+}
+
+/// The same with the first free ID from `now` on, and this ending, as the name. Returns the ID.
+pub(super) fn write_next(
+    dir: &Path,
+    mut now: DateTime<Utc>,
+    ending: &str,
+    contents: &[u8],
+) -> io::Result<String> {
+    loop {
+        let id = id_of(now);
+        match write_new(dir, &format!("{id}{ending}"), contents) {
+            // Something else was written in the same millisecond.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                now += TimeDelta::milliseconds(1);
+            }
+            written => return written.map(|()| id),
+        }
+    }
 }
 
 /// Writes a file atomically with mode 0600 in place of the one with that name, and syncs it with its directory.

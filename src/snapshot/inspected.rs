@@ -56,6 +56,23 @@ impl<'a> Inspected<'a> {
         self.at(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// The items of the list at a JSON pointer; none if it is missing.
+    pub fn items(self, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let list = self.at(pointer).and_then(Value::as_array);
+        list.into_iter().flatten()
+    }
+
+    /// The fields of the object at a JSON pointer; none if it is missing.
+    pub fn fields(self, pointer: &str) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
+        let object = self.at(pointer).and_then(Value::as_object);
+        object.into_iter().flatten()
+    }
+
+    /// Whether the value at a JSON pointer is `true`.
+    fn is_true(self, pointer: &str) -> bool {
+        self.at(pointer) == Some(&Value::Bool(true))
+    }
+
     /// The full ID.
     pub fn id(self) -> &'a str {
         self.text("/Id")
@@ -94,13 +111,12 @@ impl<'a> Inspected<'a> {
 
     /// Whether it is running or paused.
     pub fn is_running(self) -> bool {
-        let flag = |pointer| self.at(pointer).and_then(Value::as_bool).unwrap_or(false);
-        flag("/State/Running") || flag("/State/Restarting")
+        self.is_true("/State/Running") || self.is_restarting()
     }
 
     /// Whether it has exited, and the engine will start it again after a pause.
     pub fn is_restarting(self) -> bool {
-        self.at("/State/Restarting") == Some(&Value::Bool(true))
+        self.is_true("/State/Restarting")
     }
 
     /// How often the engine restarted it by its restart policy since it was started.
@@ -131,7 +147,7 @@ impl<'a> Inspected<'a> {
     }
 
     pub fn is_paused(self) -> bool {
-        self.at("/State/Paused") == Some(&Value::Bool(true))
+        self.is_true("/State/Paused")
     }
 
     /// Whether it is being removed, or its removal failed.
@@ -141,7 +157,7 @@ impl<'a> Inspected<'a> {
 
     /// Whether the engine removes it with its anonymous volumes when it exits (`--rm`).
     pub fn removes_itself(self) -> bool {
-        self.at("/HostConfig/AutoRemove") == Some(&Value::Bool(true))
+        self.is_true("/HostConfig/AutoRemove")
     }
 
     /// The stop timeout in seconds, if it has one.
@@ -174,17 +190,13 @@ impl<'a> Inspected<'a> {
     /// The IDs of the containers whose network, PID or IPC namespace or volumes it shares.
     pub fn shares_with(self) -> Vec<&'a str> {
         let modes = ["NetworkMode", "PidMode", "IpcMode"];
-        let modes = modes.iter().filter_map(|mode| {
+        let namespaces = modes.iter().filter_map(|mode| {
             self.text(&format!("/HostConfig/{mode}"))
                 .strip_prefix("container:")
         });
-        let volumes = self
-            .at("/HostConfig/VolumesFrom")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|from| from.as_str()?.split(':').next());
-        modes.chain(volumes).collect()
+        let volumes = self.items("/HostConfig/VolumesFrom");
+        let volumes_from = volumes.filter_map(|from| from.as_str()?.split(':').next());
+        namespaces.chain(volumes_from).collect()
     }
 
     /// The services that it depends on, each with its condition (`service_healthy`, …), from the value of Compose's
@@ -238,19 +250,14 @@ impl<'a> Inspected<'a> {
 
     /// The host ports that it publishes at fixed numbers: address, port and protocol.
     pub fn fixed_ports(self) -> Vec<(&'a str, u16, &'a str)> {
-        let bindings = self
-            .at("/HostConfig/PortBindings")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
+        self.fields("/HostConfig/PortBindings")
             .flat_map(|(inside, hosts)| {
                 let protocol = inside
                     .split_once('/')
                     .map_or("tcp", |(_, protocol)| protocol);
                 let hosts = hosts.as_array().into_iter().flatten();
                 hosts.map(move |host| (protocol, host))
-            });
-        bindings
+            })
             .filter_map(|(protocol, host)| {
                 let port = host["HostPort"].as_str()?.parse().ok()?;
                 let address = host["HostIp"].as_str().unwrap_or_default();
@@ -290,11 +297,8 @@ impl<'a> Inspected<'a> {
     /// The paths of its layer that the engine or Compose creates.
     pub(super) fn own_targets(self, placed: &[String]) -> Vec<String> {
         let tmpfs = self
-            .at("/HostConfig/Tmpfs")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .map(|(target, _)| target.as_str());
+            .fields("/HostConfig/Tmpfs")
+            .map(|(target, _)| &**target);
         self.mounts()
             .filter_map(|mount| mount["Destination"].as_str())
             .chain(tmpfs)
@@ -306,16 +310,12 @@ impl<'a> Inspected<'a> {
 
     /// Its mounts, as inspect objects.
     pub fn mounts(self) -> impl Iterator<Item = &'a Value> {
-        let mounts = self.at("/Mounts").and_then(Value::as_array);
-        mounts.into_iter().flatten()
+        self.items("/Mounts")
     }
 
     /// Its networks: name and endpoint settings.
     pub fn networks(self) -> impl Iterator<Item = (&'a String, &'a Value)> {
-        let networks = self
-            .at("/NetworkSettings/Networks")
-            .and_then(Value::as_object);
-        networks.into_iter().flatten()
+        self.fields("/NetworkSettings/Networks")
     }
 
     /// The settings of an endpoint that a user can choose: all but what the engine assigns, the aliases and the MAC

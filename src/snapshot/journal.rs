@@ -1,9 +1,7 @@
 //! Writes the journal of unanswered requests.
 
-use std::io::ErrorKind;
-
 use anyhow::{Context as _, Result};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 
 use super::{
     Request, Store, Unanswered,
@@ -35,18 +33,14 @@ impl Store {
             return Ok(Unanswered { request, dir, name });
         }
         let json = serde_json::to_vec_pretty(&request).context("failed to serialize a request")?;
-        let mut now = now;
-        loop {
-            let name = format!("{}{REQUEST}", id_of(now));
-            match folder::write_new(&dir, &name, &json) {
-                Ok(()) => return Ok(Unanswered { request, dir, name }),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    now += TimeDelta::milliseconds(1);
-                }
-                Err(_) if self.use_reserve() => {}
-                Err(error) => return Err(self.failed_to_write("a request", error).into()),
-            }
-        }
+        let write = || folder::write_next(&dir, now, REQUEST, &json);
+        let written = match write() {
+            Err(_) if self.use_reserve() => write(),
+            written => written,
+        };
+        let id = written.map_err(|error| self.failed_to_write("a request", error))?;
+        let name = format!("{id}{REQUEST}");
+        Ok(Unanswered { request, dir, name })
     }
 
     /// The requests that are not known to have finished, oldest first.

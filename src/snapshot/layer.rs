@@ -6,7 +6,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     io::{self, Read as _},
 };
 
@@ -153,13 +152,6 @@ impl Layer {
     }
 }
 
-impl fmt::Debug for Layer {
-    // Files may contain secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Layer({} bytes)", self.archive.len())
-    }
-}
-
 /// The paths to read: those that are changed, without what is below another one, and without the directories of mounts,
 /// which the engine creates. Secrets come first, then the paths closest to the root directory.
 fn roots<'c>(
@@ -277,19 +269,11 @@ fn packed(entries: Vec<Entry>) -> io::Result<Vec<u8>> {
     let mut archive = Builder::new(Vec::new());
     for entry in entries {
         // An extension overrides the name in the header, whatever its length.
-        let names = [
-            ("path", Some(&entry.path)),
-            ("linkpath", entry.link.as_ref()),
-        ];
-        let names = names
-            .into_iter()
-            .filter_map(|(key, name)| Some((key, name?)));
-        let others = entry
-            .extensions
-            .iter()
-            .map(|(key, value)| (key.as_str(), value));
-        let all = names.chain(others);
-        archive.append_pax_extensions(all.map(|(key, value)| (key, value.as_slice())))?;
+        let path = [("path", entry.path.as_slice())];
+        let link = entry.link.iter().map(|link| ("linkpath", link.as_slice()));
+        let extensions = entry.extensions.iter();
+        let others = extensions.map(|(key, value)| (key.as_str(), value.as_slice()));
+        archive.append_pax_extensions(path.into_iter().chain(link).chain(others))?;
         archive.append(&entry.header, entry.data.as_slice())?;
     }
     archive.into_inner()

@@ -188,8 +188,8 @@ mod tests {
             let locked: Vec<Result<()>> = thread::scope(|scope| {
                 let lock = || place(state.clone(), "web").lock().map(drop);
                 let runs: Vec<_> = (0..4).map(|_| scope.spawn(lock)).collect();
-                let runs = runs.into_iter().map(|run| run.join().expect("a run"));
-                runs.collect()
+                let ended = runs.into_iter().map(|run| run.join().expect("a run"));
+                ended.collect()
             });
             assert!(locked.iter().any(Result::is_ok), "{locked:?}");
             for error in locked.into_iter().filter_map(Result::err) {

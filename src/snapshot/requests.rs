@@ -60,15 +60,15 @@ pub(super) fn unanswered(dirs: &[PathBuf]) -> Result<Vec<Unanswered>> {
                 let request = folder::read(&path)
                     .context("it cannot be read")
                     .and_then(|json| Ok(serde_json::from_str(&json)?))
-                    .map(|request: Request| request.sent_at(&name));
-                let request = request.map_err(|error| {
-                    Failure::new(format!(
-                        "failed to read the unanswered request {}",
-                        path.display()
-                    ))
-                    .source(error)
-                    .hint("check in Portainer that no deployment of the stack is in progress, then delete this file")
-                })?;
+                    .map(|request: Request| request.sent_at(&name))
+                    .map_err(|error| {
+                        Failure::new(format!(
+                            "failed to read the unanswered request {}",
+                            path.display()
+                        ))
+                        .source(error)
+                        .hint("check in Portainer that no deployment of the stack is in progress, then delete this file")
+                    })?;
                 let dir = dir.clone();
                 found.push(Unanswered { request, dir, name });
             }

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::{
     Snapshot, VERSION,
-    folder::{self, id_of, time_of},
+    folder::{self, time_of},
     is_whole,
     requests::{REQUEST, unanswered},
 };
@@ -25,6 +25,8 @@ use crate::{failure::Failure, model::portainer_name, text::shell_word};
 
 /// The directory of the snapshots in the state directory.
 const SNAPSHOTS: &str = "snapshots";
+/// The end of the name of a snapshot's file.
+const SNAPSHOT: &str = ".json";
 /// How many of the newest snapshots are kept.
 const NEWEST: usize = 9;
 /// The file that exists while the last run that changed something has not ended as intended.
@@ -52,7 +54,7 @@ pub struct Store {
 }
 
 /// A snapshot on disk.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Saved {
     /// The time when it was taken, to the millisecond, UTC. Never before that of an older snapshot.
     pub id: String,
@@ -146,21 +148,11 @@ impl Store {
             serde_json::to_vec_pretty(snapshot).context("failed to serialize the snapshot")?;
         let last = self.ids()?.iter().filter_map(|id| time_of(id)).max();
         let after_last = last.map(|last| last + TimeDelta::milliseconds(1));
-        let mut now = after_last.map_or(now, |after| after.max(now));
-        loop {
-            let id = id_of(now);
-            match folder::write_new(self.own(), &file_of(&id), &json) {
-                Ok(()) => {
-                    self.prune(&id);
-                    return Ok(id);
-                }
-                // Another snapshot was taken in the same millisecond.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    now += TimeDelta::milliseconds(1);
-                }
-                Err(error) => return Err(self.failed_to_write("a snapshot", error).into()),
-            }
-        }
+        let from = after_last.map_or(now, |after| after.max(now));
+        let id = folder::write_next(self.own(), from, SNAPSHOT, &json)
+            .map_err(|error| self.failed_to_write("a snapshot", error))?;
+        self.prune(&id);
+        Ok(id)
     }
 
     /// The IDs of all snapshots, oldest first.
@@ -351,14 +343,14 @@ impl Store {
 }
 
 fn file_of(id: &str) -> String {
-    format!("{id}.json")
+    format!("{id}{SNAPSHOT}")
 }
 
 fn ids_in(dir: &Path) -> Result<Vec<String>> {
     let names = folder::names(dir)?;
     let mut ids: Vec<String> = names
         .iter()
-        .filter_map(|name| name.strip_suffix(".json"))
+        .filter_map(|name| name.strip_suffix(SNAPSHOT))
         .map(str::to_owned)
         .collect();
     ids.sort();

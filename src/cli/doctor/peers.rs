@@ -9,12 +9,12 @@ use anyhow::Result;
 
 use crate::{
     cli::{options::Endpoint, settings::Settings},
-    engine::{self, About},
+    engine::{About, EngineReader},
     model::Rights,
     observe::{Search, with_hint},
     parallel::side_by_side,
     plan::{MOUNT_SOCKET, Refusal},
-    portainer::{self, BaseUrl, EngineOf, Owners, Status, Tls},
+    portainer::{BaseUrl, EngineOf, Owners, PortainerReader, Status, Tls},
     report::{Check, Status as CheckStatus, Subject},
 };
 
@@ -25,7 +25,7 @@ const OLDEST: (u32, u32) = (2, 19);
 const LARGEST_SKEW: Duration = Duration::from_mins(1);
 
 /// Portainer and the engine.
-type Peers<'a> = (&'a portainer::Reader, &'a engine::Reader);
+type Peers<'a> = (&'a PortainerReader, &'a EngineReader);
 
 /// A response, and when it was received.
 pub(super) struct Received<T> {
@@ -46,7 +46,7 @@ impl<T> Received<T> {
 }
 
 /// The engine, and how it is reached.
-pub(super) fn engine(reader: &engine::Reader, about: &Received<About>) -> Check {
+pub(super) fn engine(reader: &EngineReader, about: &Received<About>) -> Check {
     let subject = Subject::Engine;
     let how = reader.adapter();
     if let Err(error) = reader.refuse_podman() {
@@ -173,7 +173,7 @@ pub(super) fn with_key(peers: Peers, settings: &Settings, about: Option<&About>)
     [user, environment]
 }
 
-fn user(reader: &portainer::Reader) -> Check {
+fn user(reader: &PortainerReader) -> Check {
     let subject = Subject::User;
     let user = match reader.user() {
         Ok(user) => user,
@@ -226,7 +226,7 @@ fn environment(peers: Peers, base_url: &BaseUrl, ours: &str, id: i64) -> Check {
 }
 
 /// The environment of this host. Stacks on it may be for administrators only (M22).
-fn this_engine(portainer: &portainer::Reader, id: i64, name: &str) -> Check {
+fn this_engine(portainer: &PortainerReader, id: i64, name: &str) -> Check {
     let subject = Subject::Environment;
     if let Some(socket) = portainer.other_socket(id) {
         return Check::failed(

@@ -1,16 +1,12 @@
 //! What happened to containers, as the engine remembers it.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use serde::Deserialize;
+use serde_json::{Deserializer, Value, json};
 use ureq::http::Method;
 
 use super::{Api, percent_encoded};
-use crate::engine::wire::nullable;
 
 /// The start or the end of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,25 +19,6 @@ pub struct ContainerEvent {
     pub at: Duration,
 }
 
-/// One object of the response to `GET /events`.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Wire {
-    action: String,
-    actor: Actor,
-    #[serde(rename = "timeNano")]
-    nanoseconds: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Actor {
-    #[serde(rename = "ID")]
-    id: String,
-    #[serde(default, deserialize_with = "nullable")]
-    attributes: BTreeMap<String, String>,
-}
-
 impl Api {
     /// The starts and ends of the containers of `project` since `since`, oldest first.
     pub(in crate::engine) fn events(
@@ -49,48 +26,44 @@ impl Api {
         project: &str,
         since: SystemTime,
     ) -> Result<Vec<ContainerEvent>> {
-        let filters = BTreeMap::from([
-            ("type", vec!["container".to_owned()]),
-            ("event", vec!["start".to_owned(), "die".to_owned()]),
-            ("label", vec![format!("{}={project}", self.label)]),
-        ]);
-        let filters = percent_encoded(&serde_json::to_string(&filters)?);
-        let (since, until) = (timestamp(since), timestamp(SystemTime::now()));
+        let filters = json!({
+            "type": ["container"],
+            "event": ["start", "die"],
+            "label": [format!("{}={project}", self.label)],
+        });
         let path = format!(
-            "/v{}/events?since={since}&until={until}&filters={filters}",
-            self.version()?
+            "/v{}/events?since={}&until={}&filters={}",
+            self.version()?,
+            timestamp(since),
+            timestamp(SystemTime::now()),
+            percent_encoded(&filters.to_string())
         );
         let response = self.send(&Method::GET, &path, &[], self.read_timeout)?;
         if response.status != 200 {
             return Err(self.refused(&response));
         }
-        let mut events = parse(&response.body).context("cannot parse the response")?;
-        events.retain(|event| {
-            event
-                .actor
-                .attributes
-                .get(&self.label)
-                .is_some_and(|of| of == project)
-        });
-        let mut events: Vec<ContainerEvent> = events
-            .into_iter()
-            .filter(|event| matches!(event.action.as_str(), "start" | "die"))
-            .map(|event| ContainerEvent {
-                id: event.actor.id,
-                started: event.action == "start",
-                at: Duration::from_nanos(event.nanoseconds),
-            })
-            .collect();
-        events.sort_by_key(|event| event.at);
-        Ok(events)
+        parse(&response.body).context("cannot parse the response")
     }
 }
 
 /// The response is a sequence of objects, not an array.
-fn parse(body: &[u8]) -> serde_json::Result<Vec<Wire>> {
-    serde_json::Deserializer::from_slice(body)
-        .into_iter()
-        .collect()
+fn parse(body: &[u8]) -> serde_json::Result<Vec<ContainerEvent>> {
+    let objects = Deserializer::from_slice(body).into_iter::<Value>();
+    let events = objects.filter_map(|object| object.map(|object| event(&object)).transpose());
+    events.collect()
+}
+
+/// The start or the end that an object of the response reports.
+fn event(object: &Value) -> Option<ContainerEvent> {
+    Some(ContainerEvent {
+        started: match object["Action"].as_str()? {
+            "start" => true,
+            "die" => false,
+            _ => return None,
+        },
+        id: object["Actor"]["ID"].as_str()?.to_owned(),
+        at: Duration::from_nanos(object["timeNano"].as_u64()?),
+    })
 }
 
 /// Seconds since the Unix epoch, as the engine reads them: `1700000000.000000001`.
@@ -110,13 +83,12 @@ mod tests {
                 "{{\"Type\":\"container\",\"Action\":\"{action}\",\"Actor\":{{\"ID\":\"a1\",\"Attributes\":{{\"name\":\"x\"}}}},\"time\":1,\"timeNano\":{nanoseconds}}}\n"
             )
         };
-        let body = event("die", 5) + &event("start", 7);
+        let body = event("die", 5) + &event("pause", 6) + &event("start", 7);
         let events = parse(body.as_bytes()).expect("events");
-        assert_eq!(events.len(), 2);
-        assert_eq!(
-            (events[0].action.as_str(), events[1].nanoseconds),
-            ("die", 7)
-        );
+        let seen = events
+            .iter()
+            .map(|event| (event.started, event.at.as_nanos()));
+        assert_eq!(seen.collect::<Vec<_>>(), [(false, 5), (true, 7)]);
         assert!(parse(b"").expect("none").is_empty());
         assert!(parse(b"<html>").is_err());
     }

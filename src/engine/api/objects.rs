@@ -5,7 +5,10 @@ use std::sync::OnceLock;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use super::{Api, in_parallel, label_filter, percent_encoded, wire};
+use super::{
+    Api, in_parallel, percent_encoded,
+    wire::{ListedChange, ListedObject, ListedVolumes},
+};
 use crate::{
     engine::{Archive, objects::ObjectKind},
     model::{Change, ChangeKind, Changes},
@@ -39,47 +42,31 @@ impl Api {
         }
     }
 
-    /// The IDs of the networks with the label of `project`, according to the engine's filter.
-    pub(in crate::engine) fn networks(&self, project: &str) -> Result<Vec<String>> {
-        let filter = label_filter(&self.label, project)?;
-        let listed: Option<Vec<wire::Network>> = self.get(&format!("/networks?{filter}"))?;
-        let listed = listed.unwrap_or_default().into_iter();
-        Ok(listed.map(|found| found.id).collect())
-    }
-
-    /// The names of the volumes with the label of `project`, according to the engine's filter.
-    pub(in crate::engine) fn volumes(&self, project: &str) -> Result<Vec<String>> {
-        let filter = label_filter(&self.label, project)?;
-        self.volumes_at(&format!("/volumes?{filter}"))
-    }
-
-    /// The names of all networks.
-    pub(in crate::engine) fn network_names(&self) -> Result<Vec<String>> {
-        let listed: Option<Vec<wire::Network>> = self.get("/networks")?;
-        let listed = listed.unwrap_or_default().into_iter();
-        Ok(listed.map(|found| found.name).collect())
-    }
-
-    /// The names of all volumes.
-    pub(in crate::engine) fn volume_names(&self) -> Result<Vec<String>> {
-        self.volumes_at("/volumes")
-    }
-
-    fn volumes_at(&self, path: &str) -> Result<Vec<String>> {
-        let listed: wire::Volumes = self.get(path)?;
-        if !listed.warnings.is_empty() {
-            let warnings = listed.warnings.join("; ");
+    /// All networks or volumes, or those with the label of `project` according to the engine's filter.
+    pub(in crate::engine) fn objects(
+        &self,
+        kind: ObjectKind,
+        project: Option<&str>,
+    ) -> Result<Vec<ListedObject>> {
+        let filter = project.map(|project| format!("?{}", self.label_filter(project)));
+        let path = format!("/{kind}s{}", filter.unwrap_or_default());
+        if kind == ObjectKind::Network {
+            return Ok(self.get::<Option<_>>(&path)?.unwrap_or_default());
+        }
+        let listed: ListedVolumes = self.get(&path)?;
+        let warnings = listed.warnings.unwrap_or_default().join("; ");
+        if !warnings.is_empty() {
             bail!("the engine's list is incomplete: {}", excerpt(&warnings));
         }
-        Ok(listed.volumes.into_iter().map(|found| found.name).collect())
+        Ok(listed.volumes.unwrap_or_default())
     }
 
     /// The files that differ between the writable layer of `container` and its image.
     pub(in crate::engine) fn changes(&self, container: &str) -> Result<Changes> {
         let path = format!("/containers/{}/changes", percent_encoded(container));
-        let listed: Option<Vec<wire::Change>> = self.get(&path)?;
+        let listed: Option<Vec<ListedChange>> = self.get(&path)?;
         let mut changes = Changes::default();
-        for wire::Change { path, kind } in listed.unwrap_or_default() {
+        for ListedChange { path, kind } in listed.unwrap_or_default() {
             let kind = match kind {
                 0 => ChangeKind::Modified,
                 1 => ChangeKind::Added,

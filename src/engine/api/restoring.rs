@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
-use super::{ApiResponse, Version, objects::path_of, percent_encoded, wire};
+use super::{ApiResponse, Version, objects::path_of, percent_encoded};
 use crate::{
     engine::{
         Engine,
@@ -101,34 +101,28 @@ impl Engine {
 
     /// Starts `container`. A no-op if it is running. The engine rejects the request if it is paused.
     pub fn start(&self, container: &str) -> Result<()> {
-        self.act(container, "start", Duration::ZERO, &[304])
-            .with_context(|| failed("start", ObjectKind::Container, container))
+        self.act(container, "start", None, &[304])
     }
 
     /// Stops `container` and waits until it has exited. A no-op if it is stopped or does not exist.
     ///
     /// `grace` is in seconds. Without it, the container's own grace period applies.
     pub fn stop_container(&self, container: &str, grace: Option<u32>) -> Result<()> {
-        let limit = Duration::from_secs(grace.unwrap_or_default().into());
-        let action = grace.map_or_else(|| "stop".to_owned(), |grace| format!("stop?t={grace}"));
-        self.act(container, &action, limit, &[304, 404])
-            .with_context(|| failed("stop", ObjectKind::Container, container))
+        self.act(container, "stop", grace, &[304, 404])
     }
 
     /// Pauses `container`, which must be running. A no-op if it is paused.
     pub fn pause(&self, container: &str) -> Result<()> {
         self.set_paused(container, "pause", true)
-            .with_context(|| failed("pause", ObjectKind::Container, container))
     }
 
     /// Unpauses `container`. A no-op if it is running.
     pub fn unpause(&self, container: &str) -> Result<()> {
         self.set_paused(container, "unpause", false)
-            .with_context(|| failed("unpause", ObjectKind::Container, container))
     }
 
     fn set_paused(&self, container: &str, verb: &str, paused: bool) -> Result<()> {
-        let Err(refused) = self.act(container, verb, Duration::ZERO, &[]) else {
+        let Err(refused) = self.act(container, verb, None, &[]) else {
             return Ok(());
         };
         // Engines reject this with different statuses.
@@ -177,8 +171,8 @@ impl Engine {
     /// All networks of the engine, as it lists them: without their containers.
     pub fn all_networks(&self) -> Result<Vec<Value>> {
         let listed = self.api().and_then(|api| api.get("/networks"));
-        let listed: Option<Vec<Value>> = listed.context("failed to list the networks")?;
-        Ok(listed.unwrap_or_default())
+        let networks: Option<Vec<Value>> = listed.context("failed to list the networks")?;
+        Ok(networks.unwrap_or_default())
     }
 
     /// Creates a volume from the body of `POST /volumes/create`.
@@ -215,15 +209,18 @@ impl Engine {
         self.api()?.find(&path_of(ObjectKind::Container, container))
     }
 
-    /// Sends `POST /containers/{container}/{action}`. The statuses in `no_op` count as success.
-    fn act(&self, container: &str, action: &str, grace: Duration, no_op: &[u16]) -> Result<()> {
-        check_name(container)?;
-        let path = format!("/containers/{}/{action}", percent_encoded(container));
-        let response = self.post(&path, None, grace)?;
-        if no_op.contains(&response.status) {
-            return Ok(());
-        }
-        self.done(&response)
+    /// Sends `POST /containers/{container}/{verb}`. The statuses in `no_op` count as success.
+    fn act(&self, container: &str, verb: &str, grace: Option<u32>, no_op: &[u16]) -> Result<()> {
+        let limit = Duration::from_secs(grace.unwrap_or_default().into());
+        let query = grace.map_or_else(String::new, |grace| format!("?t={grace}"));
+        let path = format!("/containers/{}/{verb}{query}", percent_encoded(container));
+        check_name(container)
+            .and_then(|()| self.post(&path, None, limit))
+            .and_then(|response| match response.status {
+                status if no_op.contains(&status) => Ok(()),
+                _ => self.done(&response),
+            })
+            .with_context(|| failed(verb, ObjectKind::Container, container))
     }
 
     fn post(&self, path: &str, body: Option<&Value>, grace: Duration) -> Result<ApiResponse> {
@@ -243,8 +240,10 @@ impl Engine {
 
     fn created(&self, response: &ApiResponse) -> Result<String> {
         self.done(response)?;
-        let wire::Created { id } = self.api()?.parse(response)?;
-        Ok(id)
+        let api = self.api()?;
+        let created: Value = api.parse(response)?;
+        let id = created["Id"].as_str().map(str::to_owned);
+        id.ok_or_else(|| api.unexpected(response, "no ID"))
     }
 }
 

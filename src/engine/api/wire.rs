@@ -5,106 +5,81 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::{
-    engine::wire::{Mount, nullable},
-    model,
+    engine::wire::ListedMount,
+    model::{Container, Mount, PublishedPort},
 };
 
 /// An entry of `GET /containers/json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Container {
+pub(super) struct ListedContainer {
     id: String,
-    #[serde(default, deserialize_with = "nullable")]
-    names: Vec<String>,
-    #[serde(default, deserialize_with = "nullable")]
-    image: String,
-    #[serde(default, deserialize_with = "nullable")]
-    state: String,
-    #[serde(default, deserialize_with = "nullable")]
-    status: String,
-    #[serde(default, deserialize_with = "nullable")]
-    labels: BTreeMap<String, String>,
-    #[serde(default, deserialize_with = "nullable")]
-    ports: Vec<Port>,
-    #[serde(default, deserialize_with = "nullable")]
-    mounts: Vec<Mount>,
+    names: Option<Vec<String>>,
+    image: Option<String>,
+    state: Option<String>,
+    status: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+    ports: Option<Vec<ListedPort>>,
+    mounts: Option<Vec<ListedMount>>,
 }
 
-#[derive(Deserialize)]
-struct Port {
-    #[serde(rename = "IP", default, deserialize_with = "nullable")]
-    address: String,
-    #[serde(rename = "PrivatePort")]
-    inside: u16,
-    /// Absent if the port is only exposed.
-    #[serde(rename = "PublicPort", default)]
-    outside: Option<u16>,
-    #[serde(rename = "Type", default, deserialize_with = "nullable")]
-    protocol: String,
-}
-
-/// An entry of `GET /networks`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Network {
-    pub(super) id: String,
-    #[serde(default, deserialize_with = "nullable")]
-    pub(super) name: String,
+struct ListedPort {
+    #[serde(rename = "IP")]
+    address: Option<String>,
+    private_port: u16,
+    /// Absent if the port is only exposed.
+    public_port: Option<u16>,
+    r#type: Option<String>,
+}
+
+/// An entry of `GET /networks` or `GET /volumes`. A volume has no ID.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(in crate::engine) struct ListedObject {
+    pub(in crate::engine) id: Option<String>,
+    pub(in crate::engine) name: Option<String>,
 }
 
 /// The response to `GET /volumes`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Volumes {
-    #[serde(default, deserialize_with = "nullable")]
-    pub(super) volumes: Vec<Volume>,
+pub(super) struct ListedVolumes {
+    pub(super) volumes: Option<Vec<ListedObject>>,
     /// Why the list is incomplete.
-    #[serde(default, deserialize_with = "nullable")]
-    pub(super) warnings: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct Volume {
-    pub(super) name: String,
+    pub(super) warnings: Option<Vec<String>>,
 }
 
 /// An entry of `GET /containers/<id>/changes`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Change {
+pub(super) struct ListedChange {
     pub(super) path: String,
     pub(super) kind: u8,
 }
 
-/// The response to a create request.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct Created {
-    pub(super) id: String,
-}
-
-impl From<Container> for model::Container {
-    fn from(wire: Container) -> Self {
+impl From<ListedContainer> for Container {
+    fn from(listed: ListedContainer) -> Self {
+        let (ports, mounts) = (listed.ports.into_iter(), listed.mounts.into_iter());
         Self {
-            id: wire.id,
-            names: wire.names,
-            image: wire.image,
-            state: wire.state,
-            status: wire.status,
-            labels: wire.labels,
-            ports: wire.ports.into_iter().filter_map(published).collect(),
-            mounts: wire.mounts.into_iter().map(model::Mount::from).collect(),
+            id: listed.id,
+            names: listed.names.unwrap_or_default(),
+            image: listed.image.unwrap_or_default(),
+            state: listed.state.unwrap_or_default(),
+            status: listed.status.unwrap_or_default(),
+            labels: listed.labels.unwrap_or_default(),
+            ports: ports.flatten().filter_map(published).collect(),
+            mounts: mounts.flatten().map(Mount::from).collect(),
         }
     }
 }
 
-fn published(wire: Port) -> Option<model::PublishedPort> {
-    let host_port = wire.outside.filter(|port| *port != 0)?;
-    Some(model::PublishedPort {
-        address: wire.address,
-        host_port,
-        container_port: wire.inside,
-        protocol: wire.protocol,
+fn published(listed: ListedPort) -> Option<PublishedPort> {
+    Some(PublishedPort {
+        address: listed.address.unwrap_or_default(),
+        host_port: listed.public_port.filter(|port| *port != 0)?,
+        container_port: listed.private_port,
+        protocol: listed.r#type.unwrap_or_default(),
     })
 }

@@ -21,7 +21,7 @@ fn response(status: u16, body: &[u8]) -> ApiResponse {
 proptest! {
     #[test]
     fn any_body_is_a_list_of_its_containers_or_an_error(body in body()) {
-        let listed = api().read::<Option<Vec<wire::Container>>>(&response(200, &body));
+        let listed = api().read::<Option<Vec<wire::ListedContainer>>>(&response(200, &body));
         let containers = listed.map(|listed| {
             listed.unwrap_or_default().into_iter().map(Container::from).collect()
         });
@@ -34,10 +34,9 @@ proptest! {
         let errors = [
             api.read::<Value>(&ok).err(),
             api.read::<Info>(&ok).err(),
-            api.read::<Option<Vec<wire::Network>>>(&ok).err(),
-            api.read::<wire::Volumes>(&ok).err(),
-            api.read::<wire::Created>(&ok).err(),
-            api.read::<Option<Vec<wire::Change>>>(&ok).err(),
+            api.read::<Option<Vec<wire::ListedObject>>>(&ok).err(),
+            api.read::<wire::ListedVolumes>(&ok).err(),
+            api.read::<Option<Vec<wire::ListedChange>>>(&ok).err(),
             Some(api.refused(&response(500, &body))),
         ];
         errors.iter().flatten().for_each(check_error);
