@@ -11,7 +11,7 @@ mod folder;
 mod plugin;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     env,
     ffi::OsString,
     fmt,
@@ -32,7 +32,6 @@ pub use self::{
 use crate::{
     disk,
     failure::Failure,
-    model::Container,
     process::{self, Limits, Output, RunError},
     text::{Mask, excerpt},
     trace::{Exchange, Peer, Trace},
@@ -100,8 +99,6 @@ pub trait Program: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct Host {
     tool: String,
-    /// The version to prefer.
-    preferred: Option<String>,
     trace: Trace,
     found: OnceLock<Found>,
 }
@@ -243,23 +240,9 @@ impl Host {
     pub fn new(tool: &str, trace: Trace) -> Self {
         Self {
             tool: tool.to_owned(),
-            preferred: None,
             trace,
             found: OnceLock::new(),
         }
-    }
-
-    /// The same host, whose program is the one of the version that started these containers, if it has that.
-    #[must_use]
-    pub fn that_started(mut self, containers: &[Container]) -> Self {
-        let versions: BTreeSet<&str> = containers
-            .iter()
-            .filter_map(|one| one.compose_label(&self.tool, "version"))
-            .collect();
-        let mut versions = versions.into_iter();
-        let version = versions.next().filter(|_| versions.next().is_none());
-        self.preferred = version.map(str::to_owned);
-        self
     }
 
     /// A host with this program.
@@ -270,7 +253,6 @@ impl Host {
     fn known(found: Found) -> Self {
         Self {
             tool: String::new(),
-            preferred: None,
             trace: Trace::off(),
             found: OnceLock::from(found),
         }
@@ -279,7 +261,7 @@ impl Host {
     /// Its Compose program, or why there is none. The first call looks for it: up to two programs run.
     pub fn compose(&self) -> Result<&dyn Program, &NoProgram> {
         let find = || -> Found {
-            let found = Compose::find(&self.tool, self.preferred.as_deref(), &self.trace);
+            let found = Compose::find(&self.tool, &self.trace);
             found.map(|found| Box::new(found) as Box<dyn Program>)
         };
         self.found.get_or_init(find).as_deref()
@@ -287,34 +269,22 @@ impl Host {
 }
 
 impl Compose {
-    /// The plugin of `tool` or the standalone program, if it prints its version: the one of the preferred version, otherwise
-    /// the first that there is.
-    fn find(tool: &str, preferred: Option<&str>, trace: &Trace) -> Result<Self, NoProgram> {
-        let commands = [vec![tool, "compose"], vec![STANDALONE]];
+    /// The plugin of `tool`, otherwise the standalone program, if it prints its version.
+    fn find(tool: &str, trace: &Trace) -> Result<Self, NoProgram> {
         let mut none = NoProgram::default();
-        let mut programs = commands
-            .iter()
-            .filter_map(|command| match Self::at(command, trace) {
-                Ok(program) => program,
+        for command in [&[tool, "compose"][..], &[STANDALONE]] {
+            match Self::at(command, trace) {
+                Ok(Some(program)) => return Ok(program),
+                Ok(None) => {}
                 // `docker` then takes the arguments for its own.
-                Err(_) if plugin::is_missing(command) => {
-                    none.lacks_plugin = true;
-                    None
-                }
+                Err(_) if plugin::is_missing(command) => none.lacks_plugin = true,
                 Err(why) => {
-                    none.failures
-                        .push(format!("`{}`: {why}", command.join(" ")));
-                    None
+                    let name = command.join(" ");
+                    none.failures.push(format!("`{name}`: {why}"));
                 }
-            });
-        let first = programs.next();
-        let other = match (&first, preferred) {
-            (Some(first), Some(version)) if !first.version.is(version) => {
-                programs.find(|other| other.version.is(version))
             }
-            _ => None,
-        };
-        other.or(first).ok_or(none)
+        }
+        Err(none)
     }
 
     /// The program of this command, if it prints its version. The error says why it does not, unless it does not exist: a
@@ -415,47 +385,47 @@ impl Compose {
             None => None,
             Some(user) => user.context("failed to find the owner of the stack's directory")?,
         };
-        let folder =
+        let new_folder =
             || folder::Folder::new(user.is_some()).context("failed to create a temporary folder");
-        match *input {
+        let folder = match *input {
             Input::Sent { text, env, .. } | Input::Stored { text, env, .. } => {
-                let folder = folder()?;
+                let folder = new_folder()?;
                 folder.write(folder::COMPOSE_FILE, text)?;
                 if !env.is_empty() {
                     folder.write(folder::ENV_FILE, env)?;
                     options.extend(["--env-file", folder::ENV_FILE]);
                 }
                 options.extend(["-f", folder::COMPOSE_FILE]);
-                let output = self.run(user, &options, arguments, |process| {
-                    process.env_clear().envs(container_environment());
-                    process.current_dir(folder.path());
-                })?;
-                Ok((output, Some(folder.path().to_owned())))
+                Some(folder)
             }
             Input::Exported { text, env } => {
-                let folder = folder()?;
+                let folder = new_folder()?;
                 for (name, text) in folder::EXPORTED.into_iter().zip([text, env]) {
                     folder.write(name, text)?;
                 }
-                let output = self.run(user, &options, arguments, |process| {
-                    process.current_dir(folder.path()).env("PWD", folder.path());
-                })?;
-                Ok((output, Some(folder.path().to_owned())))
+                Some(folder)
             }
             Input::OnDisk {
-                dir,
-                files,
-                env_files,
-                ..
+                files, env_files, ..
             } => {
                 options.extend(files.iter().flat_map(|file| ["-f", file]));
                 options.extend(env_files.iter().flat_map(|file| ["--env-file", file]));
-                let output = self.run(user, &options, arguments, |process| {
-                    process.current_dir(dir).env("PWD", dir);
-                })?;
-                Ok((output, None))
+                None
             }
-        }
+        };
+        let temporary = folder.as_ref().map(folder::Folder::path);
+        let output = self.run(user, &options, arguments, |process| {
+            // Files on disk have a directory.
+            let dir = temporary.or(input.dir()).unwrap_or(Path::new("/"));
+            match input {
+                Input::Sent { .. } | Input::Stored { .. } => {
+                    process.env_clear().envs(container_environment())
+                }
+                Input::Exported { .. } | Input::OnDisk { .. } => process.env("PWD", dir),
+            };
+            process.current_dir(dir);
+        })?;
+        Ok((output, temporary.map(Path::to_owned)))
     }
 
     /// Runs `config` with the rights of a user, or with all of this process (B29).

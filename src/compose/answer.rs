@@ -97,21 +97,12 @@ impl Version {
         let line = output.trim().lines().next()?.trim();
         let text = line.strip_prefix('v').unwrap_or(line);
         let is_part = |c: char| c.is_ascii_alphanumeric() || ".-+~_".contains(c);
-        let mut numbers = text.split(['.', '-', '+']).map(str::parse::<u64>);
-        let numbers = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        let mut parts = text.split(['.', '-', '+']).map(str::parse::<u64>);
+        let numbers = (parts.next()?.ok()?, parts.next()?.ok()?);
         (text.chars().all(is_part) && text.len() <= 64).then(|| Self {
             numbers,
             text: text.to_owned(),
         })
-    }
-
-    /// Whether this is the version in the label of a container. A distribution may add a suffix.
-    pub(super) fn is(&self, label: &str) -> bool {
-        let number = |text: &'_ str| {
-            let text = text.strip_prefix('v').unwrap_or(text);
-            text.split(['-', '+', '~']).next().map(str::to_owned)
-        };
-        number(&self.text) == number(label)
     }
 
     fn is_older(&self, than: &Self) -> bool {

@@ -124,30 +124,6 @@ fn remote_files_are_refused() {
 }
 
 #[test]
-fn the_compose_that_started_the_containers_is_preferred() {
-    let bench = Bench::web(PLAIN);
-    let version = |number: &str| {
-        let label = ("com.docker.compose.version".to_owned(), number.to_owned());
-        bench.world(|world| {
-            let containers = world.containers.values_mut();
-            containers.for_each(|one| one.labels.extend([label.clone()]));
-        });
-    };
-    let plugin = "[ \"$1\" = compose ] && [ \"$2\" = version ] && echo v2.40.3\n";
-    bench.script("docker", plugin);
-    let bin = bench.script("docker-compose", "[ \"$1\" = version ] && echo 2.26.1-4\n");
-    for (number, expected) in [
-        ("2.26.1", "docker-compose -p web"),
-        ("2.29.2", "docker compose -p web"),
-    ] {
-        version(number);
-        let mut command = bench.command("plan web -v");
-        command.env("PATH", bench.path(&[&bin]));
-        Run::of(&mut command).says(expected);
-    }
-}
-
-#[test]
 #[ignore = "needs a compose program: run scripts/test"]
 fn the_files_of_each_service_are_explained() {
     let bench = several();

@@ -45,8 +45,7 @@ pub(super) fn adopted(
     let earlier = earlier(settings.state.as_deref(), name);
     let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
     say_where(&stack, &settings.location, console);
-    let compose =
-        compose::Host::new(&settings.location.tool, console.trace()).that_started(containers);
+    let compose = compose::Host::new(&settings.location.tool, console.trace());
     let alone = inventory(settings, None, engine.reader(), &compose);
     // Whether a container stays depends on Portainer, and nothing else that is written does.
     let asked = keep.anonymous.then(|| {
