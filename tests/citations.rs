@@ -10,6 +10,8 @@ use std::{
 const CITING: [&str; 6] = ["src", "crates", "tests", "fuzz", "bench", "docs"];
 /// Folders that hold build products or arbitrary input.
 const SKIPPED: [&str; 5] = ["target", "corpus", "artifacts", "seeds", "fixtures"];
+/// The most words of a document for users, as `wc -w` counts them.
+const MOST_WORDS: usize = 900;
 /// Folders whose files name documents by their path, `docs/…`.
 const NAMING: [&str; 5] = ["src", "crates", "scripts", "packaging", "deploy"];
 /// Where they are defined: one heading each, `### C32`.
@@ -123,6 +125,23 @@ fn every_document_that_is_named_exists() {
         missing.extend(absent.map(|path| format!("{}: {path}", file.display())));
     }
     assert!(missing.is_empty(), "not there: {missing:#?}");
+}
+
+#[test]
+fn documents_for_users_are_short_and_cite_no_rules() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (docs, readme) = (root.join("docs"), root.join("README.md"));
+    for document in documents(root) {
+        if document.parent() != Some(docs.as_path()) && document != readme {
+            continue;
+        }
+        let name = document.display();
+        let text = fs::read_to_string(&document).expect("a document");
+        let words = text.split_whitespace().count();
+        assert!(words <= MOST_WORDS, "{name} has {words} words");
+        let cited = citations(&text).next();
+        assert_eq!(cited, None, "{name} cites a rule or a fact");
+    }
 }
 
 /// The documents of the repository.
