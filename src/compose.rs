@@ -247,14 +247,9 @@ impl Host {
 
     /// A host with this program.
     pub fn with(program: impl Program + 'static) -> Self {
-        Self::known(Ok(Box::new(program)))
-    }
-
-    fn known(found: Found) -> Self {
         Self {
-            tool: String::new(),
-            trace: Trace::off(),
-            found: OnceLock::from(found),
+            found: OnceLock::from(Ok(Box::new(program) as Box<dyn Program>)),
+            ..Self::new("", Trace::off())
         }
     }
 
@@ -361,12 +356,11 @@ impl Compose {
             return Ok(output.stdout);
         }
         let message = answer::message(&output, folder.as_deref(), mask);
-        let hint = answer::hint(&message);
         let failure = Failure::new(format!(
             "`{} config` failed ({}): {message}",
             self.name, output.status
         ));
-        Err(match hint {
+        Err(match answer::hint(&message) {
             Some(hint) => failure.hint(hint).into(),
             None => failure.into(),
         })

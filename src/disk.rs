@@ -229,6 +229,12 @@ pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
     in_time(path, move || fs::canonicalize(own))
 }
 
+/// Whether an error says that nothing is at a path.
+pub fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
 /// Whether something is at a path, following links.
 pub fn exists(path: &Path) -> bool {
     metadata(path).is_ok()

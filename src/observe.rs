@@ -13,7 +13,6 @@ use std::{
 };
 
 use anyhow::Result;
-use composefile::document::{Document, ParseError};
 use serde_json::Value;
 
 use crate::{
@@ -25,10 +24,7 @@ use crate::{
     parallel::side_by_side,
     plan::{self, Environment, Facts, PathKind, RecordFacts, Refusal, Removal, Sent},
     portainer::{BaseUrl, Contents, PortainerReader, Standing},
-    rewrite::{
-        env::{secrets, stack_env},
-        faithful::env_files_needed,
-    },
+    rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
     snapshot::Known,
     stack::{Shell, Source, Stack},
@@ -306,31 +302,9 @@ impl Situation<'_> {
         Ok(others)
     }
 
-    /// Calls `then` with everything that was read, and with what a plan looks up on this host: env files, the kinds of
-    /// paths, and the ports in use.
+    /// Calls `then` with everything that was read, and with what a plan looks up on this host: the kinds of paths, and the
+    /// ports in use. The source is read in `shell`.
     pub fn with_facts<T>(
-        &self,
-        source: &Source,
-        document: Result<&Document, &ParseError>,
-        sent: Sent,
-        removal: Removal,
-        before: &Before,
-        then: impl FnOnce(&Facts) -> T,
-    ) -> T {
-        let env = source.env.as_deref();
-        let shell = Shell::of(self.stack, None, |context| {
-            env_files_needed(&source.compose, env, context)
-        });
-        let source = plan::Source {
-            compose: &source.compose,
-            document,
-            env,
-        };
-        self.with_facts_of(source, &shell, sent, removal, before, then)
-    }
-
-    /// The same for a text that is read in another shell.
-    pub fn with_facts_of<T>(
         &self,
         source: plan::Source,
         shell: &Shell,
@@ -496,7 +470,7 @@ fn is_same_file(one: &str, other: &str, identity: impl Fn(&str) -> Identity) -> 
 fn identity(path: &str) -> Identity {
     match disk::metadata(Path::new(path)) {
         Ok(metadata) => Some(Some((metadata.dev(), metadata.ino()))),
-        Err(error) if is_absent(&error) => Some(None),
+        Err(error) if disk::is_absent(&error) => Some(None),
         Err(_) => None,
     }
 }
@@ -506,14 +480,9 @@ fn path_kind(path: &str) -> PathKind {
     match disk::metadata(Path::new(path)) {
         Ok(metadata) if metadata.is_dir() => PathKind::Directory,
         Ok(_) => PathKind::File,
-        Err(error) if is_absent(&error) => PathKind::Missing,
+        Err(error) if disk::is_absent(&error) => PathKind::Missing,
         Err(_) => PathKind::Unknown,
     }
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    use io::ErrorKind::{NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 /// Hides what must not be shown of `.env`, and the values that are sent (B13).

@@ -85,7 +85,7 @@ impl Prepared {
                     sent: sent?,
                 })
             });
-            let (plan, runs) = situation.with_facts_of(
+            let (plan, runs) = situation.with_facts(
                 plan::Source {
                     compose: texts.text(&source),
                     document: document.as_ref(),

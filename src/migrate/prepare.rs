@@ -10,8 +10,9 @@ use crate::{
     model::Record,
     observe::{Before, Depth, Situation, mask},
     plan::{self, Plan, Removal, Touch},
+    rewrite::faithful::env_files_needed,
     snapshot::Inspected,
-    stack::Source,
+    stack::{Shell, Source},
 };
 
 /// A stack, its literal rewrite, and what migrating it would do.
@@ -50,14 +51,17 @@ impl Prepared {
         let before = situation.observe(records, sent, &mask, depth);
         situation.engine.refuse_podman()?;
         let document = Document::parse(&source.compose);
-        let mut plan = situation.with_facts(
-            &source,
-            document.as_ref(),
-            sent,
-            removal(grace),
-            &before,
-            plan::migration,
-        );
+        let (compose, env) = (&source.compose, source.env.as_deref());
+        let shell = Shell::of(situation.stack, None, |context| {
+            env_files_needed(compose, env, context)
+        });
+        let read = plan::Source {
+            compose,
+            document: document.as_ref(),
+            env,
+        };
+        let mut plan =
+            situation.with_facts(read, &shell, sent, removal(grace), &before, plan::migration);
         let name = Some(situation.stack.name().as_str());
         let containers = before.details.containers.iter().flatten().map(Inspected);
         let touched: Vec<_> = containers

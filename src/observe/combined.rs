@@ -136,16 +136,17 @@ pub fn combined(
     let mut different = String::new();
     for _ in 0..ATTEMPTS {
         let candidate = combine::combine(&input, &avoid);
+        let project = named
+            .as_ref()
+            .ok()
+            .and_then(|config| config["name"].as_str());
         let combined = Combined {
             notices: notices(&files.compose, &read.origins, &input, &candidate.written),
             origins: read.origins.clone(),
             text: candidate.text,
             env: candidate.env,
             secret: candidate.secret,
-            project: named
-                .as_ref()
-                .ok()
-                .and_then(|config| Some(config.get("name")?.as_str()?.to_owned())),
+            project: project.map(str::to_owned),
             stack: stack.clone(),
         };
         let rewrite = combined

@@ -65,34 +65,25 @@ impl Host {
         let ((containers, networks, volumes), of_portainer) =
             side_by_side(of_engine, || portainer.map(of_portainer));
         let (records, others) = of_portainer.unzip();
-        let (environment, version, rights) = others.flatten().map_or_else(
-            || {
-                let reason = || "Portainer could not be read".to_owned();
-                (
-                    Environment::Unknown(reason()),
-                    None,
-                    Rights::Unknown(reason()),
-                )
-            },
-            |(environment, version, rights)| {
-                (environment, known(version, &mut warnings).flatten(), rights)
-            },
-        );
+        let (environment, version, rights) = others.flatten().unwrap_or_else(|| {
+            let reason = || "Portainer could not be read".to_owned();
+            let environment = Environment::Unknown(reason());
+            (environment, Ok(None), Rights::Unknown(reason()))
+        });
+        let portainer_version = known(version, &mut warnings).flatten();
         let containers = known(containers, &mut warnings);
-        // The other lists fail for the same reason.
-        let answers = containers.is_some();
-        let mut listed = |read: Result<_>| {
-            if answers {
-                known(read, &mut warnings)
-            } else {
-                None
-            }
+        let (networks, volumes) = match containers {
+            // The other lists fail for the same reason.
+            None => (None, None),
+            Some(_) => (
+                known(networks, &mut warnings),
+                known(volumes, &mut warnings),
+            ),
         };
-        let (networks, volumes) = (listed(networks), listed(volumes));
         Self {
             records: records.and_then(|records| known(records, &mut warnings)),
             environment,
-            portainer_version: version,
+            portainer_version,
             rights,
             networks,
             volumes,

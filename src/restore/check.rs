@@ -176,13 +176,8 @@ impl Procedure<'_, '_, '_> {
         for container in recreated {
             for id in container.shares_with() {
                 let is_saved = containers.iter().any(|other| other.id() == id);
-                if is_saved
-                    || !self
-                        .run
-                        .engine
-                        .inspect_containers(&[id.to_owned()])?
-                        .is_empty()
-                {
+                let engine = self.run.engine;
+                if is_saved || !engine.inspect_containers(&[id.to_owned()])?.is_empty() {
                     continue;
                 }
                 let (name, short) = (container.name(), id.get(..12).unwrap_or(id));

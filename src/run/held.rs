@@ -20,12 +20,11 @@ impl Run<'_> {
     /// Makes the engine keep the volumes of those `containers` that have `--rm`, until the run ends. Marks the stack first, so
     /// that the next run looks for what a killed one left.
     pub fn hold_volumes(&mut self, containers: &[Inspected]) -> Result<()> {
-        let mut with_rm = containers.to_vec();
-        with_rm.retain(|one| one.removes_itself() && !one.volumes().is_empty());
-        for container in with_rm {
+        let engine = self.engine;
+        let is_at_risk = |one: &&Inspected| one.removes_itself() && !one.volumes().is_empty();
+        for &container in containers.iter().filter(is_at_risk) {
             self.holds_volumes = true;
             self.store().mark_unfinished()?;
-            let engine = self.engine;
             let name = format!("{HOLDER}{:.12}", container.id());
             // A killed run left it.
             if engine.container_by_name(&name)?.is_some() {

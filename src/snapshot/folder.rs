@@ -112,9 +112,7 @@ pub(super) fn rename(dir: &Path, from: &str, to: &str) -> io::Result<()> {
 /// The removal is not synced: if a power failure undoes it, the next run is only more careful.
 pub(super) fn remove(dir: &Path, name: &str) -> io::Result<()> {
     match fs::remove_file(dir.join(name)) {
-        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Err(error)
-        }
+        Err(error) if !disk::is_absent(&error) => Err(error),
         _ => Ok(()),
     }
 }
@@ -124,9 +122,7 @@ pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         // If it is something else, the error appears when something is written.
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
+        Err(error) if disk::is_absent(&error) => return Ok(Vec::new()),
         Err(error) => {
             return Err(
                 Failure::new(format!("failed to read the snapshots in {}", dir.display()))

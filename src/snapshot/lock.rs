@@ -14,7 +14,7 @@ use std::{
 use anyhow::Result;
 
 use super::{Place, folder};
-use crate::failure::Failure;
+use crate::{disk, failure::Failure};
 
 /// How often the lock is tried if the run that held it removes its file, or the directories that it created, at the same
 /// moment.
@@ -56,10 +56,7 @@ impl Place {
                 Ok(None) => thread::sleep(PAUSE),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(self.is_busy()),
                 // Another run removed a directory while this one created it, or it is not a directory.
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-                        && attempt < ATTEMPTS =>
-                {
+                Err(error) if disk::is_absent(&error) && attempt < ATTEMPTS => {
                     thread::sleep(PAUSE);
                 }
                 Err(error) => {

@@ -1,11 +1,11 @@
 //! The pinned certificates, beside the snapshots: one line per server, `nas.example:9443 AB:CD:…`.
 
-use std::{collections::BTreeMap, fmt::Write as _, io::ErrorKind, path::Path};
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use anyhow::Result;
 
 use super::folder::{self, check_state_dir, replace};
-use crate::failure::Failure;
+use crate::{disk, failure::Failure};
 
 const FILE: &str = "pinned-certificates";
 
@@ -40,9 +40,7 @@ fn read(state: &Path) -> Result<BTreeMap<String, String>> {
     let path = state.join(FILE);
     let text = match folder::read(&path) {
         Ok(text) => text,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(BTreeMap::new());
-        }
+        Err(error) if disk::is_absent(&error) => return Ok(BTreeMap::new()),
         Err(error) => {
             return Err(Failure::new(format!(
                 "failed to read the pinned certificates in {}",

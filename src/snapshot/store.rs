@@ -65,13 +65,11 @@ impl Place {
     /// The snapshots of the stack on an engine; `None` if its ID cannot be read: those of all engines are then read.
     /// Creates nothing.
     pub fn open(&self, engine: Option<&str>) -> Store {
+        let unknown = vec![self.dir_of("")];
         let mut dirs = match engine {
-            Some(engine) => vec![self.dir_of(engine), self.dir_of("")],
-            None => vec![self.dir_of("")],
+            Some(engine) => [vec![self.dir_of(engine)], unknown].concat(),
+            None => [unknown, self.dirs_of_project()].concat(),
         };
-        if engine.is_none() {
-            dirs.extend(self.dirs_of_project());
-        }
         let mut seen = BTreeSet::new();
         dirs.retain(|dir| seen.insert(dir.clone()));
         Store {
