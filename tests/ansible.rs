@@ -10,12 +10,18 @@ use std::{
     net::{Shutdown, TcpListener, TcpStream},
     path::PathBuf,
     process::{Command, Output, Stdio},
+    sync::Arc,
     thread,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use rehearsal::{Options, Rehearsal, World};
+use rehearsal::{Era, Options, Rehearsal, World};
 use tempfile::TempDir;
+
+#[path = "rehearsal/deploy.rs"]
+mod deploy;
+
+use deploy::Program;
 
 const KEY: &str = "ptr_ansible-key-5c1e90";
 const SECRET: &str = "s3cr3t-of-the-database";
@@ -81,13 +87,14 @@ impl Hosts {
             env::var("STACKLIFT_TEST_COMPOSE").unwrap()
         );
         let command = ["sh", "-c", &script, "deploy"].map(str::to_owned);
-        let compose = rehearsal::Compose {
+        let compose = Program {
             command: command.to_vec(),
+            era: Era::Sync,
             seen_as: stacks.to_str().unwrap().to_owned(),
             folder: stacks,
         };
         let options = Options {
-            compose: Some(compose),
+            compose: Some(Arc::new(compose)),
             ..Options::default()
         };
         let rehearsal = Rehearsal::start(world, &options).unwrap();

@@ -202,35 +202,40 @@ pub fn rewrite(
 /// The env files other than `.env` whose texts [`rewrite`] needs, as absolute paths. Empty for a
 /// text that cannot be parsed: [`rewrite`] reports why.
 pub fn env_files_needed(text: &str, env: Option<&str>, context: &Context<'_>) -> Vec<String> {
-    let (Ok(document), Ok(variables)) = (Document::parse(text), input::variables(env, context))
-    else {
-        return Vec::new();
-    };
-    let reader = Reader::new(&document, env, &variables, context);
-    let mut found = BTreeSet::new();
-    for &service in &reader.services {
-        let listed = listed::listed(&reader, service);
-        found.extend(listed.into_iter().map(|listed| listed.file));
-    }
-    found.remove(&reader.own_env);
-    // A path can be empty because of an empty variable.
-    found.remove("");
-    found.into_iter().collect()
+    let found = read(text, env, context, |reader| {
+        let services = reader.services.iter();
+        let listed = services.flat_map(|service| listed::listed(reader, *service));
+        let files: BTreeSet<_> = listed.map(|listed| listed.file).collect();
+        // A path can be empty because of an empty variable.
+        let is_other = |file: &String| !file.is_empty() && *file != reader.own_env;
+        files.into_iter().filter(is_other).collect()
+    });
+    found.unwrap_or_default()
 }
 
 /// The name that Compose gives the project in this context. `None` if the text or `env` cannot be parsed.
 pub fn project_name(text: &str, env: Option<&str>, context: &Context<'_>) -> Option<String> {
-    let document = Document::parse(text).ok()?;
-    let variables = input::variables(env, context).ok()?;
-    Some(Reader::new(&document, env, &variables, context).project)
+    read(text, env, context, |reader| reader.project.clone())
 }
 
 /// The Compose files that Compose reads in this context, relative to the directory: those of `COMPOSE_FILE`, or the file
 /// and its override file. `None` if the text or `env` cannot be parsed.
 pub fn compose_files(text: &str, env: Option<&str>, context: &Context<'_>) -> Option<Vec<String>> {
+    fn files(reader: &Reader<'_, '_>) -> Vec<String> {
+        reader.files()
+    }
+    read(text, env, context, files)
+}
+
+fn read<R>(
+    text: &str,
+    env: Option<&str>,
+    context: &Context<'_>,
+    ask: impl FnOnce(&Reader<'_, '_>) -> R,
+) -> Option<R> {
     let document = Document::parse(text).ok()?;
     let variables = input::variables(env, context).ok()?;
-    Some(Reader::new(&document, env, &variables, context).files())
+    Some(ask(&Reader::new(&document, env, &variables, context)))
 }
 
 fn in_order(mut blockers: Vec<Blocker>) -> Vec<Blocker> {

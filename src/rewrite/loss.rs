@@ -105,30 +105,14 @@ pub enum TextLossKind {
     Unreadable {
         /// As written.
         path: String,
-        /// The key that names it.
-        named_by: FileUse,
+        /// The key that names it, such as `build`.
+        named_by: &'static str,
     },
     /// A text that is not a path of this host, but in which `./` is replaced (C32).
     Replaced {
         /// The path of the text: `services.web.command[0]`.
         place: String,
     },
-}
-
-/// The keys of a Compose file that name files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileUse {
-    /// `include`
-    Include,
-    /// `extends.file`
-    Extends,
-    /// `build`
-    Build,
-    /// `label_file`
-    LabelFile,
-    /// An `env_file` that the rewrite does not remove.
-    EnvFile,
 }
 
 /// Placeholder for values that are unknown. No real value equals it.
@@ -242,18 +226,6 @@ impl fmt::Display for Owner {
             Self::File => f.write_str("Compose file"),
             Self::Env => f.write_str(".env"),
         }
-    }
-}
-
-impl fmt::Display for FileUse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Include => "include",
-            Self::Extends => "extends",
-            Self::Build => "build",
-            Self::LabelFile => "label_file",
-            Self::EnvFile => "env_file",
-        })
     }
 }
 

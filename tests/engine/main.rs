@@ -12,6 +12,8 @@ mod big;
     reason = "the tests of the rehearsal need more of the client"
 )]
 mod client;
+#[path = "../rehearsal/deploy.rs"]
+mod deploy;
 mod files;
 mod foreign;
 mod host;

@@ -4,14 +4,18 @@
 use std::{
     env, fs,
     path::Path,
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
-use rehearsal::Era;
+use rehearsal::{Deploy, Era};
 use tempfile::TempDir;
 
-use crate::host::{Host, IMAGE, attempt, docker, required};
+use crate::{
+    deploy::Program,
+    host::{Host, IMAGE, attempt, docker, required},
+};
 
 /// Where Portainer stores the files of its stacks (M07).
 const STACKS: &str = "/data/compose";
@@ -77,13 +81,14 @@ impl Portainer {
     }
 
     /// How the embedded Portainer runs Compose.
-    pub fn compose(&self) -> rehearsal::Compose {
+    pub fn compose(&self) -> Arc<dyn Deploy> {
         let deploy = self.programs.path().join("deploy");
-        rehearsal::Compose {
+        Arc::new(Program {
             command: vec!["sh".to_owned(), deploy.to_str().unwrap().to_owned()],
+            era: self.era,
             folder: self.stacks.path().to_owned(),
             seen_as: STACKS.to_owned(),
-        }
+        })
     }
 
     /// Runs a shell script on this host once, right before the next deployment.

@@ -12,7 +12,7 @@ use stacklift::rewrite::{
     damage::{self, judge_document},
     env::{contract_env, stack_env},
     literal,
-    loss::{FileUse, Owner, TextLoss, TextLossKind, losses},
+    loss::{Owner, TextLoss, TextLossKind, losses},
 };
 
 use crate::judge::{Judge, with_context};
@@ -135,7 +135,7 @@ fn is_unseen(loss: &TextLoss) -> bool {
 /// Whether a loss explains why Portainer's Compose rejects the result.
 fn explains(loss: &TextLoss, why: &str) -> bool {
     match &loss.kind {
-        TextLossKind::Unreadable { named_by, .. } => *named_by != FileUse::Build,
+        TextLossKind::Unreadable { named_by, .. } => *named_by != "build",
         TextLossKind::UnreadableEnv { .. } => why.contains("stack.env"),
         TextLossKind::Path { .. } => why.contains("invalid spec"),
         TextLossKind::Value { variables, .. } => variables.iter().any(|name| why.contains(name)),
@@ -196,8 +196,7 @@ impl Claim {
                 keys = &["volumes", "develop"];
             }
             TextLossKind::Unreadable {
-                named_by: FileUse::Build,
-                ..
+                named_by: "build", ..
             } => keys = &["build"],
             TextLossKind::Project { .. } => keys = &["name"],
             TextLossKind::Replaced { place: written }

@@ -68,28 +68,31 @@ fn substitute(
 ) -> Result<(), InterpolateError> {
     let mut at = 0;
     while let Some(found) = text[at..].find('$') {
-        out.push_str(&text[at..at + found]);
-        at += found;
-        let rest = &text[at + 1..];
-        if rest.starts_with('$') {
+        let start = at + found;
+        out.push_str(&text[at..start]);
+        let invalid = || InterpolateError::Invalid {
+            offset: base + start,
+        };
+        let (end, occurrence) = read_at(text, start).ok_or_else(invalid)?;
+        at = end;
+        let Some(variable) = occurrence else {
             out.push('$');
-            at += 2;
-        } else if let Some(inside) = rest.strip_prefix('{') {
-            let invalid = InterpolateError::Invalid { offset: base + at };
-            let form = Form::read(inside).ok_or(invalid.clone())?;
-            if depth >= MAX_DEPTH {
-                return Err(invalid);
+            continue;
+        };
+        if depth >= MAX_DEPTH {
+            return Err(invalid());
+        }
+        let value = lookup(variable.name);
+        let word = &text[variable.word.clone()];
+        match variable.takes_word(value.as_deref()) {
+            Some(true) => substitute(word, base + variable.word.start, lookup, depth + 1, out)?,
+            Some(false) => out.push_str(&value.unwrap_or_default()),
+            None => {
+                return Err(InterpolateError::Required {
+                    name: variable.name.to_owned(),
+                    reason: word.to_owned(),
+                });
             }
-            form.replace(base + at + 2, lookup, depth, out)?;
-            at += 2 + form.length;
-        } else {
-            let name = name_at(rest);
-            if name.is_empty() {
-                out.push('$');
-            } else {
-                out.push_str(&lookup(name).unwrap_or_default());
-            }
-            at += 1 + name.len();
         }
     }
     out.push_str(&text[at..]);
@@ -104,9 +107,24 @@ pub struct Occurrence<'t> {
     /// The name of the variable.
     pub name: &'t str,
     /// `:-`, `-`, `:+`, `+`, `:?`, `?`, or empty.
-    pub operator: &'t str,
+    pub operator: &'static str,
     /// The bytes of the default, replacement or error message.
     pub word: Range<usize>,
+}
+
+impl Occurrence<'_> {
+    /// Whether the word takes the place of this value of the variable. `None` if the variable must have a value, and has
+    /// none.
+    pub fn takes_word(&self, value: Option<&str>) -> Option<bool> {
+        let empty_is_unset = self.operator.starts_with(':');
+        let is_set = value.is_some_and(|value| !(empty_is_unset && value.is_empty()));
+        match self.operator.trim_start_matches(':') {
+            "-" => Some(!is_set),
+            "+" => Some(is_set),
+            "?" if !is_set => None,
+            _ => Some(false),
+        }
+    }
 }
 
 /// The outermost variables of a text, in their order. Variables inside a default are part of its word. Stops at an
@@ -115,36 +133,11 @@ pub fn occurrences(text: &str) -> Vec<Occurrence<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(offset) = text[at..].find('$') {
-        let start = at + offset;
-        let rest = &text[start + 1..];
-        if rest.starts_with('$') {
-            at = start + 2;
-        } else if let Some(inside) = rest.strip_prefix('{') {
-            let Some(form) = Form::read(inside) else {
-                break;
-            };
-            let end = start + 2 + form.length;
-            let word = end - 1 - form.word.len()..end - 1;
-            found.push(Occurrence {
-                span: start..end,
-                name: form.name,
-                operator: &text[start + 2 + form.name.len()..word.start],
-                word,
-            });
-            at = end;
-        } else {
-            let name = name_at(rest);
-            let end = start + 1 + name.len();
-            if !name.is_empty() {
-                found.push(Occurrence {
-                    span: start..end,
-                    name,
-                    operator: "",
-                    word: end..end,
-                });
-            }
-            at = end;
-        }
+        let Some((end, occurrence)) = read_at(text, at + offset) else {
+            break;
+        };
+        found.extend(occurrence);
+        at = end;
     }
     found
 }
@@ -154,86 +147,39 @@ pub fn escaped(value: &str) -> String {
     value.replace('$', "$$")
 }
 
-/// The text between `${` and `}`.
-struct Form<'t> {
-    name: &'t str,
-    operator: Option<Operator>,
-    /// Whether a `:` makes an empty value count as not set.
-    empty_is_unset: bool,
-    word: &'t str,
-    /// The length up to and including the `}`.
-    length: usize,
-}
-
-enum Operator {
-    Default,
-    Replacement,
-    Required,
-}
-
-impl<'t> Form<'t> {
-    /// Parses the text after `${`.
-    fn read(text: &'t str) -> Option<Self> {
-        let name = name_at(text);
-        let after_name = &text[name.len()..];
-        let (empty_is_unset, after_colon) = match after_name.strip_prefix(':') {
-            Some(rest) => (true, rest),
-            None => (false, after_name),
-        };
-        let operator = match after_colon.chars().next()? {
-            _ if name.is_empty() => return None,
-            '}' if !empty_is_unset => None,
-            '-' => Some(Operator::Default),
-            '+' => Some(Operator::Replacement),
-            '?' => Some(Operator::Required),
-            _ => return None,
-        };
-        let head = text.len() - after_colon.len();
-        let word = match operator {
-            None => "",
-            Some(_) => word_at(&after_colon[1..])?,
-        };
-        let length = head + usize::from(operator.is_some()) + word.len() + 1;
-        Some(Self {
+/// Reads what the `$` at `start` begins: where it ends, and the variable, unless it is a literal `$`. `None` for an invalid
+/// form.
+fn read_at(text: &str, start: usize) -> Option<(usize, Option<Occurrence<'_>>)> {
+    let rest = &text[start + 1..];
+    let Some(inside) = rest.strip_prefix('{') else {
+        let name = name_at(rest);
+        let end = start + 1 + name.len() + usize::from(rest.starts_with('$'));
+        let bare = Occurrence {
+            span: start..end,
             name,
-            operator,
-            empty_is_unset,
-            word,
-            length,
-        })
-    }
-
-    /// `base` is the byte offset of the name in the outermost text.
-    fn replace(
-        &self,
-        base: usize,
-        lookup: Lookup<'_>,
-        depth: usize,
-        out: &mut String,
-    ) -> Result<(), InterpolateError> {
-        let value = lookup(self.name);
-        let is_set = value
-            .as_ref()
-            .is_some_and(|value| !(self.empty_is_unset && value.is_empty()));
-        let takes_word = match self.operator {
-            None => false,
-            Some(Operator::Default) => !is_set,
-            Some(Operator::Replacement) => is_set,
-            Some(Operator::Required) if is_set => false,
-            Some(Operator::Required) => {
-                return Err(InterpolateError::Required {
-                    name: self.name.to_owned(),
-                    reason: self.word.to_owned(),
-                });
-            }
+            operator: "",
+            word: end..end,
         };
-        if takes_word {
-            let word_base = base + self.length - 1 - self.word.len();
-            return substitute(self.word, word_base, lookup, depth + 1, out);
-        }
-        out.push_str(&value.unwrap_or_default());
-        Ok(())
-    }
+        return Some((end, (!name.is_empty()).then_some(bare)));
+    };
+    let name = name_at(inside);
+    let after = Some(&inside[name.len()..]).filter(|_| !name.is_empty())?;
+    let operators = [":-", "-", ":+", "+", ":?", "?"];
+    let found = operators.into_iter().find(|one| after.starts_with(one));
+    let operator = found.unwrap_or_default();
+    let length = match found {
+        Some(_) => word_at(&after[operator.len()..])?.len(),
+        None => after.starts_with('}').then_some(0)?,
+    };
+    let word = start + 2 + name.len() + operator.len();
+    let end = word + length + 1;
+    let occurrence = Occurrence {
+        span: start..end,
+        name,
+        operator,
+        word: word..end - 1,
+    };
+    Some((end, Some(occurrence)))
 }
 
 /// The name of a variable at the start of `text`; may be empty.

@@ -31,8 +31,8 @@ use std::{
 use anyhow::Context as _;
 use tempfile::TempDir;
 
-pub use self::deployer::Compose;
-use self::{deployer::Deployer, server::Server};
+pub use self::deployer::Deploy;
+use self::{deployer::Deployer, server::Server, shared::lock};
 pub use self::{
     faults::{Call, FaultKind, Faults, Peer, Rule},
     request::Request,
@@ -42,7 +42,6 @@ pub use self::{
 /// A running rehearsal. Dropping it ends its threads and removes its directory.
 pub struct Rehearsal {
     server: Server,
-    certificate: Arc<tls::Certificate>,
     key: String,
     // Declared after the server, so that the socket is removed last.
     _folder: TempDir,
@@ -56,7 +55,7 @@ pub struct Options {
     /// Where to create the directory of the engine's socket; the default is the system's temporary directory.
     pub folder: Option<PathBuf>,
     /// Deploys onto a real engine instead of the world.
-    pub compose: Option<Compose>,
+    pub compose: Option<Arc<dyn Deploy>>,
 }
 
 impl Rehearsal {
@@ -74,16 +73,13 @@ impl Rehearsal {
         }
         .context("failed to create a directory for the rehearsal")?;
         let socket = folder.path().join("engine.sock");
-        let certificate = Arc::new(tls::Certificate::new()?);
-        let tls = tls::config(Arc::clone(&certificate))?;
+        let certificate = tls::Certificate::new()?;
         let key = world.admin_key().to_owned();
-        let compose = options.compose.clone();
-        let deployer = compose.map(|compose| Deployer::new(compose, options.era));
-        let server = Server::start(world, tls, socket, deployer)
+        let deployer = options.compose.clone().map(Deployer::new);
+        let server = Server::start(world, certificate, socket, deployer)
             .context("failed to listen on 127.0.0.1 and on the socket of the engine")?;
         Ok(Self {
             server,
-            certificate,
             key,
             _folder: folder,
         })
@@ -106,7 +102,7 @@ impl Rehearsal {
 
     /// Portainer's certificate in PEM.
     pub fn certificate_pem(&self) -> String {
-        self.certificate.pem()
+        lock(&self.server.shared.certificate).pem.clone()
     }
 
     /// Replaces Portainer's certificate for new connections.
@@ -114,7 +110,8 @@ impl Rehearsal {
     /// # Errors
     /// If the certificate cannot be created.
     pub fn renew_certificate(&self) -> anyhow::Result<()> {
-        self.certificate.renew()
+        *lock(&self.server.shared.certificate) = tls::Certificate::new()?;
+        Ok(())
     }
 
     /// Reads or changes the world. Requests wait until `access` returns.

@@ -16,7 +16,7 @@ use std::{
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt,
 };
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConnection, StreamOwned};
 
 use super::{
     deployer::Deployer,
@@ -26,6 +26,7 @@ use super::{
     portainer,
     request::Request,
     shared::{Shared, lock},
+    tls::Certificate,
     world::{Ending, World, millis},
 };
 
@@ -35,7 +36,6 @@ const DRIP: Duration = Duration::from_millis(1);
 /// Both APIs.
 pub(super) struct Server {
     pub shared: Arc<Shared>,
-    tls: Arc<ServerConfig>,
     pub port: u16,
     pub socket: PathBuf,
     /// Reserves the port while nobody listens on it.
@@ -47,14 +47,13 @@ impl Server {
     /// Listens on a free port of 127.0.0.1 and on `socket`.
     pub fn start(
         world: World,
-        tls: Arc<ServerConfig>,
+        certificate: Certificate,
         socket: PathBuf,
         deployer: Option<Deployer>,
     ) -> io::Result<Self> {
         let (reserved, port) = reserve_port()?;
         let server = Self {
-            shared: Arc::new(Shared::new(world, deployer)),
-            tls,
+            shared: Arc::new(Shared::new(world, certificate, deployer)),
             port,
             socket,
             _reserved: reserved,
@@ -70,11 +69,11 @@ impl Server {
         if !self.shared.listens(Peer::Portainer) {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port))?;
             let number = self.shared.listen(Peer::Portainer, &listener)?;
-            let (shared, tls) = (Arc::clone(&self.shared), Arc::clone(&self.tls));
+            let shared = Arc::clone(&self.shared);
             threads.push(thread::spawn(move || {
                 let accept = || listener.accept().map(|(stream, _)| stream);
                 serve_all(&shared, number, accept, |stream| {
-                    serve_portainer(stream, &shared, Arc::clone(&tls))
+                    serve_portainer(stream, &shared)
                 });
             }));
         }
@@ -146,13 +145,10 @@ fn serve_all<S: AsFd + Send>(
     });
 }
 
-fn serve_portainer(
-    stream: TcpStream,
-    shared: &Arc<Shared>,
-    tls: Arc<ServerConfig>,
-) -> io::Result<()> {
+fn serve_portainer(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let port = stream.peer_addr()?.port();
+    let tls = Arc::clone(&lock(&shared.certificate).config);
     let connection = ServerConnection::new(tls).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(connection, stream);
     serve(&mut stream, shared, Peer::Portainer, port)?;

@@ -17,6 +17,7 @@ use super::{
     deployer::Deployer,
     faults::{Call, Faults, Peer},
     request::Request,
+    tls::Certificate,
     world::{World, clock, millis},
 };
 
@@ -30,6 +31,8 @@ type Change = Box<dyn FnOnce(&mut World) + Send>;
 pub(super) struct Shared {
     world: Mutex<World>,
     pub faults: Faults,
+    /// Portainer's certificate for new connections.
+    pub certificate: Mutex<Certificate>,
     /// Changes of the world, each made during the next request of a call.
     changes: Mutex<Vec<(Call, Change)>>,
     /// Performs changes on a real engine instead of the world.
@@ -50,10 +53,11 @@ struct Sockets {
 }
 
 impl Shared {
-    pub fn new(world: World, deployer: Option<Deployer>) -> Self {
+    pub fn new(world: World, certificate: Certificate, deployer: Option<Deployer>) -> Self {
         Self {
             world: Mutex::new(world),
             faults: Faults::default(),
+            certificate: Mutex::new(certificate),
             changes: Mutex::default(),
             deployer,
             log: Mutex::default(),

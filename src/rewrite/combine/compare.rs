@@ -1,6 +1,7 @@
 //! Compares two configurations that Compose printed: one for the stack's files, one for what Portainer gets.
 #![deny(clippy::disallowed_methods)]
 
+use composefile::services::is_remote_context;
 use serde_json::{Map, Value};
 
 /// What the configuration of a stack must be in Portainer: without `build`, but with its image (M11), and without
@@ -64,10 +65,7 @@ pub fn is_local(build: &Value) -> bool {
     let reads_more = ["additional_contexts", "secrets", "ssh"]
         .iter()
         .any(|key| build.get(key).is_some());
-    reads_more
-        || !(context.contains("://")
-            || context.starts_with("git@")
-            || context.starts_with("github.com/"))
+    reads_more || !is_remote_context(context)
 }
 
 /// The first difference, as a text that contains the values.

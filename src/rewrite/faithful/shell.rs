@@ -91,20 +91,9 @@ fn replacement(
             )),
         },
         Substitution::Inline(value) => {
-            let counts_as_set = match occurrence.operator {
-                ":-" | ":+" | ":?" => value.as_deref().is_some_and(|value| !value.is_empty()),
-                _ => value.is_some(),
-            };
             // The pass over all variables blocks on a required variable without a value.
-            if !counts_as_set && occurrence.operator.ends_with('?') {
-                return None;
-            }
+            let takes_word = occurrence.takes_word(value.as_deref())?;
             replaced.push(occurrence.name.to_owned());
-            let takes_word = match occurrence.operator {
-                ":-" | "-" => !counts_as_set,
-                ":+" | "+" => counts_as_set,
-                _ => false,
-            };
             Some(if takes_word {
                 new_word.into_owned()
             } else {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    FileUse, Owner, TextLoss, TextLossKind,
+    Owner, TextLoss, TextLossKind,
     both::{Both, Difference},
 };
 use crate::rewrite::{env_files::DeletedLines, faithful::read_over};
@@ -93,11 +93,11 @@ impl<'d, 'a> Finder<'d, 'a> {
             }
         }
         if let Some(file) = service.extends_file() {
-            self.unreadable(file, FileUse::Extends);
+            self.unreadable(file, "extends");
         }
         self.build(&chain);
         for file in chain.iter().flat_map(Service::label_files) {
-            self.unreadable(file, FileUse::LabelFile);
+            self.unreadable(file, "label_file");
         }
     }
 
@@ -105,7 +105,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let document = self.here().document;
         self.owner = Owner::File;
         for file in includes(document) {
-            self.unreadable(file, FileUse::Include);
+            self.unreadable(file, "include");
         }
         self.other_files();
         self.project();
@@ -173,7 +173,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         self.variables(chain, &lost);
         for file in left {
             let (path, node) = (file.path, file.node);
-            self.unreadable(NamedPath { path, node }, FileUse::EnvFile);
+            self.unreadable(NamedPath { path, node }, "env_file");
         }
     }
 
@@ -316,7 +316,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn build(&mut self, chain: &[Service<'d>]) {
         let service = chain.iter().rev().find(|one| one.build().is_some());
         for context in service.into_iter().flat_map(Service::build_contexts) {
-            self.unreadable(context, FileUse::Build);
+            self.unreadable(context, "build");
         }
     }
 
@@ -409,7 +409,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         self.add(node.line(), kind);
     }
 
-    fn unreadable(&mut self, named: NamedPath<'d>, named_by: FileUse) {
+    fn unreadable(&mut self, named: NamedPath<'d>, named_by: &'static str) {
         let is_remote = self
             .here()
             .read(named.path)

@@ -9,16 +9,13 @@ use crate::rewrite::faithful::{Blocker, Reason, findings::Findings};
 
 /// Finds seccomp profiles, providers, models and registry logins.
 pub(super) fn files_of_this_host<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
-    let mut blockers = Vec::new();
+    let mut found = Findings::default();
     for &service in &reader.services {
-        seccomp_profiles(reader, service, &mut blockers);
-        programs(service, &mut blockers);
-        logins(reader, service, &mut blockers);
+        seccomp_profiles(reader, service, &mut found.blockers);
+        programs(service, &mut found.blockers);
+        logins(reader, service, &mut found.blockers);
     }
-    Findings {
-        blockers,
-        ..Findings::default()
-    }
+    found
 }
 
 fn seccomp_profiles(reader: &Reader<'_, '_>, service: Service<'_>, blockers: &mut Vec<Blocker>) {

@@ -46,12 +46,12 @@ fn place<'d>(
 ) {
     match absolute(text, role, &reader.base(), &|name| reader.here(name)) {
         Ok(None) => found.edits.push(Edit::KeepScalar { node }),
-        Ok(Some(Absolute { text, values })) => {
+        Ok(Some(Absolute { text, has_values })) => {
             let mut about = Note::new(
                 "the path becomes absolute",
                 "Portainer resolves relative paths and ~ in other directories",
             );
-            if values == Values::Written {
+            if has_values {
                 let message = "the path contains a variable with a relative value: its current value is written into the text";
                 found.notice(node.line(), message);
                 about = about.with(Secrecy::Secret);
@@ -70,27 +70,8 @@ fn place<'d>(
 #[derive(Debug, PartialEq, Eq)]
 struct Absolute {
     text: String,
-    values: Values,
-}
-
-/// What becomes of the variables in a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Values {
-    /// They stay variables, or there are none.
-    Kept,
-    /// Their current values are written.
-    Written,
-}
-
-impl Values {
-    /// For a text without variables, nothing is written.
-    fn written_from(text: &str) -> Self {
-        if text.contains('$') {
-            Self::Written
-        } else {
-            Self::Kept
-        }
-    }
+    /// Whether variables are replaced by their current values.
+    has_values: bool,
 }
 
 /// Why a path cannot be made absolute.
@@ -155,12 +136,12 @@ fn whole(
     if let Some(text) = template.filter(reads_right) {
         return Some(Absolute {
             text,
-            values: Values::Kept,
+            has_values: false,
         });
     }
     is_relative.then(|| Absolute {
         text: escaped(expected),
-        values: Values::written_from(text),
+        has_values: text.contains('$'),
     })
 }
 
@@ -209,7 +190,7 @@ fn mount(
     if let Some(text) = template.and_then(with).filter(reads_right) {
         return Ok(Some(Absolute {
             text,
-            values: Values::Kept,
+            has_values: false,
         }));
     }
     if !is_relative {
@@ -221,7 +202,7 @@ fn mount(
     let new = only_source.or_else(|| whole().filter(reads_right));
     Ok(Some(Absolute {
         text: new.ok_or(Trouble::Colon)?,
-        values: Values::written_from(text),
+        has_values: text.contains('$'),
     }))
 }
 

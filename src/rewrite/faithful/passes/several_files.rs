@@ -10,7 +10,8 @@ use crate::rewrite::faithful::{Blocker, NO_COMPOSE, Reason, findings::Findings};
 pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let (document, context) = (reader.document, reader.context);
     let files = reader.files();
-    let mut blockers = Vec::new();
+    let mut found = Findings::default();
+    let blockers = &mut found.blockers;
     let include = document.get("include");
     if let Some(include) = include.filter(|include| include.items().next().is_some()) {
         blockers.push(Blocker::at(
@@ -51,8 +52,5 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             NO_COMPOSE,
         )),
     }
-    Findings {
-        blockers,
-        ..Findings::default()
-    }
+    found
 }

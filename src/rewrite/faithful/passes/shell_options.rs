@@ -10,7 +10,8 @@ const NO_ENV_FILE: &str = "COMPOSE_DISABLE_ENV_FILE";
 /// Finds `COMPOSE_…` and `DOCKER_…` variables whose effect Portainer would not repeat.
 pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let shell = |name: &str| (reader.context.shell)(name).filter(|value| !value.is_empty());
-    let mut blockers = Vec::new();
+    let mut found = Findings::default();
+    let blockers = &mut found.blockers;
     for name in [
         "COMPOSE_PROFILES",
         "COMPOSE_COMPATIBILITY",
@@ -51,8 +52,5 @@ pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             format!("remove {NO_ENV_FILE} from .env"),
         ));
     }
-    Findings {
-        blockers,
-        ..Findings::default()
-    }
+    found
 }
