@@ -22,7 +22,7 @@ use crate::{
     rewrite::{
         combine::{differences, expected},
         env::{secrets, stack_env},
-        export::{self, Files},
+        export::{self, ExportedFiles},
         portainer::STACK_ENV,
     },
     text::{Mask, bulleted, printable},
@@ -135,7 +135,7 @@ impl Export<'_> {
         &self,
         record: &Record,
         stored: &Stored,
-        files: &Files,
+        files: &ExportedFiles,
         mask: &Mask,
     ) -> Result<Result<String, String>> {
         let program = match self.compose.compose() {
@@ -208,8 +208,8 @@ fn of_swarm() -> String {
 }
 
 /// The text, unchanged.
-fn as_it_is(stored: &Stored) -> Files {
-    Files {
+fn as_it_is(stored: &Stored) -> ExportedFiles {
+    ExportedFiles {
         text: stored.contents.text.clone(),
         env: stack_env(&stored.contents.env),
         names_stack_env: false,
@@ -219,7 +219,7 @@ fn as_it_is(stored: &Stored) -> Files {
     }
 }
 
-fn files_of(record: &Record, stored: &Stored) -> Result<Files> {
+fn files_of(record: &Record, stored: &Stored) -> Result<ExportedFiles> {
     let name = printable(&record.name);
     if stored.further_files > 0 {
         return Err(Failure::new(format!(
@@ -250,7 +250,7 @@ fn files_of(record: &Record, stored: &Stored) -> Result<Files> {
 }
 
 /// How the text differs from the one in Portainer.
-fn notes(files: &Files, folder: &str) -> Vec<String> {
+fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
     let changes = files.changes.iter().map(|change| {
         let why = if is_path(change) {
             format!(
@@ -270,11 +270,11 @@ fn notes(files: &Files, folder: &str) -> Vec<String> {
     changes.chain(left_out).collect()
 }
 
-fn is_path(change: &crate::rewrite::faithful::Change) -> bool {
+fn is_path(change: &crate::rewrite::faithful::TextChange) -> bool {
     change.what.contains("path becomes absolute")
 }
 
-fn warnings(files: &Files) -> Vec<String> {
+fn warnings(files: &ExportedFiles) -> Vec<String> {
     let mut warnings = Vec::new();
     if files.changes.iter().any(is_path) {
         warnings.push("the stack uses paths in Portainer's folder: move that data before you delete the stack or remove Portainer".to_owned());
@@ -287,7 +287,7 @@ fn is_incomplete(entry: &DirEntry) -> bool {
 }
 
 /// Writes the files, `compose.yaml` last. Returns their names.
-fn write(path: &Path, files: &Files, replace: bool) -> Result<Vec<&'static str>> {
+fn write(path: &Path, files: &ExportedFiles, replace: bool) -> Result<Vec<&'static str>> {
     let existing = if replace {
         Existing::Replace
     } else {

@@ -17,7 +17,7 @@ use crate::{
         literal,
     },
     run::{self, Consent, Listener, Peers, Run, Seen, Setup, Stopped, Witness},
-    stack::{Source, Stack},
+    stack::{Stack, StackText},
     text::shell_word,
 };
 
@@ -87,7 +87,7 @@ pub struct Rewrite {
 
 impl Rewrite {
     /// The literal rewrite of `source`, for the stack in `dir`.
-    pub fn literal(source: &Source, dir: &str) -> Self {
+    pub fn literal(source: &StackText, dir: &str) -> Self {
         Self {
             text: literal::rewrite(&source.compose, dir),
             env: contract_env(source.env.as_deref().unwrap_or_default()),

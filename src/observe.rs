@@ -27,7 +27,7 @@ use crate::{
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
     snapshot::Known,
-    stack::{Shell, Source, Stack},
+    stack::{Shell, Stack, StackText},
     text::Mask,
 };
 
@@ -139,7 +139,7 @@ impl Before {
     pub fn subject<'a>(
         &'a self,
         command: &'static str,
-        source: &'a Source,
+        source: &'a StackText,
         situation: &Situation<'a>,
     ) -> Subject<'a> {
         Subject {
@@ -486,7 +486,7 @@ fn path_kind(path: &str) -> PathKind {
 }
 
 /// Hides what must not be shown of `.env`, and the values that are sent (B13).
-pub fn mask(source: &Source, sent: &[Variable]) -> Mask {
+pub fn mask(source: &StackText, sent: &[Variable]) -> Mask {
     let secrets = secrets(source.env.as_deref().unwrap_or_default());
     let sent = sent.iter().map(|variable| variable.value.as_str());
     Mask::new(sent.chain(secrets.iter().map(String::as_str)))

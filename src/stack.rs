@@ -58,7 +58,7 @@ pub struct Stack {
 
 /// The files of a stack, read once.
 #[derive(Clone)]
-pub struct Source {
+pub struct StackText {
     /// The Compose file, byte for byte.
     pub compose: String,
     /// `.env`, byte for byte; `None` if it does not exist (C40).
@@ -219,7 +219,7 @@ impl Stack {
 
     /// Reads the Compose file and `.env`. Either must be UTF-8 (C34). Fails if a file that Compose would read for them is
     /// refused (B25, B29).
-    pub fn read(&self) -> Result<Source> {
+    pub fn read(&self) -> Result<StackText> {
         let source = self.read_own()?;
         self.read_files(&Files {
             compose: vec![self.file.clone()],
@@ -229,9 +229,9 @@ impl Stack {
     }
 
     /// The same, without the other files that Compose would read.
-    pub fn read_own(&self) -> Result<Source> {
+    pub fn read_own(&self) -> Result<StackText> {
         let (compose, access) = self.read_compose()?;
-        Ok(Source {
+        Ok(StackText {
             compose,
             env: self.read_env(".env")?,
             access,
@@ -240,7 +240,7 @@ impl Stack {
 
     /// Reads the Compose file and `.env` for the faithful rewrite. Parts of `.env` that nothing uses need not be UTF-8,
     /// because Compose reads such a file, too.
-    pub fn read_as_compose(&self) -> Result<Source> {
+    pub fn read_as_compose(&self) -> Result<StackText> {
         let (compose, access) = self.read_compose()?;
         let is_used = |name: &str, env: &str| {
             let is_referred_to = [format!("${name}"), format!("${{{name}")];
@@ -252,7 +252,7 @@ impl Stack {
         let bytes = self.read_env_bytes(".env")?;
         let path = self.dir.join(".env");
         let env = bytes.map(|bytes| encoding::lenient(&path, bytes, is_used));
-        Ok(Source {
+        Ok(StackText {
             env: env.transpose()?,
             compose,
             access,
@@ -437,12 +437,12 @@ pub struct Lock {
     _dir: Option<File>,
 }
 
-impl std::fmt::Debug for Source {
+impl std::fmt::Debug for StackText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // `.env` and the Compose text may contain secrets.
         write!(
             f,
-            "Source {{ compose: {} bytes, env: {:?} bytes }}",
+            "StackText {{ compose: {} bytes, env: {:?} bytes }}",
             self.compose.len(),
             self.env.as_ref().map(String::len)
         )

@@ -18,14 +18,14 @@ use crate::{
         faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, Weight},
     },
     snapshot::Inspected,
-    stack::{Files, FilesRead, Origins, Shell, Source, Stack},
+    stack::{Files, FilesRead, Origins, Shell, Stack, StackText},
     text::{Mask, bulleted, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
 pub struct Prepared {
     /// The Compose file and `.env` on disk.
-    pub source: Source,
+    pub source: StackText,
     /// The Compose files that were combined into one text, and the files that each service comes from. `None` if the
     /// Compose file is edited in place.
     pub combined: Option<(Vec<String>, Origins)>,
@@ -237,7 +237,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn new(situation: &Situation, source: &Source) -> Result<Self> {
+    fn new(situation: &Situation, source: &StackText) -> Result<Self> {
         let stack = situation.stack;
         let (text, env) = (source.compose.as_str(), source.env.as_deref());
         // Portainer gives the project the name of the stack. Compose may give it another one.
@@ -338,19 +338,19 @@ impl Texts {
         });
     }
 
-    fn text<'t>(&'t self, source: &'t Source) -> &'t str {
+    fn text<'t>(&'t self, source: &'t StackText) -> &'t str {
         let combined = self.combined.as_ref();
         combined.map_or(&source.compose, |combined| &combined.text)
     }
 
-    fn env<'t>(&'t self, source: &'t Source) -> Option<&'t str> {
+    fn env<'t>(&'t self, source: &'t StackText) -> Option<&'t str> {
         match &self.combined {
             Some(combined) => Some(&combined.env),
             None => source.env.as_deref(),
         }
     }
 
-    fn rewrite(&self, source: &Source, runs: &Runs) -> Result<Faithful, Vec<Blocker>> {
+    fn rewrite(&self, source: &StackText, runs: &Runs) -> Result<Faithful, Vec<Blocker>> {
         match &self.combined {
             Some(combined) => combined.rewrite(runs),
             None => faithful::rewrite(

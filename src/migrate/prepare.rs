@@ -12,13 +12,13 @@ use crate::{
     plan::{self, Plan, Removal, Touch},
     rewrite::faithful::env_files_needed,
     snapshot::Inspected,
-    stack::{Shell, Source},
+    stack::{Shell, StackText},
 };
 
 /// A stack, its literal rewrite, and what migrating it would do.
 pub struct Prepared {
     /// The files on disk.
-    pub source: Source,
+    pub source: StackText,
     /// What is sent.
     pub rewrite: Rewrite,
     /// What exists now.
@@ -40,7 +40,7 @@ impl Prepared {
     /// Reads and plans the rest, once the files and the Portainer stacks with the stack's name are read.
     pub(super) fn of(
         situation: &Situation,
-        source: Source,
+        source: StackText,
         records: Vec<Record>,
         grace: Option<Duration>,
         depth: Depth,

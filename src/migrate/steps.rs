@@ -13,7 +13,7 @@ use crate::{
     observe::{Before, with_hint},
     portainer::{Deletion, Error},
     run::Seen,
-    stack::{Backup, Source},
+    stack::{Backup, StackText},
     text::counted,
 };
 
@@ -56,7 +56,7 @@ impl Procedure<'_, '_> {
     }
 
     /// C20–C22.
-    pub(super) fn back_up(&mut self, source: &Source) -> Result<()> {
+    pub(super) fn back_up(&mut self, source: &StackText) -> Result<()> {
         let backup = self
             .at
             .stack
@@ -96,7 +96,7 @@ impl Procedure<'_, '_> {
     /// Takes a snapshot of what will be destroyed.
     pub(super) fn take_snapshot(
         &mut self,
-        source: &Source,
+        source: &StackText,
         before: &Before,
         seen: Seen,
     ) -> Result<()> {

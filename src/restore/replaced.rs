@@ -18,7 +18,7 @@ use crate::{
     plan::{Loss, Touch},
     run::{State, Subject},
     snapshot::{Inspected, Known, Snapshot},
-    stack::Source,
+    stack::StackText,
 };
 
 impl Procedure<'_, '_, '_> {
@@ -124,7 +124,7 @@ impl Procedure<'_, '_, '_> {
         let source = stack.read_own().unwrap_or_else(|error| {
             self.run
                 .warn(format!("the new snapshot has no Compose file: {error:#}"));
-            Source {
+            StackText {
                 compose: String::new(),
                 env: None,
                 access: Access::default(),

@@ -10,7 +10,7 @@ use composefile::document::{Document, Node};
 
 use super::{
     env::stack_env,
-    faithful::{self, Blocker, Change, Runs, renamed},
+    faithful::{self, Blocker, Runs, TextChange, renamed},
     portainer::{self, STACK_ENV},
 };
 use crate::model::Variable;
@@ -41,7 +41,7 @@ pub struct Stored<'a> {
 }
 
 /// The files of a directory.
-pub struct Files {
+pub struct ExportedFiles {
     /// `compose.yaml`.
     pub text: String,
     /// `.env`, with the lines that Portainer writes into `stack.env`.
@@ -49,7 +49,7 @@ pub struct Files {
     /// Whether the text or a variable still names `stack.env`.
     pub names_stack_env: bool,
     /// What the rewrite changed, at lines of the text in Portainer.
-    pub changes: Vec<Change>,
+    pub changes: Vec<TextChange>,
     /// The variables that are left out because they have no effect in Portainer.
     pub left_out: Vec<String>,
     /// The files that Compose reads if they exist, which Portainer does not have.
@@ -57,7 +57,7 @@ pub struct Files {
 }
 
 /// Writes a Portainer stack as files. The error lists everything that prevents it.
-pub fn files(stored: &Stored) -> Result<Files, Vec<Blocker>> {
+pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Blocker>> {
     let (variables, left_out) = variables(stored)?;
     let env = stack_env(&variables);
     let (rewritten, outside) = rewritten(stored, &env)?;
@@ -65,7 +65,7 @@ pub fn files(stored: &Stored) -> Result<Files, Vec<Blocker>> {
     let text = renamed(&rewritten.text, stored.project).ok_or_else(|| vec![internal()])?;
     let after = Document::parse(&text).map_err(|_| vec![internal()])?;
     let names = |node: Node<'_>| node.as_str().is_some_and(|text| text.contains(STACK_ENV));
-    Ok(Files {
+    Ok(ExportedFiles {
         names_stack_env: env.contains(STACK_ENV) || after.nodes().any(names),
         env,
         changes: rewritten.edits,
@@ -112,7 +112,7 @@ fn rewritten(
 mod tests {
     use super::*;
 
-    fn export(text: &str, env: &[(&str, &str)]) -> Result<Files, Vec<Blocker>> {
+    fn export(text: &str, env: &[(&str, &str)]) -> Result<ExportedFiles, Vec<Blocker>> {
         let variables: Vec<Variable> = env
             .iter()
             .map(|(name, value)| Variable {
@@ -128,7 +128,7 @@ mod tests {
         })
     }
 
-    fn exported(text: &str, env: &[(&str, &str)]) -> Files {
+    fn exported(text: &str, env: &[(&str, &str)]) -> ExportedFiles {
         export(text, env)
             .map_err(|blockers| format!("{blockers:?}"))
             .expect("files")

@@ -56,7 +56,7 @@ pub struct Faithful {
     /// The name of the project: the Portainer stack needs the same.
     pub project: String,
     /// The changes, in the order of the text.
-    pub edits: Vec<Change>,
+    pub edits: Vec<TextChange>,
     /// What the user should know.
     pub notices: Vec<Notice>,
     redactions: Vec<splice::Redaction>,
@@ -64,7 +64,7 @@ pub struct Faithful {
 
 /// One change of the text. Never holds a value of an env file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct TextChange {
     /// The line of the original, counted from 1.
     pub line: usize,
     /// The removed bytes of the original; empty for an insertion.

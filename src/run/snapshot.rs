@@ -14,7 +14,7 @@ use crate::{
     parallel::in_parallel,
     portainer::{BaseUrl, Contents, Standing},
     snapshot::{Inspected, Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
-    stack::{Source, Stack},
+    stack::{Stack, StackText},
     text::bulleted,
 };
 
@@ -23,7 +23,7 @@ pub struct Subject<'a> {
     /// The command that takes it.
     pub command: &'static str,
     pub stack: &'a Stack,
-    pub source: &'a Source,
+    pub source: &'a StackText,
     pub base_url: &'a BaseUrl,
     /// Portainer's environment.
     pub endpoint: i64,

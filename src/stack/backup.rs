@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use chrono::NaiveDate;
 
-use super::{Lock, Source, Stack};
+use super::{Lock, Stack, StackText};
 use crate::{
     disk::{Dir, Existing, Refused, Rights},
     failure::Failure,
@@ -39,7 +39,7 @@ impl Stack {
 
     /// Copies the Compose file to its backup of that day, unless one exists (C21, C22). The copy has the rights that the file
     /// had when it was read (B30); the copy and its directory are synced before this returns.
-    pub fn back_up(&self, source: &Source, day: NaiveDate, _lock: &Lock) -> Result<Backup> {
+    pub fn back_up(&self, source: &StackText, day: NaiveDate, _lock: &Lock) -> Result<Backup> {
         let path = self.backup_path(day);
         match self.write_backup(source, &self.backup_name(day)) {
             Ok(true) => Ok(Backup::Made(path)),
@@ -65,7 +65,7 @@ impl Stack {
     }
 
     /// Whether the backup was written: it may exist.
-    fn write_backup(&self, source: &Source, name: &str) -> io::Result<bool> {
+    fn write_backup(&self, source: &StackText, name: &str) -> io::Result<bool> {
         let dir = Dir::open(&self.dir)?;
         if dir.has_file(name)? {
             return Ok(false);

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use rehearsal::{Call, Change, Era, FaultKind, Health, Peer, Rule, Status, World};
+use rehearsal::{Call, Era, FaultKind, Health, LayerChange, Peer, Rule, Status, World};
 use serde_json::Value;
 
 use crate::bench::{Bench, PLAIN, Run, done, instead, refusal};
@@ -55,7 +55,7 @@ fn remove_containers(bench: &Bench, project: &str) {
 /// Writes a file into the layers of a project's containers.
 pub fn write_file(bench: &Bench, project: &str, path: &str) {
     for id in bench.containers(project) {
-        let change = Change {
+        let change = LayerChange {
             path: path.to_owned(),
             kind: 1,
             data: b"report\n".to_vec(),

@@ -57,7 +57,7 @@ pub(crate) use self::{
     work::{Accepted, Ending, Kind, Work},
 };
 pub use self::{
-    container::{Change, Container},
+    container::{Container, LayerChange},
     events::{Action, Event},
     record::{Record, Status, Variable},
     state::{Era, Health, World},

@@ -17,7 +17,7 @@ use crate::{
     disk,
     failure::Failure,
     rewrite::faithful::env_files_needed,
-    stack::{Location, Shell, Source, Stack, StackName},
+    stack::{Location, Shell, Stack, StackName, StackText},
 };
 
 /// The home directory of the user who starts stacks in a [`World`].
@@ -145,7 +145,7 @@ fn stand_in(world: &mut World, path: &Path, original: &Path) -> Result<()> {
 
 /// The files that Compose reads besides the Compose file and `.env`, by their absolute paths: env files, label files,
 /// override files, and files of `extends` and `include`.
-fn other_files(stack: &Stack, source: &Source) -> Result<BTreeMap<PathBuf, String>> {
+fn other_files(stack: &Stack, source: &StackText) -> Result<BTreeMap<PathBuf, String>> {
     let mut paths = Vec::new();
     let shell = Shell::of(stack, None, |context| {
         paths = env_files_needed(&source.compose, source.env.as_deref(), context);

@@ -18,14 +18,14 @@ use crate::{
     observe::with_hint,
     plan::{Blocker, Keep},
     rewrite::faithful::{self, Faithful},
-    stack::{Origins, Source, Stack, StackName},
+    stack::{Origins, Stack, StackName, StackText},
     text::{bulleted, counted, shell_word},
 };
 
 /// A stack as it would be adopted.
 pub(super) struct Adopted {
     pub(super) stack: Stack,
-    pub(super) source: Source,
+    pub(super) source: StackText,
     pub(super) rewrite: Faithful,
     /// The files that each service comes from, if several were combined.
     pub(super) origins: Option<Origins>,

@@ -25,7 +25,7 @@ pub(super) enum Mounted {
 
 /// An item of `volumes`.
 #[derive(Clone)]
-pub(super) struct Mount<'d> {
+pub(super) struct MountItem<'d> {
     pub(super) item: Node<'d>,
     /// The path in the container.
     pub(super) target: String,
@@ -72,7 +72,7 @@ pub(super) fn wanted<'v, 'd>(
 }
 
 /// The mounts of a list. Leaves out those that cannot be interpolated, which block the rewrite.
-pub(super) fn mounts<'d>(reader: &Reader<'d, '_>, list: Node<'d>) -> Vec<Mount<'d>> {
+pub(super) fn mounts<'d>(reader: &Reader<'d, '_>, list: Node<'d>) -> Vec<MountItem<'d>> {
     let read = |node: Option<Node<'d>>| {
         let text = node.and_then(Node::as_str)?;
         Some(reader.read(text).ok()?.into_owned())
@@ -81,7 +81,7 @@ pub(super) fn mounts<'d>(reader: &Reader<'d, '_>, list: Node<'d>) -> Vec<Mount<'
         if item.is_mapping() {
             let source = read(item.get("source")).unwrap_or_default();
             let kind = read(item.get("type")).unwrap_or_default();
-            return Some(Mount {
+            return Some(MountItem {
                 item,
                 target: clean(&read(item.get("target"))?),
                 mounted: mounted(MountType::named(&kind), &source),
@@ -89,7 +89,7 @@ pub(super) fn mounts<'d>(reader: &Reader<'d, '_>, list: Node<'d>) -> Vec<Mount<'
         }
         let text = read(Some(item))?;
         let spec = MountSpec::parse(&text)?;
-        Some(Mount {
+        Some(MountItem {
             item,
             target: clean(spec.target),
             mounted: mounted(spec.kind, spec.source.unwrap_or_default()),

@@ -12,7 +12,7 @@ const LONGEST_KEY: usize = 1000;
 
 /// How Compose looks up a variable that an env file refers to.
 #[derive(Clone, Copy)]
-enum Era {
+enum LookupOrder {
     /// Up to 2.2x: in earlier env files, then in its own environment.
     Old,
     /// Since then: in its own environment, then in the service's `environment`.
@@ -34,8 +34,8 @@ pub(super) struct Sources<'a> {
 /// The values that a service gets from its files, without the names that it sets itself. Reads the files as both eras of
 /// Compose do. Fails if Compose cannot parse a file, or if a value depends on the Compose version.
 pub(super) fn variables(sources: &Sources<'_>) -> Result<BTreeMap<String, String>, Blocker> {
-    let old = read_in(Era::Old, sources)?;
-    let new = read_in(Era::New, sources)?;
+    let old = read_in(LookupOrder::Old, sources)?;
+    let new = read_in(LookupOrder::New, sources)?;
     let mut names = old.keys().chain(new.keys());
     if let Some(name) = names.find(|&name| old.get(name) != new.get(name)) {
         let message = format!(
@@ -49,20 +49,20 @@ pub(super) fn variables(sources: &Sources<'_>) -> Result<BTreeMap<String, String
     Ok(old)
 }
 
-fn read_in(era: Era, sources: &Sources<'_>) -> Result<BTreeMap<String, String>, Blocker> {
+fn read_in(order: LookupOrder, sources: &Sources<'_>) -> Result<BTreeMap<String, String>, Blocker> {
     let explicit = sources.explicit;
     let mut found = BTreeMap::<String, String>::new();
     for (listed, text) in sources.files {
         let lookup = |name: &str| {
             let here = || (sources.here)(name);
-            match era {
-                Era::Old => found.get(name).cloned().or_else(here),
-                Era::New => here().or_else(|| explicit.get(name).cloned().flatten()),
+            match order {
+                LookupOrder::Old => found.get(name).cloned().or_else(here),
+                LookupOrder::New => here().or_else(|| explicit.get(name).cloned().flatten()),
             }
         };
-        let set_already = |name: &str| match era {
-            Era::Old => None,
-            Era::New => {
+        let set_already = |name: &str| match order {
+            LookupOrder::Old => None,
+            LookupOrder::New => {
                 let empty = || explicit.contains_key(name).then(String::new);
                 found.get(name).cloned().or_else(empty)
             }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use composefile::document::{Document, Entry, Layout, Node, NodeId, NodeKind, NodeMap, NodeSet};
 
 use super::{
-    Change, block,
+    TextChange, block,
     findings::{NewEntry, Note, Secrecy},
     write::{HIDDEN, Unwritable, entries_text, hidden, quoted, scalar_text, separator},
 };
@@ -58,7 +58,7 @@ pub(super) struct Expected {
 pub(super) struct Written {
     pub(super) text: String,
     /// In the order of the original.
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<TextChange>,
     pub(super) redactions: Vec<Redaction>,
     pub(super) expected: Expected,
 }
@@ -256,7 +256,7 @@ impl Splices {
             new.push_str(&splice.text);
             redactions.extend(splice.shown.map(|shown| (start..new.len(), shown)));
             done = splice.span.end;
-            changes.push(Change {
+            changes.push(TextChange {
                 line: document.line(splice.span.start),
                 span: splice.span,
                 what: splice.what,

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use crate::{
     http::Response,
-    world::{Change, Container, EngineError},
+    world::{Container, EngineError, LayerChange},
 };
 
 /// Writes `path` and everything below it as a tar archive.
@@ -52,20 +52,20 @@ pub(super) fn read(container: &Container, path: &str) -> Result<Response, Engine
 /// Unpacks a tar archive into the root directory.
 pub(super) fn unpack(container: &mut Container, body: &[u8]) -> Result<Response, EngineError> {
     let changes = changes(body).map_err(|error| EngineError::new(500, error.to_string()))?;
-    let is_new = |old: &Change| changes.iter().any(|new| new.path == old.path);
+    let is_new = |old: &LayerChange| changes.iter().any(|new| new.path == old.path);
     container.changes.retain(|old| !is_new(old));
     container.changes.extend(changes);
     Ok(Response::new(200, "text/plain", ""))
 }
 
-fn changes(body: &[u8]) -> std::io::Result<Vec<Change>> {
+fn changes(body: &[u8]) -> std::io::Result<Vec<LayerChange>> {
     let mut changes = Vec::new();
     for entry in tar::Archive::new(body).entries()? {
         let mut entry = entry?;
         let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let mut data = Vec::new();
         entry.read_to_end(&mut data)?;
-        changes.push(Change {
+        changes.push(LayerChange {
             path: format!("/{}", path.trim_end_matches('/')),
             kind: 1,
             data,

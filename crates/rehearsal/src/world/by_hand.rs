@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     deployment::{Deployment, variables},
-    mounts::Source,
+    mounts::MountSource,
     resolve::Project,
     state::World,
 };
@@ -99,7 +99,7 @@ impl World {
         }
         let mounts = resolved.services.iter().flat_map(|service| &service.mounts);
         let needed = mounts.filter_map(|mount| match &mount.source {
-            Source::Bind {
+            MountSource::Bind {
                 path,
                 create: false,
             } => Some(path.clone()),

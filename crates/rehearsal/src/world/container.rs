@@ -49,7 +49,7 @@ pub struct Container {
     /// Its endpoint on each network, by the network's name.
     pub networks: BTreeMap<String, Attachment>,
     /// The differences between its layer and the image, as in `docker diff`.
-    pub changes: Vec<Change>,
+    pub changes: Vec<LayerChange>,
 }
 
 impl fmt::Debug for Container {
@@ -140,7 +140,7 @@ impl Container {
 /// A path that differs between a container's layer and its image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct Change {
+pub struct LayerChange {
     /// The path in the container.
     pub path: String,
     /// 0 modified, 1 added, 2 deleted.

@@ -11,7 +11,7 @@ use super::{
     create::Run,
     deployment::Deployment,
     errors::EngineError,
-    mounts::Source,
+    mounts::MountSource,
     resolve::Project,
     service::Service,
     state::World,
@@ -212,7 +212,7 @@ impl World {
             attachment.is_some_and(|one| network.is_ok_and(|network| one.network_id == network.id))
         });
         let has_all = service.mounts.iter().all(|spec| match &spec.source {
-            Source::Volume(name) => old
+            MountSource::Volume(name) => old
                 .mounts
                 .iter()
                 .any(|mount| mount.target == spec.target && mount.is_volume(name)),

@@ -9,7 +9,7 @@ use super::{
     containers::AnonymousVolumes,
     deployment::Deployment,
     errors::EngineError,
-    mounts::Source,
+    mounts::MountSource,
     resolve::Project,
     service::Service,
     state::World,
@@ -88,7 +88,7 @@ impl World {
     /// Creates the missing sources of bind mounts.
     fn create_bind_sources(&mut self, service: &Service) {
         for spec in &service.mounts {
-            if let Source::Bind { path, .. } = &spec.source
+            if let MountSource::Bind { path, .. } = &spec.source
                 && !self.has_path(path)
             {
                 self.add_directory(path);
@@ -211,21 +211,21 @@ impl World {
         for spec in &service.mounts {
             let target = spec.target.as_str();
             let mut mount = match &spec.source {
-                Source::Bind { path, create: true } => {
+                MountSource::Bind { path, create: true } => {
                     let mode = if spec.read_only { "ro" } else { "rw" };
                     binds.push(format!("{path}:{target}:{mode}"));
                     continue;
                 }
-                Source::Tmpfs(Some(options)) => {
+                MountSource::Tmpfs(Some(options)) => {
                     tmpfs.insert(target.to_owned(), json!(options));
                     continue;
                 }
-                Source::Bind { path, .. } => {
+                MountSource::Bind { path, .. } => {
                     json!({ "Type": "bind", "Source": path, "Target": target })
                 }
-                Source::Tmpfs(None) => json!({ "Type": "tmpfs", "Target": target }),
-                Source::Volume(name) => volume(name, target),
-                Source::Anonymous => match kept(target) {
+                MountSource::Tmpfs(None) => json!({ "Type": "tmpfs", "Target": target }),
+                MountSource::Volume(name) => volume(name, target),
+                MountSource::Anonymous => match kept(target) {
                     Some(name) => volume(&name, target),
                     None => json!({ "Type": "volume", "Target": target, "VolumeOptions": {} }),
                 },

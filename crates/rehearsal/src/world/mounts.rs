@@ -1,6 +1,6 @@
 //! The `volumes`, `tmpfs`, `secrets` and `configs` of a service.
 
-use composefile::services::{MountSpec as ShortMount, MountType};
+use composefile::services::{MountSpec, MountType};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -12,15 +12,15 @@ use super::{
 
 /// A mount of a service.
 #[derive(Serialize)]
-pub(super) struct MountSpec {
-    pub source: Source,
+pub(super) struct ServiceMount {
+    pub source: MountSource,
     pub target: String,
     pub read_only: bool,
 }
 
 /// The source of a mount.
 #[derive(Serialize)]
-pub(super) enum Source {
+pub(super) enum MountSource {
     /// A path on the host. Short syntax creates a missing path (M13).
     Bind {
         path: String,
@@ -38,7 +38,7 @@ pub(super) fn of(
     name: &str,
     written: &Map<String, Value>,
     context: &Context<'_>,
-) -> Result<Vec<MountSpec>, String> {
+) -> Result<Vec<ServiceMount>, String> {
     let mut mounts = Vec::new();
     let undefined = |kind: &str, key: &str| {
         format!("service \"{name}\" refers to undefined {kind} {key}: invalid compose project")
@@ -52,8 +52,8 @@ pub(super) fn of(
     }
     for item in texts(written.get("tmpfs")) {
         let (target, options) = item.split_once(':').unwrap_or((&item, ""));
-        mounts.push(MountSpec {
-            source: Source::Tmpfs(Some(options.to_owned())),
+        mounts.push(ServiceMount {
+            source: MountSource::Tmpfs(Some(options.to_owned())),
             target: target.to_owned(),
             read_only: false,
         });
@@ -67,8 +67,8 @@ pub(super) fn of(
                 continue;
             };
             let target = item.get("target").and_then(text);
-            mounts.push(MountSpec {
-                source: Source::Bind {
+            mounts.push(ServiceMount {
+                source: MountSource::Bind {
                     path: context.deployment.absolute(&file),
                     create: false,
                 },
@@ -81,42 +81,42 @@ pub(super) fn of(
 }
 
 /// The error is the key of a volume that the file does not define.
-fn short_mount(item: &str, context: &Context<'_>) -> Result<MountSpec, String> {
-    let spec = ShortMount::parse(item).ok_or_else(|| item.to_owned())?;
+fn short_mount(item: &str, context: &Context<'_>) -> Result<ServiceMount, String> {
+    let spec = MountSpec::parse(item).ok_or_else(|| item.to_owned())?;
     let source = match spec.source {
-        None => Source::Anonymous,
-        Some(path) if spec.kind == MountType::Bind => Source::Bind {
+        None => MountSource::Anonymous,
+        Some(path) if spec.kind == MountType::Bind => MountSource::Bind {
             path: context.deployment.absolute(path),
             create: true,
         },
         Some(key) => volume(key, context)?,
     };
-    Ok(MountSpec {
+    Ok(ServiceMount {
         source,
         target: spec.target.to_owned(),
         read_only: is_read_only(spec.options.unwrap_or_default()),
     })
 }
 
-fn long_mount(item: &Value, context: &Context<'_>) -> Result<MountSpec, String> {
+fn long_mount(item: &Value, context: &Context<'_>) -> Result<ServiceMount, String> {
     let field = |key: &str| item.get(key).and_then(text);
     let source = match (field("type").as_deref(), field("source")) {
-        (Some("tmpfs"), _) => Source::Tmpfs(None),
-        (Some("bind"), Some(path)) => Source::Bind {
+        (Some("tmpfs"), _) => MountSource::Tmpfs(None),
+        (Some("bind"), Some(path)) => MountSource::Bind {
             path: context.deployment.absolute(&path),
             create: item["bind"]["create_host_path"] == json!(true),
         },
         (_, Some(key)) => volume(&key, context)?,
-        (_, None) => Source::Anonymous,
+        (_, None) => MountSource::Anonymous,
     };
-    Ok(MountSpec {
+    Ok(ServiceMount {
         source,
         target: field("target").unwrap_or_default(),
         read_only: item["read_only"] == json!(true),
     })
 }
 
-fn volume(key: &str, context: &Context<'_>) -> Result<Source, String> {
+fn volume(key: &str, context: &Context<'_>) -> Result<MountSource, String> {
     let declared = context.volumes.get(key).ok_or_else(|| key.to_owned())?;
-    Ok(Source::Volume(declared.name.clone()))
+    Ok(MountSource::Volume(declared.name.clone()))
 }

@@ -10,7 +10,7 @@ use super::{
     context::Context,
     deployment::variables,
     entities::fingerprint,
-    mounts::{self, MountSpec},
+    mounts::{self, ServiceMount},
     ports,
     values::{labels, many, pairs, text, texts},
 };
@@ -20,7 +20,7 @@ pub(super) struct Service {
     pub name: String,
     pub image: String,
     pub env: BTreeMap<String, String>,
-    pub mounts: Vec<MountSpec>,
+    pub mounts: Vec<ServiceMount>,
     pub ports: Vec<Port>,
     /// By the key of the network in the file.
     pub networks: BTreeMap<String, NetworkOptions>,

@@ -14,7 +14,7 @@ use composefile::{
 use crate::rewrite::faithful::{
     Blocker, Notice, Reason, Weight,
     findings::{Edit, Findings, NewEntry, NewValue, Note, Secrecy},
-    mounts::{Mount, Mounted, hides_inherited, is_external, lists, mounts, wanted},
+    mounts::{MountItem, Mounted, hides_inherited, is_external, lists, mounts, wanted},
     runs::{Runs, ServiceRuns},
     sharing::Sharing,
     shell::effective_text,
@@ -117,7 +117,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             return;
         };
         let last = chain.len() - 1;
-        let mut declared: Vec<(usize, Node<'d>, Mount<'d>)> = Vec::new();
+        let mut declared: Vec<(usize, Node<'d>, MountItem<'d>)> = Vec::new();
         for (place, list) in lists(chain) {
             let all = mounts(self.reader, list).into_iter();
             let here = all.filter(|mount| mount.target == target);
@@ -162,7 +162,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     }
 
     /// Gives a declared mount a source.
-    fn replace(&mut self, service: Service<'d>, list: Node<'d>, mount: &Mount<'d>, key: &str) {
+    fn replace(&mut self, service: Service<'d>, list: Node<'d>, mount: &MountItem<'d>, key: &str) {
         let item = mount.item;
         let what = format!(
             "the anonymous volume of service {} at {} gets a name",
