@@ -79,8 +79,8 @@ mod tests {
         };
         let full = of(
             r#"{"ID":"A","ServerVersion":"26.1","SystemTime":"2026-01-02T03:04:05.678901234+01:00"}"#,
-        );
-        let full = full.expect("an ID");
+        )
+        .expect("an ID");
         assert_eq!(full.version.as_deref(), Some("26.1"));
         let since = full
             .time

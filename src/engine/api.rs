@@ -130,8 +130,8 @@ impl Api {
     pub(super) fn top(&self, id: &str) -> Result<Vec<String>> {
         let top: Value = self.get(&format!("/containers/{id}/top"))?;
         let processes: Option<Vec<Vec<String>>> = Deserialize::deserialize(&top["Processes"])?;
-        let processes = processes.into_iter().flatten();
-        Ok(processes.map(|fields| fields.join(" ")).collect())
+        let lines = processes.into_iter().flatten();
+        Ok(lines.map(|fields| fields.join(" ")).collect())
     }
 
     /// Replaces an image ID by the image name. The list shows the ID if another image has the name now.

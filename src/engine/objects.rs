@@ -95,8 +95,8 @@ impl EngineReader {
     }
 
     fn names(&self, kind: ObjectKind) -> Result<BTreeSet<String>> {
-        let all = self.api().and_then(|api| api.objects(kind, None));
-        let all = all.with_context(|| format!("failed to list all {kind}s"))?;
+        let listed = self.api().and_then(|api| api.objects(kind, None));
+        let all = listed.with_context(|| format!("failed to list all {kind}s"))?;
         Ok(all.into_iter().filter_map(|one| one.name).collect())
     }
 

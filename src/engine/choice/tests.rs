@@ -112,8 +112,8 @@ fn a_program_is_classified_by_its_file() {
     assert_eq!(doubt(&["scripts", "bin"]), not_native(&script));
     assert_eq!(doubt(&["empty"]), not_native(&empty));
     assert_eq!(find(&["same"]), certain(&disk.path("same/docker")));
-    let podman = podman.canonicalize().unwrap();
-    assert!(doubt(&["links", "bin"]).ends_with(&format!("is a link to {}", podman.display())));
+    let target = podman.canonicalize().unwrap();
+    assert!(doubt(&["links", "bin"]).ends_with(&format!("is a link to {}", target.display())));
     let all = ["data", "folder", "nowhere", "bin"];
     assert_eq!(find(&all), certain(&native));
     assert_eq!(doubt(&all[..3]), "`docker` not found on PATH");
