@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::{
     failure::Failure,
     observe::{Situation, foreign_since, warnings_of},
-    plan::{Adoption, Fate, Keep, Request},
+    plan::{Adoption, Keep, Request},
     report::{AdoptReport, Outcome, losses},
-    run::{self, Consent, Effect, Listener, Peers, Run, Setup, Stopped, Witness},
+    run::{self, Consent, Listener, Peers, RestoreCommand, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     text::bulleted,
 };
@@ -54,6 +54,8 @@ pub struct Adopt<'a> {
     /// How long a restore waits for containers to become healthy.
     pub timeout: Duration,
     pub on_failure: OnFailure,
+    /// The settings of the command that undoes it (B14).
+    pub undo: RestoreCommand,
 }
 
 /// What to do about containers that a failed adoption changed.
@@ -174,7 +176,7 @@ impl Procedure<'_, '_> {
     fn show_banner(&mut self) {
         let (stack, endpoint) = (self.at.stack, self.at.endpoint);
         let (name, dir) = (stack.name(), stack.dir().display());
-        self.run.step(
+        self.run.detail(
             "adopt",
             format!("{name} from {dir} into environment {endpoint}"),
         );
@@ -227,21 +229,8 @@ impl Procedure<'_, '_> {
         }
         let containers = prepared.before.all.as_deref();
         self.report.losses = losses(&plan.losses, containers, self.at.tool);
-        for service in &plan.services {
-            let effect = match service.fate {
-                Fate::Unchanged | Fate::LeftBehind(_) => Effect::Keeps,
-                Fate::Recreated(_) | Fate::Restarted(_) => Effect::Changes,
-                Fate::Removed(_) => Effect::Removes,
-                Fate::Started(_) => Effect::Adds,
-                Fate::Unknown(_) => Effect::Unknown,
-            };
-            let object = format!("{}: {}", service.service, service.fate);
-            self.run.planned(effect, object);
-        }
         self.report.notices = prepared.notices(self.at.stack.file());
-        for notice in &self.report.notices {
-            self.run.step("note", notice);
-        }
+        self.run.services(&plan.services);
         for warning in warnings_of(&plan.losses, "will") {
             self.run.warn(warning);
         }
@@ -251,9 +240,9 @@ impl Procedure<'_, '_> {
     /// The Portainer stack has this text already, and the plan says that every service runs.
     fn end_without_request(&mut self, id: &str) {
         self.report.outcome = Outcome::NothingToDo;
-        self.run.step(
+        self.run.detail(
             "nothing",
-            format!("to do: Portainer stack {id} already has this text and these variables, and its services run"),
+            format!("to do: Portainer stack {id} has this text and these variables, and its services run"),
         );
     }
 
@@ -265,7 +254,9 @@ impl Procedure<'_, '_> {
         }
         let act = format!("adopt {}", self.at.stack.name());
         let effect = plan.interruption();
-        effect.map_or(Ok(false), |effect| self.a.consent.require(&act, &effect))
+        effect.map_or(Ok(false), |effect| {
+            self.a.consent.require(&act, Some(&effect))
+        })
     }
 
     /// Asks if a plan is worse than the one that was shown. Returns whether it asked.
@@ -288,6 +279,6 @@ impl Procedure<'_, '_> {
             .interruption()
             .unwrap_or_else(|| format!("{name} keeps every container"));
         let act = format!("adopt {name}");
-        self.a.consent.require(&act, &effect)
+        self.a.consent.require(&act, Some(&effect))
     }
 }

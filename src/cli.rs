@@ -88,6 +88,16 @@ enum Ended {
     Stopped(Stopped),
 }
 
+impl Ended {
+    /// The end of a command that only reads: it has no state to report.
+    fn of_reading(self) -> Self {
+        match self {
+            Self::Stopped(stopped) => Self::Failed(stopped.error),
+            ended => ended,
+        }
+    }
+}
+
 impl From<Stopped> for Ended {
     fn from(stopped: Stopped) -> Self {
         Self::Stopped(stopped)
@@ -111,15 +121,39 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
             "put STACK, --force, --yes, --grace and --dry-run after the command",
         ));
     }
+    let only_reads = match &command {
+        None => migrate.dry_run.wanted,
+        Some(Command::Migrate(migrate)) => migrate.dry_run.wanted,
+        Some(Command::Adopt(adopt)) => adopt.dry_run,
+        Some(Command::Restore(restore)) => restore.dry_run || restore.list,
+        Some(Command::Rehearse(_)) => false,
+        Some(_) => true,
+    };
+    let ended = run(&migrate, &common, command, console);
+    ended.map_err(|ended| {
+        if only_reads {
+            ended.of_reading()
+        } else {
+            ended
+        }
+    })
+}
+
+fn run(
+    migrate: &MigrateArguments,
+    common: &Common,
+    command: Option<Command>,
+    console: &Arc<Console>,
+) -> Result<(), Ended> {
     match command {
-        None => migrate::run(&migrate, &common, console),
-        Some(Command::Migrate(migrate)) => migrate::run(&migrate, &common, console),
-        Some(Command::Adopt(adopt)) => adopt::run(&adopt, &common, console),
-        Some(Command::Plan(plan)) => plan::run(&plan, &common, console),
-        Some(Command::Export(export)) => export::run(&export, &common, console),
-        Some(Command::List(list)) => list::run(&list, &common, console),
-        Some(Command::Doctor(doctor)) => doctor::run(&doctor, &common, console),
-        Some(Command::Config(config)) => config::run(&config, &common, console),
+        None => migrate::run(migrate, common, console),
+        Some(Command::Migrate(migrate)) => migrate::run(&migrate, common, console),
+        Some(Command::Adopt(adopt)) => adopt::run(&adopt, common, console),
+        Some(Command::Plan(plan)) => plan::run(&plan, common, console),
+        Some(Command::Export(export)) => export::run(&export, common, console),
+        Some(Command::List(list)) => list::run(&list, common, console),
+        Some(Command::Doctor(doctor)) => doctor::run(&doctor, common, console),
+        Some(Command::Config(config)) => config::run(&config, common, console),
         Some(Command::Schema(schema)) => Ok(schema::run(&schema, console)?),
         Some(Command::Completions(completions)) => {
             completions::script(completions.shell);
@@ -130,9 +164,9 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
             Ok(())
         }
         Some(Command::Man(man)) => Ok(man::run(&man.into)?),
-        Some(Command::Render(render)) => Ok(render::run(&render, &common, console)?),
-        Some(Command::Restore(restore)) => restore::run(&restore, &common, console),
-        Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, &common, console),
+        Some(Command::Render(render)) => Ok(render::run(&render, common, console)?),
+        Some(Command::Restore(restore)) => restore::run(&restore, common, console),
+        Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, common, console),
     }
 }
 

@@ -40,7 +40,7 @@ pub use access::Standing;
 pub use address::BaseUrl;
 pub use certificate::{Fingerprint, how_to_compare};
 pub use environments::NamedEnvironment;
-pub use error::{Error, Response};
+pub use error::{Error, Response, reason};
 pub use headers::Headers;
 pub use http::Options;
 pub use owner::Owners;
@@ -204,17 +204,17 @@ impl PortainerReader {
                 let id = wire::engine_id(info).map_err(failed_to(&action))?;
                 Ok(id.map_or(EngineOf::Unnamed, EngineOf::Engine))
             }
-            Err(error) if matches!(error.status(), Some(401 | 403 | 404)) => {
+            Err(Error::Refused { response, cause }) if matches!(response.status, 401 | 403 | 404) => {
                 match self.answer_for(endpoint) {
                     Some(404) => Ok(EngineOf::NoEnvironment),
                     Some(status @ (401 | 403)) => Ok(EngineOf::Forbidden(status)),
                     Some(200) => Err(Failure::new(format!(
                         "Portainer has environment {endpoint}, but its engine could not be asked"
                     ))
-                    .source(anyhow::Error::from(error))
+                    .source(response.as_received())
                     .hint("check the environment in Portainer: its agent or engine, or a proxy, refused the request")
                     .into()),
-                    _ => Err(error.into()),
+                    _ => Err(Error::Refused { response, cause }.into()),
                 }
             }
             Err(error) => Err(error.into()),

@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     path::Path,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use anyhow::Result;
@@ -19,12 +19,14 @@ use crate::{
     snapshot::{Inspected, Saved, Snapshot},
     stack::{Stack, StackName, lock_dir},
 };
+pub use away::away;
 pub use difference::Difference;
 pub use health::{Limits, wait_for};
 use plan::{Plan, is_stranger};
 use record::without_portainer;
 
 mod asking;
+mod away;
 mod check;
 mod compare;
 mod containers;
@@ -42,6 +44,9 @@ mod tests;
 mod verify;
 mod volumes;
 mod waves;
+
+/// How long before the first change the events begin that are asked for: clocks are read one after the other.
+const MARGIN: Duration = Duration::from_secs(1);
 
 /// The input of a restore.
 pub struct Restore<'a> {
@@ -64,6 +69,15 @@ pub struct Restore<'a> {
     /// Whether to ask before something is interrupted or lost (B08).
     pub consent: Consent<'a>,
     pub cause: Cause,
+    pub extent: Extent,
+}
+
+/// How far a restore goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// It shows what it would do, and changes nothing.
+    Plan,
+    All,
 }
 
 /// What is restored.
@@ -149,19 +163,16 @@ impl RecordStep {
         }
     }
 
-    /// What Portainer does if it removes all of the stack's containers. It does so with a record in error before it
-    /// updates it (N07).
-    fn removes_containers(&self, snapshot: &Snapshot) -> Option<&'static str> {
+    /// Whether Portainer removes all of the stack's containers. It does so with a record in error before it updates it
+    /// (N07).
+    fn removes_containers(&self, snapshot: &Snapshot) -> bool {
         let saved = snapshot.record.known().and_then(Option::as_ref);
         let stops = saved.is_some_and(|saved| saved.inactive == Some(true));
         match self {
-            Self::Delete(_) => Some("deleting"),
-            Self::Update(record, _) if matches!(record.deployment, Deployment::Failed(_)) => {
-                Some("updating")
-            }
-            Self::Update(..) | Self::Create(_) if stops => Some("stopping"),
-            Self::Stop(_) => Some("stopping"),
-            _ => None,
+            Self::Delete(_) | Self::Stop(_) => true,
+            Self::Update(record, _) if matches!(record.deployment, Deployment::Failed(_)) => true,
+            Self::Update(..) | Self::Create(_) => stops,
+            _ => false,
         }
     }
 
@@ -197,10 +208,12 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
         filled: BTreeSet::new(),
         trouble: Vec::new(),
         before: Vec::new(),
+        since: None,
     };
     let ended = procedure.steps();
     // An adoption that restores names them itself.
-    if restore.cause != Cause::Failure && (ended.is_ok() || procedure.touched) {
+    let is_run = restore.extent == Extent::All && restore.cause != Cause::Failure;
+    if is_run && (ended.is_ok() || procedure.touched) {
         procedure.name_foreign();
     }
     ended
@@ -234,13 +247,16 @@ struct Procedure<'s, 'a, 'r> {
     trouble: Vec<String>,
     /// The inspect objects of the stack's containers before the first change.
     before: Vec<Value>,
+    /// The time just before the first change.
+    since: Option<SystemTime>,
 }
 
 impl<'s> Procedure<'s, '_, '_> {
     fn steps(&mut self) -> Result<()> {
-        self.show_banner();
         self.hide_secrets();
-        self.settle()?;
+        if self.restore.extent == Extent::All {
+            self.settle()?;
+        }
         self.require_containers()?;
         self.run.engine.require_api()?;
         let record = self.look_at_record()?;
@@ -263,7 +279,10 @@ impl<'s> Procedure<'s, '_, '_> {
         self.before
             .retain(|one| !is_stranger(snapshot, Inspected(one)));
         self.show_plan(&planned);
-        self.save_what_is_replaced(&planned)?;
+        if !self.save_what_is_replaced(&planned)? {
+            return Ok(());
+        }
+        self.since = SystemTime::now().checked_sub(MARGIN);
         self.hold_volumes(&planned)?;
         self.restore_record(&planned.record)?;
         self.restore_containers()?;
@@ -330,37 +349,24 @@ impl<'s> Procedure<'s, '_, '_> {
     }
 }
 
+/// What happens in Portainer. Empty if nothing does.
 impl fmt::Display for RecordStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing => f.write_str("no changes in Portainer"),
-            Self::Stays(None) => f.write_str("only the containers"),
-            Self::OutOfReach(reason) => write!(f, "the Portainer stack is not restored: {reason}"),
-            Self::Unknown => f.write_str(
-                "no changes in Portainer: the snapshot contains no data about the Portainer stack",
-            ),
-            Self::Skipped => f.write_str("no changes in Portainer, because of --engine-only"),
-            Self::Stays(Some(record)) => {
-                write!(
-                    f,
-                    "no changes in Portainer: Portainer stack {} stays",
-                    record.id
-                )
+        f.write_str(match self {
+            Self::Nothing | Self::Stays(_) => "",
+            Self::OutOfReach(reason) => {
+                return write!(f, "the Portainer stack is not restored: {reason}");
             }
-            Self::Delete(record) => write!(f, "delete Portainer stack {}", record.id),
-            Self::Update(record, _) => write!(
-                f,
-                "restore the text and variables of Portainer stack {}",
-                record.id
-            ),
-            Self::Create(_) => f.write_str("recreate the Portainer stack"),
-            Self::Stop(record) => write!(f, "stop Portainer stack {}", record.id),
-            Self::Access(record) => write!(
-                f,
-                "restore the access rights of Portainer stack {}",
-                record.id
-            ),
-        }
+            Self::Unknown => {
+                "Portainer is left as it is: the snapshot contains no data about the Portainer stack"
+            }
+            Self::Skipped => "Portainer is left as it is, because of --engine-only",
+            Self::Delete(_) => "the Portainer stack is deleted",
+            Self::Update(..) => "the Portainer stack gets its text and variables back",
+            Self::Create(_) => "the Portainer stack is recreated, with a new ID",
+            Self::Stop(_) => "the Portainer stack is stopped",
+            Self::Access(_) => "the Portainer stack gets its access rights back",
+        })
     }
 }
 

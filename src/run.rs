@@ -10,6 +10,7 @@ use anyhow::Result;
 use crate::{
     engine::{Engine, EngineReader},
     model::{Container, Pull},
+    plan::ServicePlan,
     portainer::{BaseUrl, Portainer, PortainerReader},
     snapshot::{Place, ProjectLock, Store, check_state_dir},
     stack::{Lock, StackName},
@@ -51,23 +52,19 @@ pub struct Setup {
     restore: RestoreCommand,
 }
 
-/// What happens to something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    Keeps,
-    Adds,
-    Changes,
-    Removes,
-    Unknown,
-}
-
 /// What a run reports while it works.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A step: its verb, and what it acts on.
     Step(&'static str, String),
-    /// A part of the plan: what happens to what the text names.
-    Planned(Effect, String),
+    /// The same, which only `-v` shows.
+    Detail(&'static str, String),
+    /// What an adoption does to each service.
+    Services(&'a [ServicePlan]),
+    /// A sentence of a plan.
+    Line(String),
+    /// The result: what was done, and to what.
+    Done(&'static str, String),
     /// A warning; the run continues.
     Warning(String),
     /// A step that may take a while; it ends with the next event that is shown.
@@ -76,6 +73,17 @@ pub enum Event<'a> {
     Containers(&'a [Container]),
     /// A new state of the stack. Shown only if the run is interrupted.
     State(&'a State),
+}
+
+impl Event<'_> {
+    /// The same event, where every step is shown.
+    #[must_use]
+    pub fn in_full(self) -> Self {
+        match self {
+            Self::Detail(verb, object) => Self::Step(verb, object),
+            event => event,
+        }
+    }
 }
 
 /// Receives the events of a run.
@@ -286,9 +294,24 @@ impl<'a> Run<'a> {
         (self.listener)(Event::Step(verb, object.into()));
     }
 
-    /// Reports a part of the plan.
-    pub fn planned(&mut self, effect: Effect, object: impl Into<String>) {
-        (self.listener)(Event::Planned(effect, object.into()));
+    /// The same, for those who want to see every step.
+    pub fn detail(&mut self, verb: &'static str, object: impl Into<String>) {
+        (self.listener)(Event::Detail(verb, object.into()));
+    }
+
+    /// Reports what an adoption does to each service.
+    pub fn services(&mut self, services: &[ServicePlan]) {
+        (self.listener)(Event::Services(services));
+    }
+
+    /// Reports a sentence of the plan.
+    pub fn line(&mut self, line: impl Into<String>) {
+        (self.listener)(Event::Line(line.into()));
+    }
+
+    /// Reports the result.
+    pub fn done(&mut self, verb: &'static str, object: impl Into<String>) {
+        (self.listener)(Event::Done(verb, object.into()));
     }
 
     /// Reports a warning.
@@ -312,7 +335,7 @@ impl<'a> Run<'a> {
     pub fn pull(&mut self, pull: &Pull) -> Result<()> {
         self.wait(format!("pulling {pull}"));
         self.engine.pull(pull)?;
-        self.step("pulled", pull.to_string());
+        self.detail("pulled", pull.to_string());
         Ok(())
     }
 

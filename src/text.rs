@@ -3,6 +3,7 @@
 
 mod count;
 mod credentials;
+mod downtime;
 mod encodings;
 mod escape;
 mod mask;
@@ -10,6 +11,7 @@ mod shell;
 
 pub use count::{bulleted, counted, listed};
 pub use credentials::without_credentials;
-pub use escape::{excerpt, last_words, needs_escaping, printable};
+pub use downtime::down;
+pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};
 pub use mask::Mask;
 pub use shell::shell_word;

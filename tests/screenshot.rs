@@ -15,7 +15,7 @@ use rustix::{
 };
 
 const PICTURE: &str = "docs/assets/rehearse.svg";
-const COMMAND: &[&str] = &["rehearse", "--as", "adopt"];
+const COMMAND: &[&str] = &["rehearse"];
 const COLUMNS: u16 = 80;
 
 /// What the program prints on a terminal, with its escape sequences.

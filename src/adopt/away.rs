@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::compared::Compared;
-use crate::{engine::ContainerEvent, report::Change, snapshot::Inspected};
+use crate::{engine::ContainerEvent, report::Change, restore};
 
 /// How long an original container did not run, from the end of the old one to the start of the one that runs now. `None`
 /// if that is unknown, or if it did not run before.
@@ -18,17 +18,7 @@ pub(super) fn away(one: &Compared, events: &[ContainerEvent]) -> Option<Duration
             return None;
         }
     }
-    let (old, now) = (one.before.filter(|old| old.is_running())?, one.now?);
-    let time = |container: Inspected, started: bool, from: Duration| {
-        let mut events = events.iter();
-        let found = events.find(|event| {
-            event.id == container.id() && event.started == started && event.at >= from
-        });
-        found.map(|event| event.at)
-    };
-    let ended = time(old, false, Duration::ZERO)?;
-    let started = time(now, true, ended)?;
-    started.checked_sub(ended)
+    restore::away(one.before.filter(|old| old.is_running())?, one.now?, events)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl Procedure<'_, '_> {
                     self.mark(&Progress::RanJobs);
                 }
                 ended?;
-                self.run.step("ran", format!("{name}: it succeeded"));
+                self.run.detail("ran", format!("{name}: it succeeded"));
             }
         }
         self.wait_for_each(&plan.awaited, |one| one.until != Until::Rerun)
@@ -72,7 +72,7 @@ impl Procedure<'_, '_> {
                     continue;
                 }
                 return Err(Failure::new(format!(
-                    "nothing was sent to Portainer: service {} waits for {name}, so the deployment would fail: {error:#}",
+                    "service {} waits for {name}, so the deployment would fail: {error:#}",
                     printable(&one.service)
                 ))
                 .hint("fix the container, then run the command again")

@@ -33,37 +33,38 @@ pub(super) enum Progress {
     Flawed(String),
     /// The deployment failed, and no container was changed.
     Unchanged(RecordSeen),
-    /// The deployment failed, or the stack does not run as before: what happened to the containers.
-    Changed(RecordSeen, Vec<String>),
+    /// The deployment failed, or the stack does not run as before, and containers are not restored: what happened to them.
+    Changed(RecordSeen, String),
     /// The deployment failed, and the engine does not list the containers.
     Unlisted(RecordSeen),
     /// The original containers are being restored.
     Restoring,
-    /// The containers match the snapshot again.
-    Restored(RecordSeen),
+    /// The containers match the snapshot again: what happened to them meanwhile.
+    Restored(RecordSeen, String),
 }
 
 impl Progress {
     /// The state of the stack `name`. It can be rolled back if there is a snapshot and containers may have changed.
     pub(super) fn state(&self, name: &str, snapshot: Option<&str>) -> State {
-        let Some(id) = snapshot else {
-            return State::new(self.to_string());
+        let state = match self {
+            Self::Unchanged(_) | Self::Changed(..) | Self::Unlisted(_) | Self::Restored(..) => {
+                State::told(self.to_string())
+            }
+            _ => State::new(self.to_string()),
         };
-        let state = State::new(match self {
-            Self::NotSent => format!("{self}; only the snapshot {id} was taken"),
-            Self::Pulled => format!(
-                "this run pulled images and took the snapshot {id}, and changed nothing else"
-            ),
-            _ => self.to_string(),
-        });
+        let Some(id) = snapshot else {
+            return state;
+        };
         match self {
+            Self::NotSent => State::new(format!("{self}; only the snapshot {id} was taken")),
+            Self::Pulled => State::new(format!(
+                "this run pulled images and took the snapshot {id}, and changed nothing else"
+            )),
             Self::Completed(_)
-            | Self::NotSent
-            | Self::Pulled
             | Self::RunsJob(_)
             | Self::RanJobs
             | Self::Unchanged(_)
-            | Self::Restored(_) => state,
+            | Self::Restored(..) => state,
             Self::Changed(seen, _) | Self::Unlisted(seen) => {
                 state.with_snapshot(name, id, *seen == RecordSeen::Absent)
             }
@@ -85,7 +86,7 @@ impl fmt::Display for Progress {
                 "this run started the job {name}, which is still running, and sent nothing to Portainer"
             ),
             Self::RanJobs => f.write_str("this run ran jobs of the stack, and sent nothing to Portainer"),
-            Self::NotSent => f.write_str("this run changed nothing"),
+            Self::NotSent => f.write_str("nothing was changed"),
             Self::Sent(Request::Update(id)) => write!(
                 f,
                 "the update of Portainer stack {id} was in progress, and its outcome is unknown: it may still be deploying, and its containers may have been recreated"
@@ -105,19 +106,19 @@ impl fmt::Display for Progress {
                 f,
                 "the stack exists as Portainer stack {id} and is deployed; its containers run as before"
             ),
-            Self::Flawed(what) => f.write_str(what),
-            Self::Unchanged(record) => write!(f, "{}; no container was changed", clause(record)),
-            Self::Changed(record, changes) => {
-                write!(f, "{}; {}", clause(record), changes.join(", "))
-            }
-            Self::Unlisted(record) => {
-                write!(f, "{}; its containers could not be listed", clause(record))
-            }
-            Self::Restoring => f.write_str(
-                "the containers that ran before are being restored; the stack may be partly restored",
+            // As before a first adoption.
+            Self::Flawed(what) | Self::Restored(RecordSeen::Absent, what) => f.write_str(what),
+            Self::Unchanged(record) => write!(f, "no container was changed; {}", clause(record)),
+            Self::Unlisted(record) => write!(
+                f,
+                "the containers could not be listed, so nothing was restored; {}",
+                clause(record)
             ),
-            Self::Restored(record) => {
-                write!(f, "{}; the containers match the snapshot of this run", clause(record))
+            Self::Restoring => f.write_str(
+                "the containers are being restored; the stack may be partly restored",
+            ),
+            Self::Changed(record, what) | Self::Restored(record, what) => {
+                write!(f, "{what}; {}", clause(record))
             }
         }
     }
@@ -146,19 +147,19 @@ mod tests {
         for (progress, expected) in [
             (
                 Progress::NotSent,
-                "this run changed nothing; only the snapshot 20 was taken",
+                "nothing was changed; only the snapshot 20 was taken",
             ),
             (
                 Progress::Unchanged(failed.clone()),
-                "Portainer stack 7 exists, but its deployment failed; no container was changed",
+                "no container was changed; Portainer stack 7 exists, but its deployment failed",
             ),
             (
-                Progress::Changed(failed, vec!["web-a-1 was recreated".to_owned()]),
-                "Portainer stack 7 exists, but its deployment failed; web-a-1 was recreated",
+                Progress::Changed(failed, "web-a-1 was recreated".to_owned()),
+                "web-a-1 was recreated; Portainer stack 7 exists, but its deployment failed",
             ),
             (
-                Progress::Restored(RecordSeen::Absent),
-                "Portainer does not list the stack; the containers match the snapshot of this run",
+                Progress::Restored(RecordSeen::Absent, "it was restored".to_owned()),
+                "it was restored",
             ),
         ] {
             assert_eq!(progress.state("web", Some("20")).to_string(), expected);

@@ -4,6 +4,7 @@ use anyhow::{Error, Result};
 
 use super::{
     OnFailure, Prepared, Procedure,
+    away::away,
     compared::{Compared, compare, is_temporary},
     progress::Progress,
 };
@@ -12,9 +13,10 @@ use crate::{
     model::Deployment,
     plan::Request,
     report::{Change, Outcome},
-    restore::{self, Cause, OnMissing, Restore, Scope},
+    restore::{self, Cause, Extent, OnMissing, Restore, Scope},
     run::RecordSeen,
     snapshot::Inspected,
+    text::down,
 };
 
 impl Procedure<'_, '_> {
@@ -26,27 +28,21 @@ impl Procedure<'_, '_> {
             "the outcome of adopting {name} is unknown, so nothing was restored: {error:#}"
         ))
         .details_from(error)
-            .hint("check the stack in Portainer; when it is idle, run `stacklift adopt` again or roll back: both first wait until Portainer has finished")
+            .hint("check the stack in Portainer, then run the command again or roll back: both first wait for Portainer to finish")
             .into()
     }
 
     /// Checks what a failed deployment left, and restores the original containers if any changed. Returns the error of
     /// the run.
     pub(super) fn recover(&mut self, cause: &Error) -> Error {
-        let name = self.at.stack.name();
-        let seen = self.run.seen(name, self.at.endpoint);
+        let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         let now = match self.look() {
             Ok(now) => now,
             Err(error) => {
                 self.report.outcome = Outcome::Unknown;
                 self.mark(&Progress::Unlisted(seen));
-                return because(
-                    &format!(
-                        "failed to adopt {name}, and its containers could not be listed afterwards ({error:#}), so nothing was restored"
-                    ),
-                    cause,
-                    None,
-                );
+                let listed = format!("{cause:#}; afterwards: {error:#}");
+                return because(listed, cause, None);
             }
         };
         let before = self.before.clone();
@@ -59,6 +55,7 @@ impl Procedure<'_, '_> {
 
     fn recover_from(&mut self, cause: &Error, seen: RecordSeen, compared: &[Compared]) -> Error {
         let name = self.at.stack.name().as_str();
+        let said = || format!("{cause:#}");
         let changes = changes(compared);
         if changes.is_empty() {
             self.report.outcome = Outcome::Unchanged;
@@ -66,41 +63,39 @@ impl Procedure<'_, '_> {
             let _ = self.run.is_as_before();
             let hint = self.hint_for_record(&seen, cause);
             self.mark(&Progress::Unchanged(seen));
-            let message = format!("failed to adopt {name}; none of its containers was changed");
-            return because(&message, cause, hint);
+            return because(said(), cause, hint);
         }
         self.report.outcome = Outcome::Changed;
         let summary = changes.join(", ");
         let engine_only = seen == RecordSeen::Absent && !self.run.sees_every_stack;
-        self.mark(&Progress::Changed(seen, changes));
         let ran = compared.iter().any(|one| one.before.is_some());
-        let Some(snapshot) = self.snapshot.clone().filter(|_| ran) else {
-            let message = format!(
-                "failed to adopt {name}; it had no containers before, so nothing was restored"
-            );
-            return because(&message, cause, None);
-        };
-        if compared.iter().all(|one| one.change == Change::Kept) {
+        let snapshot = self.snapshot.clone().filter(|_| ran);
+        let is_replaced = compared.iter().any(|one| one.change != Change::Kept);
+        let why = if snapshot.is_none() {
+            Some("there were no containers before")
+        } else if !is_replaced {
             // A restore would recreate them, which interrupts more than what changed.
-            let message = format!(
-                "failed to adopt {name}; none of its containers was recreated, restarted or removed, so nothing was restored"
-            );
-            let command = self.run.restore_command(name, &snapshot, engine_only);
-            let hint = format!(
-                "something other than the adoption changed the containers named above: undo that change, for example with `{tool} network connect` or `{tool} network disconnect`, or recreate the containers with: {command}",
-                tool = self.at.tool
-            );
-            return because(&message, cause, Some(hint));
-        }
-        if self.a.on_failure == OnFailure::Leave {
-            let message = format!(
-                "failed to adopt {name}; nothing was restored, because of --on-failure leave"
-            );
-            return because(&message, cause, None);
-        }
-        self.run.warn(format!(
-            "the adoption failed, and containers changed: {summary}; restoring them"
-        ));
+            Some("no container was recreated, restarted or removed")
+        } else if self.a.on_failure == OnFailure::Leave {
+            Some("of --on-failure leave")
+        } else {
+            None
+        };
+        let (Some(snapshot), None) = (&snapshot, why) else {
+            let why = why.unwrap_or_default();
+            let what = format!("nothing was restored, because {why}: {summary}");
+            self.mark(&Progress::Changed(seen, what));
+            let hint = snapshot.filter(|_| !is_replaced).map(|snapshot| {
+                let command = self.run.restore_command(name, &snapshot, engine_only);
+                format!(
+                    "something other than the adoption changed the containers named above: undo that change, for example with `{tool} network connect` or `{tool} network disconnect`, or recreate the containers with: {command}",
+                    tool = self.at.tool
+                )
+            });
+            return because(said(), cause, hint);
+        };
+        self.run.detail("failed", format!("{cause:#}"));
+        self.run.detail("restore", summary);
         self.mark(&Progress::Restoring);
         // To delete the Portainer stack, or to update it in error, removes every container (N07). Where one of before is
         // still there, the Portainer stack stays.
@@ -110,7 +105,7 @@ impl Procedure<'_, '_> {
         } else {
             Scope::Everything
         };
-        let mut restored = self.restore(&snapshot, scope, Cause::Failure);
+        let mut restored = self.restore(snapshot, scope, Cause::Failure);
         let is_down = || self.look().is_ok_and(|now| now.is_empty());
         if let Err(error) = &restored
             && scope == Scope::Everything
@@ -120,7 +115,7 @@ impl Procedure<'_, '_> {
             self.run.warn(format!(
                 "the Portainer stack could not be restored: {error:#}; restoring the containers alone"
             ));
-            restored = self.restore(&snapshot, Scope::Containers, Cause::Failure);
+            restored = self.restore(snapshot, Scope::Containers, Cause::Failure);
         }
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         match restored {
@@ -129,14 +124,44 @@ impl Procedure<'_, '_> {
                 self.warn_of_jobs();
                 let _ = self.run.is_as_before();
                 let hint = self.hint_for_record(&seen, cause);
-                self.mark(&Progress::Restored(seen));
-                let message = format!(
-                    "failed to adopt {name}; the containers that ran before were restored ({summary})"
-                );
-                because(&message, cause, hint)
+                let what = self.told_restored(compared);
+                self.mark(&Progress::Restored(seen, what));
+                because(said(), cause, hint)
             }
             Err(second) => self.not_restored(cause, &second, seen),
         }
+    }
+
+    /// What had happened to the containers that were restored, and how long each was down.
+    fn told_restored(&self, failed: &[Compared]) -> String {
+        let of_before = || failed.iter().filter(|one| one.before.is_some());
+        let changed: Vec<&Compared> = of_before().filter(|one| !one.is_as_before()).collect();
+        let was = if changed.iter().all(|one| one.change == Change::Missing) {
+            "removed"
+        } else {
+            "changed"
+        };
+        let (count, all) = (changed.len(), of_before().count());
+        let subject = match (changed.as_slice(), all) {
+            ([one], _) => format!("container {}", one.name()),
+            ([_, _], 2) => "both containers".to_owned(),
+            _ if count == all => format!("all {count} containers"),
+            _ => format!("{count} of {all} containers"),
+        };
+        let were = if count == 1 { "was" } else { "were" };
+        let now = self.look().unwrap_or_default();
+        let events = self.events().unwrap_or_default();
+        let compared = compare((&self.before, self.looked), &now, self.at.tool);
+        let downs: Vec<(&str, f64)> = compared
+            .iter()
+            .filter(|one| one.change != Change::Kept)
+            .filter_map(|one| Some((one.service(self.at.tool), away(one, &events)?.as_secs_f64())))
+            .collect();
+        let downs = match down(&downs) {
+            downs if downs.is_empty() => downs,
+            downs => format!(": {downs}"),
+        };
+        format!("{subject} had been {was} and {were} restored{downs}")
     }
 
     /// A restore runs no job.
@@ -170,6 +195,7 @@ impl Procedure<'_, '_> {
                 unhealthy: self.a.wait,
                 consent: self.a.consent,
                 cause,
+                extent: Extent::All,
             },
             self.run,
         )
@@ -196,7 +222,7 @@ impl Procedure<'_, '_> {
         }
         let name = self.at.stack.name();
         self.run.warn(format!(
-            "an earlier run left {name} incomplete: the containers of snapshot {snapshot} are restored first"
+            "an interrupted run left {name} incomplete: it is restored first"
         ));
         let chosen = store.choose(Some(&snapshot))?;
         let saved = chosen.snapshot.containers.known();
@@ -218,7 +244,6 @@ impl Procedure<'_, '_> {
 
     /// Both causes: of the failed adoption, and of the failed restore.
     fn not_restored(&mut self, cause: &Error, second: &Error, seen: RecordSeen) -> Error {
-        let name = self.at.stack.name();
         let progress = match self.look() {
             Ok(now) => {
                 let mut changes =
@@ -226,7 +251,11 @@ impl Procedure<'_, '_> {
                 if changes.is_empty() {
                     changes.push("the original containers exist and run".to_owned());
                 }
-                Progress::Changed(seen, changes)
+                let what = format!(
+                    "the containers could not be restored: {}",
+                    changes.join(", ")
+                );
+                Progress::Changed(seen, what)
             }
             Err(_) => Progress::Unlisted(seen),
         };
@@ -235,15 +264,13 @@ impl Procedure<'_, '_> {
         let causes = [second, cause].into_iter();
         let mut details = vec![failed.as_str()];
         details.extend(causes.filter_map(Failure::details_of));
-        let mut failure = Failure::new(format!(
-            "failed to adopt {name}, and failed to restore the containers that ran before: {cause:#}"
-        ))
-        .details_from(cause)
-        .details(details.join("\n"));
-        if let Some(hint) = Failure::hint_of(second) {
-            failure = failure.hint(hint);
+        let failure = Failure::new(format!("{cause:#}"))
+            .details_from(cause)
+            .details(details.join("\n"));
+        match Failure::hint_of(second) {
+            Some(hint) => failure.hint(hint).into(),
+            None => failure.into(),
         }
-        failure.into()
     }
 
     /// What to do about a Portainer stack that a failed deployment left (N07).
@@ -255,8 +282,7 @@ impl Procedure<'_, '_> {
         if !in_error && self.report.request != Some(Request::Create) {
             return None;
         }
-        let first =
-            Failure::hint_of(cause).unwrap_or("fix the error above, then run the command again");
+        let first = Failure::hint_of(cause).unwrap_or("fix that, then run the command again");
         let name = self.at.stack.name().as_str();
         let command = self.run.restore_command(name, snapshot, false);
         let why = if in_error {
@@ -279,9 +305,9 @@ fn changes(compared: &[Compared]) -> Vec<String> {
         .collect()
 }
 
-/// An error with its cause, the details of the cause, and a hint: the given one or that of the cause.
-fn because(message: &str, cause: &Error, hint: Option<String>) -> Error {
-    let failure = Failure::new(format!("{message}: {cause:#}")).details_from(cause);
+/// The error of the run: what failed, with the details of its cause, and a hint: the given one or that of the cause.
+fn because(message: String, cause: &Error, hint: Option<String>) -> Error {
+    let failure = Failure::new(message).details_from(cause);
     match hint.or_else(|| Failure::hint_of(cause).map(str::to_owned)) {
         Some(hint) => failure.hint(hint).into(),
         None => failure.into(),

@@ -11,7 +11,6 @@ use crate::{
     plan::Request,
     portainer::{self, Contents, Payload},
     run::{RecordSeen, Seen, Witness},
-    text::last_words,
 };
 
 /// How long before the request the events begin that are asked for: clocks are read one after the other.
@@ -71,8 +70,8 @@ impl Procedure<'_, '_> {
                 Err(error.into())
             }
             Err(portainer::Error::Refused { response, .. }) => {
-                let summary = response.summary();
-                let failure = Failure::new(format!("the request failed: {summary}"))
+                let reason = response.reason();
+                let failure = Failure::new(format!("Portainer could not deploy {name}: {reason}"))
                     .body(String::from_utf8_lossy(&response.body))
                     .hint(response.hint_after_create());
                 if response.is_final() {
@@ -103,7 +102,7 @@ impl Procedure<'_, '_> {
                 self.mark(&Progress::Deployed(id.to_owned()));
                 Ok(Sent::Deployed)
             }
-            Some(Deployment::Failed(reason)) => Ok(Sent::Failed(failed(reason.as_deref()))),
+            Some(Deployment::Failed(reason)) => Ok(Sent::Failed(self.failed(reason.as_deref()))),
             Some(other) => Err(self.unknown(&anyhow::anyhow!(
                 "Portainer stack {id} is {other} after the deployment"
             ))),
@@ -128,7 +127,7 @@ impl Procedure<'_, '_> {
                 self.report.portainer_stack = Some(id.clone());
                 match deployment {
                     Deployment::Failed(reason) => {
-                        return Ok(Sent::Failed(failed(reason.as_deref())));
+                        return Ok(Sent::Failed(self.failed(reason.as_deref())));
                     }
                     Deployment::Active if self.has_contents(id, payload) => {
                         self.mark(&Progress::Deployed(id.clone()));
@@ -157,14 +156,14 @@ impl Procedure<'_, '_> {
         let read = self.run.portainer.read(id);
         read.is_ok_and(|(contents, _)| contents.text == payload.text && contents.env == payload.env)
     }
-}
 
-/// The failure of a deployment, in Portainer's words.
-fn failed(reason: Option<&str>) -> Error {
-    let reason = reason.unwrap_or("Portainer reported no reason").trim();
-    Failure::new("Portainer failed to deploy it")
-        .source(last_words(reason))
-        .body(reason)
-        .hint("fix the error that Portainer reports, then run the command again: that is safe")
-        .into()
+    /// The failure of a deployment, in Portainer's words.
+    fn failed(&self, reason: Option<&str>) -> Error {
+        let said = reason.unwrap_or("Portainer reported no reason").trim();
+        let (name, reason) = (self.at.stack.name(), portainer::reason(said));
+        Failure::new(format!("Portainer could not deploy {name}: {reason}"))
+            .body(said)
+            .hint("fix that, then run the command again")
+            .into()
+    }
 }

@@ -23,7 +23,7 @@ use crate::{
     portainer::Payload,
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     restore::Difference,
-    snapshot::Known,
+    snapshot::{Inspected, Known},
     text::{bulleted, counted},
 };
 
@@ -107,7 +107,7 @@ impl Procedure<'_, '_> {
         self.report.problems = all.into_iter().flatten().cloned().collect();
         if !findings.wrong.is_empty() {
             return Ok(Verdict::NotAsBefore(
-                Failure::new("the stack does not run as before")
+                Failure::new(format!("{} does not run as before", self.at.stack.name()))
                     .details(bulleted(&self.report.problems))
                     .hint("fix the problems above, then run the command again"),
             ));
@@ -127,8 +127,6 @@ impl Procedure<'_, '_> {
             };
             self.report.outcome = outcome;
             self.mark(&Progress::Flawed(state));
-            let containers = self.run.containers(self.at.stack.name())?;
-            self.run.show(&containers);
             return Ok(Verdict::Flawed(
                 Failure::new(format!(
                     "Portainer reported that it deployed {}, but not everything is as it should be",
@@ -139,17 +137,17 @@ impl Procedure<'_, '_> {
             ));
         }
         let id = self.report.portainer_stack.clone().unwrap_or_default();
+        self.report.url = Some(self.page(&id));
         self.mark(&Progress::AsBefore(id));
         let is_as_planned = findings.not_as_planned.is_empty();
         if is_as_planned {
             self.report.outcome = Outcome::Adopted;
+            self.report.undo = self.undo();
             self.run
-                .step("verified", format!("{count}, {kept} not touched"));
+                .detail("verified", format!("{count}, {kept} not touched"));
         } else {
             self.report.outcome = Outcome::PlanWasWrong;
         }
-        let containers = self.run.containers(self.at.stack.name())?;
-        self.run.show(&containers);
         if is_as_planned {
             return Ok(Verdict::AsPlanned);
         }
@@ -160,8 +158,30 @@ impl Procedure<'_, '_> {
         ))
     }
 
+    /// The command that undoes the adoption. It names the snapshot only where `restore` would choose another one (B15).
+    fn undo(&self) -> Option<String> {
+        let (id, name) = (self.snapshot.as_ref()?, self.at.stack.name().as_str());
+        let is_default = self
+            .run
+            .store()
+            .default_id()
+            .is_ok_and(|one| one.as_ref() == Some(id));
+        Some(if is_default {
+            self.a.undo.with(&["restore", name])
+        } else {
+            self.a.undo.to(name, id)
+        })
+    }
+
+    /// The page of a Portainer stack.
+    fn page(&self, id: &str) -> String {
+        let (url, endpoint) = (self.at.base_url, self.at.endpoint);
+        let name = self.at.stack.name().portainer_name();
+        format!("{url}/#!/{endpoint}/docker/stacks/{name}?id={id}&type=2&regular=true")
+    }
+
     /// The starts and ends of containers since the request; none if they cannot be read.
-    fn events(&self) -> Option<Vec<ContainerEvent>> {
+    pub(super) fn events(&self) -> Option<Vec<ContainerEvent>> {
         let mut events = Vec::new();
         for project in self.at.stack.name().projects() {
             events.extend(self.run.engine.events(&project, self.since?).ok()?);
@@ -202,10 +222,7 @@ impl Procedure<'_, '_> {
                 waiting = unfinished;
                 self.run.wait(match waiting.as_slice() {
                     [] => "checking that the containers keep running".to_owned(),
-                    names => format!(
-                        "waiting until they run and are healthy: {}",
-                        names.join(", ")
-                    ),
+                    names => format!("waiting until healthy: {}", names.join(", ")),
                 });
             }
             thread::sleep(backoff.pause());
@@ -228,10 +245,7 @@ impl Procedure<'_, '_> {
             };
             let away = match (container.change, container.away) {
                 (Change::Recreated | Change::Restarted, Some(seconds)) => {
-                    format!(": did not run for {seconds:.2} s")
-                }
-                (Change::Recreated | Change::Restarted, None) => {
-                    ": how long it did not run is unknown".to_owned()
+                    format!(": down for {seconds:.2} s")
                 }
                 _ => String::new(),
             };
@@ -240,7 +254,7 @@ impl Procedure<'_, '_> {
                 differences => format!("; differs from before: {}", told(differences)),
             };
             self.run
-                .step(verb, format!("{}{away}{differences}", container.name));
+                .detail(verb, format!("{}{away}{differences}", container.name));
         }
     }
 }
@@ -374,6 +388,7 @@ fn services(
             name: one.name().to_owned(),
             change: one.change,
             id: one.now.map(|now| now.id().to_owned()),
+            running: one.now.is_some_and(Inspected::is_running),
             differences: one.differences().iter().map(ToString::to_string).collect(),
             away: away(one, events).map(|away| away.as_secs_f64()),
         };

@@ -19,6 +19,9 @@ use crate::{
 };
 
 mod all;
+mod text;
+
+pub(super) use text::show;
 
 pub(super) fn run(
     arguments: &AdoptArguments,
@@ -76,7 +79,11 @@ fn adopt(
             OnFailureArgument::Restore => OnFailure::Restore,
             OnFailureArgument::Leave => OnFailure::Leave,
         },
+        undo: opened.settings.typed.clone(),
     };
     let mut listener = |event: Event| interrupt.show(&event);
-    Ok(adopt::run(&adopt, &mut listener))
+    let (report, ended) = adopt::run(&adopt, &mut listener);
+    console.done();
+    show(&report, console);
+    Ok((report, ended))
 }

@@ -287,7 +287,7 @@ pub(super) struct RestoreArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
-    /// Snapshot to restore [default: the newest that shows the complete stack]
+    /// Snapshot to restore, or the beginning of its ID [default: the newest that shows the complete stack]
     #[arg(long, value_name = "ID", conflicts_with = "list")]
     pub to: Option<String>,
     /// Restore what is possible, even if something that the snapshot needs is missing
@@ -308,7 +308,10 @@ pub(super) struct RestoreArguments {
     /// is reported.
     #[arg(long, conflicts_with = "list")]
     pub engine_only: bool,
-    /// List the snapshots and exit
+    /// Show what would be restored, and change nothing
+    #[arg(long, conflicts_with = "list")]
+    pub dry_run: bool,
+    /// List the snapshots, newest first
     #[arg(long)]
     pub list: bool,
 }

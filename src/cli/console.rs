@@ -27,7 +27,8 @@ use super::{
 use crate::{
     failure::Failure,
     model::Container,
-    text::{Mask, needs_escaping, printable},
+    run::State,
+    text::{Mask, needs_escaping, printable, without_error_numbers},
     trace::{Exchange, Peer, Trace},
 };
 
@@ -145,8 +146,8 @@ impl Console {
         self.labeled(Meaning::Warning, "warning", &lines(text));
     }
 
-    /// Prints an error: the message with its causes, details, the state of the stack and a hint.
-    pub(super) fn error(&self, error: &anyhow::Error, state: Option<&str>) {
+    /// Prints an error: the message with its causes, details, the state of the stack, and what to do.
+    pub(super) fn error(&self, error: &anyhow::Error, state: Option<&State>) {
         self.done();
         let message = format!("{error:#}");
         self.labeled(Meaning::Error, "error", &printable(&message));
@@ -160,7 +161,7 @@ impl Console {
             self.state(state);
         }
         if let Some(hint) = Failure::hint_of(error) {
-            self.hint(hint);
+            self.advice(hint, state);
         }
     }
 
@@ -171,8 +172,13 @@ impl Console {
     }
 
     /// Prints the state of the stack.
-    pub(super) fn state(&self, state: &str) {
-        self.labeled(Meaning::Label, "state", &printable(state));
+    pub(super) fn state(&self, state: &State) {
+        let text = state.to_string();
+        if state.is_told() {
+            self.details(&printable(&sentence(&text)));
+        } else {
+            self.labeled(Meaning::Label, "state", &printable(&text));
+        }
     }
 
     /// Asks a yes-or-no question on the terminal. Anything but `y` and `yes` is a no, and so is the end of the input.
@@ -233,6 +239,49 @@ impl Console {
     /// Prints a hint.
     pub(super) fn hint(&self, hint: &str) {
         self.labeled(Meaning::Label, "hint", &printable(hint));
+    }
+
+    /// Prints what to do about the state of the stack.
+    pub(super) fn advice(&self, advice: &str, state: Option<&State>) {
+        if state.is_some_and(State::is_told) {
+            self.details(&printable(advice));
+        } else {
+            self.hint(advice);
+        }
+    }
+
+    /// Prints a row of a plan: for whom, and what happens.
+    pub(super) fn row(&self, start: &Part, text: &str) {
+        if self.quiet {
+            return;
+        }
+        let (meaning, start) = start;
+        let start = printable(start);
+        let text = hanging(text, width(&start), self.steps_width());
+        self.progress(&format!("{}{text}", meaning.paint(&start)));
+    }
+
+    /// Prints a sentence of a plan or of a result. What does not fit is indented.
+    pub(super) fn told(&self, text: &str) {
+        if !self.quiet {
+            self.progress(&wrap_lines(&lines(text), 0, self.steps_width()));
+        }
+    }
+
+    /// Prints a sentence of a result with what must stay whole: an address, a command.
+    pub(super) fn told_whole(&self, text: &str) {
+        if !self.quiet {
+            self.progress(&lines(text));
+        }
+    }
+
+    /// Prints what a run has done, and to what.
+    pub(super) fn outcome(&self, verb: &str, about: &str) {
+        if !self.quiet {
+            let about = wrap_lines(&lines(about), width(verb) + 1, self.steps_width());
+            let verb = Meaning::Done.paint(verb);
+            self.progress(&format!("{verb} {about}"));
+        }
     }
 
     /// Prints `label: text`, broken at the width of the terminal.
@@ -327,6 +376,11 @@ impl Console {
             self.parts(&parts);
             parts = vec![(Meaning::Plain, " ".repeat(indent))];
         }
+    }
+
+    /// Whether every step is shown, and the bodies of responses.
+    pub(super) fn is_verbose(&self) -> bool {
+        self.verbose
     }
 
     /// Whether only warnings and errors are printed.
@@ -453,10 +507,31 @@ impl Console {
         }
     }
 
+    /// What is printed: without secrets, and without the numbers of the operating system's errors.
     fn without_secrets(&self, text: &str) -> String {
+        let text = without_error_numbers(text);
         let hide = |text: String, mask: &Mask| mask.hide(&text);
-        lock(&self.secrets).iter().fold(text.to_owned(), hide)
+        lock(&self.secrets).iter().fold(text.into_owned(), hide)
     }
+}
+
+/// Capitalized, and with a full stop.
+fn sentence(text: &str) -> String {
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    let (first, rest) = text.split_at(first);
+    format!("{}{rest}.", first.to_uppercase())
+}
+
+/// A text after a start of this width, on lines of at most this width.
+fn hanging(text: &str, start: usize, columns: Option<usize>) -> String {
+    let most = readable(columns);
+    let indent = if most.saturating_sub(start) < LEAST {
+        NARROW
+    } else {
+        start
+    };
+    let (first, rest) = (most.saturating_sub(start), most.saturating_sub(indent));
+    wrap(&printable(text), first, rest).join(&format!("\n{:indent$}", ""))
 }
 
 /// Escapes the control characters of each line.

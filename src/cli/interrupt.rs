@@ -40,7 +40,7 @@ impl Interrupt {
     /// Handles the signals from now on. If that is impossible, a signal ends the program without a report.
     pub(super) fn watch(console: &Arc<Console>) -> Self {
         Self::watch_with(console, |console, state| {
-            console.state(&state.to_string());
+            console.state(state);
             show_roll_back(console, state);
         })
     }

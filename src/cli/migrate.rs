@@ -63,7 +63,7 @@ pub(super) fn run(
         grace: arguments.grace,
         setup: &setup,
     };
-    let mut listener = |event: Event| interrupt.show(&event);
+    let mut listener = |event: Event| interrupt.show(&event.in_full());
     Ok(migrate::run(&migration, &mut listener)?)
 }
 

@@ -26,7 +26,7 @@ use self::{
     stage::{Stage, folder, of_examples, of_user},
 };
 use super::{
-    Ended,
+    Ended, adopt as adopt_command,
     arguments::{Common, RehearseArguments, RehearsedWay},
     console::Console,
     console::INTERRUPTED,
@@ -39,7 +39,7 @@ use crate::{
     failure::Failure,
     inventory::{MigrateWay, Ways},
     plan::Keep,
-    report::WayReport,
+    report::{AdoptReport, WayReport},
     run::{Event, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
     text::counted,
@@ -111,44 +111,53 @@ impl Rehearsed<'_> {
         })
     }
 
-    /// Plans both ways and adopts. Then migrates the same stack in an equal world, to compare.
+    /// Plans and adopts. Then migrates the same stack in an equal world, to compare.
     fn adopt(&self, world: World) -> Result<(), Ended> {
+        let console = self.console;
         let embedded = self.embed(world.clone(), "adopt")?;
-        self.console
-            .heading("Plan with an embedded Portainer and engine");
-        let ways = Ways {
-            adopt: Some(Keep::default()),
-            migrate: Some(MigrateWay {
-                grace: None,
-                force: self.arguments.force,
-            }),
+        let migrate = MigrateWay {
+            grace: None,
+            force: self.arguments.force,
         };
-        self.console.waiting("inspecting what exists");
-        let planned = plan::planned(&embedded.opened, ways);
-        self.console.done();
-        let planned = planned.map_err(Stopped::untouched)?;
-        plan::show(&planned, self.console);
-        self.console.heading("Adoption");
+        console.waiting("planning");
+        let plan_of = |adopt, migrate| {
+            let planned = plan::planned(&embedded.opened, Ways { adopt, migrate });
+            planned.map_err(Stopped::untouched)
+        };
+        let planned = plan_of(Some(Keep::default()), None)?;
+        let other = plan_of(None, Some(migrate))?;
+        console.done();
+        plan::show(&planned, console);
+        console.heading("Adopting it in the rehearsal");
+        embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
         let before = embedded.world();
-        let ended = self.show("adoption", &embedded, |listener| embedded.adopt(listener));
+        let (mut report, ended) = embedded.adopt(&mut |event| {
+            // The plan has just shown them.
+            if !matches!(event, Event::Services(_)) {
+                events::show(console, &event);
+            }
+        });
+        console.done();
+        forget_what_is_embedded(&mut report);
+        adopt_command::show(&report, console);
+        self.show_requests(&embedded);
         let adopted = Outcome::new(&before, &embedded.world(), self.stack, ended.is_ok());
         let embedded = self.embed(world, "migrate")?;
         let before = embedded.world();
-        self.console.waiting("migrating the same stack, to compare");
+        console.waiting("migrating the same stack, to compare");
         embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
         let migrated = embedded.migrate(self.arguments.force, &mut |_| ());
-        self.console.done();
+        console.done();
         let migrated = Outcome::new(&before, &embedded.world(), self.stack, migrated.is_ok());
-        self.console.heading("Comparison");
-        let losses = |way: &Option<WayReport>| way.as_ref().map_or(0, |way| way.losses.len());
+        let losses = |way: Option<WayReport>| way.map_or_else(Vec::new, |way| way.losses);
         comparison::show(
             &[
-                ("adopt", adopted, losses(&planned.adopt)),
-                ("migrate", migrated, losses(&planned.migrate)),
+                ("adopt", adopted, losses(planned.adopt)),
+                ("migrate", migrated, losses(other.migrate)),
             ],
-            self.console,
+            console,
         );
-        ended
+        ended.map_err(without_snapshot)
     }
 
     fn embed(&self, world: World, run: &str) -> Result<Embedded, Ended> {
@@ -177,7 +186,7 @@ impl Rehearsed<'_> {
         let mut warnings = 0;
         let ended = run(&mut |event| {
             warnings += usize::from(matches!(event, Event::Warning(_)));
-            events::show(console, &event);
+            events::show(console, &event.in_full());
         });
         console.done();
         console.heading("Changes");
@@ -197,19 +206,35 @@ impl Rehearsed<'_> {
         };
         let verdict = verdict(what, self.stack, ended.is_ok(), warnings);
         console.text(meaning, &verdict);
+        self.show_requests(embedded);
+        ended.map_err(without_snapshot)
+    }
+
+    fn show_requests(&self, embedded: &Embedded) {
         if self.verbose {
-            console.heading("API requests");
+            self.console.heading("API requests");
             for request in embedded.rehearsal.requests() {
-                console.line(&request.to_string());
+                self.console.line(&request.to_string());
             }
         }
-        // Its snapshot is deleted with the rehearsal.
-        ended.map_err(|stopped| {
-            Ended::Stopped(Stopped {
-                state: stopped.state.without_snapshot(),
-                ..stopped
-            })
-        })
+    }
+}
+
+/// A rehearsal's snapshot is deleted with it.
+fn without_snapshot(stopped: Stopped) -> Ended {
+    Ended::Stopped(Stopped {
+        state: stopped.state.without_snapshot(),
+        ..stopped
+    })
+}
+
+/// Where the stack is in the embedded Portainer, and how long its embedded containers were down, means nothing.
+fn forget_what_is_embedded(report: &mut AdoptReport) {
+    (report.url, report.undo) = (None, None);
+    for service in &mut report.services {
+        for container in &mut service.containers {
+            container.away = None;
+        }
     }
 }
 

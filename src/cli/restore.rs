@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     observe::with_hint,
-    restore::{self, Cause, OnMissing, Restore, Scope},
+    restore::{self, Cause, Extent, OnMissing, Restore, Scope},
     run::Event,
     snapshot::{Known, Store},
     stack::{StackName, stack_dir},
@@ -73,6 +73,11 @@ pub(super) fn run(
         unhealthy: Duration::ZERO,
         consent: consent(arguments.yes, &question),
         cause: Cause::Wanted,
+        extent: if arguments.dry_run {
+            Extent::Plan
+        } else {
+            Extent::All
+        },
     };
     let mut listener = |event: Event| interrupt.show(&event);
     Ok(restore::run(&restore, &mut listener)?)
@@ -81,8 +86,8 @@ pub(super) fn run(
 fn list(store: &Store, console: &Console) -> Result<()> {
     for unanswered in store.unanswered()? {
         console.warning(&format!(
-            "the outcome of {}, is unknown: Portainer may still be working on the stack",
-            unanswered.request
+            "an interrupted run was {}: Portainer may still be working on it",
+            unanswered.request.doing()
         ));
     }
     let ids = store.ids()?;
@@ -92,7 +97,7 @@ fn list(store: &Store, console: &Console) -> Result<()> {
     let default = store.default_id()?;
     let mut unreadable = Vec::new();
     let mut rows = Vec::new();
-    for id in ids {
+    for id in ids.into_iter().rev() {
         let [by, containers, record, state] = match store.load(&id) {
             Ok(saved) => {
                 let snapshot = &saved.snapshot;
@@ -106,9 +111,8 @@ fn list(store: &Store, console: &Console) -> Result<()> {
                     Known::Known(None) | Known::Unknown(_) => "unknown",
                 };
                 let state = match snapshot.ran_whole {
-                    Some(true) => "whole",
-                    Some(false) if snapshot.containers.known().is_none() => "incomplete",
-                    Some(false) => "left by a failed run",
+                    Some(true) => "complete",
+                    Some(false) => "incomplete",
                     None => "unknown",
                 };
                 [snapshot.command.as_str(), containers, record, state].map(str::to_owned)
@@ -129,7 +133,13 @@ fn list(store: &Store, console: &Console) -> Result<()> {
     for error in unreadable {
         console.warning(&format!("{error:#}"));
     }
-    let header = ["Id", "By", "Containers", "Portainer stack", "State"];
+    let header = [
+        "SNAPSHOT",
+        "BEFORE",
+        "CONTAINERS",
+        "PORTAINER STACK",
+        "STATE",
+    ];
     console.table(&header, rows);
     Ok(())
 }

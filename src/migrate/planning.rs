@@ -65,7 +65,7 @@ impl Procedure<'_, '_> {
         if !self
             .m
             .consent
-            .require(&format!("migrate {name}"), &effect)?
+            .require(&format!("migrate {name}"), Some(&effect))?
         {
             return Ok(false);
         }

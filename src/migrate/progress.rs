@@ -114,7 +114,7 @@ impl Progress {
                 f.write_str(if self.pulled {
                     "this run pulled images and changed nothing else"
                 } else {
-                    "this run changed nothing"
+                    "nothing was changed"
                 })?;
                 match (&self.backup, &self.snapshot) {
                     (None, None) => Ok(()),

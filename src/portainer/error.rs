@@ -102,13 +102,29 @@ pub struct Response {
 }
 
 impl Response {
+    /// Why Portainer refused, as one sentence: its own words if it has any.
+    pub fn reason(&self) -> String {
+        match self.message() {
+            Some(message) if self.status != 401 => reason(&message),
+            _ => self.summary(),
+        }
+    }
+
     /// One line: the status, and the start of the `message` of an error object (M01) or the kind of the body.
     pub fn summary(&self) -> String {
+        if self.status == 401 && !self.is_html() {
+            return "Portainer rejected the API key (401)".to_owned();
+        }
+        self.as_received()
+    }
+
+    /// The same, of a response that may be another program's.
+    pub(super) fn as_received(&self) -> String {
         let status = self.status_line();
         if self.location.is_some() {
             status
         } else if let Some(message) = self.message() {
-            format!("{status}: {}", last_words(&without_credentials(&message)))
+            format!("{status}: {}", reason(&message))
         } else if self.is_html() {
             format!("{status}, an HTML page")
         } else if self.body.is_empty() {
@@ -142,9 +158,7 @@ impl Response {
     pub fn hint_after_create(&self) -> String {
         let again = "then run the command again: that is safe";
         match self.status {
-            500..=599 if self.message().is_some() => {
-                format!("fix the error that Portainer reports, {again}")
-            }
+            500..=599 if self.message().is_some() => format!("fix that, {again}"),
             404 | 405 => format!(
                 "check --base-url and --endpoint, and that Portainer is 2.19 or later, {again}"
             ),
@@ -164,7 +178,7 @@ impl Response {
             400 if self.expects_https() => "the port expects HTTPS: use https:// in --base-url",
             400 if self.message().is_some() => "fix the error that Portainer reports",
             401 => {
-                "the API key was rejected: create one in Portainer under My account > Access tokens and set STACKMGR_API_KEY"
+                "create an API key in Portainer under My account > Access tokens, and set STACKMGR_API_KEY"
             }
             403 => {
                 "the user of the API key lacks the permission, or a proxy forbids the request: use an administrator's API key"
@@ -216,9 +230,73 @@ impl Response {
     }
 }
 
+/// What each program says before it passes on the error of the next one.
+const PASSED_ON: [&str; 9] = [
+    "failed to deploy a stack: ",
+    "compose up operation failed: ",
+    "Error response from daemon: ",
+    "failed to create task for container: ",
+    "failed to create shim task: ",
+    "OCI runtime create failed: ",
+    "runc create failed: ",
+    "unable to start container process: ",
+    "error during container init: ",
+];
+
+/// Why a deployment failed, as one sentence: without the progress that Compose reported, and with the container that was
+/// being started, if it was only one.
+pub fn reason(text: &str) -> String {
+    let words = last_words(&without_credentials(text));
+    let mut reason = words.trim();
+    while let Some(rest) = PASSED_ON
+        .iter()
+        .find_map(|start| reason.strip_prefix(start))
+    {
+        reason = rest;
+    }
+    let reason = reason.strip_suffix(": unknown").unwrap_or(reason);
+    match starting(text) {
+        Some(name) if !reason.contains(name) && reason.len() < words.len() => {
+            format!("{reason} (container {name})")
+        }
+        _ => reason.to_owned(),
+    }
+}
+
+/// The only container whose start Compose reported as begun, and not as ended.
+fn starting(text: &str) -> Option<&str> {
+    let mut starting = Vec::new();
+    for line in text.lines() {
+        let Some((_, progress)) = line.split_once(" Container ") else {
+            continue;
+        };
+        let mut words = progress.split_whitespace();
+        match (words.next()?, words.next()) {
+            (name, Some("Starting")) => starting.push(name),
+            (name, Some("Started" | "Running")) => starting.retain(|one| *one != name),
+            _ => {}
+        }
+    }
+    match starting[..] {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn why_a_deployment_failed_is_one_sentence() {
+        let said = "failed to deploy a stack:  Container shop-db-1  Starting\n Container shop-db-1  Started\n Container shop-web-1  Starting\nError response from daemon: failed to create task for container: OCI runtime create failed: exec: \"/nope\": no such file or directory: unknown\n";
+        let expected = "exec: \"/nope\": no such file or directory (container shop-web-1)";
+        assert_eq!(reason(said), expected);
+        let named =
+            " Container a  Starting\nError response from daemon: driver failed on endpoint a";
+        assert_eq!(reason(named), "driver failed on endpoint a");
+        assert_eq!(reason("no such image"), "no such image");
+    }
 
     fn response(status: u16, body: &str) -> Response {
         Response {
@@ -239,7 +317,7 @@ mod tests {
             ),
             (
                 "{\"message\":\"failed to deploy a stack:  Container a  Recreate\\n Container a  Recreated\\nError response from daemon: no\\n\"}",
-                "status 500: failed to deploy a stack: Error response from daemon: no",
+                "status 500: no",
             ),
             (
                 "{\"message\":\"failed: Container a  Creating\\n1\\n2\\n3\\n4\"}",
@@ -304,7 +382,7 @@ mod tests {
         let error = anyhow::Error::from(error);
         assert_eq!(
             format!("{error:#}"),
-            "failed to list the stacks: status 401: no"
+            "failed to list the stacks: Portainer rejected the API key (401)"
         );
         let hint = Failure::hint_of(&error).expect("a hint");
         assert!(hint.contains("STACKMGR_API_KEY"), "{hint}");

@@ -20,6 +20,10 @@ pub struct AdoptReport {
     pub request: Option<Request>,
     /// The ID of the Portainer stack, if it exists.
     pub portainer_stack: Option<String>,
+    /// The page of the stack in Portainer, if it is deployed and its containers run as before.
+    pub url: Option<String>,
+    /// The command that undoes it, if it succeeded and something was running.
+    pub undo: Option<String>,
     /// The ID of the snapshot.
     pub snapshot: Option<String>,
     /// The services, as planned and as found.
@@ -81,6 +85,8 @@ pub struct AdoptedContainer {
     pub change: Change,
     /// The full ID of the container that exists now.
     pub id: Option<String>,
+    /// Whether it runs now.
+    pub running: bool,
     /// What differs from before: by name, never by value.
     pub differences: Vec<String>,
     /// How long it did not run, in seconds, by the clock of the engine; `null` if that is unknown. 0 if it was not

@@ -1,88 +1,129 @@
-//! The question before a restore interrupts or loses something (B08).
+//! What a restore does to the stack, in sentences, and the question before it interrupts or loses something (B08).
 
 use anyhow::Result;
-use serde_json::Value;
 
 use super::{
-    Cause, Procedure, RecordStep,
-    containers::{StateChange, changes},
-    plan::{Plan, saved},
+    Cause, Planned, Procedure, RecordStep,
+    containers::StateChange,
+    plan::{own, saved},
+    steps::matching,
 };
 use crate::{snapshot::Inspected, text::listed};
 
 impl Procedure<'_, '_, '_> {
+    /// What happens to the Portainer stack and to each container, and how long those that run are down.
+    pub(super) fn effects(&self, planned: &Planned) -> Vec<String> {
+        let Planned {
+            record: step,
+            existing,
+            containers: plan,
+            networks: replaced,
+        } = planned;
+        let containers = saved(self.snapshot());
+        let (removed, possible) = self.removed(planned);
+        let is_saved = |one: &&Inspected| containers.iter().any(|old| old.name() == one.name());
+        let (recreated, gone): (Vec<&Inspected>, Vec<_>) = removed.iter().partition(is_saved);
+        let exists = |name: &str| existing.iter().any(|now| Inspected(now).name() == name);
+        let created = plan.create.iter().map(|&index| containers[index]);
+        let created: Vec<Inspected> = created.filter(|one| !exists(one.name())).collect();
+        let changing = self.changing(planned);
+        let is_moved = |name: &str| {
+            let moved = |one: &Inspected| one.name() == name;
+            removed.iter().any(moved) || possible.iter().any(moved)
+        };
+        let of_change = |change: StateChange| -> Vec<&str> {
+            let of = changing
+                .iter()
+                .filter(|(name, changes)| changes.contains(&change) && !is_moved(name));
+            of.map(|(name, _)| name.as_str()).collect()
+        };
+        let networks: Vec<&str> = replaced.iter().map(String::as_str).collect();
+        let names = |all: &[&Inspected<'_>]| -> Vec<String> {
+            all.iter().map(|one| one.name().to_owned()).collect()
+        };
+        let down = down(&recreated);
+        let kept = plan.keep.len() - changing.len();
+        let stays = !step.replaces_containers() && kept > 0;
+        let parts = [
+            told(&names(&recreated), "removed and recreated").map(|told| told + &down),
+            told(&names(&gone), "removed"),
+            told(&names(&created.iter().collect::<Vec<_>>()), "created"),
+            told(&of_change(StateChange::Unpause), "unpaused"),
+            told(&of_change(StateChange::Start), "started"),
+            told(&of_change(StateChange::Stop), "stopped"),
+            told(&of_change(StateChange::Pause), "paused"),
+            (!possible.is_empty()).then(|| {
+                let all: Vec<&str> = possible.iter().map(|one| one.name()).collect();
+                format!(
+                    "{} may be recreated, when Portainer deploys the stack",
+                    listed(&all)
+                )
+            }),
+            (!networks.is_empty()).then(|| format!("network {} recreated", told_names(&networks))),
+        ];
+        let parts = [Some(step.to_string())].into_iter().chain(parts);
+        let parts: Vec<String> = parts.flatten().filter(|part| !part.is_empty()).collect();
+        let parts = (!parts.is_empty()).then(|| parts.join("; "));
+        let kept = stays.then(|| matching(kept));
+        parts.into_iter().chain(kept).collect()
+    }
+
+    /// The containers that are removed, and those that may be, because Portainer deploys the stack.
+    pub(super) fn removed<'v>(
+        &self,
+        planned: &'v Planned,
+    ) -> (Vec<Inspected<'v>>, Vec<Inspected<'v>>) {
+        let step = &planned.record;
+        let removes_all = step.removes_containers(self.snapshot());
+        let own = own(self.snapshot(), &planned.existing).into_iter();
+        own.filter(|one| step.replaces_containers() || planned.removes(*one))
+            .partition(|one| removes_all || planned.removes(*one))
+    }
+
     /// Asks if a container is stopped or removed, if Portainer may do so, or if something is `lost`. Returns whether it
     /// asked: what was read before may then be out of date.
-    pub(super) fn ask(
-        &self,
-        step: &RecordStep,
-        removed: &[Inspected],
-        existing: &[Value],
-        plan: &Plan,
-        lost: bool,
-    ) -> Result<bool> {
+    pub(super) fn ask(&self, planned: &Planned, lost: bool) -> Result<bool> {
         let name = self.restore.name;
         let act = match self.restore.cause {
             Cause::Failure => return Ok(false),
             Cause::Wanted => format!("roll back {name}"),
             Cause::Unfinished => format!("roll back {name} before it is adopted"),
         };
-        let mut effects: Vec<String> = match step {
-            RecordStep::Delete(record) => Some(("deleted", record)),
-            RecordStep::Update(record, _) => Some(("updated", record)),
-            RecordStep::Stop(record) => Some(("stopped", record)),
-            _ => None,
+        let (removed, possible) = self.removed(planned);
+        let changing = self.changing(planned);
+        let stops = changing
+            .values()
+            .flatten()
+            .any(|change| matches!(change, StateChange::Stop | StateChange::Pause));
+        let sends = matches!(
+            planned.record,
+            RecordStep::Delete(_) | RecordStep::Update(..) | RecordStep::Stop(_)
+        );
+        let interrupts = sends || stops || !removed.is_empty() || !possible.is_empty();
+        if !interrupts && !lost && self.restore.cause == Cause::Wanted {
+            return Ok(false);
         }
-        .map(|(verb, record)| format!("Portainer stack {} is {verb}", record.id))
-        .into_iter()
-        .collect();
-        let containers = saved(self.snapshot());
-        let removes_all = step.removes_containers(self.snapshot()).is_some();
-        let is_removed = |container: &Inspected| removes_all || plan.removes(container.id());
-        let is_saved = |name: &str| containers.iter().any(|container| container.name() == name);
-        let (certain, possible): (Vec<Inspected>, Vec<_>) =
-            removed.iter().partition(|one| is_removed(one));
-        let (recreated, gone) = names(&certain).partition(|name| is_saved(name));
-        let stopped: Vec<Inspected> = plan
-            .keep
-            .iter()
-            .filter_map(|(&index, id)| {
-                let now = existing.iter().map(Inspected).find(|now| now.id() == id)?;
-                let changes = changes(containers[index], now);
-                (changes.contains(&StateChange::Stop) || changes.contains(&StateChange::Pause))
-                    .then_some(now)
-            })
-            .filter(|now| removed.iter().all(|one| one.id() != now.id()))
-            .collect();
-        for (names, [one, many], verb) in [
-            (recreated, ["is", "are"], "removed and recreated"),
-            (gone, ["is", "are"], "removed"),
-            (names(&stopped).collect(), ["is", "are"], "stopped"),
-            (
-                names(&possible).collect(),
-                ["may be", "may be"],
-                "recreated",
-            ),
-        ] {
-            let names: Vec<&str> = names;
-            if !names.is_empty() {
-                let be = if names.len() == 1 { one } else { many };
-                effects.push(format!("{} {be} {verb}", listed(&names)));
-            }
-        }
-        if lost {
-            effects.push("the warnings above say what is lost or may stop working".to_owned());
-        }
-        if effects.is_empty() {
-            if self.restore.cause == Cause::Wanted {
-                return Ok(false);
-            }
-            effects.push(format!("{name} keeps every container that exists"));
-        }
-        self.restore.consent.require(&act, &effects.join("; "))
+        self.restore.consent.require(&act, None)
     }
 }
 
-fn names<'c>(containers: &[Inspected<'c>]) -> impl Iterator<Item = &'c str> {
-    containers.iter().map(|container| container.name())
+/// `db and web are removed`; nothing without a name.
+fn told(names: &[impl AsRef<str>], verb: &str) -> Option<String> {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    (!names.is_empty()).then(|| format!("{} {verb}", told_names(&names)))
+}
+
+fn told_names(names: &[&str]) -> String {
+    let be = if names.len() == 1 { "is" } else { "are" };
+    format!("{} {be}", listed(names))
+}
+
+/// How long containers are down that are removed and recreated; nothing if none runs.
+fn down(recreated: &[&Inspected]) -> String {
+    let running = recreated.iter().filter(|one| one.is_running());
+    let Some(seconds) = running.map(|one| one.stop_grace().unwrap_or(10)).max() else {
+        return String::new();
+    };
+    let start = if recreated.len() == 1 { "its" } else { "their" };
+    format!(" (down for up to {seconds} s, plus {start} start)")
 }

@@ -139,7 +139,7 @@ impl Procedure<'_, '_, '_> {
         self.touch();
         let names: Vec<&str> = stopped.iter().map(|now| now.name()).collect();
         for name in &names {
-            self.run.step("stop", *name);
+            self.run.detail("stop", *name);
         }
         self.run.wait(format!("stopping {}", names.join(", ")));
         let engine = self.run.engine;
@@ -158,7 +158,7 @@ impl Procedure<'_, '_, '_> {
         }
         self.touch();
         for (_, name) in &plan.remove {
-            self.run.step("remove", name.clone());
+            self.run.detail("remove", name.clone());
         }
         let engine = self.run.engine;
         for removed in in_parallel(&plan.remove, |(id, _)| engine.remove_container(id)) {
@@ -201,7 +201,7 @@ impl Procedure<'_, '_, '_> {
             }
             self.touch();
             for &index in &ready {
-                self.run.step("create", containers[index].name());
+                self.run.detail("create", containers[index].name());
             }
             let created = in_parallel(&ready, |&index| create(engine, containers[index], &ids));
             for (index, created) in ready.into_iter().zip(created) {
@@ -287,10 +287,10 @@ impl Procedure<'_, '_, '_> {
             if let Some(layer) = task.layer {
                 let files = counted(layer.files().len(), "file");
                 let name = task.container.name();
-                self.run.step("copy", format!("{files} into {name}"));
+                self.run.detail("copy", format!("{files} into {name}"));
             }
             for change in &task.changes {
-                self.run.step(change.verb(), task.container.name());
+                self.run.detail(change.verb(), task.container.name());
             }
         }
         let waits: BTreeSet<&str> = tasks
@@ -335,8 +335,6 @@ impl Procedure<'_, '_, '_> {
 }
 
 impl StateChange {
-    pub(super) const ALL: [Self; 4] = [Self::Unpause, Self::Start, Self::Stop, Self::Pause];
-
     pub(super) fn verb(self) -> &'static str {
         match self {
             Self::Unpause => "unpause",

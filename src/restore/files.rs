@@ -15,6 +15,7 @@ use crate::{
     model::Changes,
     run::read_layer,
     snapshot::{Inspected, Known, Layer, Snapshot},
+    text::counted,
 };
 
 /// How many files a message names. The snapshot lists all.
@@ -37,6 +38,14 @@ impl Files {
     pub(super) fn line(&self, container: Inspected) -> String {
         let (name, files) = (container.name(), self.shown());
         format!("{name}: files written inside the container: {files}")
+    }
+
+    /// `3 files written since then are lost: a, b, c`, for what happened to them and what becomes of them.
+    pub(super) fn told(&self, happened: &str, becomes: &str) -> String {
+        let count = self.listed.len() + self.unlisted;
+        let be = if count == 1 { "is" } else { "are" };
+        let (files, shown) = (counted(count, "file"), self.shown());
+        format!("{files} {happened} {be} {becomes}: {shown}")
     }
 
     /// The first names, and the number of the others.

@@ -74,7 +74,7 @@ impl Procedure<'_, '_, '_> {
     pub(super) fn remove_networks(&mut self, networks: &BTreeSet<String>) -> Result<()> {
         for network in networks {
             self.touch();
-            self.run.step("remove", format!("network {network}"));
+            self.run.detail("remove", format!("network {network}"));
             let removed = self.run.engine.remove_network(network);
             self.tolerate(removed)?;
         }
@@ -91,7 +91,7 @@ impl Procedure<'_, '_, '_> {
                 continue;
             }
             self.touch();
-            self.run.step("create", format!("network {name}"));
+            self.run.detail("create", format!("network {name}"));
             let mut body = json!({ "CheckDuplicate": true });
             for (key, value) in network_settings(network) {
                 body[key] = value;

@@ -128,7 +128,7 @@ impl Procedure<'_, '_, '_> {
         let (_, standing) = self.run.portainer.read(&record.id)?;
         let id = &record.id;
         if saved.inactive == Some(true) && !standing.inactive {
-            self.run.step("stop", format!("Portainer stack {id}"));
+            self.run.detail("stop", format!("Portainer stack {id}"));
             self.run.wait(format!("stopping Portainer stack {id}"));
             let stopped = self.send(|run| run.stop(&record));
             self.tolerate_refusal(stopped, &format!("stop Portainer stack {id}"))?;
@@ -143,7 +143,7 @@ impl Procedure<'_, '_, '_> {
             ));
             return Ok(());
         };
-        self.run.step(
+        self.run.detail(
             "update",
             format!("the access rights of Portainer stack {id}"),
         );
@@ -180,7 +180,7 @@ impl Procedure<'_, '_, '_> {
 
     fn delete_record(&mut self, record: &Record) -> Result<()> {
         let id = &record.id;
-        self.run.step("delete", format!("Portainer stack {id}"));
+        self.run.detail("delete", format!("Portainer stack {id}"));
         self.run.wait(format!("deleting Portainer stack {id}"));
         let mut deleted = self.send(|run| run.delete(record));
         // Compose's `down` fails under load, and succeeds when it runs again. The response says that the first one has
@@ -193,7 +193,7 @@ impl Procedure<'_, '_, '_> {
                 None => return Ok(()),
                 Some(listed) if listed.id == *id => {
                     let again = format!("Portainer stack {id} again: the first attempt failed");
-                    self.run.step("delete", again);
+                    self.run.detail("delete", again);
                     deleted = self.send(|run| run.delete(record));
                 }
                 Some(_) => {}
@@ -229,7 +229,7 @@ impl Procedure<'_, '_, '_> {
 
     fn update_record(&mut self, record: &Record, contents: &Contents) -> Result<()> {
         let id = &record.id;
-        self.run.step(
+        self.run.detail(
             "update",
             format!("the text and variables of Portainer stack {id}"),
         );
@@ -248,7 +248,7 @@ impl Procedure<'_, '_, '_> {
 
     fn create_record(&mut self, contents: &Contents) -> Result<()> {
         let (name, endpoint) = (&self.snapshot().stack, self.snapshot().endpoint);
-        self.run.step("create", "the Portainer stack");
+        self.run.detail("create", "the Portainer stack");
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));
         let payload = Payload {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{
-    Cause, Planned, Procedure, RecordStep, Scope,
+    Cause, Extent, Planned, Procedure, RecordStep, Scope,
     files::{unsaved, written_since},
     plan::{own, saved},
 };
@@ -22,34 +22,36 @@ use crate::{
 };
 
 impl Procedure<'_, '_, '_> {
-    /// Lists what was written since the snapshot, asks whether to continue, and saves what will be replaced.
-    pub(super) fn save_what_is_replaced(&mut self, planned: &Planned) -> Result<()> {
-        let Planned {
-            record: step,
-            existing,
-            containers: plan,
-            ..
-        } = planned;
+    /// Lists what was written since the snapshot, asks whether to continue, and saves what will be replaced. Returns whether
+    /// the restore continues.
+    pub(super) fn save_what_is_replaced(&mut self, planned: &Planned) -> Result<bool> {
+        let step = &planned.record;
+        let goes_on = self.restore.extent == Extent::All;
         let harms = self.warn_of_harmed(planned);
-        let mut removed = own(self.snapshot(), existing);
-        removed.retain(|one| step.replaces_containers() || planned.removes(*one));
+        let (certain, possible) = self.removed(planned);
+        let removed = [certain, possible].concat();
         if removed.is_empty() && step.record().is_none() {
-            self.ask(step, &removed, existing, plan, harms)?;
-            return Ok(());
+            if goes_on {
+                self.ask(planned, harms)?;
+            }
+            return Ok(goes_on);
         }
-        self.run.wait("taking a snapshot");
+        self.run.wait("reading what will be replaced");
         let mut replaced = self.read_replaced(step)?;
         let lost = self.warn_of_what_is_lost(step, &replaced, &removed) || harms;
-        if self.ask(step, &removed, existing, plan, lost)? {
+        if !goes_on {
+            return Ok(false);
+        }
+        if self.ask(planned, lost)? {
             replaced = self.read_replaced(step)?;
         }
         let (id, _) = self.run.save_snapshot(replaced)?;
         if self.restore.cause != Cause::Failure {
             self.run.set_state(State::new(format!(
-                "this run changed nothing; only the snapshot {id} was taken"
+                "nothing was changed; only the snapshot {id} was taken"
             )));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Lists the containers outside the stack that use one that the restore touches, or that no longer exists (B21). Returns
@@ -164,18 +166,31 @@ impl Procedure<'_, '_, '_> {
         replaced: &Snapshot,
         removed: &[Inspected],
     ) -> bool {
-        let (mut files, mut kept) = (Vec::new(), Vec::new());
+        let mut told: Vec<String> = carried(step)
+            .iter()
+            .map(|carried| format!("{carried} is lost"))
+            .collect();
         for &container in removed {
             if let Some(Known::Unknown(reason)) = replaced.changes.get(container.id()) {
-                files.push(format!(
-                    "{}: files written inside the container: unknown ({reason})",
+                told.push(format!(
+                    "{}: the files written inside it are lost, and cannot be listed ({reason})",
                     container.name()
                 ));
             }
+            let name = container.name();
             let lost = unsaved(container, replaced);
-            files.extend((!lost.is_empty()).then(|| lost.line(container)));
+            if !lost.is_empty() {
+                told.push(format!(
+                    "{name}: {}",
+                    lost.told("written inside it", "lost")
+                ));
+            }
             let written = written_since(container, replaced, self.snapshot());
-            kept.extend((!written.is_empty()).then(|| written.line(container)));
+            if !written.is_empty() {
+                let becomes = "removed, and kept in a new snapshot";
+                let files = written.told("written since then", becomes);
+                told.push(format!("{name}: {files}"));
+            }
         }
         let saved: BTreeSet<&str> = saved(self.snapshot())
             .into_iter()
@@ -193,26 +208,16 @@ impl Procedure<'_, '_, '_> {
                 })
             })
             .collect();
-        let volumes: Vec<String> = self.kept.values().cloned().collect();
-        let mut is_lost = false;
-        for (heading, what) in [
-            ("these will be lost:", carried(step)),
-            (
-                "these files will be removed with their containers; only the snapshot that the restore takes keeps them:",
-                kept,
-            ),
-            (
-                "these files will be lost with the containers that the restore removes:",
-                files,
-            ),
-            (
-                "these volumes will be kept, but no restored container uses them:",
-                volumes,
-            ),
-        ] {
-            if !what.is_empty() {
-                is_lost = true;
-                self.run.warn(list(heading, &what));
+        let volumes = self.kept.values();
+        told.extend(volumes.map(|volume| {
+            format!("the volume {volume} is kept, but no restored container uses it")
+        }));
+        let is_lost = !told.is_empty();
+        for line in told {
+            if self.restore.cause == Cause::Failure {
+                self.run.warn(line);
+            } else {
+                self.run.line(format!("  {line}"));
             }
         }
         is_lost

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use chrono::{DateTime, Local};
 use serde_json::Value;
 
 use super::{
-    Planned, Procedure, RecordStep,
+    Cause, Planned, Procedure, RecordStep,
     containers::{StateChange, changes},
     files::unsaved,
     plan::saved,
@@ -16,23 +17,11 @@ use crate::{
     model::{Container, projects_of},
     observe::list,
     parallel::in_parallel,
-    run::Effect,
     snapshot::{Inspected, Known},
     text::{counted, shell_word},
 };
 
 impl Procedure<'_, '_, '_> {
-    pub(super) fn show_banner(&mut self) {
-        let (snapshot, id) = (self.snapshot(), &self.saved.id);
-        self.run.step(
-            "restore",
-            format!(
-                "{} from snapshot {id} (taken by stacklift {})",
-                snapshot.stack, snapshot.command
-            ),
-        );
-    }
-
     pub(super) fn require_containers(&mut self) -> Result<()> {
         for (part, reason) in self.snapshot().unknowns() {
             self.run.warn(format!(
@@ -82,53 +71,34 @@ impl Procedure<'_, '_, '_> {
 
     /// Reports what will be changed and what cannot be restored, before the first change.
     pub(super) fn show_plan(&mut self, planned: &Planned) {
-        let Planned {
-            record,
-            containers: plan,
-            networks: replaced,
-            ..
-        } = planned;
-        let snapshot = self.snapshot();
-        let containers = saved(snapshot);
-        self.run.step("plan", record.to_string());
+        let (record, plan) = (&planned.record, &planned.containers);
+        let (snapshot, id) = (self.snapshot(), &self.saved.id);
+        let about = format!("{} from snapshot {id}", snapshot.stack);
+        self.run.detail("restore", about);
+        let effects = self.effects(planned);
+        if self.restore.cause == Cause::Failure {
+            for effect in effects {
+                self.run.detail("plan", effect);
+            }
+        } else {
+            self.run.line(self.headline());
+            for effect in effects {
+                self.run.line(format!("  {effect}"));
+            }
+        }
         let removes_all = record.removes_containers(snapshot);
-        let kept: Vec<&str> = plan
-            .keep
-            .keys()
-            .map(|&index| containers[index].name())
-            .collect();
-        let mut removed: Vec<String> = plan.remove.iter().map(|(_, name)| name.clone()).collect();
-        if removes_all.is_some() {
-            removed.extend(kept.iter().map(|&name| name.to_owned()));
-        }
-        removed.extend(replaced.iter().map(|name| format!("network {name}")));
-        self.planned(Effect::Removes, "remove", &removed);
-        let order = plan.dependencies.order();
-        let in_order = || order.iter().map(|&index| (index, containers[index]));
-        let mut recreated: Vec<String> = in_order()
-            .filter(|(index, _)| removes_all.is_some() || plan.create.contains(index))
-            .map(|(_, container)| container.name().to_owned())
-            .collect();
-        recreated.extend(replaced.iter().map(|name| format!("network {name}")));
-        self.planned(Effect::Changes, "recreate", &recreated);
-        if removes_all.is_none() {
-            self.show_kept(planned, &kept);
-        }
-        if let Some(verb) = removes_all {
-            self.run.warn(format!(
-                "{verb} the Portainer stack removes its containers: the stack is down until they are recreated"
-            ));
-        }
-        let mut lost: Vec<String> = in_order()
-            .filter(|(index, _)| removes_all.is_some() || plan.create.contains(index))
-            .filter_map(|(_, container)| {
-                let files = unsaved(container, snapshot);
-                (!files.is_empty()).then(|| files.line(container))
+        let containers = saved(snapshot);
+        let order = plan.dependencies.order().iter();
+        let recreated = order.filter(|&index| removes_all || plan.create.contains(index));
+        let mut lost: Vec<String> = recreated
+            .filter_map(|&index| {
+                let files = unsaved(containers[index], snapshot);
+                (!files.is_empty()).then(|| files.line(containers[index]))
             })
             .collect();
         if let (RecordStep::Create(_), Known::Known(Some(saved))) = (record, &snapshot.record) {
             lost.push(format!(
-                "the ID {} of the Portainer stack (Portainer will assign a new one)",
+                "the ID {} of the Portainer stack: Portainer assigns a new one",
                 saved.id
             ));
         }
@@ -137,39 +107,28 @@ impl Procedure<'_, '_, '_> {
         }
     }
 
-    fn planned(&mut self, effect: Effect, verb: &str, objects: &[String]) {
-        if !objects.is_empty() {
-            let object = format!("{verb} {}", objects.join(", "));
-            self.run.planned(effect, object);
-        }
-    }
-
-    /// Reports what happens to the containers that have the configuration of the saved ones.
-    fn show_kept(&mut self, planned: &Planned, kept: &[&str]) {
-        if kept.is_empty() {
-            return;
-        }
-        if planned.record.replaces_containers() {
-            let object = format!(
-                "{}: may be replaced when Portainer deploys the stack, then recreated from the snapshot",
-                kept.join(", ")
-            );
-            self.run.planned(Effect::Unknown, object);
-            return;
-        }
-        let changing = self.changing(planned);
-        for verb in StateChange::ALL {
-            let names: Vec<String> = changing
-                .iter()
-                .filter(|(_, changes)| changes.contains(&verb))
-                .map(|(name, _)| name.clone())
-                .collect();
-            self.planned(Effect::Changes, verb.verb(), &names);
-        }
-        let unchanged = kept.len() - changing.len();
-        if unchanged > 0 {
-            self.run.planned(Effect::Keeps, matching(unchanged));
-        }
+    /// `web goes back to 22 Nov 2026, 14:12 (before stacklift adopt)`.
+    fn headline(&self) -> String {
+        let snapshot = self.snapshot();
+        let taken = DateTime::parse_from_rfc3339(&snapshot.taken);
+        let taken = taken.map_or_else(
+            |_| self.saved.id.clone(),
+            |taken| {
+                taken
+                    .with_timezone(&Local)
+                    .format("%-d %b %Y, %H:%M")
+                    .to_string()
+            },
+        );
+        let incomplete = if snapshot.ran_whole == Some(false) {
+            ", incomplete"
+        } else {
+            ""
+        };
+        format!(
+            "{} goes back to {taken} (before stacklift {}{incomplete})",
+            snapshot.stack, snapshot.command
+        )
     }
 
     /// The kept containers that are started, stopped, paused or unpaused.

@@ -5,7 +5,7 @@ use chrono::Utc;
 use serde_json::Value;
 
 use super::{
-    Cause, Procedure, RecordStep, Scope,
+    Cause, Procedure, RecordStep, Scope, away,
     check::owner,
     compare::network_differences,
     health::wait_for,
@@ -14,11 +14,13 @@ use super::{
     text,
 };
 use crate::{
+    engine::ContainerEvent,
     failure::Failure,
-    model::{Condition, Deployment},
+    model::{Condition, Deployment, projects_of},
     observe::list,
     parallel::in_parallel,
     snapshot::{Inspected, Known},
+    text::down,
 };
 
 impl Procedure<'_, '_, '_> {
@@ -77,13 +79,66 @@ impl Procedure<'_, '_, '_> {
                 .map(Inspected)
                 .filter(|now| now.is_running())
                 .count();
-            self.run
-                .step("verified", format!("{matching} ({running} running)"));
+            let matching = match saved(self.snapshot()).len() - running {
+                0 => matching,
+                _ => format!("{matching} ({running} running)"),
+            };
+            self.say_what_was_done(record, &existing, &matching);
             self.say_what_is_left();
             return Ok(());
         };
         self.say_what_is_left();
         Err(failure.into())
+    }
+
+    /// The result, how long each container was down, and where the stack is now.
+    fn say_what_was_done(&mut self, record: &RecordStep, existing: &[Value], matching: &str) {
+        let name = self.restore.name;
+        if self.restore.cause == Cause::Failure {
+            return self.run.detail("restored", matching);
+        }
+        if !self.touched {
+            return self.run.line(format!("{name} is as it was: {matching}"));
+        }
+        let events = self.events();
+        let downs: Vec<(&str, f64)> = self
+            .before
+            .iter()
+            .map(Inspected)
+            .filter(|old| old.is_running())
+            .filter_map(|old| {
+                let away = away(old, named(existing, old.name())?, &events)?;
+                Some((old.name(), away.as_secs_f64()))
+            })
+            .collect();
+        let downs = match down(&downs) {
+            downs if downs.is_empty() => downs,
+            downs => format!("; {downs}"),
+        };
+        self.run
+            .done("restored", format!("{name}: {matching}{downs}"));
+        if let (RecordStep::Delete(_), Cause::Wanted) = (record, self.restore.cause) {
+            let stack = self.stack();
+            let file = stack.dir().join(stack.file());
+            self.run.line(format!(
+                "  it is no longer in Portainer: edit {} from now on",
+                file.display()
+            ));
+        }
+    }
+
+    /// The starts and ends of containers since the first change; none if they cannot be read.
+    fn events(&self) -> Vec<ContainerEvent> {
+        let Some(since) = self.since else {
+            return Vec::new();
+        };
+        let projects = projects_of(&self.snapshot().stack);
+        let events = projects
+            .iter()
+            .map(|project| self.run.engine.events(project, since));
+        let mut events = events.flatten().flatten().collect::<Vec<_>>();
+        events.sort_by_key(|event| event.at);
+        events
     }
 
     fn matching(&self) -> String {
@@ -95,7 +150,7 @@ impl Procedure<'_, '_, '_> {
     fn end_without_record(&mut self, reason: &str) -> Result<()> {
         let matching = self.matching();
         if self.restore.cause == Cause::Failure {
-            self.run.step("restored", matching);
+            self.run.detail("restored", matching);
             return Ok(());
         }
         Err(Failure::new(format!(
@@ -128,10 +183,8 @@ impl Procedure<'_, '_, '_> {
             return Ok(existing);
         }
         let names: Vec<&str> = starting.iter().map(|(_, name, _)| name.as_str()).collect();
-        self.run.wait(format!(
-            "waiting until they run and are healthy: {}",
-            names.join(", ")
-        ));
+        let names = names.join(", ");
+        self.run.wait(format!("waiting until healthy: {names}"));
         let (engine, limits) = (self.run.engine, self.restore.limits());
         // The comparison names those that do not.
         in_parallel(&starting, |(id, name, condition)| {

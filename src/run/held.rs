@@ -32,7 +32,7 @@ impl Run<'_> {
             }
             let body = holder(container, &self.project());
             let kept = container.name();
-            self.step("hold", format!("the volumes of {kept}, which has --rm"));
+            self.detail("hold", format!("the volumes of {kept}, which has --rm"));
             engine.create_container(&name, &body).map_err(|error| {
                 Failure::new(format!("cannot keep the volumes of {kept}, which the engine deletes when {kept} stops (--rm)"))
                     .source(error)

@@ -82,19 +82,19 @@ impl Run<'_> {
         }
         self.set_open(&entries);
         for entry in &entries {
+            let doing = entry.request.doing();
             self.warn(format!(
-                "the outcome of {}, is unknown: waiting until Portainer has finished",
-                entry.request
+                "an interrupted run was {doing}; waiting for Portainer to finish"
             ));
         }
         self.wait(match witness {
-            Witness::PortainerAndEngine => "waiting until Portainer has finished",
+            Witness::PortainerAndEngine => "waiting for Portainer to finish",
             Witness::EngineAlone => "waiting until the stack no longer changes",
         });
         let requests: Vec<Request> = entries.iter().map(|entry| entry.request.clone()).collect();
         let quiet = self.wait_until_settled(&requests, witness)?;
         if witness == Witness::EngineAlone {
-            self.step("waited", "until the stack no longer changed");
+            self.detail("waited", "until the stack no longer changed");
             return Ok(());
         }
         for entry in &entries {
@@ -109,7 +109,7 @@ impl Run<'_> {
                 period.as_secs_f32().round().max(1.0)
             ),
         };
-        self.step("waited", evidence);
+        self.detail("waited", evidence);
         Ok(())
     }
 

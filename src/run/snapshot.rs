@@ -140,7 +140,7 @@ impl Run<'_> {
             (false, Some(_)) => " taken; it shows what a failed run left behind",
             _ => " taken",
         };
-        self.step("snapshot", format!("{id}{note}"));
+        self.detail("snapshot", format!("{id}{note}"));
         Ok((id, is_whole))
     }
 

@@ -17,6 +17,8 @@ pub struct State {
     snapshot: Option<Box<(String, String)>>,
     /// Whether Portainer does not list the stack.
     is_unlisted: bool,
+    /// See [`Self::told`].
+    is_told: bool,
     roll_back: Option<String>,
     unanswered: Option<String>,
 }
@@ -24,7 +26,7 @@ pub struct State {
 impl State {
     /// The run changed nothing yet.
     pub fn untouched() -> Self {
-        Self::new("this run changed nothing")
+        Self::new("nothing was changed")
     }
 
     /// A state without anything to roll back.
@@ -33,8 +35,32 @@ impl State {
             sentence: sentence.into(),
             snapshot: None,
             is_unlisted: false,
+            is_told: false,
             roll_back: None,
             unanswered: None,
+        }
+    }
+
+    /// A state that says what was done about a failure: it is shown as a sentence of its own.
+    pub fn told(sentence: impl Into<String>) -> Self {
+        Self {
+            is_told: true,
+            ..Self::new(sentence)
+        }
+    }
+
+    /// Whether it is shown as a sentence of its own.
+    pub fn is_told(&self) -> bool {
+        self.is_told
+    }
+
+    /// The same state, after the name of its stack.
+    #[must_use]
+    pub fn of(&self, stack: &str) -> Self {
+        Self {
+            sentence: format!("{stack}: {}", self.sentence),
+            is_told: false,
+            ..self.clone()
         }
     }
 

@@ -101,6 +101,22 @@ impl Unanswered {
     }
 }
 
+impl Request {
+    /// `deleting Portainer stack 3`.
+    pub fn doing(&self) -> String {
+        let verb = match self.kind {
+            RequestKind::Create => "creating",
+            RequestKind::Stop => "stopping",
+            RequestKind::Update => "updating",
+            RequestKind::Delete => "deleting",
+        };
+        match &self.record {
+            Some(id) => format!("{verb} Portainer stack {id}"),
+            None => format!("{verb} the Portainer stack {}", self.stack),
+        }
+    }
+}
+
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

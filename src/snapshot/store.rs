@@ -232,10 +232,23 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the snapshot with this ID; `None` for [`Self::default_id`].
+    /// Reads the snapshot with this ID, or the only one whose ID begins with it; `None` for [`Self::default_id`].
     pub fn choose(&self, id: Option<&str>) -> Result<Saved> {
         if let Some(id) = id {
-            return self.load(id);
+            let mut ids = self.ids()?;
+            ids.retain(|one| one.starts_with(id));
+            return match ids.as_slice() {
+                [] => self.load(id),
+                [only] => self.load(only),
+                several if several.iter().any(|one| one == id) => self.load(id),
+                several => Err(Failure::new(format!(
+                    "{} snapshots begin with {id}: {}",
+                    several.len(),
+                    several.join(", ")
+                ))
+                .hint("pass more of the ID")
+                .into()),
+            };
         }
         if let Some(saved) = self.last_whole()? {
             return Ok(saved);

@@ -52,6 +52,25 @@ pub fn last_words(text: &str) -> String {
     excerpt(&portainers.map_or_else(|| last.clone(), |words| format!("{words}: {last}")))
 }
 
+/// The text without the numbers that the standard library adds to errors of the operating system.
+pub fn without_error_numbers(text: &str) -> Cow<'_, str> {
+    const START: &str = " (os error ";
+    let mut pieces = text.split(START);
+    let mut whole = Cow::Borrowed(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let number = piece.find(|c: char| !c.is_ascii_digit());
+        let is_error = number.is_some_and(|end| end > 0 && piece[end..].starts_with(')'));
+        let rest = if let Some(end) = number.filter(|_| is_error) {
+            &piece[end + 1..]
+        } else {
+            whole.to_mut().push_str(START);
+            piece
+        };
+        whole.to_mut().push_str(rest);
+    }
+    whole
+}
+
 /// Whether `c` is a control character (C0, C1), or reorders, breaks or hides the text around it.
 pub fn needs_escaping(c: char) -> bool {
     c.is_control()

@@ -61,9 +61,8 @@ fn what_matches_stays_and_what_only_stopped_is_started() {
     stack.restore();
     let (once, networks) = (stack.containers(), stack.networks());
     stack.restore().says(&[
-        "no changes in Portainer",
-        "plan 3 containers match the snapshot",
-        "verified 3 containers match the snapshot (3 running)",
+        "  3 containers match the snapshot\n",
+        "is as it was: 3 containers match the snapshot\n",
     ]);
     let twice = stack.containers();
     assert_same(&before, &twice);
@@ -83,9 +82,9 @@ fn what_matches_stays_and_what_only_stopped_is_started() {
     docker(&["kill", &cron]);
     stack
         .restore()
-        .says(&[&format!("plan start {cron}, {db}")])
-        .hides("plan 2 containers match")
-        .hides("remove ");
+        .says(&[&format!("  {cron} and {db} are started")])
+        .hides("\n  2 containers match")
+        .hides("removed");
     let after = stack.containers();
     assert_same(&before, &after);
     for name in [&db, &cron] {
@@ -117,7 +116,7 @@ fn containers_that_replaced_others_or_are_new_are_removed() {
     }
     let new = stack.containers()[&stack.name("new")]["Mounts"][0]["Name"].clone();
 
-    stack.restore().says(&["remove "]);
+    stack.restore().says(&[" removed and recreated"]);
 
     assert_same(&before, &stack.containers());
     assert_same_networks(&networks, &stack.networks());
@@ -149,7 +148,7 @@ fn the_container_of_another_stack_is_not_changed() {
         stack.run(&["restore", &stack.host.project]).code(1).says(&[
             &format!("the name {}", stack.name("web")),
             &format!("is used by a container {whose}"),
-            "this run changed nothing",
+            "nothing was changed",
         ]);
         assert!(stack.ids().is_empty());
         assert_eq!(stack.rehearsal.world(|world| world.records.len()), 1);

@@ -105,10 +105,7 @@ fn b17_the_snapshot_of_a_restore_keeps_files_that_were_written_since() {
         "--memory-swap=64m",
         &stack.name("web"),
     ]);
-    let kept = [
-        "only the snapshot that the restore takes keeps them",
-        "written inside the container: /since",
-    ];
+    let kept = ["1 file written since then is removed, and kept in a new snapshot: /since"];
     stack.run(&["restore", &name]).code(0).says(&kept);
     let last = stack.snapshots().pop().unwrap();
     let id = last.file_stem().unwrap().to_str().unwrap().to_owned();

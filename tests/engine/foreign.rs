@@ -147,7 +147,7 @@ fn b21_a_restore_names_whom_it_harms() {
     shared
         .adopt(&[])
         .code(0)
-        .says(&["2 not touched"])
+        .says(&["2 containers kept running"])
         .hides("does not belong");
     assert!(has_network(&shared.last));
     let run = shared.stack.restore();

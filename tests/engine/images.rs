@@ -60,7 +60,7 @@ fn b27_an_image_that_cannot_be_pulled_refuses_the_run() {
             &format!("image {image}: "),
             "connection refused",
             "--force overrides this check",
-            "this run changed nothing",
+            "nothing was changed",
         ]);
         assert_untouched(&stack, &ids);
     }
@@ -92,7 +92,7 @@ fn b20_an_adoption_pulls_first_what_portainer_would_pull_again() {
     let project = stack.host.project.clone();
     stack.run(&["adopt", &project, "--yes"]).code(1).says(&[
         "failed to pull stacklift-test-busybox",
-        "this run changed nothing",
+        "nothing was changed",
     ]);
     assert_untouched(&stack, &ids);
 }

@@ -40,7 +40,7 @@ fn a_missing_image_affects_only_its_container() {
     let (db, web) = (stack.name("db"), stack.name("web"));
     stack.run(&refused).code(1).says(&[
         &format!("the image of {db} no longer exists: {}", stack.host.project),
-        "this run changed nothing",
+        "nothing was changed",
     ]);
     stack.run(&restore).code(1).says(&[
         &format!(
@@ -85,7 +85,7 @@ fn b18_a_removed_or_recreated_volume_is_missed_by_every_restore() {
     let restore = ["restore", stack.host.project.as_str(), "--force"];
     let said = format!("volume {data} no longer exists");
     let run = stack.run(&refused).code(1);
-    run.says(&[&said, "this run changed nothing"]);
+    run.says(&[&said, "nothing was changed"]);
     stack
         .run(&restore)
         .code(1)
@@ -96,13 +96,13 @@ fn b18_a_removed_or_recreated_volume_is_missed_by_every_restore() {
     let why = "it was deleted and recreated";
     let another = format!("volume {data} is not the one in the snapshot: {why}");
     let run = stack.run(&refused).code(1);
-    run.says(&[&another, "this run changed nothing"]);
+    run.says(&[&another, "nothing was changed"]);
     let differs = format!("volume {data} differs: {why}");
     stack
         .run(&restore)
         .code(1)
         .says(&[&differs])
-        .hides("verified");
+        .hides("restored ");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_network_gets_other_addresses_if_its_own_are_in_use() {
         stack.host.project
     );
     let run = stack.run(&["restore", &stack.host.project]).code(1);
-    run.says(&[&differs]).hides("verified");
+    run.says(&[&differs]).hides("restored ");
     assert_eq!(stack.ids(), ids);
     docker(&["network", "rm", &blocker]);
     stack.restore();
@@ -164,11 +164,7 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
     let publish = format!("127.0.0.1:{}:80", port.as_str().unwrap());
     stack.host.run(&blocker, &["-p", &publish], IMAGE);
     let run = stack.run(&["restore", &stack.host.project]).code(1);
-    run.says(&[
-        &format!("{a} needs port"),
-        &blocker,
-        "this run changed nothing",
-    ]);
+    run.says(&[&format!("{a} needs port"), &blocker, "nothing was changed"]);
     let run = stack
         .run(&["restore", &stack.host.project, "--force"])
         .code(1);

@@ -33,7 +33,7 @@ fn survives(compose: Compose, text: &str) -> (Value, Vec<Value>) {
     assert_same(&before, &stack.containers());
     assert_same_networks(&networks, &stack.networks());
     let ids = stack.ids();
-    stack.restore().hides("recreate ");
+    stack.restore().hides("recreated");
     let output = stack.up();
     assert!(!output.contains("Recreate"), "{output}");
     assert_eq!(stack.ids(), ids);

@@ -113,7 +113,7 @@ fn the_command_adapter_sees_the_same_containers_and_nothing_that_needs_the_api()
     refused.says(&[
         "this needs the Engine API",
         "--engine api",
-        "this run changed nothing",
+        "nothing was changed",
     ]);
     assert!(stack.ids().is_empty());
     stack.restore();

@@ -112,7 +112,7 @@ networks:
     let before = stack.containers();
     stack.migrate();
     let output = stack.restore();
-    output.says(&["verified 3 containers match the snapshot"]);
+    output.says(&["3 containers match the snapshot"]);
     let after = stack.containers();
     assert_same(&before, &after);
     let aliases = &after[&stack.name("both")]["NetworkSettings"]["Networks"][&proxy]["Aliases"];
@@ -173,9 +173,7 @@ fn sharing_containers_share_with_the_restored_container() {
     let before = stack.containers();
 
     stack.migrate();
-    stack
-        .restore()
-        .says(&["verified 5 containers match the snapshot"]);
+    stack.restore().says(&["5 containers match the snapshot"]);
 
     let after = stack.containers();
     assert_same(&before, &after);

@@ -109,11 +109,12 @@ fn what_portainer_says_of_a_failed_deployment_is_said_once() {
     let body = json!({"message": said, "details": said}).to_string();
     let bench = started(Era::Sync);
     bench.always(Call::Create, instead(500, &body));
-    let failed = "the request failed: status 500: failed to deploy a stack: ";
+    let failed = "error: Portainer could not deploy web: no such device\n\
+        No container was changed; Portainer does not list the stack.\n\
+        fix that, then run the command again: that is safe\n";
+    assert_eq!(adopt(&bench, "").code(1).err, failed);
     for (args, times) in [("", 1), ("-v", 3)] {
-        let run = adopt(&bench, args)
-            .code(1)
-            .says(&format!("{failed}{cause}"));
+        let run = adopt(&bench, args).code(1);
         assert_eq!(run.err.matches("no such device").count(), times, "{run:#?}");
         assert_eq!(run.err.contains("Recreate"), times > 1, "{run:#?}");
     }
@@ -124,12 +125,20 @@ fn containers_that_are_the_same_are_not_touched() {
     for era in ERAS {
         let bench = started(era);
         let before = bench.containers("web");
-        let verified = "verified 2 containers, 2 not touched";
-        adopt(&bench, "").code(0).says(&["snapshot", verified]);
+        let page = format!("{}/#!/1/docker/stacks/web?id=1", bench.base_url());
+        let done = format!(
+            "adopted web: 2 containers kept running\n  Portainer  {page}&type=2&regular=true\n  \
+             edit it there from now on; to undo: stacklift restore web\n"
+        );
+        let run = adopt(&bench, "").code(0);
+        assert!(run.out.ends_with(&done), "{run:#?}");
+        run.hides("-1 ");
         assert_eq!(bench.containers("web"), before);
         assert_eq!(records(&bench)[0].1, Status::Active);
         // Again: nothing is sent.
         bench.forget_requests();
+        let again = adopt(&bench, "").code(0);
+        assert_eq!(again.out, "web is up to date in Portainer\n");
         let (report, _) = reported(&bench, 0);
         assert_eq!(report["outcome"], "nothing-to-do", "{report}");
         assert!(bench.nothing_was_changed());
@@ -154,10 +163,10 @@ fn a_kept_container_whose_networks_changed_during_the_run_is_not_verified() {
         let container = &report["services"][0]["containers"][0];
         assert_eq!(container["change"], "kept");
         assert_eq!(container["differences"][0], "the networks");
-        run.hides("verified").says(&[
-            "none of its containers was recreated, restarted or removed, so nothing was restored",
-            "  - web-a-1 differs from before: the networks",
-            "; web-a-1 differs from before: the networks",
+        run.hides("adopted").says(&[
+            "error: web does not run as before\n  - web-a-1 differs from before: the networks\n\
+             Nothing was restored, because no container was recreated, restarted or removed: \
+             web-a-1 differs from before: the networks; Portainer stack 1 exists (active).\n",
             "docker network connect",
             "restore web --to",
         ]);
@@ -177,7 +186,7 @@ fn m16_a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruni
         edit(&bench);
         let before = bench.containers("web");
         let (report, run) = reported(&bench, 0);
-        run.says("recreated web-b-1");
+        run.says("updated web: a kept running, b was down for ");
         assert_eq!(report["outcome"], "adopted", "{report}");
         let losses = report["losses"].to_string();
         assert!(
@@ -218,10 +227,10 @@ fn a_service_without_a_container_is_not_verified() {
     let says_so = instead(200, "{\"Id\": 7, \"Status\": 1}");
     bench.once(Call::Create, says_so);
     adopt(&bench, "").code(1).says(&[
-        "the stack does not run as before",
+        "web does not run as before",
         "a has no container",
         "b has no container",
-        "state: Portainer does not list the stack",
+        "Portainer does not list the stack.",
     ]);
 }
 
@@ -237,7 +246,7 @@ fn the_same_text_is_sent_again_if_a_service_does_not_run() {
     });
     adopt(&bench, "--rerun-jobs")
         .code(0)
-        .says(&["started web-b-1", "verified"]);
+        .says("updated web: a kept running, b was started");
     assert_eq!(bench.calls(Call::Update).len(), 1);
 }
 
@@ -279,7 +288,7 @@ fn b18_a_reported_success_is_read_back() {
             let bench = started(era);
             let before = bench.containers("web");
             bench.always(Call::Create, fault);
-            let run = adopt(&bench, "").code(1).hides("verified");
+            let run = adopt(&bench, "").code(1).hides("adopted web");
             run.says(&[wrong, "look at the stack in Portainer"]);
             assert_eq!(bench.containers("web"), before);
             assert!(bench.calls(Call::Delete).is_empty());
@@ -304,7 +313,7 @@ fn b18_a_reported_success_is_read_back() {
             "state: the update of Portainer stack 1 was in progress",
         ]);
         bench.faults().clear();
-        adopt(&bench, "").code(0).says("recreated web-b-1");
+        adopt(&bench, "").code(0).says("b was down for ");
     }
 }
 
@@ -316,7 +325,8 @@ fn a_restore_finds_the_compose_file_by_its_name_in_the_snapshot() {
         fs::rename(dir.join("docker-compose.yml"), dir.join("compose.yaml")).expect("renamed");
         adopt(&bench, "").code(0);
         let run = bench.run("restore web").code(0);
-        run.says("verified").hides("no Compose file");
+        run.says("restored web: 2 containers match the snapshot")
+            .hides("no Compose file");
     }
 }
 
@@ -330,13 +340,11 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
     let report = report(&run);
     assert_eq!(report["outcome"], "restored", "{report}");
     let run = run.says(&[
-        "failed to adopt web; the containers that ran before were restored",
-        "web-a-1 no longer exists",
-        "the request failed: status",
-        "state: Portainer does not list the stack; the containers match the snapshot of this run",
+        "error: Portainer could not deploy web: ",
+        "\nBoth containers had been removed and were restored: a was down for ",
     ]);
     assert!(!run.err.contains("to roll back"), "{run:#?}");
-    adopt(&bench, "").code(0).says("verified");
+    adopt(&bench, "").code(0).says("adopted web");
 }
 
 #[test]
@@ -344,14 +352,13 @@ fn m06_on_failure_leave_names_the_rollback() {
     let bench = started(Era::Sync);
     let before = containers(&bench);
     bench.once(Call::Create, late_failure());
-    let run = adopt(&bench, "--on-failure leave").code(1).says(&[
-        "nothing was restored, because of --on-failure leave",
-        "web-a-1 no longer exists",
-    ]);
+    let run = adopt(&bench, "--on-failure leave")
+        .code(1)
+        .says(&["\nNothing was restored, because of --on-failure leave: web-a-1 no longer exists"]);
     assert!(bench.containers("web").is_empty());
     let command = printed(&run);
     let (_, args) = command.split_once("stacklift ").expect("a command");
-    bench.succeeds(args, "verified");
+    bench.succeeds(args, "restored web");
     assert_eq!(containers(&bench), before);
 }
 
@@ -411,8 +418,8 @@ fn m06_an_update_without_an_answer_that_removed_every_container_is_restored() {
     let run = adopt(&bench, "--timeout 4s").code(1);
     assert_eq!(containers(&bench), before, "{run:#?}");
     run.says(&[
-        "failed to adopt web; the containers that ran before were restored",
-        "state: Portainer stack 1 exists (active); the containers match the snapshot of this run",
+        "\nBoth containers had been removed and were restored: a was down for ",
+        "; Portainer stack 1 exists (active).\n",
     ]);
 }
 
@@ -426,8 +433,8 @@ fn n07_every_container_of_a_portainer_stack_in_error_is_recreated_and_the_plan_s
     });
     let before = bench.containers("web");
     adopt(&bench, "").code(0).says(&[
-        "plan a: recreated: Portainer stack 1 is in error, and its update removes every container first",
-        "verified 2 containers, 0 not touched",
+        "  ~  a, b  recreated: Portainer stack 1 is in error, and its update removes every container first",
+        "updated web: a was down for ",
     ]);
     let after = bench.containers("web");
     assert!(before.iter().all(|id| !after.contains(id)));
@@ -465,9 +472,8 @@ fn n06_what_a_failed_deployment_left_is_restored_and_the_portainer_stack_stays()
     let (before, ids) = (containers(&bench), bench.containers("web"));
     bench.once(Call::Create, late_failure());
     let run = adopt(&bench, "").code(1).says(&[
-        "web-b-1 was recreated (created)",
-        "the containers that ran before were restored",
-        "state: Portainer stack 1 exists, but its deployment failed; the containers match the snapshot of this run",
+        "\nContainer web-b-1 had been changed and was restored",
+        "; Portainer stack 1 exists, but its deployment failed.\n",
         "Portainer stack 1 stays in error, and its next update recreates every container",
         "stacklift restore web --to ",
     ]);
@@ -478,7 +484,7 @@ fn n06_what_a_failed_deployment_left_is_restored_and_the_portainer_stack_stays()
     assert_ne!(now[1], ids[1]);
     assert!(bench.calls(Call::Delete).is_empty());
     // The rollback that was named removes the Portainer stack, too.
-    bench.succeeds("restore web", "verified");
+    bench.succeeds("restore web", "restored web");
     assert_eq!(containers(&bench), before);
     assert!(records(&bench).is_empty());
 }
@@ -499,7 +505,7 @@ fn a_stack_that_still_deploys_is_left_alone() {
         before,
         "the deployment went its way"
     );
-    adopt(&bench, "").code(0).says("nothing to do");
+    adopt(&bench, "").code(0).says("web is up to date");
 }
 
 #[test]
@@ -536,10 +542,7 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
         let args = ["adopt", "web", "--wait", "2s"];
         on_terminal_after(&bench, &args, "[y/N]", || change(&bench), "y\n")
             .code(1)
-            .says(&[
-                "changed before you answered",
-                "state: this run changed nothing",
-            ]);
+            .says(&["changed before you answered", "state: nothing was changed"]);
         assert!(bench.nothing_was_changed());
     }
 }
@@ -576,9 +579,9 @@ fn both_causes_are_told_if_the_restore_fails_too() {
     // Every container of `b` exits as soon as it starts.
     bench.world(|world| world.exits.insert("web/b".to_owned(), 3));
     let run = adopt(&bench, "--output json").code(1).says(&[
-        "failed to adopt web, and failed to restore the containers that ran before: the stack does not run as before",
+        "error: web does not run as before\n",
         "the restore failed: the stack differs from the snapshot",
-        "state: Portainer stack 1 exists (active); web-b-1 was recreated (exited, code 3)",
+        "\nThe containers could not be restored: web-b-1 was recreated (exited, code 3); Portainer stack 1 exists (active).\n",
         "to roll back, run: ",
     ]);
     let report = report(&run);
@@ -629,7 +632,7 @@ fn a_restore_waits_for_a_dependency_that_is_unhealthy_for_a_while() {
         bench.run("adopt web --wait 20s")
     });
     run.code(1)
-        .says("the containers that ran before were restored");
+        .says("\nContainer web-b-1 had been changed and was restored: b was down for ");
     assert_eq!(containers(&bench), before);
 }
 
@@ -645,10 +648,9 @@ fn a_container_that_stays_unhealthy_fails_the_adoption() {
     assert_eq!(report["outcome"], "unchanged", "{report}");
     assert_eq!(report["problems"], json!(["web-a-1 is not healthy"]));
     run.says(&[
-        "failed to adopt web; none of its containers was changed: the stack does not run as before",
-        "web-a-1 is not healthy",
+        "error: web does not run as before\n  - web-a-1 is not healthy\nNo container was changed; ",
     ])
-    .hides("verified");
+    .hides("adopted web");
     assert_eq!(bench.containers("web"), before);
 }
 
@@ -663,7 +665,7 @@ fn a_plan_that_was_wrong_is_told() {
     // The hashes say that nothing changes.
     let args = ["adopt", "web", "--wait", "2s", "--output", "json"];
     let run = with_hashes(&bench, &args, &labeled(&bench)).code(1);
-    let run = run.says(&["plan b: unchanged", "recreated web-b-1"]);
+    let run = run.says("  =  a, b  keep running\n");
     let report = report(&run);
     assert_eq!(report["outcome"], "plan-was-wrong", "{report}");
     run.says(&[
@@ -671,7 +673,7 @@ fn a_plan_that_was_wrong_is_told() {
         "roll back if you need a file named above",
         "state: the stack exists as Portainer stack 1 and is deployed; its containers run as before",
     ])
-    .hides(&["verified", "were restored"]);
+    .hides(&["adopted web", "were restored"]);
     let after = bench.containers("web");
     assert_eq!(before[0], after[0]);
     assert_ne!(before[1], after[1], "it is left as it runs now");
@@ -710,5 +712,5 @@ fn b28_a_link_to_a_directory_is_that_directory() {
     drop(lock);
     run(&["adopt", "web"]).code(0);
     // Portainer started nothing: the snapshot says by which path the stack was started.
-    run(&["adopt", "web"]).code(0).says("nothing");
+    run(&["adopt", "web"]).code(0).says("up to date");
 }

@@ -118,11 +118,14 @@ zoo    1/1         by hand  may interrupt a"
         [lines[0], lines[2], lines[3]],
         ["STACK  RESULT", "web    adopted", "zoo    adopted"]
     );
-    assert!(lines[1].starts_with("mongo  failed: "), "{end}");
+    assert!(
+        lines[1].starts_with("mongo  failed: Portainer could not deploy mongo: no"),
+        "{end}"
+    );
     run.says(&[
         "\nmongo (1 of 3)\n",
         "\nzoo (3 of 3)\n",
-        "error: failed to adopt mongo",
+        "error: Portainer could not deploy mongo: no\nNo container was changed; ",
     ]);
     assert_eq!(adopted(&bench), ["web", "zoo"]);
 }
@@ -198,7 +201,7 @@ fn an_interrupt_reports_what_was_done() {
     // Portainer does not respond to the second create.
     let rule = Rule::new(Call::Create, FaultKind::Hang).after(1);
     bench.faults().add(rule);
-    let mut child = bench.spawn("adopt --all --output json --timeout 5m");
+    let mut child = bench.spawn("adopt --all --output json --timeout 5m -v");
     let mut shown = String::new();
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe"));
     while shown.matches("snapshot").count() < 2 {

@@ -321,7 +321,7 @@ impl Bench {
     pub fn stops<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
         let run = self.fails(args, says);
         assert!(self.nothing_was_changed(), "{run:#?}");
-        run.says(&["error: ", "state: this run changed nothing", "hint: "])
+        run.says(&["error: ", "state: nothing was changed", "hint: "])
     }
 
     /// Starts the binary with its output in pipes.

@@ -128,7 +128,7 @@ fn b03_an_environment_whose_socket_compose_does_not_use_is_refused() {
     let plan = bench.run("plan web --output json").code(0).json();
     assert_eq!(plan["portainer"]["engine"], "other-socket");
     at("/run/docker.sock");
-    bench.succeeds("adopt web", "verified");
+    bench.succeeds("adopt web", "adopted web");
 }
 
 #[test]

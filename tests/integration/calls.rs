@@ -140,7 +140,7 @@ fn c51_any_other_status_stops_before_a_container_is_touched() {
         let before = bench.containers("web");
         bench.always(Call::Delete, instead(status, "{\"message\":\"no\"}"));
         let run = bench.fails("web", &format!("Portainer stack {id}"));
-        let run = run.says(&["error: ", "hint: ", "this run changed nothing"]);
+        let run = run.says(&["error: ", "hint: ", "nothing was changed"]);
         if status == 404 {
             run.says("Portainer lists it, but returned 404 for it");
         }

@@ -44,7 +44,7 @@ fn without_a_terminal_a_new_certificate_is_refused_with_its_fingerprint() {
         bench.run(args).code(1).says(&[
             "is not pinned yet, and there is no terminal to ask on",
             "the API key was not sent",
-            "state: this run changed nothing",
+            "state: nothing was changed",
             "openssl s_client -connect localhost:",
             &format!("pass --tls sha256:{fingerprint}"),
         ]);

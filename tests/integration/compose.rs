@@ -53,7 +53,7 @@ fn b06_what_compose_rejects_is_refused() {
             "refusing to migrate: Compose would reject the Compose file",
             "docker compose 2.40.3: invalid size: '***'",
             "--force",
-            "this run changed nothing",
+            "nothing was changed",
         ])
         .hides("obsolete");
     assert!(bench.nothing_was_changed());

@@ -44,7 +44,7 @@ fn as_root_a_full_or_read_only_disk_at_the_backup() {
         in_its_own_mounts(&bench, "web", &mounts).code(1).says(&[
             "failed to write the backup",
             cause,
-            "this run changed nothing",
+            "nothing was changed",
             "hint: ",
         ]);
         assert!(bench.nothing_was_changed());
@@ -73,12 +73,8 @@ fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
         fs::create_dir(bench.state()).expect("the state folder");
         let state = bench.state().display().to_string();
         let run = in_its_own_mounts(&bench, "web", &mount.replace("STATE", &state));
-        run.code(1).says(&[
-            what,
-            cause,
-            "this run changed nothing",
-            "STACKLIFT_STATE_DIR",
-        ]);
+        run.code(1)
+            .says(&[what, cause, "nothing was changed", "STACKLIFT_STATE_DIR"]);
         assert!(bench.nothing_was_changed());
     }
 }
@@ -99,8 +95,7 @@ fn as_root_a_restore_that_cannot_record_its_request_changed_nothing() {
         let run = in_its_own_mounts(&bench, "restore web --yes", &mounts);
         if run.err.contains("failed to record the request") {
             named += 1;
-            run.says("this run changed nothing")
-                .hides("partly restored");
+            run.says("nothing was changed").hides("partly restored");
             assert!(bench.nothing_was_changed());
         }
     }
@@ -126,7 +121,7 @@ fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
         ends[1] += 1;
         let run = run
             .code(1)
-            .says(&["failed to write", "this run changed nothing"]);
+            .says(&["failed to write", "nothing was changed"]);
         let taken = run.out.lines().find_map(|line| line.strip_suffix(" taken"));
         if let Some(taken) = taken {
             named += 1;
@@ -146,7 +141,7 @@ fn a_file_that_may_not_grow_leaves_no_half_backup() {
     let bench = Bench::web(&text);
     let mut command = bench.after_shell("web", "trap '' XFSZ; ulimit -f 1");
     let run = Run::of(&mut command).code(1);
-    run.says(&["failed to write the backup", "this run changed nothing"]);
+    run.says(&["failed to write the backup", "nothing was changed"]);
     assert!(bench.nothing_was_changed());
     assert_eq!(names(&bench.dir("web")), ["docker-compose.yml"]);
 }
@@ -175,7 +170,7 @@ fn two_runs_on_one_project_do_not_overlap_whatever_directories_they_are_given() 
         ] {
             bench.run(args).code(1).says(&[
                 "another run of stacklift is working on the stack ",
-                "state: this run changed nothing",
+                "state: nothing was changed",
                 "hint: wait",
             ]);
         }

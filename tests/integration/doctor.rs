@@ -118,11 +118,11 @@ fn nothing_responds() {
         shown(&bench, &run),
         "\
 ok       settings         not found: HOME/.config/stacklift.toml, HOME/system.toml
-failed   engine           failed to read the engine's version and ID: cannot reach the engine on /no/engine.sock: No such file or directory (os error 2)
+failed   engine           failed to read the engine's version and ID: cannot reach the engine on /no/engine.sock: No such file or directory
                           hint: is the engine running?
 warning  Compose          not found: neither `docker compose` nor `docker-compose` prints a version
                           hint: install the Compose plugin: stacks with several Compose files cannot be adopted without it, and a plan cannot tell which services stay unchanged
-failed   Portainer        failed to read Portainer's version: cannot reach Portainer at https://127.0.0.1:1: Connection refused (os error 111)
+failed   Portainer        failed to read Portainer's version: cannot reach Portainer at https://127.0.0.1:1: Connection refused
                           hint: check that Portainer is running and that --base-url is its address
 warning  TLS              certificates are not verified; no program on this host listens at 127.0.0.1:1
                           hint: set --tls pin and an https:// address: then only the Portainer of the first connection receives the API key
@@ -130,7 +130,7 @@ failed   API key          no API key (STACKMGR_API_KEY is required): run `stackl
                           hint: set STACKMGR_API_KEY
 -        user             not checked: there is no API key
 -        environment      not checked: there is no API key
-failed   stacks root      cannot read /no/stacks: No such file or directory (os error 2)
+failed   stacks root      cannot read /no/stacks: No such file or directory
                           hint: set --stacks-root to the directory that contains the stack directories
 failed   state directory  HOME/bin/docker is not a directory
                           hint: set STACKLIFT_STATE_DIR to a directory that you can write to
@@ -195,7 +195,10 @@ fn the_key_of_another_user() {
     );
     let wrong = "ptr_not-a-key-at-all-9b2c";
     let run = doctor(&bench, "--output json", &[("STACKMGR_API_KEY", wrong)]);
-    let run = run.code(1).hides(wrong).says("the API key was rejected");
+    let run = run
+        .code(1)
+        .hides(wrong)
+        .says("Portainer rejected the API key (401)");
     assert_eq!(checked(&run, "user").0, "failed");
     assert_eq!(
         checked(&run, "environment").1,

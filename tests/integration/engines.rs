@@ -83,11 +83,7 @@ fn b06_a_command_that_shares_no_api_version_is_refused() {
                 stderr,
                 hint,
             ])
-            .says(&[
-                "--engine api",
-                "DOCKER_API_VERSION",
-                "this run changed nothing",
-            ]);
+            .says(&["--engine api", "DOCKER_API_VERSION", "nothing was changed"]);
         with_docker(&bench, "plan web", &script)
             .code(1)
             .says("no API version is shared by `docker` and its engine");
@@ -118,8 +114,8 @@ fn podman_is_refused_by_its_header() {
             "cannot recreate its containers",
             "hint: use Docker Engine",
         ]);
-        if args != "plan web" {
-            run.says("this run changed nothing");
+        if !["plan web", "web --dry-run"].contains(&args) {
+            run.says("nothing was changed");
         }
     }
     let says = ["warning: ", "is Podman, which is not supported"];

@@ -36,7 +36,7 @@ fn c40_an_env_that_is_not_a_file_is_an_error() {
     bench
         .run("web")
         .code(1)
-        .says(&[".env: it is not a regular file", "this run changed nothing"]);
+        .says(&[".env: it is not a regular file", "nothing was changed"]);
     assert!(bench.requests().is_empty());
 }
 

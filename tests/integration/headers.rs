@@ -65,7 +65,7 @@ fn a_file_that_others_can_read_is_refused_and_an_error_names_the_line_only() {
         run(&bench, &headers, &["web"]).code(1).says(&[
             "failed to read the header file",
             &format!("chmod 600 {}", headers.display()),
-            "this run changed nothing",
+            "nothing was changed",
         ]);
     }
     fs::remove_file(bench.root().join("headers.env")).expect("removed");

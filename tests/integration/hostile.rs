@@ -20,7 +20,7 @@ use crate::bench::{Bench, MARKED, PLAIN, Run, done, fifo, instead};
 fn refused(bench: &Bench, command: &mut Command, words: &[&str]) {
     let files = tree(bench.root());
     let run = Run::of(command).code(1);
-    run.says(&["error: ", "state: this run changed nothing", "hint: "])
+    run.says(&["error: ", "state: nothing was changed", "hint: "])
         .says(words);
     assert!(bench.nothing_was_changed());
     assert_eq!(tree(bench.root()), files, "files have come or gone");

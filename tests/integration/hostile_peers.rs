@@ -84,7 +84,7 @@ fn c09_a_settings_file_that_cannot_be_trusted_or_parsed() {
             .env_remove("STACKLIFT_BASE_URL");
         Run::of(&mut command).code(1).says(words).says(&[
             "stacklift.toml",
-            "state: this run changed nothing",
+            "state: nothing was changed",
             "hint: ",
         ]);
         assert!(bench.requests().is_empty());
@@ -137,7 +137,7 @@ fn key_files_that_are_none() {
             .env_remove("STACKMGR_API_KEY")
             .env("STACKMGR_API_KEY_FILE", path);
         let run = Run::of(&mut command).code(1);
-        run.says(&[words, "state: this run changed nothing", "hint: "]);
+        run.says(&[words, "state: nothing was changed", "hint: "]);
         assert!(bench.requests().is_empty());
     }
 }

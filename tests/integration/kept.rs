@@ -36,7 +36,12 @@ fn exists(bench: &Bench, volume: &str) -> bool {
 #[test]
 fn b28_the_volume_of_a_container_with_rm_is_kept_or_named() {
     let (bench, volume) = with_rm();
-    let says = ["these volumes will be kept", &volume, "verified"];
+    let says = [
+        &format!(
+            "  the volume {volume} (/cache of web-a-1) is kept, but no restored container uses it"
+        ),
+        "restored web",
+    ];
     bench.succeeds("restore web --yes", &says);
     assert!(exists(&bench, &volume));
     // Nothing remains of what kept it.
@@ -47,7 +52,9 @@ fn b28_the_volume_of_a_container_with_rm_is_kept_or_named() {
     let created = instead(201, r#"{"Id":"0123456789ab"}"#);
     bench.once(Call::EngineCreate, created);
     let says = ["was to be kept, but no longer exists", &volume];
-    bench.fails("restore web --yes", &says).hides("verified");
+    bench
+        .fails("restore web --yes", &says)
+        .hides("restored web");
     assert!(!exists(&bench, &volume));
 }
 
@@ -62,7 +69,7 @@ fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match()
     bench.run("adopt web --yes").code(0);
     let ids = bench.containers("web");
     bench.forget_requests();
-    let said = "web-a-1: may be replaced when Portainer deploys the stack";
+    let said = "web-a-1 may be recreated, when Portainer deploys the stack";
     on_terminal(&bench, "restore web", "n\n")
         .code(1)
         .says(&[said, "[y/N]", "Canceled"])
@@ -71,7 +78,7 @@ fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match()
     assert_eq!(bench.containers("web"), ids);
     bench.succeeds(
         "restore web --yes",
-        &[said, "verified 1 container matches the snapshot"],
+        &[said, "restored web: 1 container matches the snapshot"],
     );
     assert_ne!(bench.containers("web"), ids);
 }
@@ -90,16 +97,15 @@ fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
         "running".clone_into(&mut b.state);
     });
     on_terminal(&bench, "restore web", "n\n").code(1).says(&[
-        "stop web-b-1",
-        "1 container matches",
+        "  web-b-1 is stopped\n  1 container matches the snapshot\n",
         "[y/N]",
     ]);
     on_terminal(&bench, "restore web", "y\n")
         .code(0)
-        .says(&["stop web-b-1", "verified 2 containers match"]);
+        .says("restored web: 2 containers match the snapshot (1 running)");
     on_terminal(&bench, "restore web", "")
         .code(0)
-        .says("plan 2 containers match")
+        .says("web is as it was: 2 containers match the snapshot (1 running)")
         .hides("[y/N]");
 }
 
@@ -119,12 +125,10 @@ fn b08_an_update_of_a_portainer_stack_in_error_says_that_it_removes_every_contai
         .run("restore web --yes")
         .code(0)
         .says(&[
-            "plan remove web-a-1",
-            "plan recreate web-a-1",
-            "updating the Portainer stack removes its containers",
-            "verified",
+            "  the Portainer stack gets its text and variables back; web-a-1 is removed and recreated",
+            "restored web",
         ])
-        .hides("plan 1 container matches");
+        .hides("\n  1 container matches");
 }
 
 #[test]
@@ -135,7 +139,7 @@ fn b17_a_restore_names_what_the_portainer_stack_loses() {
         let record = world.records.values_mut().next().expect("a record");
         record.auto_update = Some(json!({"Interval": "5m", "Webhook": "0d0b5d5e"}));
     });
-    bench.succeeds("restore web --yes", "these will be lost:\n  - the Portainer stack's automatic update\n  - the Portainer stack's webhook");
+    bench.succeeds("restore web --yes", "  the Portainer stack's automatic update is lost\n  the Portainer stack's webhook is lost\n");
 }
 
 #[test]
@@ -155,7 +159,7 @@ fn b28_a_restore_that_is_killed_at_any_request_keeps_the_volume() {
         child.wait().expect("it ends");
         let containers = || bench.world(|world| world.containers.len());
         was_held |= containers() > 1;
-        bench.succeeds("restore web --yes", "verified");
+        bench.succeeds("restore web --yes", "match");
         assert!(exists(&bench, &volume), "killed after {count} lines");
         assert_eq!(containers(), 1, "killed after {count} lines");
         if seen < count {

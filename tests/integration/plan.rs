@@ -206,7 +206,7 @@ fn what_to_know_before_a_later_change_is_told() {
     assert!(adopt.contains(note), "{adopt}");
     let run = bench.run("adopt web --wait 2s --output json").code(0);
     assert_eq!(run.json()["notices"], json!([notice]));
-    run.says(&format!("note {notice}"));
+    run.says(&format!("  {notice}"));
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn b09_a_wrong_key_leaves_nothing_behind() {
             .env("STACKMGR_API_KEY", KEY.replace("bench", "other")),
     )
     .code(1)
-    .says(&["401", "this run changed nothing"]);
+    .says(&["401", "nothing was changed"]);
     assert!(bench.nothing_was_changed());
     assert!(bench.backups("web").is_empty());
     assert!(!bench.state().exists());
@@ -79,7 +79,7 @@ fn b09_a_snapshot_that_cannot_be_written_leaves_the_backup_and_says_so() {
     fs::write(bench.state().join("snapshots"), "a file").expect("a file");
     bench.run("web").code(1).says(&[
         "failed to write a snapshot",
-        "this run changed nothing; only the backup ",
+        "nothing was changed; only the backup ",
     ]);
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.backups("web").len(), 1);

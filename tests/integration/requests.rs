@@ -67,7 +67,10 @@ fn b11_a_killed_run_leaves_its_request_and_the_next_one_waits_for_its_end() {
         bench.faults().clear();
         bench.succeeds(
             "web",
-            &["the outcome of the create of the stack web", waited],
+            &[
+                "an interrupted run was creating the Portainer stack web",
+                waited,
+            ],
         );
         assert!(bench.saved(".request").is_empty());
         assert_eq!(bench.world(|world| world.records.len()), 1);
@@ -100,7 +103,7 @@ fn b11_a_create_that_ends_later_is_waited_for_before_anything_is_verified() {
     let mut child = bench.spawn("restore web");
     let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut line = String::new();
-    while !line.contains("the outcome of the create") {
+    while !line.contains("an interrupted run was creating") {
         line.clear();
         assert!(stderr.read_line(&mut line).expect("text") > 0, "no warning");
     }
@@ -108,8 +111,8 @@ fn b11_a_create_that_ends_later_is_waited_for_before_anything_is_verified() {
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success());
     let out = String::from_utf8_lossy(&output.stdout);
-    assert!(out.contains("verified 2 containers"), "{out}");
-    assert!(out.contains("delete Portainer stack 1"), "{out}");
+    assert!(out.contains("restored web: 2 containers"), "{out}");
+    assert!(out.contains("the Portainer stack is deleted"), "{out}");
     assert!(bench.world(|world| world.records.is_empty()));
     assert_eq!(bench.containers("web").len(), 2);
     assert!(bench.saved(".request").is_empty());
@@ -178,19 +181,22 @@ fn b11_without_portainer_an_outcome_stays_unknown() {
     // Portainer hangs: the delete may still come.
     bench.always(Call::List, FaultKind::CloseBefore);
     let hint = "without Portainer, add --engine-only";
-    bench.fails("restore web", hint).hides("verified");
+    bench.fails("restore web", hint).hides("restored web");
     for _ in 0..2 {
         let run = bench.run("restore web --engine-only").code(1).says(&[
             "2 containers match the snapshot, but the outcome of the delete of Portainer stack 1 (web), sent 2",
             "Portainer may still change the stack",
             "When Portainer responds again, run: ",
         ]);
-        run.hides(&["verified", "Portainer finished"]);
+        run.hides(&["restored web", "Portainer finished"]);
         assert_eq!(bench.saved(".request").len(), 1);
     }
     bench.faults().clear();
-    let says = ["Portainer counts as finished", "verified 2 containers"];
-    bench.succeeds("restore web", &says);
+    let says = [
+        "Portainer counts as finished",
+        "web is as it was: 2 containers",
+    ];
+    bench.succeeds("restore web -v", &says);
     assert!(bench.saved(".request").is_empty());
 }
 
@@ -207,7 +213,7 @@ fn b11_what_does_not_end_in_time_stops_the_run() {
     for args in ["web --timeout 1s", "restore web --timeout 1s"] {
         let unanswered = "; unanswered: the create of the stack web";
         let run = bench.stops(args, &["still deploying after", unanswered]);
-        run.hides("verified");
+        run.hides("restored web");
     }
     assert_eq!(bench.saved(".request").len(), 1);
 }
@@ -259,7 +265,9 @@ fn b14_the_printed_command_works_when_pasted() {
     let program = Path::new(env!("CARGO_BIN_EXE_stacklift"));
     pasted.env("PATH", bench.path(&[program.parent().expect("a folder")]));
     // It removes nothing that runs: it asks nothing.
-    Run::of(&mut pasted).code(0).says("verified 2 containers");
+    Run::of(&mut pasted)
+        .code(0)
+        .says("restored web: 2 containers");
     assert_eq!(bench.containers("web").len(), 2);
 }
 
@@ -302,7 +310,7 @@ fn b15_a_run_never_removes_its_own_snapshot_or_the_first_whole_one() {
     assert_eq!(kept.len(), 10);
     assert_eq!(kept[0], id_of(&first));
     assert_eq!(kept[9], id, "the newest, whatever the clock says");
-    bench.succeeds("restore web", &format!("from snapshot {id}"));
+    bench.succeeds("restore web -v", &format!("from snapshot {id}"));
 }
 
 #[test]
@@ -327,14 +335,13 @@ fn b15_what_a_failed_run_left_is_marked_and_never_the_default() {
     let list = bench.run("restore web --list").code(0);
     let lines: Vec<&str> = list.out.lines().collect();
     for (line, says) in [
-        (1, &*format!("{first} (default)")),
-        (1, "whole"),
-        (2, "left by a failed run"),
+        (1, " incomplete"),
+        (2, &*format!("{first} (default)")),
+        (2, " complete"),
     ] {
         assert!(lines[line].contains(says), "{list:#?}");
     }
-    let from = format!("from snapshot {first}");
-    bench.succeeds("restore web", &[&*from, "verified 2 containers"]);
+    bench.succeeds("restore web", "restored web: 2 containers");
     // The restore ended as intended: what the next run saves is whole again.
     saves_the_default(&bench);
 }
@@ -382,16 +389,18 @@ fn b11_a_restore_without_a_snapshot_names_the_unanswered_request() {
     bench.stack("web", PLAIN, None);
     bench.once(Call::Create, FaultKind::Hang);
     killed_in_flight(&bench, "web");
-    let create = "the create of the stack web, sent 2";
     for (args, says) in [
         (
             "restore web",
-            "state: this run changed nothing; unanswered: ",
+            "state: nothing was changed; unanswered: the create of the stack web, sent 2",
         ),
-        ("restore web --list", "warning: the outcome of "),
+        (
+            "restore web --list",
+            "warning: an interrupted run was creating the Portainer stack web: ",
+        ),
     ] {
         let run = bench.fails(args, "no snapshot of the stack web");
-        run.says(&format!("{says}{create}"));
+        run.says(says);
     }
 }
 

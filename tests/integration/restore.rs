@@ -115,9 +115,9 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         bench.succeeds("web", "snapshot");
         assert_ne!(bench.containers("web"), ids);
         let restored = bench.run("restore web").code(0).says(&[
-            "delete Portainer stack 1",
-            "the stack is down until",
-            "verified 3 containers match the snapshot",
+            "  the Portainer stack is deleted; web-app-1, web-db-1 and web-job-1 are removed and recreated (down for up to 10 s, plus their start)\n",
+            "restored web: 3 containers match the snapshot (2 running); ",
+            "  it is no longer in Portainer: edit ",
         ]);
         restored.hides("very-secret-value");
         are_as(&containers(&bench, "web"), &before);
@@ -150,7 +150,7 @@ fn a_failed_migration_names_the_way_back() {
         let last = run.err.lines().last().expect("a line");
         let (_, args) = last.split_once("stacklift ").expect("the command");
         assert!(args.starts_with("restore web --to "), "{args}");
-        bench.succeeds(args, "verified");
+        bench.succeeds(args, "restored web");
         assert_eq!(bench.containers("web").len(), 3);
         assert_eq!(up_would_change(&bench, "web"), Vec::<String>::new());
     }
@@ -178,8 +178,8 @@ fn the_record_gets_its_text_and_variables_back() {
     bench.run("web").code(0);
     let new = first(&bench);
     assert_ne!(new, id);
-    let text = format!("restore the text and variables of Portainer stack {new}");
-    bench.succeeds("restore web", &text).hides("record-secret");
+    let text = "the Portainer stack gets its text and variables back";
+    bench.succeeds("restore web", text).hides("record-secret");
     let check = |bench: &Bench| {
         let record = bench.world(|world| world.records.values().next().expect("it").clone());
         assert_eq!((record.text, record.env), (old.clone(), Some(env.clone())));
@@ -191,8 +191,8 @@ fn the_record_gets_its_text_and_variables_back() {
     let id = first(&bench);
     bench.world(|world| world.delete(id, 1)).expect("a delete");
     bench.run("restore web").code(0).says(&[
-        "recreate the Portainer stack",
-        "of the Portainer stack (Portainer will assign a new one)",
+        "the Portainer stack is recreated, with a new ID",
+        "of the Portainer stack: Portainer assigns a new one",
     ]);
     check(&bench);
 }
@@ -223,7 +223,7 @@ fn killed_at_every_request_and_run_again_it_ends_in_the_same_state() {
             line += 1;
         }
         assert!(line > 5, "killed {line} times");
-        bench.succeeds("restore web", "verified");
+        bench.succeeds("restore web", "match the snapshot");
         are_as(&containers(&bench, "web"), &before);
         assert_eq!(up_would_change(&bench, "web"), Vec::<String>::new());
     }
@@ -258,7 +258,27 @@ fn snapshots_are_private_whole_and_few() {
     }
     let run = bench.run("restore web --list").code(0);
     assert_eq!(run.out.lines().count(), 11, "{}", run.out);
-    run.says(&["Id", "By", "Containers", "Portainer stack", "migrate"]);
+    let newest = files[9]
+        .file_stem()
+        .expect("an ID")
+        .to_str()
+        .expect("UTF-8");
+    let first = run.out.lines().nth(1).expect("a row").to_owned();
+    assert!(
+        first.starts_with(&format!("{newest} (default)  migrate  1")),
+        "{first}"
+    );
+    assert!(first.ends_with(" complete"), "{first}");
+    // An unambiguous beginning is enough.
+    bench.forget_requests();
+    let some = &newest[..newest.len() - 1];
+    let run = bench
+        .run(&format!("restore web --dry-run --to {some}"))
+        .code(0);
+    run.says(&["web goes back to ", "(before stacklift migrate)\n  "]);
+    assert!(bench.nothing_was_changed());
+    let several = "10 snapshots begin with 2";
+    bench.fails("restore web --to 2", several).hides("state:");
     bench.fails(
         "restore web --to 20200101T000000.000Z",
         "no snapshot 20200101T000000.000Z of the stack web",
@@ -287,7 +307,10 @@ fn what_cannot_be_read_is_unknown_and_said() {
     let file = bench.saved("json").remove(0);
     let json: Value = serde_json::from_slice(&fs::read(file).expect("it")).expect("JSON");
     assert!(json["record"]["unknown"].is_string(), "{}", json["record"]);
-    bench.succeeds("restore web", "no changes in Portainer");
+    bench.succeeds(
+        "restore web",
+        "Portainer is left as it is: the snapshot contains no data",
+    );
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn b16_force_restores_what_is_possible() {
     // The image can be loaded again. The data of the volume stays lost, whatever is run again.
     bench.world(|world| world.add_image("y:1"));
     for args in ["restore web --force", "restore web"] {
-        bench.fails(args, "volume web_data").hides("verified");
+        bench.fails(args, "volume web_data").hides("restored web");
     }
     assert_eq!(bench.containers("web").len(), 2);
 }
@@ -150,11 +150,9 @@ fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
         assert_eq!(snapshots(&bench).len(), 1);
         let run = on_terminal(&bench, "restore web --yes", "").code(0);
         run.hides("[y/N]").says(&[
-            "only the snapshot that the restore takes keeps them",
-            "web-a-1: files written inside the container: /root/report.txt",
-            "these volumes will be kept, but no restored container uses them",
-            "(/cache of",
-            "verified",
+            "  web-a-1: 1 file written since then is removed, and kept in a new snapshot: /root/report.txt\n",
+            "(/cache of web-a-1) is kept, but no restored container uses it\n",
+            "restored web",
         ]);
         let saved = snapshots(&bench);
         assert_eq!(saved.len(), 2);
@@ -163,8 +161,8 @@ fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
         assert!(saved[1]["record"]["known"]["text"].is_string());
         assert!(saved[1]["changes"].to_string().contains("/root/report.txt"));
         // The default stays what ran before the migration, and nothing is replaced a second time.
-        let run = bench.run("restore web").code(0).hides("will be kept");
-        run.says(&["(taken by stacklift migrate)", "verified"]);
+        let run = bench.run("restore web").code(0).hides("is kept");
+        run.says(&["(before stacklift migrate)", "web is as it was"]);
         assert_eq!(snapshots(&bench).len(), 2);
     }
 }
@@ -186,7 +184,10 @@ fn b18_files_inside_a_container_are_put_back() {
         ]);
     }
     bench.faults().clear();
-    bench.succeeds("restore web", &["copy", "1 file into web-a-1", "verified"]);
+    bench.succeeds(
+        "restore web -v",
+        &["copy", "1 file into web-a-1", "restored web"],
+    );
     let id = bench.containers("web").remove(0);
     bench.world(|world| {
         let changes = &world.containers[&id].changes;
@@ -240,14 +241,12 @@ fn b18_a_volume_that_was_recreated_is_another_one() {
         births["web_data"].is_string(),
         "a file system with birth times: {births}"
     );
-    bench
-        .succeeds("restore web", "verified")
-        .hides("not checked");
+    bench.succeeds("restore web", "match").hides("not checked");
     // Deleted and recreated with the same name, driver and labels.
     fs::remove_dir_all(&folder).expect("removed");
     fs::create_dir_all(&data).expect("a folder");
     for args in ["restore web", "restore web --force"] {
-        let run = bench.run(args).code(1).hides("verified");
+        let run = bench.run(args).code(1).hides("restored web");
         run.says(&["volume web_data", "it was deleted and recreated"]);
     }
     // Unknown is not the same.
@@ -268,7 +267,7 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
     set(Health::After(1500));
     bench.forget_requests();
     let started = std::time::Instant::now();
-    bench.succeeds("restore web", "verified");
+    bench.succeeds("restore web", "match");
     assert!(started.elapsed() > Duration::from_millis(1500));
     let calls: Vec<Call> = bench.requests().iter().map(|one| one.call).collect();
     let mut parts = calls.split(|call| *call == Call::EngineStart).skip(1);
@@ -283,7 +282,7 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
     let id = first.file_name().and_then(|name| name.to_str());
     let args = format!("restore web --to {}", id.expect("an ID"));
     for _ in 0..2 {
-        let run = bench.run(&args).code(1).hides("verified");
+        let run = bench.run(&args).code(1).hides("restored web");
         run.says(&[
             "web-db-1 differs: expected healthy, got unhealthy",
             "web-app-1 was not started: it depends on web-db-1",
@@ -307,11 +306,10 @@ fn b18_a_network_gets_its_settings_back() {
         own.internal = false;
         own.ipam["Config"][0]["Subnet"] = "172.28.99.0/24".into();
     });
-    bench.run("restore web --engine-only").code(0).says(&[
-        "remove network web_own",
-        "create network web_own",
-        "verified",
-    ]);
+    bench
+        .run("restore web --engine-only")
+        .code(0)
+        .says(&["network web_own is recreated", "restored web"]);
     // A network that others use stays, and its difference is named each time.
     bench.world(|world| {
         let at = at(world);
@@ -328,7 +326,7 @@ fn b18_a_network_gets_its_settings_back() {
             "restore web --engine-only",
             "network web_own differs: internal",
         );
-        run.hides("verified");
+        run.hides("restored web");
     }
     assert_eq!(bench.containers("web"), ids);
 }
@@ -345,9 +343,8 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
     });
     bench.run("web").code(0);
     bench.run("restore web").code(0).says(&[
-        "stopping the Portainer stack removes its containers",
-        "the access rights of Portainer stack",
-        "verified",
+        "  the Portainer stack is stopped; web-a-1 is removed",
+        "restored web",
     ]);
     assert!(bench.containers("web").is_empty());
     // What Portainer refuses is named, each time.
@@ -361,7 +358,7 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
     let refusal = instead(403, "{\"message\":\"Permission denied\"}");
     bench.always(Call::Access, refusal);
     for _ in 0..2 {
-        let run = bench.run("restore web").code(1).hides("verified");
+        let run = bench.run("restore web").code(1).hides("restored web");
         run.says(&[
             "failed to restore the access rights",
             "differs: the access rights",
@@ -378,7 +375,7 @@ fn b18_a_container_that_is_not_in_the_snapshot_is_removed_or_named() {
     bench.started("web", &PLAIN.replace("  a:", "  extra:"), None);
     let run = bench.run("restore web --engine-only").code(1);
     run.says(&["web-extra-1 is not in the snapshot", "device busy"])
-        .hides("verified");
+        .hides("restored web");
 }
 
 #[test]
@@ -396,10 +393,10 @@ fn b19_the_containers_are_restored_without_portainer() {
     let mut command = bench.command("restore web --engine-only");
     let run = Run::of(command.env_remove("STACKMGR_API_KEY")).code(0);
     run.says(&[
-        "no changes in Portainer, because of --engine-only",
+        "Portainer is left as it is, because of --engine-only",
         "not checked:",
         "the Portainer stack, because of --engine-only",
-        "verified 1 container",
+        "restored web: 1 container matches the snapshot",
         "that was created since the snapshot, delete it",
         "When Portainer responds again, run: ",
         "stacklift restore web --to",
@@ -410,7 +407,7 @@ fn b19_the_containers_are_restored_without_portainer() {
     assert!(snapshots(&bench)[1]["record"]["unknown"].is_string());
 
     bench.faults().clear();
-    let says = ["delete Portainer stack 1", "verified"];
+    let says = ["the Portainer stack is deleted", "restored web"];
     bench.succeeds("restore web", &says);
     assert!(bench.world(|world| world.records.is_empty()));
 }
@@ -421,10 +418,10 @@ fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
     bench.run("web").code(0);
     let ids = bench.containers("web");
     bench.forget_requests();
-    bench.run("restore web --engine-only").code(0).says(&[
+    bench.run("restore web --engine-only -v").code(0).says(&[
         "stop web-a-1",
         "remove web-a-1",
-        "verified",
+        "restored web",
     ]);
     let requests = bench.requests();
     let at = |call: Call| {
@@ -453,7 +450,7 @@ fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
         );
         assert_eq!(bench.calls(Call::EngineStop).is_empty(), rm);
         assert!(!bench.calls(Call::EngineRemove).is_empty());
-        run.code(0).says("verified");
+        run.code(0).says("restored web");
         bench.faults().clear();
     }
 }
@@ -466,8 +463,8 @@ fn b11_a_delete_without_a_response_is_waited_for_and_the_restore_continues() {
         bench.run("web").code(0);
         bench.once(Call::Delete, fault);
         bench.run("restore web").code(0).says(&[
-            "waiting until Portainer has finished",
-            "verified 1 container",
+            "warning: an interrupted run was deleting Portainer stack 1; waiting for Portainer to finish",
+            "restored web: 1 container",
         ]);
         assert_eq!(bench.containers("web").len(), 1);
         assert_eq!(bench.calls(Call::Delete).len(), 1, "sent once");
@@ -483,7 +480,7 @@ fn b05_a_restore_sends_a_delete_that_failed_once_more() {
     bench.once(Call::Delete, refusal());
     let says = [
         "Portainer stack 1 again: the first attempt failed",
-        "verified 1 container",
+        "1 container matches the snapshot",
     ];
     bench
         .run("restore web")
@@ -515,7 +512,7 @@ fn b05_a_restore_warns_of_a_delete_that_failed_twice_or_may_go_on() {
         assert_eq!(bench.calls(Call::Delete).len(), sent);
         assert_eq!(bench.containers("web").len(), 1);
         bench.faults().clear();
-        bench.succeeds("restore web", "verified 1 container");
+        bench.succeeds("restore web", "1 container matches the snapshot");
         assert!(bench.world(|world| world.records.is_empty()));
     }
 }
@@ -532,7 +529,7 @@ fn b11_a_restore_waits_for_a_deployment_that_somebody_else_started() {
         assert_eq!(world.records[&id].status, Status::Deploying);
     });
     bench.forget_requests();
-    bench.succeeds("restore web", "verified 1 container");
+    bench.succeeds("restore web", "1 container matches the snapshot");
     let deletes = bench.calls(Call::Delete);
     assert_eq!(deletes.len(), 1);
     assert_eq!(deletes[0].status, Some(204), "not while it was deploying");

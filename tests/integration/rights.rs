@@ -68,7 +68,7 @@ fn b24_a_key_that_may_not_manage_stacks_deletes_no_stack_of_its_own() {
     as_user(&bench, "web").code(0).says(LIMITED);
     as_user(&bench, "restore web --yes")
         .code(0)
-        .says(&["delete Portainer stack 1", "verified"]);
+        .says(&["the Portainer stack is deleted", "restored web"]);
     assert!(bench.world(|world| world.records.is_empty()));
     as_user(&bench, "web").code(0);
     forbid_stacks(&bench);
@@ -85,12 +85,12 @@ fn b24_a_restore_with_a_key_that_does_not_see_the_stack_is_refused() {
     bench.run("web").code(0);
     bench.forget_requests();
     let run = as_user(&bench, "restore web --yes").code(1);
-    let untrue = ["verified", "no changes in Portainer"];
+    let untrue = ["restored web", "as it was"];
     run.hides(&untrue).says(&[
         "refusing to restore: 1 problem found",
         LIMITED,
         "--engine-only",
-        "this run changed nothing",
+        "nothing was changed",
     ]);
     assert!(bench.nothing_was_changed());
     let run = as_user(&bench, "restore web --yes --force").code(1);
@@ -108,10 +108,12 @@ fn b24_a_role_that_cannot_be_read_is_not_that_of_an_administrator() {
     let unknown = "cannot determine whether the API key sees every Portainer stack";
     for kind in [instead(404, "{}"), done(200, "{}")] {
         bench.always(Call::Me, kind);
-        bench.fails("restore web --yes", unknown).hides("verified");
+        bench
+            .fails("restore web --yes", unknown)
+            .hides("restored web");
     }
     bench.faults().clear();
-    let says = ["no changes in Portainer", "verified"];
+    let says = ["restored web", "1 container matches the snapshot"];
     bench.succeeds("restore web --yes", &says);
 }
 
@@ -175,7 +177,7 @@ fn b24_a_stack_that_the_key_did_not_see_is_not_deleted_by_a_restore() {
     as_user(&bench, "web").code(1).says(LIMITED);
     let says = ["not checked", "the Portainer stack"];
     let run = bench.succeeds("restore web --yes", &says);
-    run.hides("delete Portainer stack");
+    run.hides("Portainer stack is deleted");
     assert_eq!(bench.world(|world| world.records.len()), 1);
     bench.succeeds("restore web --list", "unknown");
 }

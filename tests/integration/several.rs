@@ -76,7 +76,7 @@ fn without_compose_the_package_is_named() {
         "Compose merges docker-compose.override.yml into docker-compose.yml",
         "docker-compose.yml:1: Portainer cannot read the files that `include` names",
         "docker-compose-plugin",
-        "this run changed nothing",
+        "nothing was changed",
     ]);
     assert!(bench.nothing_was_changed());
 }

@@ -159,10 +159,9 @@ fn a_color_tells_what_a_sign_tells() {
         "\x1b[32m+",
     ]);
     colored("adopt web").code(0).says(&[
-        "\x1b[1m\x1b[32m     plan\x1b[0m kept: unchanged",
-        "\x1b[1m\x1b[33m     plan\x1b[0m cached: recreated",
-        "\x1b[1m\x1b[33mrecreated\x1b[0m web-cached-1",
-        "\x1b[1m\x1b[32m verified\x1b[0m ",
+        "\x1b[32m  =  kept    \x1b[0mkeeps running\n",
+        "\x1b[33m  ~  cached  \x1b[0mrecreated: ",
+        "\x1b[1m\x1b[32madopted\x1b[0m web: kept kept running, cached was down for ",
     ]);
 }
 
@@ -184,7 +183,7 @@ fn every_line_fits_a_narrow_and_a_wide_terminal() {
             "adopt blocked --yes",
             "adopt web --yes --rerun-jobs",
             "restore web --list",
-            "rehearse --as adopt",
+            "rehearse",
             "web --yes --dry-run",
         ] {
             let screen = screen(bench.command(args).env("TERM", "dumb"), columns);
@@ -215,7 +214,7 @@ fn without_a_terminal_each_line_is_complete_and_plain() {
         "adopt web --wait 2s",
         "restore web --list",
         "restore web",
-        "rehearse --as adopt",
+        "rehearse",
         "--help",
         "web --absent-flag",
     ] {

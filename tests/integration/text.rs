@@ -63,7 +63,7 @@ fn c34_not_utf8() {
     bench.run("web").code(1).says(&[
         "is not UTF-8 at byte 13",
         "docker-compose.yml",
-        "this run changed nothing",
+        "nothing was changed",
     ]);
     assert!(bench.backups("web").is_empty(), "nothing is touched");
     assert!(bench.requests().is_empty());

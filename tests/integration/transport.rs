@@ -23,7 +23,7 @@ fn tls_by_the_managers_own_certificate() {
     let base_url = other.base_url();
     bench.fails(
         &["web", "--tls", pem, "--base-url", &base_url],
-        &["certificate", "--tls", "this run changed nothing"],
+        &["certificate", "--tls", "nothing was changed"],
     );
     bench.fails("web --tls system", "certificate");
     fs::write(bench.root().join("empty.pem"), "").expect("a file");

@@ -24,7 +24,7 @@ pub fn judge(start: Start, bench: &Bench, before: &World, run: &Run) -> Vec<Stri
     }
     wrong.extend(match run.code {
         0 => success(start.way, before, &after, run),
-        1 => failure(start.way, before, &after, run, &["error: ", "hint: "]),
+        1 => failure(start.way, before, &after, run, &["error: "]),
         130 => failure(start.way, before, &after, run, &["warning: interrupted"]),
         code => vec![format!("exit code {code}")],
     });
@@ -92,8 +92,8 @@ fn success(way: Way, before: &World, after: &World, run: &Run) -> Vec<String> {
     // N07: an update of a stack in error would recreate it, but no run ends in one and succeeds.
     let is_same = before.container("web-a-1") == after.container("web-a-1");
     must(is_same, "`a` was not touched");
-    let verified = "verified 2 containers, 1 not touched";
-    must(run.out.contains(verified), "it says what it verified");
+    let done = "web: a kept running, b was ";
+    must(run.out.contains(done), "it says what it did");
     wrong
 }
 
@@ -101,15 +101,22 @@ fn failure(way: Way, before: &World, after: &World, run: &Run, said: &[&str]) ->
     let missing = said.iter().filter(|word| !run.err.contains(**word));
     let mut wrong: Vec<String> = missing.map(|word| format!("no {word:?}")).collect();
     let mut lines = run.err.lines();
-    let Some(state) = lines.find_map(|line| line.strip_prefix("state: ")) else {
+    // What was done about a failed deployment is a sentence.
+    let is_sentence = |line: &str| line.ends_with('.') && line.starts_with(char::is_uppercase);
+    let state = lines.find_map(|line| {
+        let state = line.strip_prefix("state: ").map(str::to_owned);
+        let (first, rest) = line.split_at_checked(1)?;
+        state.or_else(|| is_sentence(line).then(|| first.to_lowercase() + rest))
+    });
+    let Some(state) = state else {
         wrong.push("no state".to_owned());
         return wrong;
     };
-    wrong.extend(claims(state, before, after));
+    wrong.extend(claims(&state, before, after));
     let is_lost = match way {
         Way::Migrate => is_destroyed(before, after),
         Way::Adopt => {
-            let is_restored = state.contains("match the snapshot of this run");
+            let is_restored = state.contains("had been ");
             all(before) != all(after) && !is_restored
         }
     };
@@ -178,12 +185,13 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     let removed = format!("{gone} of {} containers {verb} removed", was.len());
     let mut known = vec![
         (
-            "changed nothing",
+            "nothing was changed",
             unchanged && records(before) == records(after),
         ),
+        ("changed nothing else", unchanged),
         ("no container was changed", unchanged),
         ("the original containers exist and run", unchanged),
-        ("match the snapshot of this run", is_restored),
+        ("had been ", is_restored),
         ("is down", none && here == 0),
         ("did not create", none),
         ("the create was not sent", none),

@@ -125,12 +125,12 @@ fn watch(report: &Arc<Mutex<AllReport>>, output: Output, console: &Arc<Console>)
         let mut stacks = report.stacks.iter_mut();
         match stacks.find(|one| one.result == StackResult::Interrupted) {
             Some(one) => {
-                console.state(&format!("{}: {state}", one.name));
+                console.state(&state.of(&one.name));
                 show_roll_back(console, state);
                 one.state = Some(state.to_string());
             }
-            None if began => console.state("no stack was being adopted"),
-            None => console.state(&State::untouched().to_string()),
+            None if began => console.state(&State::new("no stack was being adopted")),
+            None => console.state(&State::untouched()),
         }
         if !report.stacks.is_empty() && !report.dry_run {
             // The program ends with the code of an interrupt in any case.
@@ -333,7 +333,7 @@ impl All<'_> {
         }
         let question = |question: &str| self.console.ask(question);
         let act = format!("adopt {}", names.join(", "));
-        consent(self.arguments.yes, &question).require(&act, &effects.join(". "))?;
+        consent(self.arguments.yes, &question).require(&act, Some(&effects.join(". ")))?;
         Ok(())
     }
 

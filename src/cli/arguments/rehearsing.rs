@@ -12,7 +12,7 @@ pub(in crate::cli) struct RehearseArguments {
     #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,
     /// What to rehearse
-    #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Migrate, conflicts_with = "serve")]
+    #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Adopt, conflicts_with = "serve")]
     pub way: RehearsedWay,
     /// Do not run anything; keep Portainer and the engine running until Ctrl-C, and print how to connect
     #[arg(long)]
@@ -31,10 +31,10 @@ pub(in crate::cli) struct RehearseArguments {
 /// `--as`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum RehearsedWay {
-    /// A migration
-    Migrate,
     /// The plan and an adoption; then a migration of the same stack, to compare
     Adopt,
+    /// A migration
+    Migrate,
 }
 
 /// `--era`.

@@ -4,6 +4,7 @@ use rehearsal::World;
 
 use crate::{
     cli::{Console, style::Meaning},
+    report::Loss,
     stack::Stack,
 };
 
@@ -39,19 +40,21 @@ impl Outcome {
     }
 }
 
-/// Prints a table with a column for each way: what it did, and how many losses its plan lists.
-pub(super) fn show(ways: &[(&str, Outcome, usize)], console: &Console) {
+/// Prints a table with a column for each way: what it did to the containers, and how much the stack loses. Then what it
+/// loses.
+pub(super) fn show(ways: &[(&str, Outcome, Vec<Loss>)], console: &Console) {
+    console.heading("Both ways compared");
     let row = |name: &str, cell: &dyn Fn(&Outcome, usize) -> String| {
         let cells = ways
             .iter()
-            .map(|(_, outcome, losses)| cell(outcome, *losses));
+            .map(|(_, outcome, losses)| cell(outcome, losses.len()));
         let cells = std::iter::once(name.to_owned()).chain(cells);
         cells.map(|cell| (Meaning::Plain, cell)).collect()
     };
     let ended = |succeeded| if succeeded { "succeeded" } else { "failed" };
     let head: Vec<&str> = ways.iter().map(|(way, ..)| *way).collect();
     let rows = vec![
-        row("not touched", &|of, _| of.untouched.to_string()),
+        row("kept running", &|of, _| of.untouched.to_string()),
         row("restarted", &|of, _| of.restarted.to_string()),
         row("recreated", &|of, _| of.recreated.to_string()),
         row("removed", &|of, _| of.removed.to_string()),
@@ -59,4 +62,10 @@ pub(super) fn show(ways: &[(&str, Outcome, usize)], console: &Console) {
         row("result", &|of, _| ended(of.succeeded).to_owned()),
     ];
     console.table(&[&[""], head.as_slice()].concat(), rows);
+    for (way, _, losses) in ways {
+        for loss in losses {
+            let start = (Meaning::Removed, format!("{way} loses  "));
+            console.row(&start, &loss.to_string());
+        }
+    }
 }

@@ -19,6 +19,7 @@ use crate::{
     migrate::{self, Migration},
     plan::Keep,
     portainer::{BaseUrl, Tls},
+    report::AdoptReport,
     run::{Consent, Listener, Peers, RestoreCommand, Setup, Stopped},
     stack::{Stack, stack_dir},
 };
@@ -114,7 +115,7 @@ impl Embedded {
         migrate::run(&migration, listener)
     }
 
-    pub(super) fn adopt(&self, listener: &mut Listener) -> Result<(), Stopped> {
+    pub(super) fn adopt(&self, listener: &mut Listener) -> (AdoptReport, Result<(), Stopped>) {
         let adopt = Adopt {
             situation: self.opened.situation(),
             peers: &self.opened.peers,
@@ -126,8 +127,9 @@ impl Embedded {
             wait: WAIT,
             timeout: self.opened.settings.timeout,
             on_failure: OnFailure::Restore,
+            undo: RestoreCommand::default(),
         };
-        adopt::run(&adopt, listener).1
+        adopt::run(&adopt, listener)
     }
 
     /// The world as it is now.

@@ -291,7 +291,7 @@ fn a_dependency_becomes_unhealthy(case: Case) {
     let file = before.scenario.dir().join("health/ok");
     before.at_the_last_moment(&format!("rm {}; sleep 4", file.display()));
     before.adopt(&["--wait=5s"]).code(1).says(&[
-        "failed to restore",
+        "could not be restored",
         "is unhealthy",
         "stacklift restore",
     ]);
@@ -333,7 +333,7 @@ fn a_response_of_a_failure_is_lost(case: Case) {
     before
         .adopt(&[])
         .code(1)
-        .says(&["the outcome of the create"]);
+        .says(&["an interrupted run was creating"]);
     if before.happened()["db"] != Happened::Untouched {
         before.restore();
     }

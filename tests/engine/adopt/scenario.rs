@@ -297,7 +297,7 @@ impl Adopted<'_> {
         assert_kept(&self.before, &now);
         let name = scenario.stack.host.project.as_str();
         let again = scenario.stack.run(&["adopt", name]).code(0);
-        again.says(&["nothing"]);
+        again.says(&["up to date"]);
         assert_eq!(
             happened(&now.containers, &scenario.stack.containers())
                 .values()

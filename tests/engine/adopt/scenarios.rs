@@ -344,7 +344,7 @@ fn renamed(case: Case) {
     docker(&["rename", &names[0], &format!("{name}_db_1")]);
     let before = scenario.state();
     let run = scenario.run(&["adopt", name]).code(0);
-    run.says(&[&format!("its name will be {}", names[0]), "verified"]);
+    run.says(&[&format!("its name will be {}", names[0]), "adopted "]);
     let after = scenario.state();
     assert_eq!(before.data, after.data);
     assert_eq!(after.containers.into_keys().collect::<Vec<_>>(), names);
@@ -451,14 +451,14 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
     scenario
         .run(&["adopt", name, "--wait=2s"])
         .code(0)
-        .says(&["verified"]);
+        .says(&["adopted "]);
     let after = scenario.containers();
     for service in ["never", "long", "recreated"] {
         let name = scenario.name(service);
         let is_kept = before[&name]["Id"] == after[&name]["Id"];
         assert_eq!(is_kept, service != "recreated", "{service}");
     }
-    scenario.run(&["adopt", name]).code(0).says(&["nothing"]);
+    scenario.run(&["adopt", name]).code(0).says(&["up to date"]);
 }
 
 /// The stack was started by one path of its directory, and is adopted by the other one.

@@ -65,7 +65,7 @@ fn missing_images_are_pulled_on_request_before_anything_else() {
     with_command(&bin, &["adopt", "web", "--pull"]).says(&[
         "failed to pull absent:1",
         "no such image",
-        "this run changed nothing",
+        "nothing was changed",
     ]);
     assert_eq!(pulls(), "pull -- absent:1 key=\n", "once, without the key");
     // The engine is asked again.
@@ -94,7 +94,7 @@ fn b20_what_portainer_would_pull_again_is_pulled_first() {
     with_command(&fails, &["adopt", "web"]).code(1).says(&[
         "failed to pull",
         "no such image",
-        "this run changed nothing",
+        "nothing was changed",
     ]);
     assert!(bench.nothing_was_changed());
     let once = pulls();

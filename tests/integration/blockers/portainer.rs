@@ -127,6 +127,6 @@ fn a_stack_that_portainer_has_already_is_not_refused() {
     adopts(&bench, "web", "web");
     exits(&bench, "web-job-1", 0);
     bench.forget_requests();
-    adopt(&bench, "web").code(0).says("nothing");
+    adopt(&bench, "web").code(0).says("up to date");
     assert!(bench.nothing_was_changed());
 }

@@ -1,0 +1,111 @@
+//! The result of an adoption, for people.
+
+use crate::{
+    cli::{Console, style::Meaning},
+    plan::Request,
+    report::{AdoptReport, AdoptedContainer, Change, Outcome},
+    text::{counted, down, listed},
+};
+
+/// Shows what was done, where the stack is now, and how to undo it. A failure is shown by itself.
+pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
+    let name = &report.stack;
+    match report.outcome {
+        Outcome::NothingToDo => console.told(&format!("{name} is up to date in Portainer")),
+        Outcome::Adopted => {}
+        _ => return,
+    }
+    let verb = match report.request {
+        Some(Request::Nothing(_)) => return,
+        Some(Request::Update(_)) => "updated",
+        _ => "adopted",
+    };
+    let containers = containers(report);
+    console.outcome(verb, &format!("{name}: {}", happened(&containers)));
+    for (of, container) in &containers {
+        if !container.differences.is_empty() {
+            let differences: Vec<&str> = container.differences.iter().map(String::as_str).collect();
+            let told = format!("{of} differs from before: {}", listed(&differences));
+            console.row(&(Meaning::Plain, "  ".to_owned()), &told);
+        }
+    }
+    for notice in &report.notices {
+        console.row(&(Meaning::Plain, "  ".to_owned()), notice);
+    }
+    if let Some(url) = &report.url {
+        console.told_whole(&format!("  Portainer  {url}"));
+        let undo = report.undo.as_ref();
+        let undo = undo.map_or_else(String::new, |undo| format!("; to undo: {undo}"));
+        console.told_whole(&format!("  edit it there from now on{undo}"));
+    }
+}
+
+/// The containers, by the name of their service if it has only one.
+fn containers(report: &AdoptReport) -> Vec<(&str, &AdoptedContainer)> {
+    let services = report.services.iter();
+    let named = services.flat_map(|service| {
+        let is_alone = service.containers.len() == 1;
+        service.containers.iter().map(move |container| {
+            let name = if is_alone {
+                &service.service
+            } else {
+                &container.name
+            };
+            (name.as_str(), container)
+        })
+    });
+    named.collect()
+}
+
+/// `db kept running, calibre-web was down for 0.4 s`.
+fn happened(containers: &[(&str, &AdoptedContainer)]) -> String {
+    let is_kept = |one: &AdoptedContainer| one.change == Change::Kept && one.running;
+    if !containers.is_empty() && containers.iter().all(|(_, one)| is_kept(one)) {
+        return format!("{} kept running", counted(containers.len(), "container"));
+    }
+    let was_down = |one: &AdoptedContainer| match one.change {
+        Change::Recreated | Change::Restarted => one.away,
+        _ => None,
+    };
+    let named = |is: &dyn Fn(&AdoptedContainer) -> bool, one: &str, many: &str| {
+        let chosen = containers.iter().filter(|(_, container)| is(container));
+        let names: Vec<&str> = chosen.map(|(name, _)| *name).collect();
+        let verb = if names.len() == 1 { one } else { many };
+        (!names.is_empty()).then(|| format!("{} {verb}", listed(&names)))
+    };
+    let downs: Vec<(&str, f64)> = containers
+        .iter()
+        .filter_map(|(name, one)| Some((*name, was_down(one)?)))
+        .collect();
+    let changed = |change: Change| move |one: &AdoptedContainer| one.change == change;
+    let at_unknown_time =
+        |change| move |one: &AdoptedContainer| one.change == change && was_down(one).is_none();
+    let parts = [
+        named(&is_kept, "kept running", "kept running"),
+        (!downs.is_empty()).then(|| down(&downs)),
+        named(
+            &at_unknown_time(Change::Recreated),
+            "was recreated",
+            "were recreated",
+        ),
+        named(
+            &at_unknown_time(Change::Restarted),
+            "was restarted",
+            "were restarted",
+        ),
+        named(
+            &|one| matches!(one.change, Change::Started | Change::New),
+            "was started",
+            "were started",
+        ),
+        named(
+            &|one| one.change == Change::Kept && !one.running,
+            "was left as it was",
+            "were left as they were",
+        ),
+        named(&changed(Change::Ended), "has ended", "have ended"),
+        named(&changed(Change::Missing), "was removed", "were removed"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(", ")
+}
