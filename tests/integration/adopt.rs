@@ -313,7 +313,9 @@ fn b18_a_reported_success_is_read_back() {
             "state: the update of Portainer stack 1 was in progress",
         ]);
         bench.faults().clear();
-        adopt(&bench, "").code(0).says("b was down for ");
+        adopt(&bench, "")
+            .code(0)
+            .says("updated web: a was down for ");
     }
 }
 

@@ -483,7 +483,7 @@ fn b05_a_restore_sends_a_delete_that_failed_once_more() {
         "1 container matches the snapshot",
     ];
     bench
-        .run("restore web")
+        .run("restore web -v")
         .code(0)
         .says(&says)
         .hides("failed to delete");

@@ -148,7 +148,7 @@ fn b20_a_job_runs_again_before_portainer_runs_it() {
     let bench = with_job();
     adopt(&bench, "web --rerun-jobs")
         .code(0)
-        .says("job was started");
+        .says("adopted web: web kept running");
     let journal = bench.requests();
     let at = |call| journal.iter().position(|one| one.call == call);
     assert!(at(Call::EngineStart).expect("a start") < at(Call::Create).expect("a create"));
