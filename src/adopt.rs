@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::{
     failure::Failure,
     observe::{Situation, foreign_since, warnings_of},
-    plan::{Adoption, Keep, Request},
+    plan::{Adoption, InPortainer, Keep, Request},
     report::{AdoptReport, Outcome, losses},
     run::{self, Consent, Listener, Peers, RestoreCommand, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
-    text::bulleted,
+    text::{bulleted, shell_word},
 };
 
 mod away;
@@ -49,6 +49,8 @@ pub struct Adopt<'a> {
     /// The plan that the user has seen and confirmed. The run asks again only if the plan is worse now; if it cannot
     /// ask, it is refused.
     pub confirmed: Option<&'a Adoption>,
+    /// Whether what was edited in Portainer may be overwritten (B22).
+    pub overwrite: bool,
     /// How long containers may take until they run, and are healthy if they were.
     pub wait: Duration,
     /// How long a restore waits for containers to become healthy.
@@ -137,6 +139,9 @@ impl Procedure<'_, '_> {
         let mut prepared = self.wait_for_dependencies(prepared)?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
+            if let Some(sent) = prepared.sent() {
+                self.run.set_last_sent(&sent);
+            }
             self.end_without_request(id);
             return Ok(());
         }
@@ -223,7 +228,11 @@ impl Procedure<'_, '_> {
         for warning in prepared.before.warnings.iter().chain(&plan.warnings) {
             self.run.warn(warning);
         }
-        prepared.payload(self.at.stack.name().as_str())?;
+        let name = self.at.stack.name().as_str();
+        prepared.payload(name)?;
+        if plan.in_portainer == InPortainer::Edited && !self.a.overwrite {
+            return Err(edited(name).into());
+        }
         if matches!(plan.request, Request::Nothing(_)) {
             return Ok(());
         }
@@ -281,4 +290,15 @@ impl Procedure<'_, '_> {
         let act = format!("adopt {name}");
         self.a.consent.require(&act, Some(&effect))
     }
+}
+
+/// The refusal to overwrite what was edited in Portainer (B22).
+fn edited(name: &str) -> Failure {
+    Failure::new(format!(
+        "{name} was edited in Portainer since the last adoption, and adopting it again would overwrite that"
+    ))
+    .hint(format!(
+        "keep it: stacklift export {}; or overwrite it: --overwrite",
+        shell_word(name)
+    ))
 }

@@ -17,14 +17,14 @@ use crate::{
     model::Container,
     observe::{Host, Situation},
     parallel::in_parallel,
-    plan::{Blocker, Keep, runs_portainer},
+    plan::{Blocker, InPortainer, Keep, runs_portainer},
     portainer::{BaseUrl, PortainerReader},
     report::{
-        Containers, ListEntry, ListReport, PortainerReport, PortainerStack, Readiness, StackState,
-        VERSION, WayReport,
+        Containers, InterruptedRun, ListEntry, ListReport, PortainerReport, PortainerStack,
+        Readiness, StackState, VERSION, WayReport,
     },
     run::RestoreCommand,
-    snapshot::Place,
+    snapshot::{Interrupted, Place},
     stack::{Location, Stack, StackName},
 };
 
@@ -76,6 +76,7 @@ impl<'a> Inventory<'a> {
             tool: &self.location.tool,
             compose: self.compose,
             host,
+            state: self.state,
         }
     }
 
@@ -114,16 +115,17 @@ impl<'a> Inventory<'a> {
         let containers = found.containers.as_ref();
         let containers =
             containers.map(|all| Containers::of(all.iter().copied(), &self.location.tool));
-        let (adopt, differs) = match &found.files {
+        let interrupted = self.interrupted(found);
+        let (adopt, in_portainer) = match &found.files {
             Files::Stack(stack) => self.plan(stack, host),
-            Files::Unusable(_, error) => (WayReport::failed(error), None),
+            Files::Unusable(_, error) => (WayReport::failed(error), InPortainer::Nothing),
             // A stack without files is not offered. Portainer itself is named as such (B04).
             Files::None => {
                 let way = WayReport {
                     blockers: self.refusal(found).into_iter().collect(),
                     ..WayReport::unplanned(Readiness::NoFile)
                 };
-                (way, None)
+                (way, InPortainer::Nothing)
             }
         };
         let stack = match &found.files {
@@ -136,7 +138,8 @@ impl<'a> Inventory<'a> {
             None => vec!["plan", &found.name],
         };
         ListEntry {
-            state: Self::state(found, host, containers.as_ref(), differs),
+            state: self.state(found, host, containers.as_ref(), in_portainer),
+            interrupted_run: interrupted.map(|run| interrupted_run(run, &found.name, command)),
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
             outside_stacks_root: found.is_outside(&self.location.root),
@@ -148,13 +151,13 @@ impl<'a> Inventory<'a> {
         }
     }
 
-    /// The state of a stack with these containers. `differs` says whether the Portainer stack differs from what an adoption
-    /// would send.
+    /// The state of a stack with these containers. `in_portainer` is what Portainer has.
     pub fn state(
+        &self,
         found: &Found,
         host: &Host,
         containers: Option<&Containers>,
-        differs: Option<bool>,
+        in_portainer: InPortainer,
     ) -> StackState {
         state(&StateFacts {
             record: found.record,
@@ -165,23 +168,32 @@ impl<'a> Inventory<'a> {
             },
             containers,
             has_files: !matches!(found.files, Files::None),
-            differs,
+            in_portainer,
+            interrupted: self.interrupted(found),
         })
     }
 
-    /// What `adopt` would do, as far as the plan of a list tells, and whether the Portainer stack differs from what would
-    /// be sent.
-    fn plan(&self, stack: &Stack, host: &Host) -> (WayReport, Option<bool>) {
+    /// The run on a stack that was interrupted or is in progress, if its containers are known.
+    fn interrupted(&self, found: &Found) -> Option<Interrupted> {
+        let containers = found.containers.as_ref()?.iter().copied();
+        let engine = self.engine.id().ok();
+        let place = place(self.state?, &found.name);
+        place.interrupted(engine.as_deref(), containers, &self.location.tool)
+    }
+
+    /// What `adopt` would do, as far as the plan of a list tells, and what Portainer has.
+    fn plan(&self, stack: &Stack, host: &Host) -> (WayReport, InPortainer) {
         if let Err(error) = stack.name().refuse_management_plane() {
-            return (WayReport::failed(&error), None);
+            return (WayReport::failed(&error), InPortainer::Nothing);
         }
         if self.portainer.is_none() || host.records.is_none() {
-            return (WayReport::unplanned(Readiness::Unknown), None);
+            let unknown = WayReport::unplanned(Readiness::Unknown);
+            return (unknown, InPortainer::Nothing);
         }
         let situation = self.situation(stack, Some(host));
         match adopt::Prepared::new(&situation, Keep::default()) {
-            Ok(prepared) => (adoption(&prepared, &situation), prepared.differs()),
-            Err(error) => (WayReport::failed(&error), None),
+            Ok(prepared) => (adoption(&prepared, &situation), prepared.plan.in_portainer),
+            Err(error) => (WayReport::failed(&error), InPortainer::Nothing),
         }
     }
 
@@ -205,6 +217,22 @@ impl<'a> Inventory<'a> {
             refusal.to_string(),
             "manage this stack by hand",
         ))
+    }
+}
+
+fn place(state: &Path, name: &str) -> Place {
+    Place {
+        state: state.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+/// The run, with the command that heals the stack.
+fn interrupted_run(run: Interrupted, name: &str, command: &RestoreCommand) -> InterruptedRun {
+    match run {
+        Interrupted::InProgress => InterruptedRun::InProgress,
+        Interrupted::Restore => InterruptedRun::Restore(command.with(&["restore", name])),
+        Interrupted::RunAgain => InterruptedRun::RunAgain,
     }
 }
 
@@ -246,13 +274,7 @@ pub fn earlier(
     state: Option<&Path>,
     name: &StackName,
 ) -> impl Iterator<Item = Vec<Container>> + use<> {
-    let store = state.map(|state| {
-        let place = Place {
-            state: state.to_owned(),
-            name: name.as_str().to_owned(),
-        };
-        place.open(None)
-    });
+    let store = state.map(|state| place(state, name.as_str()).open(None));
     let ids = store.as_ref().and_then(|store| store.ids().ok());
     let newest_first = ids.unwrap_or_default().into_iter().rev();
     let saved = newest_first.filter_map(move |id| store.as_ref()?.load(&id).ok());

@@ -17,6 +17,7 @@ use crate::{
         literal,
     },
     run::{self, Consent, Listener, Peers, Run, Seen, Setup, Stopped, Witness},
+    snapshot::LastSent,
     stack::{Stack, StackText},
     text::shell_word,
 };
@@ -184,13 +185,16 @@ impl Procedure<'_, '_> {
         self.before = containers.unwrap_or_default();
         if plan.destroys {
             let name = self.at.stack.name().as_str();
-            self.run.prepare_create(self.at.endpoint, name);
+            self.run
+                .prepare_create(self.at.endpoint, &rewrite.payload(name));
         }
         self.stop_containers(&before)?;
         self.delete_record(&before)?;
         self.remove_containers(before)?;
         let created = self.create(&rewrite)?;
         self.wait_for_deployment(&created)?;
+        let sent = LastSent::of(&rewrite.text, &rewrite.env.variables);
+        self.run.set_last_sent(&sent);
         self.report(&created);
         Ok(())
     }

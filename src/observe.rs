@@ -26,7 +26,7 @@ use crate::{
     portainer::{BaseUrl, Contents, PortainerReader, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
-    snapshot::Known,
+    snapshot::{Interrupted, Known, LastSent, Place},
     stack::{Shell, Stack, StackText},
     text::Mask,
 };
@@ -64,6 +64,8 @@ pub struct Situation<'a> {
     /// What was read of the whole host before. It is not read again then, and the changed files of containers are not
     /// read.
     pub host: Option<&'a Host>,
+    /// The state directory: it tells what was last sent (B22).
+    pub state: Option<&'a Path>,
 }
 
 /// How much is read.
@@ -82,6 +84,8 @@ pub struct Before {
     pub namesakes: Vec<Record>,
     /// Its text and variables, and its standing, if they could be read.
     pub contents: Option<(Contents, Standing)>,
+    /// What was last sent to it (B22).
+    pub last_sent: LastSent,
     /// The containers that will be removed; `None` if they could not be listed, which is tolerated (C52).
     pub containers: Option<Vec<Container>>,
     /// The refusal that follows if the containers can only be listed after an upgrade (B06).
@@ -184,6 +188,7 @@ impl Situation<'_> {
             record: None,
             namesakes: Vec::new(),
             contents: None,
+            last_sent: LastSent::default(),
             containers: None,
             unlistable: None,
             all: None,
@@ -212,6 +217,11 @@ impl Situation<'_> {
                 Ok(others) => before.others = Some(others),
                 Err(error) => before.warnings.push(with_hint(&error)),
             }
+        }
+        if let (Some(_), Some(place)) = (&before.record, self.place()) {
+            let answers = before.all.is_some();
+            let engine = answers.then(|| self.engine.id().ok()).flatten();
+            before.last_sent = place.last_sent(engine.as_deref());
         }
         if depth == Depth::Everything || before.destroys() {
             let images = plan::image_references(sent, &project);
@@ -242,6 +252,20 @@ impl Situation<'_> {
             }
         }
         before
+    }
+
+    fn place(&self) -> Option<Place> {
+        Some(Place {
+            state: self.state?.to_owned(),
+            name: self.stack.name().as_str().to_owned(),
+        })
+    }
+
+    /// The run on the stack that was interrupted or is in progress, if its containers are known.
+    pub fn interrupted(&self, before: &Before) -> Option<Interrupted> {
+        let now = before.all.as_ref()?;
+        let engine = self.engine.id().ok();
+        self.place()?.interrupted(engine.as_deref(), now, self.tool)
     }
 
     /// The first record of this name and environment, and the others of this name.
@@ -339,6 +363,7 @@ impl Situation<'_> {
                     .contents
                     .as_ref()
                     .map(|(contents, _)| (contents.text.as_str(), contents.env.as_slice())),
+                last_sent: &before.last_sent,
             }),
             namesakes: &before.namesakes,
             rejection: details.rejection.as_ref(),

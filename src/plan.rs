@@ -5,6 +5,7 @@
 
 mod adoption;
 mod blockers;
+mod edited;
 mod facts;
 mod fates;
 mod losses;
@@ -13,7 +14,6 @@ mod migration;
 pub use adoption::{
     Adoption, AdoptionFacts, Request, ServicePlan, adoption,
     interruption::told_losses,
-    is_same_env,
     kept::{Keep, runs},
 };
 pub use blockers::{
@@ -22,6 +22,7 @@ pub use blockers::{
     conditions::{Awaited, Until},
     refusal::{MOUNT_SOCKET, Refusal},
 };
+pub use edited::InPortainer;
 pub use facts::{
     Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source, portainer::runs_portainer,
     services::image_references,

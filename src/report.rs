@@ -157,6 +157,8 @@ pub enum Readiness {
     Ready,
     /// The Portainer stack has the same text and variables already.
     NothingToDo,
+    /// It was edited in Portainer since the last adoption: it would be refused without `--overwrite`.
+    Edited,
     /// It would be refused.
     Blocked,
     /// There is no Compose file on this host.
@@ -209,6 +211,29 @@ impl WayReport {
             0 => format!("{word}: {first}"),
             more => format!("{word}: {first} (+{more})"),
         }
+    }
+}
+
+/// A run that changed the stack and has not ended as intended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "kind", content = "command", rename_all = "kebab-case")]
+pub enum InterruptedRun {
+    /// It is in progress.
+    InProgress,
+    /// It was interrupted, and this command brings back what ran before.
+    Restore(String),
+    /// It was interrupted: the same command, run again, finishes it.
+    RunAgain,
+}
+
+/// What to do about it.
+impl fmt::Display for InterruptedRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InProgress => "wait until it has ended",
+            Self::Restore(command) => command,
+            Self::RunAgain => "run it again",
+        })
     }
 }
 

@@ -15,20 +15,24 @@ use crate::model::{Access, Changes, Variable, compose_label};
 
 mod folder;
 mod inspected;
+mod interrupted;
 mod journal;
 mod layer;
 mod lock;
 mod pins;
 mod requests;
+mod sent;
 mod store;
 mod whole;
 
 pub use folder::check_state_dir;
 pub use inspected::{Inspected, is_empty, is_unset};
+pub use interrupted::{Interrupted, marked};
 pub use layer::Layer;
 pub use lock::ProjectLock;
 pub use pins::{pin_of, set_pin};
 pub use requests::{Request, RequestKind, Unanswered};
+pub use sent::LastSent;
 pub use store::{Place, Saved, Store, projects};
 use whole::is_whole;
 
@@ -66,6 +70,9 @@ pub struct Snapshot {
     /// Whether a record may have existed that the API key did not see (B24).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_unseen: bool,
+    /// What was last sent to it (B22); empty if that is unknown.
+    #[serde(default, skip_serializing_if = "LastSent::is_empty")]
+    pub last_sent: LastSent,
     /// The project's containers, one inspect object each.
     pub containers: Known<Vec<Value>>,
     /// The project's networks, one inspect object each.

@@ -30,6 +30,8 @@ mod confirming;
 mod disk;
 #[path = "integration/doctor.rs"]
 mod doctor;
+#[path = "integration/edited.rs"]
+mod edited;
 #[path = "integration/engines.rs"]
 mod engines;
 #[path = "integration/environment.rs"]
@@ -48,6 +50,8 @@ mod headers;
 mod hostile;
 #[path = "integration/hostile_peers.rs"]
 mod hostile_peers;
+#[path = "integration/interrupted.rs"]
+mod interrupted;
 #[path = "integration/kept.rs"]
 mod kept;
 #[path = "integration/limits.rs"]

@@ -17,7 +17,7 @@ use crate::{
         env::stack_env,
         faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, Weight},
     },
-    snapshot::Inspected,
+    snapshot::{Inspected, LastSent},
     stack::{Files, FilesRead, Origins, Shell, Stack, StackText},
     text::{Mask, bulleted, printable},
 };
@@ -173,16 +173,6 @@ impl Prepared {
             && self.before.record == other.before.record
     }
 
-    /// Whether the Portainer stack has another text or other variables than what is sent; `None` if one of them is unknown,
-    /// or if there is no Portainer stack.
-    pub fn differs(&self) -> Option<bool> {
-        let (contents, _) = self.before.contents.as_ref()?;
-        let rewrite = self.rewrite.as_ref().ok()?;
-        let is_same =
-            contents.text == rewrite.text && plan::is_same_env(&contents.env, &rewrite.env);
-        Some(!is_same)
-    }
-
     /// What the user should know before the adoption. `file` is the name of the Compose file.
     pub fn notices(&self, file: &str) -> Vec<String> {
         let notices = self.rewrite.iter().flat_map(|rewrite| &rewrite.notices);
@@ -190,6 +180,12 @@ impl Prepared {
         important
             .map(|notice| printable(&notice.in_file(file)).into_owned())
             .collect()
+    }
+
+    /// The digest of what is sent (B22).
+    pub fn sent(&self) -> Option<LastSent> {
+        let rewrite = self.rewrite.as_ref().ok()?;
+        Some(LastSent::of(&rewrite.text, &rewrite.env))
     }
 
     /// What is sent for the stack `name`. Fails with every blocker at once.

@@ -57,10 +57,10 @@ impl Procedure<'_, '_> {
                 text: payload.text.to_owned(),
                 env: payload.env.to_vec(),
             };
-            let updated = self.run.update(record, &contents);
+            let updated = self.run.update(record, &contents, None);
             updated.map(|()| (record.id.clone(), Deployment::Deploying))
         } else {
-            let created = self.run.create(self.at.endpoint, payload);
+            let created = self.run.create(self.at.endpoint, payload, None);
             created.map(|created| (created.id, created.deployment))
         };
         match sent {

@@ -23,7 +23,7 @@ use crate::{
     portainer::Payload,
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     restore::Difference,
-    snapshot::{Inspected, Known},
+    snapshot::{Inspected, Known, LastSent},
     text::{bulleted, counted},
 };
 
@@ -70,6 +70,10 @@ impl Procedure<'_, '_> {
         let id = self.report.portainer_stack.as_deref().unwrap_or_default();
         let (name, endpoint) = (self.at.stack.name(), self.at.endpoint);
         let record = self.run.check_record(id, name, endpoint, payload);
+        if record.is_none() {
+            self.run
+                .set_last_sent(&LastSent::of(payload.text, payload.env));
+        }
         self.verify_all(prepared, record).map_err(|error| {
             self.report.outcome = Outcome::Unknown;
             error.context("failed to verify the containers, so nothing was restored")

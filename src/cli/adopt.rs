@@ -73,6 +73,7 @@ fn adopt(
         pull: arguments.pull,
         consent: consent(arguments.yes, &question),
         confirmed,
+        overwrite: arguments.overwrite,
         wait: arguments.wait,
         timeout: opened.settings.timeout,
         on_failure: match arguments.on_failure {

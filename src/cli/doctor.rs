@@ -118,5 +118,6 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
         here::state_dir(),
         peers::clock(&status, &about),
     ]);
+    checks.extend(here::runs(settings, reader));
     checks
 }

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::way::{adoption, migration};
+use super::{
+    interrupted_run,
+    way::{adoption, migration},
+};
 use crate::{
     adopt, migrate,
     observe::{Before, Situation},
@@ -78,7 +81,7 @@ pub fn plan(
     let recommended = PlanReport::recommend(adopt.as_ref(), migrate.as_ref());
     Ok(PlanReport {
         version: VERSION,
-        stack: stack(situation, before, unanswered),
+        stack: stack(situation, before, commands.typed, unanswered),
         portainer: PortainerReport::new(
             situation.base_url,
             situation.endpoint,
@@ -104,16 +107,24 @@ fn report<P>(prepared: &Result<P>, of: impl FnOnce(&P) -> WayReport) -> WayRepor
     }
 }
 
-fn stack(situation: &Situation, before: &Before, unanswered: Vec<String>) -> StackReport {
+fn stack(
+    situation: &Situation,
+    before: &Before,
+    command: &RestoreCommand,
+    unanswered: Vec<String>,
+) -> StackReport {
+    let name = situation.stack.name().as_str();
+    let interrupted = situation.interrupted(before);
     let containers = before.all.as_ref();
     StackReport {
-        name: situation.stack.name().to_string(),
+        name: name.to_owned(),
         dir: situation.stack.dir_text().to_owned(),
         file: situation.stack.file().to_owned(),
         containers: containers.map(|all| Containers::of(all, situation.tool)),
         portainer_stack: before.record.as_ref().map(PortainerStack::of),
         may_be_unseen: before.may_be_unseen(),
         unanswered,
+        interrupted_run: interrupted.map(|run| interrupted_run(run, name, command)),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::{
     model::{Deployment, Record, StackKind},
+    plan::InPortainer,
     report::{Containers, StackState},
+    snapshot::Interrupted,
 };
 
 /// Which Portainer stacks were listed.
@@ -24,8 +26,10 @@ pub(super) struct StateFacts<'a> {
     pub(super) containers: Option<&'a Containers>,
     /// Whether a Compose file is on this host, or may be.
     pub(super) has_files: bool,
-    /// Whether the Portainer stack has another text or other variables than an adoption would send, if both are known.
-    pub(super) differs: Option<bool>,
+    /// What Portainer has, compared with what an adoption would send and with what was last sent (B22).
+    pub(super) in_portainer: InPortainer,
+    /// The run that has not ended.
+    pub(super) interrupted: Option<Interrupted>,
 }
 
 pub(super) fn state(facts: &StateFacts) -> StackState {
@@ -33,6 +37,11 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
         Some(StackKind::Swarm) => return StackState::Swarm,
         Some(StackKind::Kubernetes) => return StackState::Kubernetes,
         Some(StackKind::Compose) | None => {}
+    }
+    match facts.interrupted {
+        Some(Interrupted::InProgress) => return StackState::InProgress,
+        Some(_) => return StackState::Interrupted,
+        None => {}
     }
     let Some(containers) = facts.containers else {
         return StackState::Unknown;
@@ -45,8 +54,11 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
             Deployment::Active | Deployment::Failed(_) => StackState::Orphaned,
         },
         Some(_) if containers.running == 0 => StackState::Stopped,
-        Some(_) if facts.differs == Some(true) => StackState::Both,
-        Some(_) => StackState::InPortainer,
+        Some(_) => match facts.in_portainer {
+            InPortainer::Nothing | InPortainer::UpToDate => StackState::InPortainer,
+            InPortainer::LastSent => StackState::Both,
+            InPortainer::Edited => StackState::Edited,
+        },
         None if facts.listed == Listed::Nothing && containers.running > 0 => StackState::Unknown,
         // It may have a Portainer stack that was not listed.
         None if facts.listed != Listed::All && containers.all > 0 && !facts.has_files => {
@@ -104,7 +116,8 @@ mod tests {
                 listed: known,
                 containers: Some(&counted(all, running, by)),
                 has_files,
-                differs: None,
+                in_portainer: InPortainer::Nothing,
+                interrupted: None,
             };
             assert_eq!(
                 state(&facts),
@@ -117,34 +130,45 @@ mod tests {
     #[test]
     fn the_state_of_a_stack_with_a_portainer_stack() {
         use Deployment::{Active, Deploying, Failed, Inactive};
+        use InPortainer::{Edited, LastSent, Nothing, UpToDate};
         use StackState as S;
-        let of = |kind, deployment, containers: (usize, usize, usize), differs| {
+        let of = |kind, deployment, containers: (usize, usize, usize), in_portainer| {
             let (all, running, by) = containers;
             state(&StateFacts {
                 record: Some(&record(kind, deployment)),
                 listed: Listed::All,
                 containers: Some(&counted(all, running, by)),
                 has_files: true,
-                differs,
+                in_portainer,
+                interrupted: None,
             })
         };
-        for (deployment, containers, differs, expected) in [
-            (Active, (2, 2, 2), None, S::InPortainer),
-            (Active, (2, 2, 0), Some(false), S::InPortainer),
-            (Active, (2, 2, 1), None, S::InPortainer),
-            (Active, (2, 2, 2), Some(true), S::Both),
-            (Active, (2, 0, 2), Some(true), S::Stopped),
-            (Inactive, (0, 0, 0), None, S::Stopped),
-            (Active, (0, 0, 0), None, S::Orphaned),
-            (Failed(None), (0, 0, 0), None, S::Orphaned),
-            (Deploying, (0, 0, 0), None, S::InPortainer),
+        for (deployment, containers, in_portainer, expected) in [
+            (Active, (2, 2, 2), Nothing, S::InPortainer),
+            (Active, (2, 2, 0), UpToDate, S::InPortainer),
+            (Active, (2, 2, 1), Nothing, S::InPortainer),
+            (Active, (2, 2, 2), LastSent, S::Both),
+            (Active, (2, 2, 2), Edited, S::Edited),
+            (Active, (2, 0, 2), Edited, S::Stopped),
+            (Inactive, (0, 0, 0), Nothing, S::Stopped),
+            (Active, (0, 0, 0), Nothing, S::Orphaned),
+            (Failed(None), (0, 0, 0), Nothing, S::Orphaned),
+            (Deploying, (0, 0, 0), Nothing, S::InPortainer),
         ] {
-            let found = of(StackKind::Compose, deployment.clone(), containers, differs);
-            assert_eq!(found, expected, "{deployment:?} {containers:?} {differs:?}");
+            let found = of(
+                StackKind::Compose,
+                deployment.clone(),
+                containers,
+                in_portainer,
+            );
+            assert_eq!(
+                found, expected,
+                "{deployment:?} {containers:?} {in_portainer:?}"
+            );
         }
-        assert_eq!(of(StackKind::Swarm, Active, (0, 0, 0), None), S::Swarm);
+        assert_eq!(of(StackKind::Swarm, Active, (0, 0, 0), Nothing), S::Swarm);
         assert_eq!(
-            of(StackKind::Kubernetes, Active, (0, 0, 0), None),
+            of(StackKind::Kubernetes, Active, (0, 0, 0), Nothing),
             S::Kubernetes
         );
     }
@@ -161,7 +185,8 @@ mod tests {
                 listed: Listed::Nothing,
                 containers: Some(&counted(2, running, by_portainer)),
                 has_files: true,
-                differs: None,
+                in_portainer: InPortainer::Nothing,
+                interrupted: None,
             };
             assert_eq!(state(&facts), expected, "{running} {by_portainer}");
         }
@@ -174,7 +199,8 @@ mod tests {
             listed: Listed::All,
             containers: None,
             has_files: true,
-            differs: None,
+            in_portainer: InPortainer::Nothing,
+            interrupted: None,
         };
         assert_eq!(state(&facts), StackState::Unknown);
     }

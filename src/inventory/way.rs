@@ -5,7 +5,7 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 use crate::{
     adopt, migrate,
     observe::Situation,
-    plan::{Blocker, Request},
+    plan::{Blocker, InPortainer, Request},
     report::{Readiness, WayReport, losses},
 };
 
@@ -16,6 +16,7 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation) -> WayReport 
     let rewrite = prepared.rewrite.as_ref().ok();
     WayReport {
         readiness: match plan.request {
+            _ if plan.in_portainer == InPortainer::Edited => Readiness::Edited,
             _ if !plan.blockers.is_empty() => Readiness::Blocked,
             Request::Nothing(_) => Readiness::NothingToDo,
             _ => Readiness::Ready,

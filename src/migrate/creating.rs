@@ -22,7 +22,8 @@ impl Procedure<'_, '_> {
         self.run
             .wait(format!("Portainer is creating the stack {name}"));
         self.mark(|progress| progress.create = Sent::Unanswered);
-        let creation = self.run.create(self.at.endpoint, &rewrite.payload(name));
+        let payload = rewrite.payload(name);
+        let creation = self.run.create(self.at.endpoint, &payload, None);
         match creation {
             Ok(created) => Ok(created),
             Err(Error::Refused { response, .. }) => Err(self.look_after_refusal(&response)),

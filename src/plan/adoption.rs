@@ -12,10 +12,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Pull, Variable},
+    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Pull},
     plan::{
-        Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes, Loss,
-        NOT_PULLED, PortainerCompose, ReplacedBy, Touch,
+        Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes,
+        InPortainer, Loss, NOT_PULLED, PortainerCompose, ReplacedBy, Touch,
         blockers::missing,
         blockers::permissions,
         blockers::refusal::Refusal,
@@ -54,6 +54,8 @@ pub struct AdoptionFacts<'a> {
 pub struct Adoption {
     /// What is sent to Portainer.
     pub request: Request,
+    /// What Portainer has (B22).
+    pub in_portainer: InPortainer,
     /// The services, in the order of the text, then those that only have containers.
     pub services: Vec<ServicePlan>,
     /// Everything that will be lost.
@@ -105,6 +107,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         let rewrite = input.rewrite.iter();
         let mut plan = Adoption {
             request: request(facts),
+            in_portainer: InPortainer::of(facts.record.as_ref(), facts.sent),
             blockers: rewrite
                 .map(|blocker| Blocker::of_rewrite(blocker, input.file))
                 .collect(),
@@ -315,10 +318,13 @@ impl Adoption {
             }));
         self.warnings.extend(unknown);
         if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {
-            let losses = record::losses(record, facts.sent).into_iter();
+            let losses = record::standing(record.record).into_iter();
             // M16: an update keeps them.
             let lost = losses.filter(|loss| *loss != Loss::Carried(Carried::Access));
             self.losses.extend(lost);
+            if self.in_portainer == InPortainer::Edited {
+                self.losses.push(Loss::RecordText);
+            }
         }
     }
 }
@@ -340,19 +346,12 @@ fn request(facts: &Facts) -> Request {
         return Request::Create;
     };
     let id = record.record.id.clone();
-    let same = record
-        .contents
-        .is_some_and(|(text, env)| text == facts.sent.text && is_same_env(env, facts.sent.env));
-    if same && record.record.deployment == Deployment::Active {
+    let is_same = InPortainer::of(Some(record), facts.sent) == InPortainer::UpToDate;
+    if is_same && record.record.deployment == Deployment::Active {
         Request::Nothing(id)
     } else {
         Request::Update(id)
     }
-}
-
-/// Whether two lists set the same variables.
-pub fn is_same_env(one: &[Variable], other: &[Variable]) -> bool {
-    record::values(one) == record::values(other)
 }
 
 /// The fate of every service.

@@ -16,7 +16,7 @@ use crate::{
     compose::Rejection,
     model::{Changes, Container, Record, Rights, Variable, is_folder_of},
     plan::Refusal,
-    snapshot::{Inspected, Known},
+    snapshot::{Inspected, Known, LastSent},
 };
 
 /// What is known of the stack and its surroundings before the first destructive act.
@@ -140,6 +140,8 @@ pub struct RecordFacts<'a> {
     pub record: &'a Record,
     /// Its text and variables; `None` if they could not be read.
     pub contents: Option<(&'a str, &'a [Variable])>,
+    /// What was last sent (B22).
+    pub last_sent: &'a LastSent,
 }
 
 /// The environment on which the stack will be created (B03, B06).

@@ -73,7 +73,7 @@ pub enum Loss {
         section: &'static str,
         names: Vec<String>,
     },
-    /// The text of the deleted Portainer stack differs in some other way.
+    /// What was edited in Portainer (B22).
     RecordText,
     /// The Portainer stack is stopped, and the create starts it.
     RecordStarts,
@@ -235,9 +235,9 @@ impl fmt::Display for Loss {
             Self::RecordStarts => {
                 f.write_str("the Portainer stack is stopped, and will be started")
             }
-            Self::RecordText => f.write_str(
-                "the text of the Portainer stack, which differs from the Compose file",
-            ),
+            Self::RecordText => {
+                f.write_str("what was edited in Portainer since the last adoption")
+            }
         }
     }
 }

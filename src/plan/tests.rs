@@ -17,7 +17,7 @@ use crate::{
     },
     plan::{blockers::validation, facts::services::with_sent},
     rewrite::{env::contract_env, literal},
-    snapshot::Known,
+    snapshot::{Known, LastSent},
 };
 
 mod rejection;
@@ -141,6 +141,7 @@ impl World {
         };
         let listed: Vec<Container> = self.containers.iter().map(listed).collect();
         let known = BTreeSet::from(["known".to_owned()]);
+        let nothing_sent = LastSent::default();
         then(&Facts {
             name: self.name,
             project: "web",
@@ -171,6 +172,7 @@ impl World {
             record: self.deployed.as_ref().map(|(text, env)| RecordFacts {
                 record: &record,
                 contents: Some((text, env)),
+                last_sent: &nothing_sent,
             }),
             namesakes: &[],
             environment: self.environment.clone(),

@@ -57,6 +57,8 @@ pub enum StackResult {
     Adopted,
     /// The Portainer stack already had this text and these variables.
     NothingToDo,
+    /// It was edited in Portainer since the last adoption, and `--all` does not overwrite that.
+    Edited,
     /// Its plan says that it cannot be adopted.
     Blocked,
     /// It is never adopted: it runs Portainer itself, or is part of the management plane.

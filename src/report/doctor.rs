@@ -50,6 +50,8 @@ pub enum Subject {
     StacksRoot,
     /// The directory for snapshots.
     StateDirectory,
+    /// The runs that were interrupted.
+    Runs,
     /// The clocks of Portainer and of the engine, compared with that of this host.
     Clock,
 }
@@ -67,6 +69,7 @@ impl Subject {
             Self::Environment => "environment",
             Self::StacksRoot => "stacks root",
             Self::StateDirectory => "state directory",
+            Self::Runs => "runs",
             Self::Clock => "clock",
         }
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Containers, PortainerReport, PortainerStack, WayReport};
+use super::{Containers, InterruptedRun, PortainerReport, PortainerStack, WayReport};
 
 /// What `stacklift list --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -34,6 +34,8 @@ pub struct ListEntry {
     /// The Compose file in that directory.
     pub file: Option<String>,
     pub state: StackState,
+    /// The run on it that was interrupted or is in progress; null if there is none.
+    pub interrupted_run: Option<InterruptedRun>,
     /// The containers of its project; null if they could not be listed.
     pub containers: Option<Containers>,
     /// The Portainer stack of this name in the environment.
@@ -54,6 +56,13 @@ pub enum StackState {
     InPortainer,
     /// The same, and the Portainer stack has another text or other variables than an adoption would send.
     Both,
+    /// Containers run, and the Portainer stack was edited in Portainer since the last adoption: its text or its variables
+    /// are neither what was last sent nor what `adopt` would send.
+    Edited,
+    /// A run was interrupted: it was killed, or failed and left the stack incomplete.
+    Interrupted,
+    /// A run changes it now.
+    InProgress,
     /// No container runs.
     Stopped,
     /// Something is left of a stack: containers without a Compose file and without a Portainer stack, or a Portainer stack

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Containers, PortainerReport, PortainerStack, Readiness, WayReport};
+use super::{Containers, InterruptedRun, PortainerReport, PortainerStack, Readiness, WayReport};
 
 /// What `stacklift plan --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -38,6 +38,8 @@ pub struct StackReport {
     pub may_be_unseen: bool,
     /// The requests of earlier runs whose end is unknown. Every run first waits until Portainer has finished them.
     pub unanswered: Vec<String>,
+    /// The run on it that was interrupted or is in progress; null if there is none.
+    pub interrupted_run: Option<InterruptedRun>,
 }
 
 /// A way into Portainer.
@@ -63,6 +65,12 @@ impl PlanReport {
         let way = adopt.map(|way| (Way::Adopt, way));
         let (name, way) = way.or(migrate.map(|way| (Way::Migrate, way)))?;
         (way.readiness == Readiness::Ready).then_some(name)
+    }
+
+    /// Whether the stack was edited in Portainer since the last adoption (B22).
+    pub fn is_edited(&self) -> bool {
+        let adopt = self.adopt.as_ref();
+        adopt.is_some_and(|way| way.readiness == Readiness::Edited)
     }
 
     /// Whether Portainer has the stack as it would be adopted, and all of it runs.

@@ -103,16 +103,25 @@ impl Procedure<'_, '_, '_> {
 
     /// Runs before the steps at the engine, which recreate the containers that Portainer removes here.
     pub(super) fn restore_record(&mut self, step: &RecordStep) -> Result<()> {
+        // B22
+        let last_sent = &self.snapshot().last_sent;
         match step {
-            RecordStep::Nothing
-            | RecordStep::Unknown
+            RecordStep::Unknown
             | RecordStep::Skipped
             | RecordStep::OutOfReach(_)
             | RecordStep::Stays(_) => return Ok(()),
-            RecordStep::Delete(record) => return self.delete_record(record),
+            RecordStep::Nothing => {
+                self.run.set_last_sent(last_sent);
+                return Ok(());
+            }
+            RecordStep::Delete(record) => {
+                self.delete_record(record)?;
+                self.run.set_last_sent(last_sent);
+                return Ok(());
+            }
             RecordStep::Update(record, contents) => self.update_record(record, contents)?,
             RecordStep::Create(contents) => self.create_record(contents)?,
-            RecordStep::Stop(_) | RecordStep::Access(_) => {}
+            RecordStep::Stop(_) | RecordStep::Access(_) => self.run.set_last_sent(last_sent),
         }
         self.restore_standing()
     }
@@ -236,7 +245,8 @@ impl Procedure<'_, '_, '_> {
         self.run.wait(format!(
             "waiting for the deployment of Portainer stack {id}"
         ));
-        match self.send(|run| run.update(record, contents)) {
+        let last_sent = Some(&self.snapshot().last_sent);
+        match self.send(|run| run.update(record, contents, last_sent)) {
             Ok(()) => self.wait_for_deployment(id),
             // The containers that it removed are recreated anyway.
             refused => {
@@ -256,7 +266,8 @@ impl Procedure<'_, '_, '_> {
             text: &contents.text,
             env: &contents.env,
         };
-        match self.send(|run| run.create(endpoint, &payload)) {
+        let last_sent = Some(&self.snapshot().last_sent);
+        match self.send(|run| run.create(endpoint, &payload, last_sent)) {
             Ok(created) => self.wait_for_deployment(&created.id),
             // Not repeated: the next run sees the outcome.
             Err(error) => self.tolerate_refusal(Err(error), "recreate the Portainer stack"),
@@ -278,7 +289,7 @@ impl Procedure<'_, '_, '_> {
             None => self.trouble(format!(
                 "Portainer returned 404 for Portainer stack {id} while it was deploying"
             )),
-            Some(_) => {}
+            Some(_) => self.run.set_last_sent(&self.snapshot().last_sent),
         }
         Ok(())
     }

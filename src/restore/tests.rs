@@ -9,7 +9,7 @@ use super::{
     plan::{Plan, saved},
     recipe::NewIds,
 };
-use crate::snapshot::{Inspected, Known, Snapshot, TextFile, VERSION};
+use crate::snapshot::{Inspected, Known, LastSent, Snapshot, TextFile, VERSION};
 
 fn container(name: &str, service: &str, depends_on: &str, network_mode: &str) -> Value {
     json!({
@@ -44,6 +44,7 @@ fn snapshot(containers: Vec<Value>) -> Snapshot {
         env: None,
         record: Known::Known(None),
         may_be_unseen: false,
+        last_sent: LastSent::default(),
         containers: Known::Known(containers),
         networks: Known::Known(Vec::new()),
         volumes: Known::Known(Vec::new()),

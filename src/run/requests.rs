@@ -9,7 +9,7 @@ use crate::{
     failure::Failure,
     model::{Access, Deployment, Record},
     portainer::{Contents, Created, Deletion, Error, Payload, Portainer},
-    snapshot::{Request, RequestKind, Unanswered},
+    snapshot::{LastSent, Request, RequestKind, Unanswered},
 };
 
 /// What a response says about the end of its request.
@@ -29,14 +29,22 @@ pub(super) struct Open {
 
 impl Run<'_> {
     /// Writes the journal entry of a create ahead of time: a create that follows then waits less for the disk.
-    pub fn prepare_create(&mut self, endpoint: i64, stack: &str) {
-        let request = self.request(RequestKind::Create, stack, None, endpoint);
+    pub fn prepare_create(&mut self, endpoint: i64, payload: &Payload) {
+        let request = self.create_of(endpoint, payload);
         self.is_prepared = self.store().prepare(&request);
     }
 
-    /// Call C (C53). Sent once, ever (B05).
-    pub fn create(&mut self, endpoint: i64, payload: &Payload) -> Result<Created, Error> {
-        let request = self.request(RequestKind::Create, payload.name, None, endpoint);
+    /// Call C (C53). Sent once, ever (B05). A restore says what was last sent before (B22).
+    pub fn create(
+        &mut self,
+        endpoint: i64,
+        payload: &Payload,
+        restored: Option<&LastSent>,
+    ) -> Result<Created, Error> {
+        let mut request = self.create_of(endpoint, payload);
+        if let Some(restored) = restored {
+            request.last_sent = Some(restored.clone());
+        }
         self.send(
             request,
             |portainer| portainer.create(endpoint, payload),
@@ -47,9 +55,17 @@ impl Run<'_> {
         )
     }
 
-    /// Sets the text and the variables of a record (M16). [`Self::wait_for_deployment`] must follow.
-    pub fn update(&mut self, record: &Record, contents: &Contents) -> Result<(), Error> {
-        let request = self.request_to(RequestKind::Update, record);
+    /// Sets the text and the variables of a record (M16). [`Self::wait_for_deployment`] must follow. A restore says what was
+    /// last sent before (B22).
+    pub fn update(
+        &mut self,
+        record: &Record,
+        contents: &Contents,
+        restored: Option<&LastSent>,
+    ) -> Result<(), Error> {
+        let mut request = self.request_to(RequestKind::Update, record);
+        let own = || LastSent::of(&contents.text, &contents.env);
+        request.last_sent = Some(restored.cloned().unwrap_or_else(own));
         self.send(
             request,
             |portainer| portainer.update(record, contents),
@@ -81,9 +97,23 @@ impl Run<'_> {
         if ended.is_some()
             && let Some(open) = self.open.pop_if(|open| open.accepted)
         {
-            open.entry.forget()?;
+            self.forget(&open);
         }
         Ok(ended)
+    }
+
+    /// A remaining file only makes the next run wait.
+    fn forget(&mut self, open: &Open) {
+        if let Err(error) = self.store().forget(&open.entry) {
+            self.warn(format!("{error:#}"));
+        }
+    }
+
+    /// Keeps what was last sent: Portainer is known to have it, or to have what it had when that was so (B22).
+    pub fn set_last_sent(&mut self, sent: &LastSent) {
+        if let Err(error) = self.store().set_last_sent(sent) {
+            self.warn(format!("{error:#}"));
+        }
     }
 
     fn send<T>(
@@ -118,8 +148,10 @@ impl Run<'_> {
         };
         if let Some(mut open) = self.open.pop() {
             if is_over {
-                // A remaining file only makes the next run wait.
-                let _ = open.entry.forget();
+                if let Err(Error::NotSent(_)) = response {
+                    open.entry.request.last_sent = None;
+                }
+                self.forget(&open);
             } else {
                 open.accepted = response.is_ok();
                 self.open.push(open);
@@ -127,6 +159,12 @@ impl Run<'_> {
         }
         self.report_state();
         response
+    }
+
+    fn create_of(&self, endpoint: i64, payload: &Payload) -> Request {
+        let mut request = self.request(RequestKind::Create, payload.name, None, endpoint);
+        request.last_sent = Some(LastSent::of(payload.text, payload.env));
+        request
     }
 
     fn request_to(&self, kind: RequestKind, record: &Record) -> Request {
@@ -148,6 +186,7 @@ impl Run<'_> {
             base_url: self.setup.base_url.to_string(),
             sent: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
             snapshot: self.snapshot.clone(),
+            last_sent: None,
         }
     }
 }

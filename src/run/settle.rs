@@ -98,7 +98,7 @@ impl Run<'_> {
             return Ok(());
         }
         for entry in &entries {
-            entry.forget()?;
+            self.store().forget(entry)?;
         }
         self.open.clear();
         self.report_state();
@@ -327,6 +327,7 @@ mod tests {
             base_url: "https://h".to_owned(),
             sent: String::new(),
             snapshot: None,
+            last_sent: None,
         }
     }
 

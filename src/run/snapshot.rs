@@ -204,6 +204,7 @@ impl Run<'_> {
             }),
             record: Known::from_result(record.transpose()),
             may_be_unseen: of.may_be_unseen,
+            last_sent: self.store().last_sent(),
             networks: Known::from_result(of_projects(stack, |project| engine.networks(project))),
             births: volumes.known().map_or_else(BTreeMap::new, |volumes| {
                 let births = volumes.iter().filter_map(|volume| {

@@ -1,16 +1,25 @@
-//! Writes the journal of unanswered requests.
+//! Writes the journal of unanswered requests, and what was last sent.
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
 
 use super::{
-    Request, Store, Unanswered,
+    LastSent, Place, Request, Store, Unanswered,
     folder::{self, id_of},
     requests::{self, REQUEST},
 };
 
 /// A request that is not sent yet. No list shows it.
 const PREPARED: &str = ".prepared";
+/// The file that says what was last sent (B22).
+const LAST_SENT: &str = "last-sent";
+
+impl Place {
+    /// What was last sent (B22), on an engine if its ID is known.
+    pub fn last_sent(&self, engine: Option<&str>) -> LastSent {
+        self.open(engine).last_sent()
+    }
+}
 
 impl Store {
     /// Writes a request next to the journal, so that [`Self::remember`] needs less time. Returns whether that succeeded.
@@ -46,5 +55,42 @@ impl Store {
     /// The requests that are not known to have finished, oldest first.
     pub fn unanswered(&self) -> Result<Vec<Unanswered>> {
         requests::unanswered(self.dirs())
+    }
+
+    /// What was last sent, or may have been: a request without a known end may still have its effect. Empty if nothing is
+    /// known of it.
+    pub fn last_sent(&self) -> LastSent {
+        let unanswered = self.unanswered().unwrap_or_default().into_iter();
+        let sent = unanswered.filter_map(|one| one.request.last_sent);
+        sent.fold(self.read_last_sent(), |all, one| all.and(&one))
+    }
+
+    /// Writes what was last sent, synced to disk.
+    pub fn set_last_sent(&self, sent: &LastSent) -> Result<()> {
+        if *sent == self.read_last_sent() {
+            return Ok(());
+        }
+        let json = serde_json::to_vec(sent)?;
+        let written = folder::replace(self.own(), LAST_SENT, &json);
+        Ok(written.map_err(|error| self.failed_to_write("what was sent", error))?)
+    }
+
+    /// Removes a request from the journal: it has finished. What it sent may be what was last sent.
+    pub fn forget(&self, one: &Unanswered) -> Result<()> {
+        let kept = match &one.request.last_sent {
+            Some(sent) => self.set_last_sent(&self.read_last_sent().and(sent)),
+            None => Ok(()),
+        };
+        one.forget().and(kept)
+    }
+
+    /// A file that cannot be read tells nothing.
+    fn read_last_sent(&self) -> LastSent {
+        let mut files = self
+            .dirs()
+            .iter()
+            .map(|dir| folder::read(&dir.join(LAST_SENT)));
+        let json = files.find_map(Result::ok).unwrap_or_default();
+        serde_json::from_str(&json).unwrap_or_default()
     }
 }

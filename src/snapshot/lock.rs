@@ -20,6 +20,9 @@ use crate::{disk, failure::Failure};
 /// moment.
 const ATTEMPTS: usize = 100;
 
+/// How often it is tried while it is held.
+const LOOKS: usize = 10;
+
 /// The pause before each further attempt.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -36,7 +39,7 @@ pub struct ProjectLock {
 impl Place {
     /// Locks the project. Fails if another run holds the lock, or if the state directory cannot be written.
     pub fn lock(&self) -> Result<ProjectLock> {
-        let path = self.state.join(format!("{}.lock", self.project()));
+        let path = self.path_of_lock();
         let missing = |dir: &&std::path::Path| !dir.exists();
         let created: Vec<PathBuf> = self
             .state
@@ -54,7 +57,13 @@ impl Place {
                     });
                 }
                 Ok(None) => thread::sleep(PAUSE),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(self.is_busy()),
+                // Somebody may only look whether it is locked.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if attempt > LOOKS {
+                        return Err(self.is_busy());
+                    }
+                    thread::sleep(PAUSE);
+                }
                 // Another run removed a directory while this one created it, or it is not a directory.
                 Err(error) if disk::is_absent(&error) && attempt < ATTEMPTS => {
                     thread::sleep(PAUSE);
@@ -87,6 +96,17 @@ impl Place {
         let is_same = fs::metadata(path)
             .is_ok_and(|found| (found.dev(), found.ino()) == (held.dev(), held.ino()));
         Ok(is_same.then_some(file))
+    }
+
+    /// Whether a run works on the project now. A run that begins at this moment tries again.
+    pub(super) fn is_locked(&self) -> bool {
+        let file = File::open(self.path_of_lock());
+        let tried = file.map(|file| file.try_lock_shared());
+        matches!(tried, Ok(Err(TryLockError::WouldBlock)))
+    }
+
+    fn path_of_lock(&self) -> PathBuf {
+        self.state.join(format!("{}.lock", self.project()))
     }
 
     fn is_busy(&self) -> anyhow::Error {

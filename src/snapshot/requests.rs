@@ -7,7 +7,10 @@ use anyhow::{Context, Result};
 use chrono::SecondsFormat;
 use serde::{Deserialize, Serialize};
 
-use super::folder::{self, time_of};
+use super::{
+    LastSent,
+    folder::{self, time_of},
+};
 use crate::failure::Failure;
 
 /// The end of the name of a file of the journal.
@@ -30,6 +33,9 @@ pub struct Request {
     pub sent: String,
     /// The ID of the run's snapshot, if there is one.
     pub snapshot: Option<String>,
+    /// What counts as last sent if Portainer has done it (B22).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_sent: Option<LastSent>,
 }
 
 /// The kind of a change.
@@ -89,8 +95,8 @@ impl Request {
 }
 
 impl Unanswered {
-    /// Removes the request from the journal: it has finished.
-    pub fn forget(&self) -> Result<()> {
+    /// Removes the request from the journal.
+    pub(super) fn forget(&self) -> Result<()> {
         let removed = folder::remove(&self.dir, &self.name);
         removed.with_context(|| {
             format!(

@@ -4,7 +4,6 @@
 
 use std::{
     collections::BTreeSet,
-    fmt::Write as _,
     fs, io,
     io::ErrorKind,
     path::{Path, PathBuf},
@@ -12,7 +11,6 @@ use std::{
 
 use anyhow::{Context, Result};
 use chrono::{DateTime, TimeDelta, Utc};
-use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 
 use super::{
@@ -20,6 +18,7 @@ use super::{
     folder::{self, time_of},
     is_whole,
     requests::{REQUEST, unanswered},
+    sent::hash,
 };
 use crate::{failure::Failure, model::portainer_name, text::shell_word};
 
@@ -30,7 +29,7 @@ const SNAPSHOT: &str = ".json";
 /// How many of the newest snapshots are kept.
 const NEWEST: usize = 9;
 /// The file that exists while the last run that changed something has not ended as intended.
-const UNFINISHED: &str = "unfinished";
+pub(super) const UNFINISHED: &str = "unfinished";
 /// The file that reserves disk space and an inode for a request: it is removed if a request does not fit.
 const RESERVE: &str = "reserve";
 /// More than a request needs.
@@ -120,11 +119,19 @@ impl Place {
 
 /// The projects that have snapshots below a state directory, on any engine. Those that cannot be read are left out.
 pub fn projects(state: &Path) -> BTreeSet<String> {
+    projects_with(state, |file| file.ends_with(SNAPSHOT))
+}
+
+/// The projects of which a directory has such a file.
+pub(super) fn projects_with(state: &Path, is_such: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let all = state.join(SNAPSHOTS);
     let names = folder::names(&all).unwrap_or_default().into_iter();
-    let has_snapshot = |name: &String| ids_in(&all.join(name)).is_ok_and(|ids| !ids.is_empty());
+    let has_file = |name: &String| {
+        let files = folder::names(&all.join(name)).unwrap_or_default();
+        files.iter().any(|file| is_such(file))
+    };
     names
-        .filter(has_snapshot)
+        .filter(has_file)
         .filter_map(|name| project_of(&name).map(str::to_owned))
         .collect()
 }
@@ -368,13 +375,7 @@ fn ids_in(dir: &Path) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-/// The first 16 hexadecimal digits of the SHA-256 hash.
+/// The first 16 hexadecimal digits of the hash.
 fn short_hash(text: &str) -> String {
-    let hash = digest(&SHA256, text.as_bytes());
-    let mut hex = String::new();
-    for byte in &hash.as_ref()[..8] {
-        // Writing to a String does not fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hash(text)[..16].to_owned()
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{Inspected, Snapshot};
+use crate::model::Container;
 
 /// Whether `now`, taken after a run that failed, shows the whole stack after all, because somebody restarted it.
 ///
@@ -15,28 +16,57 @@ pub fn is_whole(now: &Snapshot, before: Option<&Snapshot>) -> bool {
     let Some(containers) = now.containers.known() else {
         return false;
     };
-    let Some(before) = before.filter(|before| before.containers.known().is_some()) else {
+    if before.is_none_or(|before| before.containers.known().is_none()) {
         return !containers.is_empty() && containers.iter().all(|one| Inspected(one).is_running());
-    };
-    let label = now.label("service");
-    let now = count(now, &label);
-    count(before, &label).iter().all(|(service, wanted)| {
-        now.get(service)
-            .is_some_and(|now| now.all >= wanted.all && now.running >= wanted.running)
-    })
+    }
+    has_all(&count(now), before)
 }
 
+/// The same, as far as a list of the containers tells.
+pub fn runs_as_before<'c>(
+    now: impl IntoIterator<Item = &'c Container>,
+    before: Option<&Snapshot>,
+    tool: &str,
+) -> bool {
+    let mut counts = Counts::new();
+    for container in now {
+        let service = container.compose_label(tool, "service");
+        let count = counts
+            .entry(service.unwrap_or(container.name()))
+            .or_default();
+        count.all += 1;
+        count.running += usize::from(container.state == "running");
+    }
+    let all_run = counts.values().all(|one| one.running == one.all);
+    match before {
+        Some(_) => has_all(&counts, before),
+        None => !counts.is_empty() && all_run,
+    }
+}
+
+/// How many containers a service has, and how many of them run.
 #[derive(Default)]
 struct Count {
     all: usize,
     running: usize,
 }
 
-fn count<'a>(snapshot: &'a Snapshot, label: &str) -> BTreeMap<&'a str, Count> {
-    let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+type Counts<'a> = BTreeMap<&'a str, Count>;
+
+fn has_all(now: &Counts, before: Option<&Snapshot>) -> bool {
+    let before = before.map(count).unwrap_or_default();
+    before.iter().all(|(service, wanted)| {
+        now.get(service)
+            .is_some_and(|now| now.all >= wanted.all && now.running >= wanted.running)
+    })
+}
+
+fn count(snapshot: &Snapshot) -> Counts<'_> {
+    let label = snapshot.label("service");
+    let mut counts = Counts::new();
     let containers = snapshot.containers.known().into_iter().flatten();
     for container in containers.map(Inspected) {
-        let service = container.label(label).unwrap_or(container.name());
+        let service = container.label(&label).unwrap_or(container.name());
         let count = counts.entry(service).or_default();
         count.all += 1;
         count.running += usize::from(container.is_running() && !snapshot.is_in_loop(container));

@@ -93,19 +93,19 @@ fn every_kind_of_stack() {
     fs::remove_dir_all(own).expect("a directory");
     let run = bench.run("list").code(0);
     prints(&bench, &run, "\
-STACK      CONTAINERS  STATE                       ADOPT
-both       1/1         in Portainer, file differs  blocked: Portainer stack 2 has services that the Compose file lacks
-cached     2/2         by hand                     interrupts db
-ghost      0/0         orphaned                    no Compose file
-gone       1/1         orphaned                    no Compose file
-idle       0/0         stopped                     starts a
-mongo      1/1         by hand                     can be adopted
-own        1/1         orphaned                    blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0
-portainer  1/1         by hand                     blocked: refusing to move portainer: recreating it would cut you off from Portainer
-same       1/1         in Portainer                up to date
-stopped    0/0         stopped                     no Compose file
-theirs     1/1         in Portainer                no Compose file
-web        1/1         by hand                     can be adopted
+STACK      CONTAINERS  STATE                ADOPT
+both       1/1         edited in Portainer  export it before you adopt again
+cached     2/2         by hand              interrupts db
+ghost      0/0         orphaned             no Compose file
+gone       1/1         orphaned             no Compose file
+idle       0/0         stopped              starts a
+mongo      1/1         by hand              can be adopted
+own        1/1         orphaned             blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0
+portainer  1/1         by hand              blocked: refusing to move portainer: recreating it would cut you off from Portainer
+same       1/1         in Portainer         up to date
+stopped    0/0         stopped              no Compose file
+theirs     1/1         in Portainer         no Compose file
+web        1/1         by hand              can be adopted
 ");
     assert_eq!(run.err, "");
 }

@@ -28,7 +28,7 @@ use crate::{
     model::Pull,
     observe::Host,
     parallel::in_parallel,
-    plan::Adoption,
+    plan::{Adoption, InPortainer},
     report::{
         AdoptReport, AllEntry, AllReport, Containers, Outcome, Readiness, StackResult, VERSION,
         WayReport,
@@ -110,7 +110,10 @@ pub(super) fn run(
     all.adopt(&planned, &report, &interrupt);
     let report = lock(&report);
     console.result(arguments.output, &*report, text::show_end)?;
-    if report.stacks.iter().any(|one| one.result.is_missing()) {
+    let is_missing = |one: &AllEntry| {
+        one.result.is_missing() || (!arguments.all && one.result == StackResult::Edited)
+    };
+    if report.stacks.iter().any(is_missing) {
         return Err(Ended::Verdict(1));
     }
     Ok(())
@@ -242,12 +245,12 @@ impl All<'_> {
                 adopt,
                 ..AllEntry::default()
             };
-            (entry, None, None)
+            (entry, InPortainer::Nothing, None)
         };
         let failed =
             |error: &anyhow::Error| without_plan(StackResult::Blocked, WayReport::failed(error));
         let unplanned = |result, readiness| without_plan(result, WayReport::unplanned(readiness));
-        let (entry, differs, planned) = match (inventory.refusal(found), &found.files) {
+        let (entry, in_portainer, planned) = match (inventory.refusal(found), &found.files) {
             _ if !self.is_wanted(found) => unplanned(StackResult::LeftOut, Readiness::Unknown),
             (Some(blocker), _) => without_plan(StackResult::Refused, WayReport::blocked(blocker)),
             (None, Files::Stack(stack)) => self
@@ -262,20 +265,19 @@ impl All<'_> {
         let entry = AllEntry {
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
-            state_before: Inventory::state(found, host, containers.as_ref(), differs),
+            state_before: inventory.state(found, host, containers.as_ref(), in_portainer),
             containers,
             ..entry
         };
         (entry, planned)
     }
 
-    /// The plan of `adopt <STACK>`, the images that it would pull, and whether the Portainer stack differs from what would
-    /// be sent.
+    /// The plan of `adopt <STACK>`, the images that it would pull, and what Portainer has.
     fn prepare(
         &self,
         found: &Found,
         stack: &Stack,
-    ) -> Result<(AllEntry, Option<bool>, Option<Planned>)> {
+    ) -> Result<(AllEntry, InPortainer, Option<Planned>)> {
         let mut settings = self.settings.clone();
         if found.needs_dir(&settings.location) {
             settings.location.dir = Some(stack.dir().to_owned());
@@ -293,10 +295,11 @@ impl All<'_> {
         let waits = peers::place(state_folder()?, opened.stack.name()).has_unanswered();
         let result = match adopt.readiness {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
+            Readiness::Edited if !self.arguments.overwrite => StackResult::Edited,
             Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
             _ => StackResult::Planned,
         };
-        let differs = prepared.differs();
+        let in_portainer = prepared.plan.in_portainer;
         let planned = (result == StackResult::Planned).then_some(Planned {
             stack: opened.stack,
             settings,
@@ -308,7 +311,7 @@ impl All<'_> {
             pulls: pulls.iter().map(Pull::to_string).collect(),
             ..AllEntry::default()
         };
-        Ok((entry, differs, planned))
+        Ok((entry, in_portainer, planned))
     }
 
     fn open(&self, stack: &Stack, settings: &Settings) -> Result<Opened> {

@@ -34,6 +34,11 @@ pub(in crate::cli) struct AdoptArguments {
     /// Continue with the next stack after a failure
     #[arg(long)]
     pub keep_going: bool,
+    /// Overwrite what was edited in Portainer since the last adoption
+    ///
+    /// Without this flag, stacklift refuses to adopt such a stack. To keep the edit, see `stacklift export`.
+    #[arg(long, conflicts_with = "all")]
+    pub overwrite: bool,
     /// Do not ask for confirmation
     ///
     /// stacklift asks if a container will or may be recreated, or if something will be lost. Without a terminal, it is

@@ -12,9 +12,10 @@ use secrecy::SecretString;
 use crate::{
     cli::settings::{API_KEY, KeySource, Settings, Sourced, state_folder},
     compose, disk,
+    engine::EngineReader,
     parallel::in_parallel,
     report::{Check, Subject},
-    snapshot::check_state_dir,
+    snapshot::{self, Interrupted, Place, check_state_dir},
     stack::Location,
     text::counted,
 };
@@ -130,6 +131,35 @@ pub(super) fn state_dir() -> Check {
     }
     let fact = format!("{} does not exist; the first run creates it", dir.display());
     Check::ok(subject, fact)
+}
+
+/// The stacks that an interrupted run left, if there are any.
+pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> {
+    let state = settings.state.as_ref()?;
+    let mut stacks = Vec::new();
+    for name in snapshot::marked(state) {
+        let (Ok(id), Ok(containers)) = (engine.id(), engine.list(&name)) else {
+            let reason = "the engine could not be read";
+            return Some(Check::not_checked(Subject::Runs, reason));
+        };
+        let place = Place {
+            state: state.clone(),
+            name,
+        };
+        let tool = &settings.location.tool;
+        match place.interrupted(Some(&id), &containers, tool) {
+            None | Some(Interrupted::InProgress) => {}
+            Some(Interrupted::Restore | Interrupted::RunAgain) => stacks.push(place.name),
+        }
+    }
+    (!stacks.is_empty()).then(|| {
+        let fact = format!("interrupted: {}", stacks.join(", "));
+        Check::warning(
+            Subject::Runs,
+            fact,
+            "to see what to do, run: stacklift list",
+        )
+    })
 }
 
 /// The directory, or its nearest parent that exists.

@@ -32,7 +32,10 @@ fn row(stack: &ListEntry) -> Vec<Part> {
         (Meaning::Name, format!("{}{mark}", stack.name)),
         (Meaning::Plain, running(stack.containers.as_ref())),
         state(stack.state),
-        readiness(&stack.adopt, None),
+        match &stack.interrupted_run {
+            Some(run) => (Meaning::Plain, run.to_string()),
+            None => readiness(&stack.adopt, None),
+        },
     ]
 }
 
@@ -50,6 +53,9 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         StackState::ByHand => (Meaning::Plain, "by hand"),
         StackState::InPortainer => (Meaning::Kept, "in Portainer"),
         StackState::Both => (Meaning::Changed, "in Portainer, file differs"),
+        StackState::Edited => (Meaning::Changed, "edited in Portainer"),
+        StackState::Interrupted => (Meaning::Failed, "interrupted run"),
+        StackState::InProgress => (Meaning::Changed, "a run is in progress"),
         StackState::Stopped => (Meaning::Plain, "stopped"),
         StackState::Orphaned => (Meaning::Changed, "orphaned"),
         StackState::Swarm => (Meaning::Plain, "swarm"),
@@ -65,6 +71,10 @@ pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part 
     match way.readiness {
         Readiness::Ready => ready(way, unknown),
         Readiness::NothingToDo => (Meaning::Kept, "up to date".to_owned()),
+        Readiness::Edited => {
+            let text = "export it before you adopt again";
+            (Meaning::Changed, text.to_owned())
+        }
         Readiness::NoFile if way.blockers.is_empty() => {
             (Meaning::Plain, "no Compose file".to_owned())
         }

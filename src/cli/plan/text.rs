@@ -7,8 +7,8 @@ use crate::{
         style::Meaning,
     },
     plan::{Fate, Request, ServicePlan},
-    report::{EnvironmentEngine, Loss, PlanReport, StackReport, Way, WayReport},
-    text::counted,
+    report::{EnvironmentEngine, InterruptedRun, Loss, PlanReport, StackReport, Way, WayReport},
+    text::{counted, shell_word},
 };
 
 /// The widest column of names.
@@ -31,6 +31,10 @@ pub(in crate::cli) fn show(report: &PlanReport, console: &Console) {
             (Meaning::Command, recommended.command.clone()),
         ]),
         None if report.has_nothing_to_do() => console.line("There is nothing to do."),
+        None if report.is_edited() => console.line(&format!(
+            "Next: stacklift export {}",
+            shell_word(&report.stack.name)
+        )),
         None => console.text(
             Meaning::Plain,
             "No command is recommended: follow the hints above, then run the command again.",
@@ -52,7 +56,12 @@ pub(in crate::cli) fn show(report: &PlanReport, console: &Console) {
 fn head(report: &PlanReport, console: &Console) {
     let stack = &report.stack;
     let name = (Meaning::Name, format!("{}  ", stack.name));
-    console.item(&[name], &format!("{}  {}", stack.dir, state(stack)));
+    let edited = if report.is_edited() {
+        ", edited in Portainer since the last adoption"
+    } else {
+        ""
+    };
+    console.item(&[name], &format!("{}  {}{edited}", stack.dir, state(stack)));
     let portainer = &report.portainer;
     let engine = match portainer.engine {
         EnvironmentEngine::ThisHost => "is this engine",
@@ -70,6 +79,13 @@ fn head(report: &PlanReport, console: &Console) {
             portainer.url, portainer.environment
         ),
     );
+    if let Some(run) = &stack.interrupted_run {
+        let what = match run {
+            InterruptedRun::InProgress => "a run is in progress",
+            _ => "a run was interrupted",
+        };
+        console.text(Meaning::Plain, &format!("{what}: {run}"));
+    }
     for request in &stack.unanswered {
         console.text(
             Meaning::Plain,

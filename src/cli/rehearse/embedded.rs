@@ -65,6 +65,7 @@ impl Embedded {
             BaseUrl::from_str(&rehearsal.base_url()).map_err(|reason| anyhow!(reason))?;
         let mut settings = Settings {
             base_url: base_url.clone(),
+            state: Some(snapshots.clone()),
             tls: Tls::Off,
             ..settings.clone()
         };
@@ -124,6 +125,7 @@ impl Embedded {
             pull: false,
             consent: Consent::Given,
             confirmed: None,
+            overwrite: true,
             wait: WAIT,
             timeout: self.opened.settings.timeout,
             on_failure: OnFailure::Restore,

@@ -6,15 +6,24 @@ use composefile::document::{Document, Node};
 
 use crate::{
     model::{Deployment, Record, Variable},
-    plan::{Loss, RecordFacts, Sent},
+    plan::{InPortainer, Loss, RecordFacts, Sent},
 };
 
 /// The sections of a Compose file whose members are named.
 const SECTIONS: [&str; 5] = ["services", "volumes", "networks", "secrets", "configs"];
 
+/// What a Portainer stack loses besides its text and variables.
+pub fn standing(record: &Record) -> Vec<Loss> {
+    let mut losses: Vec<Loss> = record.carries.iter().cloned().map(Loss::Carried).collect();
+    if record.deployment == Deployment::Inactive {
+        losses.push(Loss::RecordStarts);
+    }
+    losses
+}
+
 /// The losses of deleting a Portainer stack: its properties, and its variables that are not in `names`.
 pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
-    let mut losses: Vec<Loss> = record.carries.iter().cloned().map(Loss::Carried).collect();
+    let mut losses = standing(record);
     let variables: Vec<String> = record
         .variables
         .iter()
@@ -24,13 +33,11 @@ pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
     if !variables.is_empty() {
         losses.push(Loss::RecordVariables(variables));
     }
-    if record.deployment == Deployment::Inactive {
-        losses.push(Loss::RecordStarts);
-    }
     losses
 }
 
-/// The same, and the differences between the contents of the Portainer stack and what is sent.
+/// The same, and the differences between the contents of the Portainer stack and what is sent; where it was edited, that
+/// too (B22).
 pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
     let names = sent.env.iter().map(|variable| variable.name.as_str());
     let mut losses = record_lost(facts.record, &names.collect());
@@ -46,7 +53,10 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
     if !changed.is_empty() {
         losses.push(Loss::RecordValues(changed));
     }
-    losses.extend(text_losses(text, sent.text));
+    losses.extend(members_lost(text, sent.text));
+    if InPortainer::of(Some(facts), sent) == InPortainer::Edited {
+        losses.push(Loss::RecordText);
+    }
     losses
 }
 
@@ -58,25 +68,18 @@ pub fn values(env: &[Variable]) -> BTreeMap<&str, &str> {
     pairs.collect()
 }
 
-fn text_losses(old: &str, new: &str) -> Vec<Loss> {
-    if old.trim_end() == new.trim_end() {
-        return Vec::new();
-    }
+fn members_lost(old: &str, new: &str) -> Vec<Loss> {
     let (Ok(old), Ok(new)) = (Document::parse(old), Document::parse(new)) else {
-        return vec![Loss::RecordText];
+        return Vec::new();
     };
-    let mut losses: Vec<Loss> = SECTIONS
-        .into_iter()
-        .filter_map(|section| {
-            let kept = members(&new, section);
-            let mut names = members(&old, section);
-            names.retain(|name| !kept.contains(name));
-            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-            (!names.is_empty()).then_some(Loss::RecordMembers { section, names })
-        })
-        .collect();
-    losses.push(Loss::RecordText);
-    losses
+    let lost = SECTIONS.into_iter().filter_map(|section| {
+        let kept = members(&new, section);
+        let mut names = members(&old, section);
+        names.retain(|name| !kept.contains(name));
+        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        (!names.is_empty()).then_some(Loss::RecordMembers { section, names })
+    });
+    lost.collect()
 }
 
 fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
@@ -91,7 +94,10 @@ fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Carried, StackKind};
+    use crate::{
+        model::{Carried, StackKind},
+        snapshot::LastSent,
+    };
 
     fn variable(name: &str, value: &str) -> Variable {
         Variable {
@@ -121,6 +127,7 @@ mod tests {
         let facts = RecordFacts {
             record: &record,
             contents: Some((text, env)),
+            last_sent: &LastSent::default(),
         };
         losses(&facts, sent).iter().map(Loss::to_string).collect()
     }
@@ -153,11 +160,13 @@ mod tests {
                 "variables of the Portainer stack with a different value in .env: B",
                 "services of the Portainer stack that are not in the Compose file: db",
                 "volumes of the Portainer stack that are not in the Compose file: data",
-                "the text of the Portainer stack, which differs from the Compose file",
+                "what was edited in Portainer since the last adoption",
             ]
         );
-        let same = "services:\n  web:\n    image: x\n\n";
-        // Only the end of the text differs.
-        assert_eq!(lost(same, &[], sent), ["the Portainer stack's webhook"]);
+        let same = [variable("A", "1"), variable("B", "9")];
+        assert_eq!(
+            lost(sent.text, &same, sent),
+            ["the Portainer stack's webhook"]
+        );
     }
 }

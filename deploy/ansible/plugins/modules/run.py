@@ -197,6 +197,8 @@ class Stacklift:
         self.result["summary"].extend("  blocked: %s" % refusal for refusal in refusals)
         if not adopt["losses_known"]:
             losses.append("its losses are unknown")
+        if adopt["readiness"] == "edited" and "--overwrite" not in self.module.params["arguments"]:
+            refusals.append("it was edited in Portainer (hint: stacklift export %s)" % name)
         if losses and request != "nothing" and not self.module.params["accept_losses"]:
             refusals.append("%s (hint: set accept_losses to adopt it anyway)" % "; ".join(losses))
         if request != "nothing" or plan["stack"].get("unanswered"):

@@ -13,10 +13,10 @@ use crate::{
 
 /// Shows what would be done with each stack that would be adopted or was named, and what each would lose.
 pub(super) fn show_plan(report: &AllReport, is_all: bool, console: &Console) {
-    let (shown, others): (Vec<_>, Vec<_>) = report
-        .stacks
-        .iter()
-        .partition(|stack| !is_all || stack.result == StackResult::Planned);
+    let (shown, others): (Vec<_>, Vec<_>) = report.stacks.iter().partition(|stack| {
+        let is_named = matches!(stack.result, StackResult::Planned | StackResult::Edited);
+        !is_all || is_named
+    });
     if !shown.is_empty() {
         let row = |stack: &&AllEntry| {
             vec![
@@ -79,6 +79,7 @@ fn planned(stack: &AllEntry) -> Part {
         // What blocks it is only that images are missing.
         (StackResult::Planned, Readiness::Blocked) => (Meaning::Changed, String::new()),
         (StackResult::LeftOut, _) => (Meaning::Plain, "left out".to_owned()),
+        (StackResult::Edited, _) => return readiness(way, None),
         _ => readiness(way, Some("may interrupt")),
     };
     let parts = [

@@ -1,0 +1,104 @@
+//! Whether what Portainer has was edited there (B22).
+
+use serde::Serialize;
+
+use super::{RecordFacts, Sent, losses::record::values};
+
+/// The text and the variables that Portainer has: like what would be sent, and like what was last sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub enum InPortainer {
+    /// There are none, or it is unknown how they differ.
+    #[default]
+    Nothing,
+    /// They are what would be sent.
+    UpToDate,
+    /// They are what was last sent, and the files have changed.
+    LastSent,
+    /// They are something else: somebody edited them there. Where nothing is known of a last send, any difference counts.
+    Edited,
+}
+
+impl InPortainer {
+    /// Compares them with `sent`, which is empty if nothing can be sent.
+    pub fn of(record: Option<&RecordFacts>, sent: Sent) -> Self {
+        let Some((record, (text, env))) = record.and_then(|one| Some((one, one.contents?))) else {
+            return Self::Nothing;
+        };
+        let last = record.last_sent;
+        if text == sent.text && values(env) == values(sent.env) {
+            return Self::UpToDate;
+        }
+        match (last.has(text, env), sent.text.is_empty()) {
+            (true, false) => Self::LastSent,
+            (true, true) => Self::Nothing,
+            (false, true) if last.is_empty() => Self::Nothing,
+            (false, _) => Self::Edited,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        model::{Deployment, Record, StackKind, Variable},
+        snapshot::LastSent,
+    };
+
+    #[test]
+    fn b22_what_portainer_has_was_edited_if_it_is_neither_sent_nor_last_sent() {
+        use InPortainer::{Edited, LastSent as Last, Nothing, UpToDate};
+        let of = |text: &'static str| (!text.is_empty()).then_some(text);
+        let env = [Variable {
+            name: "A".to_owned(),
+            value: "1".to_owned(),
+        }];
+        let record = Record {
+            id: "7".to_owned(),
+            name: "web".to_owned(),
+            endpoint_id: 1,
+            kind: StackKind::Compose,
+            deployment: Deployment::Active,
+            carries: Vec::new(),
+            variables: std::collections::BTreeSet::new(),
+        };
+        // What Portainer has, what was last sent, what would be sent.
+        for (has, last, sent, expected) in [
+            ("", "", "b", Nothing),
+            ("", "a", "b", Nothing),
+            ("b", "a", "b", UpToDate),
+            ("b", "", "b", UpToDate),
+            ("a", "a", "b", Last),
+            ("a", "a", "", Nothing),
+            ("x", "a", "b", Edited),
+            ("x", "a", "a", Edited),
+            ("x", "a", "", Edited),
+            ("x", "", "b", Edited),
+            ("x", "", "", Nothing),
+        ] {
+            let last_sent =
+                of(last).map_or_else(LastSent::default, |text| LastSent::of(text, &env));
+            let facts = RecordFacts {
+                record: &record,
+                contents: of(has).map(|text| (text, &env[..])),
+                last_sent: &last_sent,
+            };
+            let sent = Sent {
+                text: sent,
+                env: &env,
+            };
+            let found = InPortainer::of(Some(&facts), sent);
+            assert_eq!(found, expected, "{has:?} {last:?} {:?}", sent.text);
+        }
+        assert_eq!(
+            InPortainer::of(
+                None,
+                Sent {
+                    text: "b",
+                    env: &[]
+                }
+            ),
+            Nothing
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! What was last sent to Portainer (B22). Whatever else Portainer has was edited there.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+
+use crate::model::Variable;
+
+/// The digests of the text and of the variables that were last sent. There are several while it is unknown which of them
+/// Portainer has. It may have the text of one and the variables of another (N15).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastSent {
+    texts: BTreeSet<String>,
+    variables: BTreeSet<String>,
+}
+
+impl LastSent {
+    pub fn of(text: &str, variables: &[Variable]) -> Self {
+        Self {
+            texts: BTreeSet::from([hash(text)]),
+            variables: BTreeSet::from([hash_of(variables)]),
+        }
+    }
+
+    /// Whether this text and these variables were sent.
+    pub fn has(&self, text: &str, variables: &[Variable]) -> bool {
+        self.texts.contains(&hash(text)) && self.variables.contains(&hash_of(variables))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// What was sent of either.
+    #[must_use]
+    pub(super) fn and(mut self, other: &Self) -> Self {
+        self.texts.extend(other.texts.iter().cloned());
+        self.variables.extend(other.variables.iter().cloned());
+        self
+    }
+}
+
+/// The last value of each variable counts, and their order does not.
+fn hash_of(variables: &[Variable]) -> String {
+    let pairs = variables.iter();
+    let values: BTreeMap<&str, &str> = pairs
+        .map(|one| (one.name.as_str(), one.value.as_str()))
+        .collect();
+    hash(&format!("{values:?}"))
+}
+
+/// The SHA-256 hash, hexadecimal.
+pub(super) fn hash(text: &str) -> String {
+    let mut hex = String::new();
+    for byte in digest(&SHA256, text.as_bytes()).as_ref() {
+        // Writing to a String does not fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(values: &[(&str, &str)]) -> Vec<Variable> {
+        let pairs = values.iter();
+        pairs
+            .map(|(name, value)| Variable {
+                name: (*name).to_owned(),
+                value: (*value).to_owned(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn b22_a_text_and_variables_are_those_that_were_sent_or_not() {
+        let own = variables(&[("A", "1"), ("B", "2")]);
+        let sent = LastSent::of("x", &own);
+        for (text, values, expected) in [
+            ("x", &[("A", "1"), ("B", "2")][..], true),
+            ("x", &[("B", "2"), ("A", "1")], true),
+            ("x", &[("A", "0"), ("A", "1"), ("B", "2")], true),
+            ("x\n", &[("A", "1"), ("B", "2")], false),
+            ("x", &[("A", "1")], false),
+            ("x", &[("A", "2"), ("B", "1")], false),
+        ] {
+            assert_eq!(sent.has(text, &variables(values)), expected, "{values:?}");
+        }
+        assert!(!LastSent::default().has("", &[]), "nothing is known");
+        let other = sent.and(&LastSent::of("y", &[]));
+        assert!(other.has("x", &[]) && other.has("y", &own));
+        let json = serde_json::to_string(&other).expect("JSON");
+        assert!(!json.contains("\"1\""), "no value in clear: {json}");
+    }
+}

@@ -1,0 +1,220 @@
+//! B22: after an adoption, the text in Portainer is the user's.
+
+use std::{fs, process::Stdio, time::Duration};
+
+use rehearsal::{Call, Era, FaultKind};
+use serde_json::Value;
+
+use crate::{
+    bench::{Bench, MARKED, Run},
+    plan::conforms,
+};
+
+const TEXT: &str = "services:\n  a:\n    image: x:1\n    environment:\n      TOKEN: ${TOKEN}\n";
+const ADOPT: &str = "adopt web --wait 2s";
+const REFUSED: &str = "error: web was edited in Portainer since the last adoption, and adopting it again would overwrite that";
+
+/// An adopted stack.
+fn adopted(era: Era) -> Bench {
+    let bench = Bench::of(era);
+    bench.started("web", TEXT, Some(&format!("TOKEN={MARKED}\n")));
+    bench.run(ADOPT).code(0);
+    bench.forget_requests();
+    bench
+}
+
+/// The user edits the files.
+fn edit_files(bench: &Bench, comment: &str) {
+    bench.write("web", "docker-compose.yml", &format!("{TEXT}# {comment}\n"));
+}
+
+/// The user edits the text in Portainer.
+fn edit_text(bench: &Bench) {
+    bench.world(|world| {
+        let record = world.records.values_mut().next().expect("a record");
+        record.text = format!("{TEXT}# theirs\n");
+    });
+}
+
+/// The user edits a variable in Portainer.
+fn edit_variable(bench: &Bench) {
+    bench.world(|world| {
+        let record = world.records.values_mut().next().expect("a record");
+        let env = record.env.as_mut().expect("variables");
+        env[0].value = format!("{MARKED}-theirs");
+    });
+}
+
+fn in_portainer(bench: &Bench) -> String {
+    bench.world(|world| {
+        let record = world.records.values().next().expect("a record");
+        record.text.clone()
+    })
+}
+
+/// The entry of the stack in the list.
+fn listed(bench: &Bench) -> Value {
+    let report = bench.run("list --output json").code(0).json();
+    conforms(include_str!("../../docs/schemas/list-v1.json"), &report);
+    report["stacks"][0].clone()
+}
+
+/// The state and the readiness of the stack in the list.
+fn state(bench: &Bench) -> (String, String) {
+    let one = listed(bench);
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    (text(&one["state"]), text(&one["adopt"]["readiness"]))
+}
+
+fn adopt(bench: &Bench, more: &str) -> Run {
+    bench.run(&format!("{ADOPT} {more}"))
+}
+
+/// The adoption is refused, and nothing is sent.
+fn assert_edited(bench: &Bench) {
+    assert_eq!(state(bench), ("edited".to_owned(), "edited".to_owned()));
+    let hint = "hint: keep it: stacklift export web; or overwrite it: --overwrite";
+    bench.stops(ADOPT, &[REFUSED, hint]);
+}
+
+#[test]
+fn b22_what_was_edited_in_portainer_is_not_overwritten() {
+    for edit in [edit_text, edit_variable] {
+        let bench = adopted(Era::Sync);
+        assert_eq!(state(&bench).1, "nothing-to-do");
+        edit(&bench);
+        let theirs = in_portainer(&bench);
+        assert_edited(&bench);
+        bench.succeeds(
+            "list",
+            &["edited in Portainer", "export it before you adopt again"],
+        );
+        let plan = bench.run("plan web");
+        let first = plan.out.lines().next().unwrap_or_default();
+        assert!(first.contains("web"), "{plan:#?}");
+        plan.says(&[
+            "edited in Portainer since the last adoption",
+            "Next: stacklift export web",
+        ])
+        .hides("stacklift adopt");
+        let report = bench.run("plan web --output json").json();
+        conforms(include_str!("../../docs/schemas/plan-v1.json"), &report);
+        assert_eq!(report["adopt"]["readiness"], "edited");
+        assert_eq!(report["recommended"], Value::Null);
+        let row = "web    1/1         edited in Portainer  export it before you adopt again\n";
+        bench.succeeds("adopt --all --wait 2s", row);
+        bench.run("adopt --all --overwrite").code(2);
+        assert!(bench.nothing_was_changed());
+        assert_eq!(in_portainer(&bench), theirs);
+
+        // B08: the edit is lost.
+        let asked = format!("{ADOPT} --overwrite");
+        let run = Run::of(&mut bench.asking(&asked)).code(1);
+        run.says("what was edited in Portainer since the last adoption");
+        assert!(bench.nothing_was_changed());
+        adopt(&bench, "--overwrite").code(0);
+        assert_eq!(state(&bench).0, "in-portainer");
+        adopt(&bench, "").code(0).says("nothing");
+    }
+}
+
+#[test]
+fn b22_changed_files_are_an_update_that_loses_nothing() {
+    for era in [Era::Sync, Era::Async] {
+        let bench = adopted(era);
+        for text in ["one", "two"] {
+            edit_files(&bench, text);
+            assert_eq!(state(&bench).1, "ready");
+            let report = bench.run("plan web --output json").json();
+            assert_eq!(report["adopt"]["losses"], Value::Array(Vec::new()));
+            assert!(report["recommended"]["command"] != Value::Null, "{report}");
+            adopt(&bench, "").code(0);
+        }
+        edit_text(&bench);
+        bench.forget_requests();
+        assert_edited(&bench);
+        // The user takes the edit over.
+        edit_files(&bench, "theirs");
+        adopt(&bench, "").code(0).says("nothing");
+        edit_files(&bench, "three");
+        adopt(&bench, "").code(0).hides("nothing to do");
+    }
+}
+
+#[test]
+fn b22_where_nothing_is_known_of_a_last_send_any_difference_counts() {
+    let bench = adopted(Era::Sync);
+    fs::remove_dir_all(bench.state()).expect("the state directory");
+    assert_eq!(state(&bench).1, "nothing-to-do");
+    edit_files(&bench, "new");
+    assert_edited(&bench);
+}
+
+#[test]
+fn b22_a_restore_puts_back_what_was_last_sent_with_the_text() {
+    for era in [Era::Sync, Era::Async] {
+        let bench = adopted(era);
+        edit_files(&bench, "one");
+        adopt(&bench, "").code(0);
+        bench.run("restore web").code(0);
+        assert_eq!(state(&bench).1, "ready");
+        adopt(&bench, "").code(0);
+        // What the user had edited stays edited.
+        edit_text(&bench);
+        let theirs = in_portainer(&bench);
+        adopt(&bench, "--overwrite").code(0);
+        bench.run("restore web").code(0);
+        assert_eq!(in_portainer(&bench), theirs);
+        bench.forget_requests();
+        assert_edited(&bench);
+        // The same after a migration, which overwrites it.
+        bench.run("migrate web --force").code(0);
+        bench.run("restore web").code(0);
+        assert_eq!(in_portainer(&bench), theirs);
+        assert_eq!(state(&bench).1, "edited");
+    }
+}
+
+#[test]
+fn b22_what_a_killed_or_failed_run_sent_does_not_count_as_edited() {
+    for era in [Era::Sync, Era::Async] {
+        for (call, kind) in [
+            (Call::Update, FaultKind::Hang),
+            (Call::Update, FaultKind::HangAfter),
+        ] {
+            let bench = adopted(era);
+            edit_files(&bench, "one");
+            bench.once(call, kind.clone());
+            let mut command = bench.command(ADOPT);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut child = command.spawn().expect("it starts");
+            bench.wait_for(call, &mut child);
+            std::thread::sleep(Duration::from_millis(50));
+            child.kill().expect("killed");
+            child.wait().expect("ended");
+            assert_ne!(state(&bench).1, "edited", "{era:?} {kind:?}");
+            edit_files(&bench, "two");
+            assert_ne!(state(&bench).1, "edited", "{era:?} {kind:?}");
+            adopt(&bench, "").code(0);
+            assert!(in_portainer(&bench).ends_with("# two\n"));
+        }
+        // N15: the old text, and the new variables.
+        let bench = adopted(era);
+        bench.write("web", ".env", &format!("TOKEN={MARKED}\nMORE=1\n"));
+        edit_files(&bench, "one");
+        bench.once(Call::Update, FaultKind::LateFailure(Duration::ZERO));
+        adopt(&bench, "").code(1);
+        edit_files(&bench, "two");
+        adopt(&bench, "").code(0);
+        assert!(in_portainer(&bench).ends_with("# two\n"));
+    }
+}
+
+#[test]
+fn b22_a_migration_names_the_edit_as_a_loss() {
+    let bench = adopted(Era::Sync);
+    let lost = "what was edited in Portainer since the last adoption";
+    bench.run("migrate web --dry-run").hides(lost);
+    edit_text(&bench);
+    bench.run("migrate web --dry-run").says(lost);
+}

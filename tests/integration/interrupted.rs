@@ -1,0 +1,88 @@
+//! A run that was killed, or is in progress, is a state of its stack.
+
+use std::{process::Stdio, thread, time::Duration};
+
+use rehearsal::{Call, FaultKind};
+use serde_json::{Value, json};
+
+use crate::{
+    bench::{Bench, PLAIN, Run},
+    plan::conforms,
+};
+
+/// Starts a run that waits for the answer to its create, does `meanwhile`, and kills it.
+fn killed(bench: &Bench, args: &str, fault: FaultKind, meanwhile: impl Fn()) {
+    bench.once(Call::Create, fault);
+    let mut command = bench.command(args);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    bench.wait_for(Call::Create, &mut child);
+    thread::sleep(Duration::from_millis(50));
+    meanwhile();
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+}
+
+fn listed(bench: &Bench) -> (Value, Value) {
+    let report = bench.run("list --output json").code(0).json();
+    conforms(include_str!("../../docs/schemas/list-v1.json"), &report);
+    let one = &report["stacks"][0];
+    (one["state"].clone(), one["interrupted_run"].clone())
+}
+
+fn plan(bench: &Bench) -> Run {
+    let report = bench.run("plan web --output json").json();
+    conforms(include_str!("../../docs/schemas/plan-v1.json"), &report);
+    bench.run("plan web")
+}
+
+fn checked(bench: &Bench) -> Option<String> {
+    let report = bench.run("doctor --output json").json();
+    conforms(include_str!("../../docs/schemas/doctor-v1.json"), &report);
+    let checks = report["checks"].as_array().expect("checks");
+    let found = checks.iter().find(|check| check["subject"] == "runs");
+    found.map(|check| check["fact"].as_str().expect("a fact").to_owned())
+}
+
+#[test]
+fn an_interrupted_run_that_left_nothing_running_is_restored() {
+    let bench = Bench::web(PLAIN);
+    assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
+    killed(&bench, "migrate web", FaultKind::Hang, || {
+        let (state, run) = listed(&bench);
+        assert_eq!(state, "in-progress");
+        assert_eq!(run, json!({"kind": "in-progress"}));
+        plan(&bench).says("a run is in progress: wait until it has ended");
+        assert_eq!(checked(&bench), None);
+    });
+    let heal = json!({"kind": "restore", "command": "stacklift restore web"});
+    assert_eq!(listed(&bench), (json!("interrupted"), heal));
+    bench.succeeds("list", &["interrupted run", "stacklift restore web"]);
+    plan(&bench).says("a run was interrupted: stacklift restore web");
+    assert_eq!(checked(&bench).as_deref(), Some("interrupted: web"));
+    bench.succeeds("restore web", "verified");
+    assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
+    assert_eq!(checked(&bench), None);
+}
+
+#[test]
+fn an_interrupted_run_whose_stack_runs_is_run_again() {
+    let bench = Bench::web(PLAIN);
+    killed(&bench, "adopt web", FaultKind::HangAfter, || {});
+    let again = json!({"kind": "run-again"});
+    assert_eq!(listed(&bench), (json!("interrupted"), again));
+    plan(&bench).says("a run was interrupted: run it again");
+    bench.run("adopt web").code(0);
+    assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
+}
+
+#[test]
+fn an_interrupted_run_of_a_stack_that_did_not_run_is_run_again() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    bench.world(|world| world.add_image("busybox:1.36"));
+    killed(&bench, "adopt web", FaultKind::Hang, || {});
+    assert_eq!(listed(&bench).1, json!({"kind": "run-again"}));
+    bench.run("adopt web").code(0);
+    assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
+}
