@@ -292,8 +292,7 @@ mod tests {
         let said = "failed to deploy a stack:  Container shop-db-1  Starting\n Container shop-db-1  Started\n Container shop-web-1  Starting\nError response from daemon: failed to create task for container: OCI runtime create failed: exec: \"/nope\": no such file or directory: unknown\n";
         let expected = "exec: \"/nope\": no such file or directory (container shop-web-1)";
         assert_eq!(reason(said), expected);
-        let named =
-            " Container a  Starting\nError response from daemon: driver failed on endpoint a";
+        let named = "failed to deploy a stack:  Container a  Starting\nError response from daemon: driver failed on endpoint a";
         assert_eq!(reason(named), "driver failed on endpoint a");
         assert_eq!(reason("no such image"), "no such image");
     }
