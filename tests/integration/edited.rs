@@ -114,7 +114,7 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         assert!(bench.nothing_was_changed());
         adopt(&bench, "--overwrite").code(0);
         assert_eq!(state(&bench).0, "in-portainer");
-        adopt(&bench, "").code(0).says("nothing");
+        adopt(&bench, "").code(0).says("up to date");
     }
 }
 
@@ -135,9 +135,9 @@ fn b22_changed_files_are_an_update_that_loses_nothing() {
         assert_edited(&bench);
         // The user takes the edit over.
         edit_files(&bench, "theirs");
-        adopt(&bench, "").code(0).says("nothing");
+        adopt(&bench, "").code(0).says("up to date");
         edit_files(&bench, "three");
-        adopt(&bench, "").code(0).hides("nothing to do");
+        adopt(&bench, "").code(0).hides("up to date");
     }
 }
 

@@ -60,7 +60,7 @@ fn an_interrupted_run_that_left_nothing_running_is_restored() {
     bench.succeeds("list", &["interrupted run", "stacklift restore web"]);
     plan(&bench).says("a run was interrupted: stacklift restore web");
     assert_eq!(checked(&bench).as_deref(), Some("interrupted: web"));
-    bench.succeeds("restore web", "verified");
+    bench.succeeds("restore web", "restored web");
     assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
     assert_eq!(checked(&bench), None);
 }
