@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::{
     Cause, Planned, Procedure, RecordStep,
     containers::StateChange,
-    plan::{own, saved},
+    plan::{named, own, saved},
     steps::matching,
 };
 use crate::{snapshot::Inspected, text::listed};
@@ -31,15 +31,16 @@ impl Procedure<'_, '_, '_> {
             let moved = |one: &Inspected| one.name() == name;
             removed.iter().any(moved) || possible.iter().any(moved)
         };
-        let of_change = |change: StateChange| -> Vec<&str> {
+        let of_change = |change: StateChange| -> Vec<String> {
             let of = changing
                 .iter()
                 .filter(|(name, changes)| changes.contains(&change) && !is_moved(name));
-            of.map(|(name, _)| name.as_str()).collect()
+            let named = of.filter_map(|(name, _)| named(existing, name));
+            named.map(|one| self.called(one)).collect()
         };
         let networks: Vec<&str> = replaced.iter().map(String::as_str).collect();
         let names = |all: &[&Inspected<'_>]| -> Vec<String> {
-            all.iter().map(|one| one.name().to_owned()).collect()
+            all.iter().map(|one| self.called(**one)).collect()
         };
         let down = down(&recreated);
         let kept = plan.keep.len() - changing.len();
@@ -53,7 +54,8 @@ impl Procedure<'_, '_, '_> {
             told(&of_change(StateChange::Stop), "stopped"),
             told(&of_change(StateChange::Pause), "paused"),
             (!possible.is_empty()).then(|| {
-                let all: Vec<&str> = possible.iter().map(|one| one.name()).collect();
+                let all: Vec<String> = possible.iter().map(|one| self.called(*one)).collect();
+                let all: Vec<&str> = all.iter().map(String::as_str).collect();
                 format!(
                     "{} may be recreated, when Portainer deploys the stack",
                     listed(&all)
@@ -66,6 +68,21 @@ impl Procedure<'_, '_, '_> {
         let parts = (!parts.is_empty()).then(|| parts.join("; "));
         let kept = stays.then(|| matching(kept));
         parts.into_iter().chain(kept).collect()
+    }
+
+    /// The service of a container, if its name says that it is the only one.
+    pub(super) fn called(&self, container: Inspected) -> String {
+        let (name, snapshot) = (container.name(), self.snapshot());
+        let project = container.label(&snapshot.label("project"));
+        let service = container.compose_label(&snapshot.tool, "service");
+        let usual = project.zip(service).map(|(project, service)| {
+            [
+                format!("{project}-{service}-1"),
+                format!("{project}_{service}_1"),
+            ]
+        });
+        let is_usual = usual.is_some_and(|usual| usual.iter().any(|one| one == name));
+        service.filter(|_| is_usual).unwrap_or(name).to_owned()
     }
 
     /// The containers that are removed, and those that may be, because Portainer deploys the stack.

@@ -101,15 +101,19 @@ impl Procedure<'_, '_, '_> {
             return self.run.line(format!("{name} is as it was: {matching}"));
         }
         let events = self.events();
-        let downs: Vec<(&str, f64)> = self
+        let downs: Vec<(String, f64)> = self
             .before
             .iter()
             .map(Inspected)
             .filter(|old| old.is_running())
             .filter_map(|old| {
                 let away = away(old, named(existing, old.name())?, &events)?;
-                Some((old.name(), away.as_secs_f64()))
+                Some((self.called(old), away.as_secs_f64()))
             })
+            .collect();
+        let downs: Vec<(&str, f64)> = downs
+            .iter()
+            .map(|(of, time)| (of.as_str(), *time))
             .collect();
         let downs = match down(&downs) {
             downs if downs.is_empty() => downs,

@@ -140,7 +140,7 @@ fn b08_what_is_only_interrupted_is_asked_about() {
     assert!(bench.nothing_was_changed());
     // Without a terminal, a migration continues as the contract says.
     Run::of(&mut bench.asking("web")).code(0);
-    let told = "web-a-1 is removed and recreated (down for up to 10 s, plus its start)";
+    let told = "a is removed and recreated (down for up to 10 s, plus its start)";
     let question = "Roll back web? [y/N]";
     bench.forget_requests();
     let ids = bench.containers("web");
@@ -152,7 +152,7 @@ fn b08_what_is_only_interrupted_is_asked_about() {
     on_terminal(&bench, "restore web", "y\n").code(0).says(&[
         told,
         question,
-        "restored web: 1 container matches the snapshot; web-a-1 was down for ",
+        "restored web: 1 container matches the snapshot; a was down for ",
     ]);
     // Everything matches the snapshot.
     on_terminal(&bench, "restore web", "")
@@ -207,7 +207,7 @@ fn b08_a_restore_that_stops_a_container_asks() {
     bench.run("restore web").code(0);
     change(|container| "running".clone_into(&mut container.state));
     on_terminal(&bench, "restore web", "n\n").code(1).says(&[
-        "  web-a-1 is stopped\n",
+        "  a is stopped\n",
         "Roll back web? [y/N]",
         CANCELED,
     ]);

@@ -69,7 +69,7 @@ fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match()
     bench.run("adopt web --yes").code(0);
     let ids = bench.containers("web");
     bench.forget_requests();
-    let said = "web-a-1 may be recreated, when Portainer deploys the stack";
+    let said = "a may be recreated, when Portainer deploys the stack";
     on_terminal(&bench, "restore web", "n\n")
         .code(1)
         .says(&[said, "[y/N]", "Canceled"])
@@ -97,7 +97,7 @@ fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
         "running".clone_into(&mut b.state);
     });
     on_terminal(&bench, "restore web", "n\n").code(1).says(&[
-        "  web-b-1 is stopped\n  1 container matches the snapshot\n",
+        "  b is stopped\n  1 container matches the snapshot\n",
         "[y/N]",
     ]);
     on_terminal(&bench, "restore web", "y\n")
@@ -125,7 +125,7 @@ fn b08_an_update_of_a_portainer_stack_in_error_says_that_it_removes_every_contai
         .run("restore web --yes")
         .code(0)
         .says(&[
-            "  the Portainer stack gets its text and variables back; web-a-1 is removed and recreated",
+            "  the Portainer stack gets its text and variables back; a is removed and recreated",
             "restored web",
         ])
         .hides("\n  1 container matches");

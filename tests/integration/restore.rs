@@ -115,7 +115,7 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         bench.succeeds("web", "snapshot");
         assert_ne!(bench.containers("web"), ids);
         let restored = bench.run("restore web").code(0).says(&[
-            "  the Portainer stack is deleted; web-app-1, web-db-1 and web-job-1 are removed and recreated (down for up to 10 s, plus their start)\n",
+            "  the Portainer stack is deleted; app, db and job are removed and recreated (down for up to 10 s, plus their start)\n",
             "restored web: 3 containers match the snapshot (2 running); ",
             "  it is no longer in Portainer: edit ",
         ]);

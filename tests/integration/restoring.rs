@@ -343,7 +343,7 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
     });
     bench.run("web").code(0);
     bench.run("restore web").code(0).says(&[
-        "  the Portainer stack is stopped; web-a-1 is removed",
+        "  the Portainer stack is stopped; a is removed",
         "restored web",
     ]);
     assert!(bench.containers("web").is_empty());

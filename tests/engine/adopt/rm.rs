@@ -157,13 +157,10 @@ fn b08_a_restore_says_what_portainer_may_replace(case: Case) {
     scenario.up();
     run(&scenario, &["adopt", "--yes"]).code(0);
     let before = scenario.containers();
-    let said = format!(
-        "{} may be recreated, when Portainer deploys",
-        scenario.name("a")
-    );
+    let said = "a may be recreated, when Portainer deploys";
     run(&scenario, &["restore", "--yes"])
         .code(0)
-        .says(&[&said])
+        .says(&[said])
         .hides("\n  1 container matches the snapshot");
     let env = |containers: &Value| containers["Config"]["Env"].to_string();
     let name = scenario.name("a");
