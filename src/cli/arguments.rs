@@ -32,26 +32,26 @@ mod planning;
 mod rehearsing;
 
 const USAGE: &str = "\
-stacklift [OPTIONS] <STACK>
-       stacklift [OPTIONS] <COMMAND>";
+stacklift [OPTIONS] <COMMAND>
+       stacklift [OPTIONS] <STACK>   the same as `stacklift migrate <STACK>`";
 
 const MORE_HELP: &str = "\
-Run 'stacklift help <COMMAND>' for more information about a command.
-Run 'stacklift --help' for examples, environment variables, settings files and exit codes.";
+stacklift <COMMAND> -h   the flags of a command
+stacklift --help         examples, settings files, variables and exit codes";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  stacklift rehearse --as adopt     Try an adoption against an embedded Portainer
-  stacklift config init             Write a settings file
-  stacklift doctor                  Check Portainer, the engine and the settings
+  stacklift config init             Ask for the address of Portainer, and write the settings
+  stacklift doctor                  Check Portainer, Docker and the settings
   stacklift list                    Show every stack of this host
-  stacklift plan books-db           Show what each way into Portainer would do
+  stacklift plan books-db           Show what adopting a stack would do
   stacklift adopt books-db          Move the running stack into Portainer
-  stacklift render books-db --diff  Show how the Compose file will change
-  stacklift books-db                Migrate the stack in /opt/stacks/books-db
-  stacklift restore books-db        Roll back the migration
+  stacklift restore books-db        Bring back what ran before
+  stacklift adopt --all             Adopt every stack in the stacks root
+  stacklift rehearse                Try it against an embedded Portainer
 
-  If a stack has the name of a command, run: stacklift migrate <STACK>";
+  `stacklift render` and `stacklift schema` are for scripts.
+  `stacklift <STACK>` migrates the stack: it stops it, and recreates it in Portainer.";
 
 pub(super) const ENVIRONMENT: &str = "\
 Environment variables:
@@ -101,11 +101,30 @@ const IGNORED: [(&str, &[&str]); 11] = [
     ),
 ];
 
+/// The place of the flags that every command has: after its own.
+const LAST: usize = 900;
+
 /// Every flag.
 const EVERY: &[&str] = &["*"];
 
 /// The command that the completion scripts run. No stack has this name (C11).
 const COMPLETE: &str = ".complete";
+
+/// The arguments of the bare `stacklift <STACK>`: the help shows them with `migrate`.
+const BARE: [&str; 7] = [
+    "stack",
+    "force",
+    "yes",
+    "grace",
+    "wanted",
+    "output",
+    "exit_code",
+];
+
+/// The commands that are not for users. Those for scripts are only hidden in the list of commands.
+pub(super) fn is_internal(command: &clap::Command) -> bool {
+    [COMPLETE, "man"].contains(&command.get_name())
+}
 
 /// What `--version` prints after the name.
 const DETAILED_VERSION: &str = concat!(
@@ -122,12 +141,8 @@ const DETAILED_VERSION: &str = concat!(
 
 /// Moves a running Compose stack into Portainer
 ///
-/// Reads the stack's Compose file and .env, deletes any existing Portainer stack of the same name,
-/// removes the stack's containers, and creates the stack in Portainer.
-///
-/// Before anything is deleted or removed, stacklift reports what the stack will lose and takes a
-/// snapshot that `stacklift restore` can roll back to. It backs up the Compose file and never changes
-/// the original.
+/// `plan` shows what adopting a stack would do, and `adopt` does it. Containers whose configuration does not change keep
+/// running. `restore` brings back what ran before.
 #[derive(Debug, Parser)]
 #[command(name = "stacklift", version, max_term_width = 100)]
 #[command(override_usage = USAGE, after_help = MORE_HELP)]
@@ -142,34 +157,35 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Migrate a stack to Portainer (the default command)
+    /// Show what adopting a stack would do
     ///
-    /// `stacklift migrate <STACK>` and `stacklift <STACK>` do the same.
-    Migrate(MigrateArguments),
-    /// Move a running stack into Portainer without removing it
+    /// Shows what would happen to each service, what would be lost, and which command is recommended. Only reads:
+    /// takes no lock, and leaves no file behind, except a certificate that you accept with --tls pin.
+    Plan(PlanArguments),
+    /// Move a running stack into Portainer
     ///
     /// Sends a rewrite of the Compose file that keeps its meaning. Containers whose configuration does not
     /// change keep running; the others are recreated. Lists what the stack will lose, and takes a snapshot, before
     /// it changes anything. If the deployment fails, stacklift restores the containers from the snapshot.
     Adopt(AdoptArguments),
-    /// Show what adopting or migrating a stack would do
+    /// Roll back a stack to a snapshot
     ///
-    /// Shows what would happen to each service, what would be lost, and which command is recommended. Only reads:
-    /// takes no lock, and leaves no file behind, except a certificate that you accept with --tls pin.
-    Plan(PlanArguments),
-    /// List every stack of this host, and which can be adopted
+    /// Restores the containers and the Portainer stack that existed before a run. Containers that
+    /// still match the snapshot keep running. Volumes are never removed.
+    Restore(RestoreArguments),
+    /// List every stack, and what adopting it would interrupt
     ///
     /// Lists the directories in the stacks root, the Compose projects of the engine, and the Portainer stacks of
     /// the environment. Only reads.
     List(ListArguments),
     /// Check everything that the other commands need
     ///
-    /// Checks the settings, the engine, the Compose program, Portainer, the API key, the environment, the stacks root,
-    /// the directory for snapshots, and the clocks. Only reads, and leaves no file behind. Exits with 1 if a check fails.
+    /// Checks the settings, Docker, the Compose program, Portainer, the API key, the environment, the stacks root and
+    /// the directory for snapshots. Only reads, and leaves no file behind. Exits with 1 if a check fails.
     Doctor(DoctorArguments),
-    /// Show every setting, and where its value comes from
+    /// Show the settings; `config init` asks for them
     ///
-    /// Contacts neither Portainer nor the engine, and never shows the API key. Exits with 1 if a setting is invalid.
+    /// Shows every setting, and where its value comes from. Contacts neither Portainer nor the engine, and never shows the API key. Exits with 1 if a setting is invalid.
     Config(ConfigArguments),
     /// Export a Portainer stack as compose.yaml and .env
     ///
@@ -178,31 +194,37 @@ pub(super) enum Command {
     /// same configuration from these files as from the stack in Portainer. Only reads from Portainer, and contacts no
     /// container.
     Export(ExportArguments),
-    /// Print the JSON schema of an output
-    Schema(SchemaArguments),
-    /// Show the request that would create the stack in Portainer
+    /// Try it against an embedded Portainer and Docker
     ///
-    /// Prints the JSON body of the request, with the values of .env masked. Reads the stack's files and,
-    /// with --as adopt, its containers. Contacts Portainer only with
-    /// --keep-anonymous, and only if an API key is set.
-    Render(RenderArguments),
-    /// Roll back a stack to a snapshot
-    ///
-    /// Restores the containers and the Portainer stack that existed before a run. Containers that
-    /// still match the snapshot keep running. Volumes are never removed.
-    Restore(RestoreArguments),
-    /// Try an adoption or a migration against an embedded Portainer and container engine
-    ///
-    /// Runs the same code as the commands, but does not connect to a real Portainer or engine. Works on
+    /// Rehearses an adoption or a migration. Runs the same code as the commands, but does not connect to a real Portainer or engine. Works on
     /// copies of the stack's Compose file and env files in a temporary directory. Ignores settings
     /// files and all variables except `STACKLIFT_STACKS_ROOT`.
     Rehearse(RehearseArguments),
+    /// Stop a stack and recreate it in Portainer
+    ///
+    /// Reads the stack's Compose file and .env, deletes any existing Portainer stack of the same name,
+    /// removes the stack's containers, and creates the stack in Portainer. `stacklift <STACK>` does the same.
+    ///
+    /// Before anything is deleted or removed, stacklift reports what the stack will lose and takes a
+    /// snapshot that `stacklift restore` can roll back to. It backs up the Compose file and never changes
+    /// the original.
+    Migrate(MigrateArguments),
     /// Print a completion script for a shell
     ///
     /// The script completes commands, flags, stacks and snapshots. It runs stacklift, which reads the settings, the
     /// stacks root and the names of the snapshots, and contacts neither Portainer nor the engine.
     #[command(after_help = completing::EXAMPLES)]
     Completions(CompletionsArguments),
+    /// Show the request that would create the stack in Portainer
+    ///
+    /// Prints the JSON body of the request, with the values of .env masked. Reads the stack's files and,
+    /// with --as adopt, its containers. Contacts Portainer only with
+    /// --keep-anonymous, and only if an API key is set.
+    #[command(hide = true)]
+    Render(RenderArguments),
+    /// Print the JSON schema of an output
+    #[command(hide = true)]
+    Schema(SchemaArguments),
     /// Write the man pages into a directory
     #[command(hide = true)]
     Man(ManArguments),
@@ -213,7 +235,7 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct MigrateArguments {
-    /// Name of the stack: its directory under the stacks root
+    /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,
     /// Override the safety checks
@@ -229,7 +251,7 @@ pub(super) struct MigrateArguments {
     /// it continues without asking.
     #[arg(short, long)]
     pub yes: bool,
-    /// Stop the containers before removing them, and wait this long for each to exit
+    /// Stop the containers first, and wait this long for each
     ///
     /// A number of seconds, or a number with s, m or h. By default, containers are removed while they
     /// run: their processes end with SIGKILL. Portainer itself stops the containers of a Portainer stack
@@ -322,24 +344,34 @@ pub(super) struct RestoreArguments {
 pub(super) struct Common {
     /// Stack directory, if it is not in the stacks root
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(hide_short_help = true)]
     pub dir: Option<PathBuf>,
-    /// Name of the Compose file in the stack directory [default: docker-compose.yml]
+    /// Name of the Compose file in the stack directory [default: the usual names]
     #[arg(long, global = true, value_name = "NAME", value_parser = options::plain_name)]
+    #[arg(hide_short_help = true)]
     pub file: Option<String>,
-    /// Print how the engine is reached, and each request: method, path, status and time
+    /// Print each request, and errors in full
+    ///
+    /// Prints how the engine is reached, and the method, path, status and time of each request.
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
-    #[arg(help_heading = None::<&'static str>)]
+    #[arg(help_heading = None::<&'static str>, display_order = LAST)]
     pub verbose: bool,
     /// Print only warnings and errors
     #[arg(short, long, global = true, action = ArgAction::SetTrue)]
-    #[arg(help_heading = None::<&'static str>)]
+    #[arg(help_heading = None::<&'static str>, display_order = LAST)]
     pub quiet: bool,
     /// When to color the output [default: auto]
     ///
     /// `auto` colors the output on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`. This flag takes precedence
     /// over all environment variables.
-    #[arg(long, global = true, value_name = "WHEN", value_enum)]
-    #[arg(help_heading = None::<&'static str>)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        hide_short_help = true
+    )]
+    #[arg(help_heading = None::<&'static str>, display_order = LAST)]
     pub color: Option<ColorChoice>,
     /// The flags of settings as they were typed: the name of each with its value (B14).
     #[arg(skip)]
@@ -434,7 +466,7 @@ fn hide_credentials(mut error: clap::Error) -> clap::Error {
 /// The command that `name` probably misspells.
 pub(super) fn near_command(name: &str) -> Option<String> {
     let command = command();
-    let shown = command.get_subcommands().filter(|near| !near.is_hide_set());
+    let shown = command.get_subcommands().filter(|near| !is_internal(near));
     nearest(name, shown.map(clap::Command::get_name)).map(str::to_owned)
 }
 
@@ -454,6 +486,9 @@ pub(super) fn nearest<'n>(
 pub(super) fn command() -> clap::Command {
     let mut command =
         Arguments::command().args(options::ALL.iter().map(|setting| setting.flag(true)));
+    for id in BARE {
+        command = command.mut_arg(id, |argument| argument.hide(true));
+    }
     let flags: Vec<Arg> = command
         .get_arguments()
         .filter(|flag| flag.is_global_set())

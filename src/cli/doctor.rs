@@ -18,8 +18,6 @@ mod here;
 mod peers;
 mod text;
 
-use peers::Received;
-
 /// The time limit for each request, so that the command ends even if nothing responds.
 const LIMIT: Duration = Duration::from_secs(5);
 
@@ -80,30 +78,27 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     };
     let settings = &settings;
     let of_engine = || {
-        let about = Received::by(|| reader.about());
+        let about = reader.about();
         (peers::engine(reader, &about), about)
     };
     let of_compose = || here::compose(&compose, &settings.location.tool);
-    let status = || {
-        Received::by(|| match &client {
-            Ok(client) => client.reader().status(),
-            Err(error) => Err(Problem::of(error).to_error()),
-        })
+    let status = || match &client {
+        Ok(client) => client.reader().status(),
+        Err(error) => Err(Problem::of(error).to_error()),
     };
     let (status, (compose, (engine, about))) =
         side_by_side(status, || side_by_side(of_compose, of_engine));
-    let with_key = match portainer {
-        Some(portainer) if has_key && status.known().is_some() => {
-            peers::with_key((portainer, reader), settings, about.known())
+    let not_checked =
+        |reason| [Subject::User, Subject::Environment].map(|one| Check::not_checked(one, reason));
+    let (api_key, with_key) = match portainer {
+        Some(portainer) if has_key && status.is_ok() => {
+            match peers::with_key((portainer, reader), settings, about.as_ref().ok()) {
+                Ok(checks) => (api_key, checks),
+                Err(rejected) => (rejected, not_checked("Portainer rejected the API key")),
+            }
         }
-        _ => {
-            let reason = if has_key {
-                "Portainer could not be read"
-            } else {
-                "there is no API key"
-            };
-            [Subject::User, Subject::Environment].map(|one| Check::not_checked(one, reason))
-        }
+        _ if has_key => (api_key, not_checked("Portainer could not be read")),
+        _ => (api_key, not_checked("there is no API key")),
     };
     let mut checks = vec![
         engine,
@@ -113,11 +108,7 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
         api_key,
     ];
     checks.extend(with_key);
-    checks.extend([
-        here::stacks_root(&settings.location),
-        here::state_dir(),
-        peers::clock(&status, &about),
-    ]);
+    checks.extend([here::stacks_root(&settings.location), here::state_dir()]);
     checks.extend(here::runs(settings, reader));
     checks
 }

@@ -12,7 +12,7 @@ use clap_mangen::{
 
 use crate::disk::{Dir, Existing, Rights};
 
-use super::arguments::{self, ENVIRONMENT, EXAMPLES, EXIT_CODES, SETTINGS_FILES};
+use super::arguments::{self, ENVIRONMENT, EXAMPLES, EXIT_CODES, SETTINGS_FILES, is_internal};
 
 /// Writes `stacklift.1`, and `stacklift-<COMMAND>.1` for each command, into a directory.
 pub(super) fn run(dir: &Path) -> Result<()> {
@@ -37,7 +37,7 @@ fn write(dir: (&Path, &Dir), root: &Command, command: &Command) -> Result<()> {
         Existing::Replace,
     )
     .with_context(|| format!("failed to write {}", path.join(&name).display()))?;
-    let mut shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+    let mut shown = command.get_subcommands().filter(|one| !is_internal(one));
     shown.try_for_each(|command| write(dir, root, command))
 }
 
@@ -68,12 +68,13 @@ fn page(man: &Man, root: &Command, command: &Command) -> std::io::Result<String>
     }
     section(&mut sections, "EXIT STATUS", EXIT_CODES);
     let own = command.get_after_help().map(ToString::to_string);
-    let own = own.filter(|_| command.get_name() != root.get_name());
-    section(
-        &mut sections,
-        "EXAMPLES",
-        own.as_deref().unwrap_or(EXAMPLES),
-    );
+    let is_root = command.get_name() == root.get_name();
+    if let Some(examples) = own
+        .filter(|_| !is_root)
+        .or(is_root.then(|| EXAMPLES.into()))
+    {
+        section(&mut sections, "EXAMPLES", &examples);
+    }
     see_also(&mut sections, root, command);
     sections.to_writer(&mut page)?;
     let page = String::from_utf8_lossy(&page);
@@ -100,7 +101,7 @@ fn section(page: &mut Roff, name: &str, text: &str) {
 /// Refers to the other pages.
 fn see_also(page: &mut Roff, root: &Command, command: &Command) {
     let own = command.get_display_name().unwrap_or_default();
-    let shown = root.get_subcommands().filter(|one| !one.is_hide_set());
+    let shown = root.get_subcommands().filter(|one| !is_internal(one));
     let mut names: Vec<&str> = shown.filter_map(Command::get_display_name).collect();
     names.push(root.get_name());
     names.sort_unstable();

@@ -159,6 +159,7 @@ impl Setting {
             .long(self.key)
             .global(true)
             .help_heading("Settings")
+            .hide_short_help(true)
             .value_name(self.placeholder)
             .value_hint(self.hint)
             .value_parser(move |text: &str| check(text).map(|()| text.to_owned()))

@@ -1,8 +1,5 @@
 //! What the engine says about itself, and how it is reached.
 
-use std::time::SystemTime;
-
-use chrono::DateTime;
 use serde::Deserialize;
 
 use super::{
@@ -20,8 +17,6 @@ pub struct About {
     pub version: Option<String>,
     /// The API version that requests use; `None` if the container command chooses it.
     pub api: Option<String>,
-    /// The clock of the engine's host.
-    pub time: Option<SystemTime>,
 }
 
 /// The fields of `GET /info`, and of what `info` prints as JSON.
@@ -31,7 +26,6 @@ pub(super) struct Info {
     #[serde(rename = "ID")]
     id: Option<String>,
     server_version: Option<String>,
-    system_time: Option<String>,
     /// Why the command could not read the rest.
     pub(super) server_errors: Option<Vec<String>>,
 }
@@ -40,12 +34,10 @@ impl Info {
     /// `None` without an ID.
     pub(super) fn about(&self, api: Option<String>) -> Option<About> {
         let set = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let time = DateTime::parse_from_rfc3339(self.system_time.as_deref().unwrap_or_default());
         Some(About {
             id: set(&self.id)?,
             version: set(&self.server_version),
             api,
-            time: time.ok().map(SystemTime::from),
         })
     }
 }
@@ -77,18 +69,10 @@ mod tests {
             let info: Info = serde_json::from_str(json).expect("JSON");
             info.about(None)
         };
-        let full = of(
-            r#"{"ID":"A","ServerVersion":"26.1","SystemTime":"2026-01-02T03:04:05.678901234+01:00"}"#,
-        )
-        .expect("an ID");
+        let full = of(r#"{"ID":"A","ServerVersion":"26.1"}"#).expect("an ID");
         assert_eq!(full.version.as_deref(), Some("26.1"));
-        let since = full
-            .time
-            .expect("a time")
-            .duration_since(SystemTime::UNIX_EPOCH);
-        assert_eq!(since.expect("after 1970").as_secs(), 1_767_319_445);
         assert_eq!(of(r#"{"ID":null}"#), None);
-        let empty = of(r#"{"ID":"A","SystemTime":"now"}"#).expect("an ID");
-        assert_eq!((empty.version, empty.time), (None, None));
+        let empty = of(r#"{"ID":"A"}"#).expect("an ID");
+        assert_eq!(empty.version, None);
     }
 }

@@ -1,21 +1,15 @@
 //! What Portainer says about itself and about the user of the API key.
 
-use std::time::SystemTime;
-
 use anyhow::Result;
-use chrono::DateTime;
 use serde_json::Value;
-use ureq::http::header::DATE;
 
 use super::{PortainerReader, failed_to, http::Unread, wire};
 
-/// Portainer's version and clock.
+/// What Portainer says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// Such as `2.23.0` (M17); `None` where the response does not say.
     pub version: Option<String>,
-    /// The `Date` of the response, in whole seconds; `None` where it has none. A proxy may have set it.
-    pub time: Option<SystemTime>,
 }
 
 /// The user of the API key.
@@ -27,13 +21,12 @@ pub struct User {
 }
 
 impl PortainerReader {
-    /// Portainer's version and clock. Needs no API key.
+    /// What Portainer says about itself. Needs no API key.
     pub fn status(&self) -> Result<Status> {
         let action = "read Portainer's version";
         let response = self.client.get("/api/system/status", action)?;
-        let time = time(&response);
         let version = version(response).map_err(failed_to(action))?;
-        Ok(Status { version, time })
+        Ok(Status { version })
     }
 
     /// Portainer's version, such as `2.23.0` (M17); `None` where the response does not say.
@@ -47,11 +40,6 @@ impl PortainerReader {
         let response = self.client.get("/api/users/me", action)?;
         user(response).map_err(failed_to(action))
     }
-}
-
-fn time(response: &Unread) -> Option<SystemTime> {
-    let date = response.headers().get(DATE)?.to_str().ok()?;
-    Some(DateTime::parse_from_rfc2822(date).ok()?.into())
 }
 
 /// The `Version` in Portainer's status (M17); `None` where it is missing or empty.
@@ -81,25 +69,6 @@ mod tests {
 
     fn response(body: &[u8]) -> Unread {
         http::Response::new(Body::builder().data(body.to_vec()))
-    }
-
-    #[test]
-    fn the_date_of_a_response_is_a_time() {
-        let mut dated = response(b"{}");
-        assert_eq!(time(&dated), None);
-        for (date, seconds) in [
-            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(784_111_777)),
-            ("yesterday", None),
-        ] {
-            dated
-                .headers_mut()
-                .insert(DATE, date.parse().expect("a value"));
-            let since = time(&dated).map(|time| {
-                let since = time.duration_since(SystemTime::UNIX_EPOCH);
-                since.expect("after 1970").as_secs()
-            });
-            assert_eq!(since, seconds, "{date}");
-        }
     }
 
     proptest! {

@@ -52,15 +52,13 @@ pub enum Subject {
     StateDirectory,
     /// The runs that were interrupted.
     Runs,
-    /// The clocks of Portainer and of the engine, compared with that of this host.
-    Clock,
 }
 
 impl Subject {
     pub fn name(self) -> &'static str {
         match self {
             Self::Settings => "settings",
-            Self::Engine => "engine",
+            Self::Engine => "Docker",
             Self::Compose => "Compose",
             Self::Portainer => "Portainer",
             Self::Tls => "TLS",
@@ -70,7 +68,6 @@ impl Subject {
             Self::StacksRoot => "stacks root",
             Self::StateDirectory => "state directory",
             Self::Runs => "runs",
-            Self::Clock => "clock",
         }
     }
 }

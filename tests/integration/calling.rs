@@ -2,7 +2,10 @@
 
 use std::{fs, os::unix::ffi::OsStrExt};
 
-use crate::bench::{Bench, KEY, PLAIN, Run, write_private};
+use crate::{
+    bench::{Bench, KEY, PLAIN, Run, write_private},
+    terminal::screen,
+};
 
 /// C01: the recommended order, lowest impact first.
 const EXAMPLES: [&str; 6] = [
@@ -318,6 +321,56 @@ fn c11_invalid_names() {
         .code(1)
         .says("it is not UTF-8");
     assert!(bench.requests().is_empty());
+}
+
+/// The short help on a terminal of this width.
+fn short_help(bench: &Bench, command: &str, columns: u16) -> String {
+    let args = format!("{command} -h");
+    screen(bench.command(args.trim()).env("NO_COLOR", "1"), columns)
+}
+
+#[test]
+fn the_short_help_is_one_screen() {
+    let bench = Bench::new();
+    assert_eq!(
+        short_help(&bench, "", 80),
+        "\
+Moves a running Compose stack into Portainer
+
+Usage: stacklift [OPTIONS] <COMMAND>
+       stacklift [OPTIONS] <STACK>   the same as `stacklift migrate <STACK>`
+
+Commands:
+  plan         Show what adopting a stack would do
+  adopt        Move a running stack into Portainer
+  restore      Roll back a stack to a snapshot
+  list         List every stack, and what adopting it would interrupt
+  doctor       Check everything that the other commands need
+  config       Show the settings; `config init` asks for them
+  export       Export a Portainer stack as compose.yaml and .env
+  rehearse     Try it against an embedded Portainer and Docker
+  migrate      Stop a stack and recreate it in Portainer
+  completions  Print a completion script for a shell
+  help         Print this message or the help of the given subcommand(s)
+
+Options:
+  -q, --quiet    Print only warnings and errors
+  -v, --verbose  Print each request, and errors in full
+  -h, --help     Print help (see more with '--help')
+  -V, --version  Print version
+
+stacklift <COMMAND> -h   the flags of a command
+stacklift --help         examples, settings files, variables and exit codes
+"
+    );
+    let help = short_help(&bench, "", 80);
+    for line in help.lines().filter_map(|line| line.strip_prefix("  ")) {
+        let command = line.split(' ').next().unwrap_or_default();
+        if !command.is_empty() && !command.starts_with('-') && command != "help" {
+            let lines = short_help(&bench, command, 80).lines().count();
+            assert!(lines <= 26, "{command}: {lines} lines");
+        }
+    }
 }
 
 #[test]

@@ -109,7 +109,6 @@ fn the_help_names_every_command_and_setting() {
         "--timeout",
         "--dir",
         "--file",
-        "--force",
         "STACKMGR_API_KEY",
         "STACKMGR_API_KEY_FILE",
         "STACKLIFT_STATE_DIR",

@@ -13,20 +13,16 @@ pub(in crate::cli) struct AdoptArguments {
     /// Name of the stack, or several names
     #[arg(value_name = "STACK", required_unless_present = "all")]
     pub stacks: Vec<OsString>,
-    /// Adopt every stack in the stacks root that can be adopted
+    /// Adopt every stack in the stacks root
     ///
+    /// Leaves out stacks that cannot be adopted.
     /// Shows the stacks that will be adopted, asks once, then adopts one after the other, in the order of
     /// `stacklift list`. Stops at the first failure. Run it again to continue: there is nothing to do for a
     /// stack that is already adopted.
     #[arg(long, conflicts_with = "stacks")]
     pub all: bool,
     /// With --all, leave out this stack; can be repeated
-    #[arg(
-        long,
-        value_name = "STACK",
-        requires = "all",
-        conflicts_with = "stacks"
-    )]
+    #[arg(long, value_name = "NAME", requires = "all", conflicts_with = "stacks")]
     pub exclude: Vec<OsString>,
     /// With --all, also adopt stacks outside the stacks root
     #[arg(long, requires = "all", conflicts_with = "stacks")]
@@ -47,28 +43,30 @@ pub(in crate::cli) struct AdoptArguments {
     pub yes: bool,
     #[command(flatten)]
     pub keep: KeepArguments,
-    /// Pull missing images with the container command
+    /// Pull missing images first
     ///
-    /// Pulls before anything is changed, and only if nothing else prevents the adoption. Images that
+    /// Pulls with the container command before anything is changed, and only if nothing else prevents the adoption. Images that
     /// the Compose file builds are not pulled.
     #[arg(long)]
     pub pull: bool,
-    /// How long to wait until the containers run and are healthy again
-    #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
+    /// How long to wait for healthy containers
+    #[arg(long, value_name = "TIME", value_parser = options::duration, default_value = "60s")]
     pub wait: Duration,
     /// What to do with containers that a failed adoption changed
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnFailureArgument::Restore)]
+    #[arg(hide_short_help = true)]
     pub on_failure: OnFailureArgument,
     /// Show what would be done, without doing it
     ///
     /// Like `stacklift plan`, but only for this command.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub dry_run: bool,
-    /// How to print the result, or the plan with --dry-run
+    /// Format of the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    #[arg(hide_default_value = true)]
     pub output: Output,
     /// Exit with 3 if something would be lost, and with 1 if the run would be refused
-    #[arg(long, requires = "dry_run")]
+    #[arg(long, requires = "dry_run", hide_short_help = true)]
     pub exit_code: bool,
 }
 
@@ -84,14 +82,14 @@ pub(in crate::cli) enum OnFailureArgument {
 /// What to write into the Compose file because of the running containers.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WrittenArguments {
-    /// Do not name the anonymous volumes of containers that keep running
+    /// Leave anonymous volumes of kept containers unnamed
     ///
     /// By default, the rewritten Compose file names every anonymous volume, so that its data stays with
     /// the service. This recreates the container once. With this flag, a container that is certain to
     /// keep running is not recreated, but its anonymous volumes may be lost when it is recreated later.
     #[arg(long)]
     pub keep_anonymous: bool,
-    /// Add variables that only the running containers have to the rewritten Compose file
+    /// Keep variables that exist only in the running containers
     ///
     /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
     /// the files on disk do not give it, for example because it was started from another shell.

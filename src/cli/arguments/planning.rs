@@ -18,7 +18,7 @@ pub(in crate::cli) struct DryRun {
     #[arg(long, value_name = "FORMAT", value_enum, requires = "wanted")]
     pub output: Option<Output>,
     /// Exit with 3 if something would be lost, and with 1 if the run would be refused
-    #[arg(long, requires = "wanted")]
+    #[arg(long, requires = "wanted", hide_short_help = true)]
     pub exit_code: bool,
 }
 

@@ -14,7 +14,9 @@ pub(in crate::cli) struct RehearseArguments {
     /// What to rehearse
     #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Adopt, conflicts_with = "serve")]
     pub way: RehearsedWay,
-    /// Do not run anything; keep Portainer and the engine running until Ctrl-C, and print how to connect
+    /// Keep Portainer and Docker running, and print how to connect
+    ///
+    /// Runs nothing else, and ends with Ctrl-C.
     #[arg(long)]
     pub serve: bool,
     /// API version of the embedded Portainer
@@ -24,7 +26,7 @@ pub(in crate::cli) struct RehearseArguments {
     #[arg(long)]
     pub force: bool,
     /// Simulate failures of an API call; can be repeated
-    #[arg(long = "fault", value_name = "CALL=KIND[*TIMES]")]
+    #[arg(long = "fault", value_name = "FAULT")]
     pub faults: Vec<Rule>,
 }
 
@@ -59,7 +61,7 @@ pub(super) fn fault_help() -> String {
     let (calls, kinds) = (Call::names(), FaultKind::names());
     format!(
         "Simulate failures of an API call; can be repeated\n\n\
-         For example, `create=close-after` makes every create fail, and `list=503*1` only the first list. \
+         A fault is CALL=KIND or CALL=KIND*TIMES. For example, `create=close-after` makes every create fail, and `list=503*1` only the first list. \
          `create=late-failure:5` fails each create after 5 seconds, even if its client has disconnected.\n\n\
          Calls: {calls}\n\n\
          Kinds: an HTTP status such as 503, {kinds}"

@@ -35,14 +35,13 @@ pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
     if !problems.is_empty() {
         return problems;
     }
-    let (read, missing): (Vec<_>, Vec<_>) = sourced.files.iter().partition(|file| file.exists);
-    let said = [("read ", read), ("not found: ", missing)];
-    let said = said.into_iter().filter(|(_, files)| !files.is_empty());
-    let said = said.map(|(what, files)| {
-        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        format!("{what}{}", paths.join(", "))
-    });
-    vec![Check::ok(subject, said.collect::<Vec<_>>().join("; "))]
+    let read = sourced.files.iter().filter(|file| file.exists);
+    let read: Vec<&str> = read.map(|file| file.path.as_str()).collect();
+    let fact = match read.as_slice() {
+        [] => "no settings file".to_owned(),
+        read => format!("read {}", read.join(", ")),
+    };
+    vec![Check::ok(subject, fact)]
 }
 
 /// The API key, if it can be read, and where it comes from.
@@ -58,7 +57,11 @@ pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
     match read {
         Ok((key, from)) => (Some(key), Check::ok(subject, from)),
         Err(error) => {
-            let check = Check::of_error(subject, &error, "set STACKMGR_API_KEY");
+            let check = Check::of_error(
+                subject,
+                &error,
+                "run stacklift config init, or set STACKMGR_API_KEY",
+            );
             (None, check)
         }
     }

@@ -1,9 +1,6 @@
 //! The checks of Portainer and of the engine. Only reads.
 
-use std::{
-    net::SocketAddr,
-    time::{Duration, SystemTime},
-};
+use std::net::SocketAddr;
 
 use anyhow::Result;
 
@@ -14,45 +11,24 @@ use crate::{
     observe::{Search, with_hint},
     parallel::side_by_side,
     plan::{MOUNT_SOCKET, Refusal},
-    portainer::{BaseUrl, EngineOf, Owners, PortainerReader, Status, Tls},
+    portainer::{self, BaseUrl, EngineOf, Owners, PortainerReader, Status, Tls},
     report::{Check, Status as CheckStatus, Subject},
 };
 
 /// The oldest version of Portainer that stacklift supports.
 const OLDEST: (u32, u32) = (2, 19);
 
-/// The largest difference between two clocks that is ignored.
-const LARGEST_SKEW: Duration = Duration::from_mins(1);
-
 /// Portainer and the engine.
 type Peers<'a> = (&'a PortainerReader, &'a EngineReader);
 
-/// A response, and when it was received.
-pub(super) struct Received<T> {
-    response: Result<T>,
-    at: SystemTime,
-}
-
-impl<T> Received<T> {
-    pub(super) fn by(read: impl FnOnce() -> Result<T>) -> Self {
-        let response = read();
-        let at = SystemTime::now();
-        Self { response, at }
-    }
-
-    pub(super) fn known(&self) -> Option<&T> {
-        self.response.as_ref().ok()
-    }
-}
-
 /// The engine, and how it is reached.
-pub(super) fn engine(reader: &EngineReader, about: &Received<About>) -> Check {
+pub(super) fn engine(reader: &EngineReader, about: &Result<About>) -> Check {
     let subject = Subject::Engine;
     let how = reader.adapter();
     if let Err(error) = reader.refuse_podman() {
         return Check::of_error(subject, &error, "use Docker Engine");
     }
-    let about = match &about.response {
+    let about = match about {
         Ok(about) => about,
         Err(error) => {
             return Check::of_error(
@@ -64,8 +40,8 @@ pub(super) fn engine(reader: &EngineReader, about: &Received<About>) -> Check {
     };
     let version = about.version.as_deref().unwrap_or("unknown");
     let api = about.api.as_ref();
-    let api = api.map_or(String::new(), |api| format!(", API {api}"));
-    let fact = format!("version {version}{api}, through {how}");
+    let api = api.map_or(String::new(), |api| format!(" (API {api})"));
+    let fact = format!("{version}{api}, through {how}");
     if reader.require_api().is_err() {
         let hint = "adopt and restore need the Engine API: set DOCKER_HOST to the engine's socket (unix:///…), or use --engine api";
         return Check::warning(subject, fact, hint);
@@ -74,9 +50,9 @@ pub(super) fn engine(reader: &EngineReader, about: &Received<About>) -> Check {
 }
 
 /// Portainer's address and version.
-pub(super) fn portainer(settings: &Settings, status: &Received<Status>) -> Check {
+pub(super) fn portainer(settings: &Settings, status: &Result<Status>) -> Check {
     let subject = Subject::Portainer;
-    let status = match &status.response {
+    let status = match status {
         Ok(status) => status,
         Err(error) => return Check::of_error(subject, error, "check --base-url and --tls"),
     };
@@ -89,7 +65,7 @@ pub(super) fn portainer(settings: &Settings, status: &Received<Status>) -> Check
         let fact = format!("the version of Portainer at {base_url} is unknown");
         return Check::warning(subject, fact, needed);
     };
-    let fact = format!("version {version} at {base_url}");
+    let fact = format!("{version} at {base_url}");
     match major_and_minor(version) {
         Some(found) if found < OLDEST => Check::failed(
             subject,
@@ -109,7 +85,7 @@ fn major_and_minor(version: &str) -> Option<(u32, u32)> {
 }
 
 /// How Portainer's certificate is verified.
-pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
+pub(super) fn tls(settings: &Settings, status: &Result<Status>) -> Check {
     let subject = Subject::Tls;
     let base_url = &settings.base_url;
     let owners = base_url.owners();
@@ -124,7 +100,7 @@ pub(super) fn tls(settings: &Settings, status: &Received<Status>) -> Check {
             ),
             "set --tls pin to accept only the certificate of the first connection, or --tls system",
         ),
-        mode if status.known().is_some() => Check::ok(
+        mode if status.is_ok() => Check::ok(
             subject,
             format!("Portainer's certificate was verified (--tls {mode})"),
         ),
@@ -157,39 +133,58 @@ fn unverified(settings: &Settings, owners: &[(SocketAddr, Option<Owners>)]) -> C
     Check::failed(Subject::Tls, fact, hint)
 }
 
-/// The user of the API key, and whether the environment is the engine of this host.
-pub(super) fn with_key(peers: Peers, settings: &Settings, about: Option<&About>) -> [Check; 2] {
+/// The user of the API key, and whether the environment is the engine of this host. The error is the check of a key that
+/// Portainer rejected.
+pub(super) fn with_key(
+    peers: Peers,
+    settings: &Settings,
+    about: Option<&About>,
+) -> Result<[Check; 2], Check> {
     let base_url = &settings.base_url;
     let environment = || match (about, settings.endpoint) {
         (Some(_), Endpoint::Auto) => found(peers, base_url),
         (Some(about), Endpoint::Id(id)) => environment(peers, base_url, &about.id, id),
-        (None, _) => Check::not_checked(Subject::Environment, "the engine did not respond"),
+        (None, _) => Check::not_checked(Subject::Environment, "Docker did not respond"),
     };
     let (environment, user) = side_by_side(environment, || user(peers.0));
+    let user = user?;
     if user.status == CheckStatus::Failed && environment.status != CheckStatus::Ok {
         let reason = "the user of the API key could not be read";
-        return [user, Check::not_checked(Subject::Environment, reason)];
+        return Ok([user, Check::not_checked(Subject::Environment, reason)]);
     }
-    [user, environment]
+    Ok([user, environment])
 }
 
-fn user(reader: &PortainerReader) -> Check {
+fn user(reader: &PortainerReader) -> Result<Check, Check> {
     let subject = Subject::User;
     let user = match reader.user() {
         Ok(user) => user,
-        Err(error) => return Check::of_error(subject, &error, "create another API key"),
+        Err(error) if is_rejected_key(&error) => {
+            let hint = "create another one in Portainer under My account → Access tokens, then run: stacklift config init";
+            let fact = "Portainer rejected it (401)";
+            return Err(Check::failed(Subject::ApiKey, fact, hint));
+        }
+        Err(error) => return Ok(Check::of_error(subject, &error, "create another API key")),
     };
     let name = user.name.as_deref().unwrap_or("unknown");
     let role = match user.is_administrator {
-        Some(true) => return Check::ok(subject, format!("{name}, an administrator")),
+        Some(true) => return Ok(Check::ok(subject, format!("{name}, an administrator"))),
         Some(false) => format!("{name} is not an administrator"),
         None => format!("the role of {name} is unknown"),
     };
-    Check::warning(
+    Ok(Check::warning(
         subject,
         format!("{role}: Portainer may not list every stack"),
         "use an API key of an administrator",
-    )
+    ))
+}
+
+fn is_rejected_key(error: &anyhow::Error) -> bool {
+    let response = error.chain().find_map(|cause| match cause.downcast_ref() {
+        Some(portainer::Error::Refused { response, .. }) => Some(response),
+        _ => None,
+    });
+    response.is_some_and(|response| response.status == 401)
 }
 
 /// Compares the engine of the environment with the engine of this host (M17).
@@ -201,7 +196,7 @@ fn environment(peers: Peers, base_url: &BaseUrl, ours: &str, id: i64) -> Check {
         }
         Ok(EngineOf::Engine(_)) => Check::failed(
             subject,
-            format!("environment {id} is another engine"),
+            format!("environment {id} is another host"),
             right_one(peers, base_url),
         ),
         Ok(EngineOf::NoEnvironment) => Check::failed(
@@ -239,7 +234,7 @@ fn this_engine(portainer: &PortainerReader, id: i64, name: &str) -> Check {
         let refusal = Refusal::ForbiddenStacks { endpoint: id };
         return Check::failed(subject, refusal.to_string(), refusal.hint(""));
     }
-    Check::ok(subject, format!("{name} is this engine"))
+    Check::ok(subject, format!("{name} is this host"))
 }
 
 /// What to do if the environment is not this engine: names the one that is.
@@ -249,7 +244,7 @@ fn right_one((portainer, engine): Peers, base_url: &BaseUrl) -> String {
     };
     match search.found(base_url) {
         Ok(one) => format!(
-            "environment {one} is this engine: set --endpoint {}, or --endpoint auto",
+            "environment {one} is this host: set --endpoint {}, or --endpoint auto",
             one.id
         ),
         Err(error) => with_hint(&error),
@@ -267,41 +262,6 @@ fn found((portainer, engine): Peers, base_url: &BaseUrl) -> Check {
         Ok(one) => this_engine(portainer, one.id, &format!("environment {one}")),
         Err(error) => Check::of_error(subject, &error, "pass its ID with --endpoint"),
     }
-}
-
-/// The clocks of Portainer and of the engine, compared with that of this host.
-pub(super) fn clock(status: &Received<Status>, about: &Received<About>) -> Check {
-    let portainer = status.known().and_then(|status| status.time);
-    let engine = about.known().and_then(|about| about.time);
-    let (mut facts, mut is_far) = (Vec::new(), false);
-    for (name, theirs, ours) in [
-        ("Portainer", portainer, status.at),
-        ("the engine", engine, about.at),
-    ] {
-        let Some(theirs) = theirs else { continue };
-        let (skew, direction) = match theirs.duration_since(ours) {
-            Ok(ahead) => (ahead, "ahead of"),
-            Err(behind) => (behind.duration(), "behind"),
-        };
-        if skew > LARGEST_SKEW {
-            is_far = true;
-            let minutes = skew.as_secs() / 60;
-            facts.push(format!("{name} is {minutes} min {direction} this host"));
-        } else {
-            let most = LARGEST_SKEW.as_secs();
-            facts.push(format!("{name} is within {most} s of this host"));
-        }
-    }
-    let fact = facts.join("; ");
-    if is_far {
-        let hint = "synchronize the clocks, for example with NTP: wrong clocks cause wrong times in snapshots and events";
-        return Check::warning(Subject::Clock, fact, hint);
-    }
-    if facts.is_empty() {
-        let reason = "neither Portainer nor the engine reported its time";
-        return Check::not_checked(Subject::Clock, reason);
-    }
-    Check::ok(Subject::Clock, fact)
 }
 
 #[cfg(test)]

@@ -1,23 +1,32 @@
-//! The checks as text for people: one line each, with the hint below it.
+//! The checks as text for people: one line each, then what to do.
 
 use crate::{
     cli::{Console, style::Meaning},
     report::{Check, DoctorReport, Status},
-    text::counted,
 };
 
 /// The width of a status, and that of a subject.
 const WIDTHS: (usize, usize) = (7, 15);
 
-/// Prints the checks, and what they add up to on standard error. With `--quiet`, only warnings and failures.
+/// Prints the checks that were made, and what to do. With `--quiet`, only warnings and failures.
 pub(super) fn show(report: &DoctorReport, console: &Console) {
     for check in &report.checks {
         let needs_action = matches!(check.status, Status::Warning | Status::Failed);
-        if needs_action || !console.is_quiet() {
+        if needs_action || (check.status == Status::Ok && !console.is_quiet()) {
             line(check, console);
         }
     }
-    console.note(&sum(report));
+    let with = |status| {
+        let checks = report.checks.iter();
+        checks.filter(move |check| check.status == status)
+    };
+    let has_failed = with(Status::Failed).next().is_some();
+    let again = "Fix this, then run stacklift doctor again:";
+    hints(again, with(Status::Failed), console);
+    hints("Consider this:", with(Status::Warning), console);
+    if !has_failed && !console.is_quiet() {
+        console.line("\nNext: stacklift list");
+    }
 }
 
 fn line(check: &Check, console: &Console) {
@@ -34,28 +43,18 @@ fn line(check: &Check, console: &Console) {
         (Meaning::Name, subject),
     ];
     console.item(&start, &check.fact);
-    if let Some(hint) = &check.hint {
-        let start = (Meaning::Plain, " ".repeat(first + second + 4));
-        console.item(&[start], &format!("hint: {hint}"));
-    }
 }
 
-fn sum(report: &DoctorReport) -> String {
-    let count = |status| {
-        let checks = report.checks.iter();
-        checks.filter(|check| check.status == status).count()
-    };
-    let some = |n: usize, text: String| (n > 0).then_some(text);
-    let (failed, warned) = (count(Status::Failed), count(Status::Warning));
-    let left = count(Status::NotChecked);
-    let parts = [
-        some(failed, counted(failed, "failure")),
-        some(warned, counted(warned, "warning")),
-        some(left, format!("{left} not checked")),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() {
-        return "no problems found".to_owned();
+/// What to do about some checks, if there are any.
+fn hints<'c>(heading: &str, checks: impl Iterator<Item = &'c Check>, console: &Console) {
+    let (first, second) = WIDTHS;
+    let mut heading = Some(heading);
+    for check in checks {
+        let Some(hint) = &check.hint else { continue };
+        if let Some(heading) = heading.take() {
+            console.line(&format!("\n{heading}"));
+        }
+        let subject = format!("{:first$}  {:second$}  ", "", check.subject.name());
+        console.item(&[(Meaning::Name, subject)], hint);
     }
-    parts.join(", ")
 }
