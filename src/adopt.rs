@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
     observe::{Situation, foreign_since, warnings_of},
     plan::{Adoption, InPortainer, Keep, Request},
-    report::{AdoptReport, Outcome, losses},
+    report::{AdoptReport, Outcome, changes, losses},
     run::{self, Consent, Listener, Peers, RestoreCommand, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     text::{bulleted, shell_word},
@@ -238,8 +238,12 @@ impl Procedure<'_, '_> {
         }
         let containers = prepared.before.all.as_deref();
         self.report.losses = losses(&plan.losses, containers, self.at.tool);
+        self.report.changes = changes(plan, containers, self.at.tool);
         self.report.notices = prepared.notices(self.at.stack.file());
         self.run.services(&plan.services);
+        for change in &self.report.changes {
+            self.run.step("note", change.to_string());
+        }
         for warning in warnings_of(&plan.losses, "will") {
             self.run.warn(warning);
         }

@@ -27,6 +27,7 @@ mod plan;
 mod rehearse;
 mod render;
 mod restore;
+mod rows;
 mod schema;
 mod settings;
 mod spinner;

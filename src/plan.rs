@@ -10,10 +10,10 @@ mod facts;
 mod fates;
 mod losses;
 mod migration;
+mod words;
 
 pub use adoption::{
     Adoption, AdoptionFacts, Request, ServicePlan, adoption,
-    interruption::told_losses,
     kept::{Keep, runs},
 };
 pub use blockers::{
@@ -36,6 +36,7 @@ pub use losses::{
     foreign::{Foreign, Touch, foreign},
 };
 pub use migration::{Plan, migration};
+pub use words::{Row, downtime, rows, told_losses};
 
 /// The values of `pull_policy` with which an image that is present is not pulled (N10). Empty without a value.
 const NOT_PULLED: [&str; 5] = ["", "missing", "if_not_present", "never", "build"];

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Result;
 use secrecy::SecretString;
-use serde_json::{Value, json};
+use serde_json::Value;
 use ureq::http::Method;
 
 use crate::{
@@ -147,14 +147,8 @@ impl Portainer {
     /// Sets the text and the variables of a record (M16).
     pub fn update(&self, record: &Record, contents: &Contents) -> Result<(), Error> {
         let action = format!("update Portainer stack {}", record.id);
-        let update = json!({
-            "stackFileContent": contents.text,
-            "env": contents.env,
-            "prune": false,
-            "pullImage": false,
-        });
         let client = &self.0.client;
-        let response = client.change(Method::PUT, &path_of(record), &update, &action)?;
+        let response = client.change(Method::PUT, &path_of(record), &contents.body(), &action)?;
         match wire::deployed(&response.body) {
             Some(updated) if updated.id == record.id => Ok(()),
             _ => Err(self.0.client.refused(&action, response)),

@@ -132,6 +132,8 @@ pub struct WayReport {
     pub services: Vec<ServicePlan>,
     /// Everything that would be lost, as far as it is known.
     pub losses: Vec<Loss>,
+    /// What would change because it was changed in the files, and what would run again. Not what a fate says.
+    pub changes: Vec<Loss>,
     /// Whether the containers could be inspected and the Compose file could be parsed. Otherwise it is unknown what the
     /// stack loses.
     pub losses_known: bool,
@@ -141,11 +143,12 @@ pub struct WayReport {
     pub warnings: Vec<String>,
     /// What to know before a later change or deployment.
     pub notices: Vec<String>,
-    /// How many lines of the Compose file change; null if it cannot be rewritten, or if `combined_files` is not empty.
+    /// How many lines change: of the Compose file, or of the text that Portainer has if the Portainer stack is updated.
+    /// Null if the Compose file cannot be rewritten, or if `combined_files` is not empty.
     pub changed_lines: Option<usize>,
     /// The Compose files that Compose resolved into one text; empty if the Compose file is edited in place.
     pub combined_files: Vec<String>,
-    /// The command that shows the changes of the Compose file; null in a list.
+    /// The command that shows these lines; null in a list.
     pub diff_command: Option<String>,
 }
 
@@ -237,12 +240,12 @@ impl fmt::Display for InterruptedRun {
     }
 }
 
-/// Something that will be lost.
+/// Something that is lost or changes.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Loss {
     /// The service that it belongs to, if it belongs to one.
     pub service: Option<String>,
-    /// What loses it: `service web`, the name of a container, `Portainer stack`; null for the whole stack.
+    /// What it belongs to: `service web`, the name of a container, `Portainer stack`; null for the whole stack.
     pub subject: Option<String>,
     pub message: String,
 }
@@ -255,6 +258,16 @@ impl fmt::Display for Loss {
             None => f.write_str(message),
         }
     }
+}
+
+/// What an adoption changes and no row says. `containers` are those of the stack.
+pub fn changes(plan: &plan::Adoption, containers: Option<&[Container]>, tool: &str) -> Vec<Loss> {
+    let changes = plan.changes.iter();
+    let untold: Vec<plan::Loss> = changes
+        .filter(|change| !change.is_told(&plan.services))
+        .cloned()
+        .collect();
+    losses(&untold, containers, tool)
 }
 
 /// What a plan says will be lost. `containers` are those of the stack.

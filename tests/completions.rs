@@ -417,7 +417,7 @@ fn a_line_is_answered_by_its_place() {
     assert_eq!(home.values(&["web", "--file", ""]), ["compose.yaml"]);
     assert_eq!(
         home.values(&["render", "--as="]),
-        ["--as=literal", "--as=adopt"]
+        ["--as=adopt", "--as=migrate"]
     );
     assert!(home.values(&["help", ""]).contains(&"restore".to_owned()));
     assert_eq!(

@@ -149,6 +149,17 @@ impl Prepared {
         })
     }
 
+    /// The text that Portainer has, if the stack is there.
+    pub fn deployed(&self) -> Option<&str> {
+        let contents = self.before.contents.as_ref();
+        contents.map(|(contents, _)| contents.text.as_str())
+    }
+
+    /// The text that what is sent is compared with: what Portainer has, or else the Compose file.
+    pub fn compared(&self) -> &str {
+        self.deployed().unwrap_or(&self.source.compose)
+    }
+
     /// Whether a container certainly has the configuration of the files on disk.
     pub(super) fn is_up_to_date(&self, container: Inspected, service: &str, tool: &str) -> bool {
         let hashes = self.hashes.as_ref();

@@ -288,7 +288,7 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         let fate = fate.map(|planned| &planned.fate);
         let name = one.name();
         match one.change {
-            Change::Missing if is_replica(&plan.losses, service) => {}
+            Change::Missing if is_replica(&plan.changes, service) => {}
             Change::Stray | Change::Missing => found.wrong.push(one.to_string()),
             _ if one.has_to_run() && !one.runs() => found.wrong.push(one.to_string()),
             _ if one.lacks_health() => found.wrong.push(format!("{name} is not healthy")),
@@ -338,8 +338,8 @@ fn lost_files(prepared: &Prepared, one: &Compared) -> Option<ContainerLoss> {
 }
 
 /// Whether the plan says that a service gets fewer containers.
-fn is_replica(losses: &[Loss], of: &str) -> bool {
-    losses
+fn is_replica(changes: &[Loss], of: &str) -> bool {
+    changes
         .iter()
         .any(|loss| matches!(loss, Loss::Replicas { service, .. } if service == of))
 }
@@ -358,7 +358,8 @@ fn unexpected<'a>(
     let name = before.name();
     let loses =
         |loss: &Loss| matches!(loss, Loss::Container { container, .. } if container == name);
-    if prepared.plan.losses.iter().any(loses) || !prepared.is_up_to_date(before, service, tool) {
+    let mut lost = prepared.plan.losses.iter().chain(&prepared.plan.changes);
+    if lost.any(loses) || !prepared.is_up_to_date(before, service, tool) {
         return Vec::new();
     }
     let mut differences = one.differences();

@@ -39,7 +39,7 @@ pub(super) fn run(
     if arguments.dry_run {
         let ways = Ways {
             adopt: Some((&arguments.keep).into()),
-            migrate: None,
+            ..Ways::default()
         };
         let reporting = Reporting {
             output: arguments.output,

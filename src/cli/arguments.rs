@@ -279,7 +279,7 @@ pub(super) struct RenderArguments {
     #[arg(value_name = "STACK")]
     pub stack: OsString,
     /// Which rewrite of the Compose file to show
-    #[arg(long = "as", value_name = "REWRITE", value_enum, default_value_t = Way::Literal)]
+    #[arg(long = "as", value_name = "REWRITE", value_enum, default_value_t = Way::Adopt)]
     pub way: Way,
     /// Print the exact request body or diff, including the values of variables
     #[arg(long, conflicts_with = "explain")]
@@ -287,7 +287,7 @@ pub(super) struct RenderArguments {
     /// Print a diff of the Compose file instead
     #[arg(long)]
     pub diff: bool,
-    /// Print each change and its reason instead; requires --as adopt
+    /// Print each change and its reason instead; not with --as migrate
     #[arg(long)]
     pub explain: bool,
     #[command(flatten)]
@@ -297,10 +297,11 @@ pub(super) struct RenderArguments {
 /// The rewrites of a Compose file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Way {
-    /// The literal rewrite: what `stacklift migrate` sends
-    Literal,
-    /// The faithful rewrite: keeps the meaning of the Compose file
+    /// What `stacklift adopt` sends: keeps the meaning of the Compose file
     Adopt,
+    /// What `stacklift migrate` sends: the literal rewrite
+    #[value(name = "migrate", alias = "literal")]
+    Literal,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,8 @@
 //! What a run reports, on the console.
 
-use super::{Console, style::Meaning};
+use super::{Console, rows};
 use crate::{
-    plan::{Fate, ServicePlan},
+    plan::ServicePlan,
     run::{Declined, Event, State, Stopped},
 };
 
@@ -29,40 +29,10 @@ pub(super) fn show(console: &Console, event: &Event) {
     }
 }
 
-/// Shows what happens to each service, those with the same fate together.
+/// Shows what happens to each service, as the plan does.
 fn show_services(services: &[ServicePlan], console: &Console) {
-    let mut rows: Vec<(Vec<&str>, &ServicePlan)> = Vec::new();
-    for service in services {
-        match rows
-            .iter_mut()
-            .find(|(_, first)| first.fate == service.fate)
-        {
-            Some((names, _)) => names.push(&service.service),
-            None => rows.push((vec![&service.service], service)),
-        }
-    }
-    let names: Vec<String> = rows.iter().map(|(names, _)| names.join(", ")).collect();
-    let widest = names.iter().map(|names| super::columns::width(names)).max();
-    let widest = widest.unwrap_or_default().min(20);
-    for ((services, first), names) in rows.iter().zip(&names) {
-        let one = services.len() == 1;
-        let (meaning, symbol, what) = match &first.fate {
-            Fate::Unchanged if one => (Meaning::Kept, '=', "keeps running"),
-            Fate::Unchanged => (Meaning::Kept, '=', "keep running"),
-            Fate::Recreated(_) => (Meaning::Changed, '~', "recreated"),
-            Fate::Restarted(_) => (Meaning::Changed, '~', "restarted"),
-            Fate::Started(_) => (Meaning::Added, '+', "started"),
-            Fate::Removed(_) => (Meaning::Removed, '-', "removed"),
-            Fate::LeftBehind(_) => (Meaning::Plain, '>', "left as it is"),
-            Fate::Unknown(_) => (Meaning::Unknown, '?', "unknown"),
-        };
-        let reason = first.fate.reason();
-        let reason = reason.map(|reason| format!(": {reason}"));
-        let start = format!("  {symbol}  {}  ", super::columns::pad(names, widest));
-        console.row(
-            &(meaning, start),
-            &(what.to_owned() + &reason.unwrap_or_default()),
-        );
+    for (start, text) in rows::lines(services) {
+        console.row(&start, &text);
     }
 }
 

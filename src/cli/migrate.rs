@@ -44,11 +44,11 @@ pub(super) fn run(
     };
     if arguments.dry_run.wanted {
         let ways = Ways {
-            adopt: None,
             migrate: Some(MigrateWay {
                 grace: arguments.grace,
                 force: arguments.force,
             }),
+            ..Ways::default()
         };
         return plan::report(&opened, ways, arguments.dry_run.reporting(), console);
     }

@@ -1,4 +1,4 @@
-//! `stacklift plan <STACK>`, and the same of a command with `--dry-run`: what each way would do. Reads only.
+//! `stacklift plan <STACK>`, and the same of a command with `--dry-run`: what it would do. Reads only.
 
 use std::sync::Arc;
 
@@ -10,13 +10,19 @@ use super::{
     interrupt::watch_reading,
     opened::Opened,
     peers,
+    render::{blocked, print_diff, print_masked},
     settings::state_folder,
 };
 use crate::{
+    adopt::Prepared,
     inventory::{Commands, MigrateWay, Ways, plan},
     observe::Situation,
+    plan::Request,
+    portainer::{Contents, Payload},
     report::PlanReport,
+    rewrite::{faithful::Faithful, masked},
     run::Stopped,
+    stack::Stack,
 };
 
 mod text;
@@ -30,14 +36,72 @@ pub(super) fn run(
 ) -> Result<(), Ended> {
     watch_reading(console);
     let opened = Opened::new(&arguments.stack, common, console)?;
+    let keep = (&arguments.keep).into();
+    if arguments.diff || arguments.request {
+        console.waiting("inspecting what exists");
+        let prepared = Prepared::new(&opened.situation(), keep);
+        console.done();
+        let prepared = prepared.map_err(Stopped::untouched)?;
+        return if arguments.diff {
+            show_diff(&prepared, &opened.stack, console)
+        } else {
+            show_request(&prepared, &opened.stack, console)
+        };
+    }
     let ways = Ways {
-        adopt: Some((&arguments.keep).into()),
-        migrate: Some(MigrateWay::default()),
+        adopt: Some(keep),
+        migrate: arguments.compare.then(MigrateWay::default),
+        or_migrate: true,
     };
     report(&opened, ways, arguments.reporting, console)
 }
 
-/// Plans, prints the report, and ends with its exit code if that was asked for.
+/// Prints how what would be sent differs from what Portainer has, or else from the Compose file.
+fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<(), Ended> {
+    let rewrite = rewrite(prepared, stack)?;
+    for notice in &rewrite.notices {
+        console.warning(&notice.in_file(stack.file()));
+    }
+    let file = stack.file();
+    let (old, new) = match prepared.deployed() {
+        Some(_) => (
+            format!("{file}\t(in Portainer)"),
+            format!("{file}\t(to be sent)"),
+        ),
+        None => (file.to_owned(), format!("{file}\t(in Portainer)")),
+    };
+    if !print_diff([old, new], prepared.compared(), &rewrite.shown(), false) {
+        console.note("no differences");
+    }
+    Ok(())
+}
+
+/// Prints the body of the request, without the values of variables (B34).
+fn show_request(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<(), Ended> {
+    let rewrite = rewrite(prepared, stack)?;
+    let (text, env) = (masked(&rewrite.shown()), rewrite.env.clone());
+    let body = match &prepared.plan.request {
+        Request::Nothing(_) => {
+            console.note("no request: Portainer is up to date");
+            return Ok(());
+        }
+        Request::Update(_) => Contents { text, env }.body(),
+        Request::Create | Request::Replace(_) => Payload {
+            name: stack.name().as_str(),
+            text: &text,
+            env: &env,
+        }
+        .body(),
+    };
+    Ok(print_masked(body, console)?)
+}
+
+fn rewrite<'p>(prepared: &'p Prepared, stack: &Stack) -> Result<&'p Faithful, Ended> {
+    let rewrite = prepared.rewrite.as_ref();
+    rewrite.map_err(|blockers| Stopped::untouched(blocked(stack, blockers).into()).into())
+}
+
+/// Plans and prints the report. Ends with its exit code if that was asked for, and with 1 if nothing is possible.
 pub(super) fn report(
     opened: &Opened,
     ways: Ways,
@@ -51,6 +115,7 @@ pub(super) fn report(
     console.result(reporting.output, &report, show)?;
     match report.exit_code() {
         code @ 1.. if reporting.exit_code => Err(Ended::Verdict(code)),
+        _ if report.is_impossible() => Err(Ended::Verdict(1)),
         _ => Ok(()),
     }
 }

@@ -121,7 +121,14 @@ impl Rehearsed<'_> {
         };
         console.waiting("planning");
         let plan_of = |adopt, migrate| {
-            let planned = plan::planned(&embedded.opened, Ways { adopt, migrate });
+            let planned = plan::planned(
+                &embedded.opened,
+                Ways {
+                    adopt,
+                    migrate,
+                    or_migrate: false,
+                },
+            );
             planned.map_err(Stopped::untouched)
         };
         let planned = plan_of(Some(Keep::default()), None)?;

@@ -29,6 +29,8 @@ use crate::{
 
 mod adopt;
 
+pub(super) use adopt::blocked;
+
 pub(super) fn run(
     arguments: &RenderArguments,
     common: &Common,
@@ -57,9 +59,11 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
         .then_some("--explain")
         .or(flags.first().copied())
     {
-        return Err(Failure::new(format!("`{flag}` requires `--as adopt`"))
-            .hint("use --diff to show the changes of the literal rewrite")
-            .into());
+        return Err(
+            Failure::new(format!("`{flag}` cannot be used with `--as migrate`"))
+                .hint("use --diff to show the changes of the literal rewrite")
+                .into(),
+        );
     }
     let source = stack.read()?;
     let rewrite = Rewrite::literal(&source, stack.dir_text());
@@ -67,7 +71,12 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
         console.warning(&format!("{}/.env: {warning}", stack.dir().display()));
     }
     if arguments.diff {
-        print_diff(stack, &source.compose, &rewrite.text, arguments.reveal);
+        print_diff(
+            names(stack),
+            &source.compose,
+            &rewrite.text,
+            arguments.reveal,
+        );
         return Ok(());
     }
     let payload = rewrite.payload(stack.name().as_str());
@@ -95,7 +104,7 @@ fn faithful(
         } else {
             rewrite.shown()
         };
-        print_diff(stack, &source.compose, &text, arguments.reveal);
+        print_diff(names(stack), &source.compose, &text, arguments.reveal);
     }
     if arguments.explain {
         explain(stack, rewrite, origins.as_ref(), console);
@@ -119,21 +128,27 @@ fn print(payload: Payload, text: &str, reveal: bool, console: &Console) -> Resul
         return Ok(());
     }
     let text = &masked(text);
-    let mut json = Payload { text, ..payload }.body();
-    mask_values(&mut json);
-    console.json(&json)
+    print_masked(Payload { text, ..payload }.body(), console)
 }
 
-fn mask_values(payload: &mut Value) {
-    let variables = payload.get_mut("env").and_then(Value::as_array_mut);
+/// Prints the body of a request without the values of its variables (B34).
+pub(super) fn print_masked(mut body: Value, console: &Console) -> Result<()> {
+    let variables = body.get_mut("env").and_then(Value::as_array_mut);
     for variable in variables.into_iter().flatten() {
         variable["value"] = Value::from("***");
     }
+    console.json(&body)
 }
 
-/// Prints the changes as a patch, or nothing if there are none. Without `reveal`, the values of variables are masked (B34).
-/// Control characters are escaped on a terminal and in a colored patch only: a patch in a file must be exact.
-fn print_diff(stack: &Stack, before: &str, after: &str, reveal: bool) {
+/// What the two sides of a difference are.
+fn names(stack: &Stack) -> [String; 2] {
+    let file = stack.file();
+    [file.to_owned(), format!("{file}\t(in Portainer)")]
+}
+
+/// Prints the changes as a patch, and returns whether there are any. Without `reveal`, the values of variables are masked
+/// (B34). Control characters are escaped on a terminal and in a colored patch only: a patch in a file must be exact.
+pub(super) fn print_diff([old, new]: [String; 2], before: &str, after: &str, reveal: bool) -> bool {
     let shown = |text: &str| {
         if reveal {
             text.to_owned()
@@ -144,14 +159,13 @@ fn print_diff(stack: &Stack, before: &str, after: &str, reveal: bool) {
     let of = |text, shown| diff::Shown { text, shown };
     let hunks = diff::hunks(of(before, &shown(before)), of(after, &shown(after)));
     if hunks.is_empty() {
-        return;
+        return false;
     }
-    let file = stack.file();
-    let head = format!("--- {file}\n+++ {file}\t(in Portainer)\n");
+    let head = format!("--- {old}\n+++ {new}\n");
     let is_colored = AutoStream::choice(&stdout()) != ColorChoice::Never;
     if !is_colored && !stdout().is_terminal() {
         write(format!("{head}{hunks}").as_bytes());
-        return;
+        return true;
     }
     let head = head.lines().map(|line| (Meaning::Name, line));
     let hunks = hunks.lines().map(|line| (Meaning::of_diff(line), line));
@@ -162,6 +176,7 @@ fn print_diff(stack: &Stack, before: &str, after: &str, reveal: bool) {
         // A closed pipe is not an error.
         let _ = writeln!(anstream::stdout().lock(), "{line}");
     }
+    true
 }
 
 fn explain(stack: &Stack, rewrite: &Faithful, origins: Option<&Origins>, console: &Console) {

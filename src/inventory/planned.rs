@@ -14,17 +14,19 @@ use crate::{
     parallel::side_by_side,
     plan::Keep,
     report::{
-        Containers, PlanReport, PortainerReport, PortainerStack, Recommended, StackReport, VERSION,
-        Way, WayReport,
+        Containers, PlanReport, PortainerReport, PortainerStack, Readiness, Recommended,
+        StackReport, VERSION, Way, WayReport,
     },
     run::RestoreCommand,
 };
 
 /// The ways to plan.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Ways {
     pub adopt: Option<Keep>,
     pub migrate: Option<MigrateWay>,
+    /// Whether to plan a migration too if the stack cannot be adopted.
+    pub or_migrate: bool,
 }
 
 /// How the migration would run.
@@ -72,8 +74,13 @@ pub fn plan(
         diff_command: Some(commands.diff_of_adoption(situation, *keep)),
         ..report(prepared, |prepared| adoption(prepared, situation))
     });
-    let migrate = migrating.as_ref().map(|(way, prepared)| WayReport {
-        diff_command: Some(commands.of_migration(situation, &["render"], &["--diff"])),
+    let is_blocked = |way: &WayReport| way.readiness == Readiness::Blocked;
+    let otherwise = ways.or_migrate && adopt.as_ref().is_some_and(is_blocked);
+    let otherwise = (migrating.is_none() && otherwise).then(MigrateWay::default);
+    let otherwise = otherwise.map(migration_by);
+    let migrate = migrating.as_ref().or(otherwise.as_ref());
+    let migrate = migrate.map(|(way, prepared)| WayReport {
+        diff_command: Some(commands.diff_of_migration(situation)),
         ..report(prepared, |prepared| {
             migration(prepared, situation, way.force)
         })
@@ -90,6 +97,7 @@ pub fn plan(
         ),
         adopt,
         migrate,
+        is_comparison: ways.adopt.is_some() && ways.migrate.is_some(),
         recommended: recommended.map(|way| Recommended {
             way,
             command: match way {
@@ -140,10 +148,13 @@ impl Commands<'_> {
             jobs: false,
             ..keep
         };
-        let name = situation.stack.name().as_str();
-        let render = ["render", name, "--as", "adopt", "--diff"];
+        let words = ["plan", situation.stack.name().as_str(), "--diff"];
         self.typed
-            .with(&[&render, written.flags().as_slice()].concat())
+            .with(&[&words, written.flags().as_slice()].concat())
+    }
+
+    fn diff_of_migration(&self, situation: &Situation) -> String {
+        self.of_migration(situation, &["render"], &["--as", "migrate", "--diff"])
     }
 
     fn migration(&self, situation: &Situation, way: MigrateWay) -> String {

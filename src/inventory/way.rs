@@ -6,7 +6,7 @@ use crate::{
     adopt, migrate,
     observe::Situation,
     plan::{Blocker, InPortainer, Request},
-    report::{Readiness, WayReport, losses},
+    report::{Readiness, WayReport, changes, losses},
 };
 
 /// What an adoption would do.
@@ -24,13 +24,14 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation) -> WayReport 
         request: Some(plan.request.clone()),
         services: plan.services.clone(),
         losses: losses(&plan.losses, before.all.as_deref(), situation.tool),
+        changes: changes(plan, before.all.as_deref(), situation.tool),
         losses_known: before.is_known(),
         blockers: plan.blockers.clone(),
         warnings: [before.warnings.as_slice(), &plan.warnings].concat(),
         notices: prepared.notices(situation.stack.file()),
         changed_lines: rewrite
-            .filter(|_| combined.is_none())
-            .map(|rewrite| changed_lines(&prepared.source.compose, &rewrite.text)),
+            .filter(|_| combined.is_none() || prepared.deployed().is_some())
+            .map(|rewrite| changed_lines(prepared.compared(), &rewrite.text)),
         combined_files: combined.unwrap_or_default(),
         diff_command: None,
     }
@@ -54,7 +55,7 @@ pub(super) fn migration(
         if force {
             warnings.push(format!("{refusal}; --force overrides this"));
         } else {
-            blockers.push(Blocker::of_refusal(refusal, stack.name().as_str()));
+            blockers.extend(Blocker::of_refusal(refusal));
         }
     }
     WayReport {
@@ -69,6 +70,7 @@ pub(super) fn migration(
         }),
         services: plan.services.clone(),
         losses: losses(&plan.losses, before.all.as_deref(), situation.tool),
+        changes: losses(&plan.changes, before.all.as_deref(), situation.tool),
         losses_known: before.is_known() && plan.is_parsed,
         blockers,
         warnings,

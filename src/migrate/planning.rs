@@ -35,6 +35,9 @@ impl Procedure<'_, '_> {
         for warning in warnings_of(&plan.losses, verb) {
             self.run.warn(warning);
         }
+        for change in &plan.changes {
+            self.run.step("note", change.to_string());
+        }
         for notice in plan.notices() {
             self.run.step("note", notice);
         }
@@ -44,7 +47,7 @@ impl Procedure<'_, '_> {
     /// Stops with every reason at once, unless `--force` overrides them.
     pub(super) fn refuse(&mut self, refusals: &[Refusal]) -> Result<()> {
         if self.m.on_refusal == OnRefusal::Stop && !refusals.is_empty() {
-            return Err(refused(refusals, self.at.stack.name().as_str()).into());
+            return Err(refused(refusals).into());
         }
         for refusal in refusals {
             let mut lines = vec![format!("{refusal}; continuing because of --force")];
@@ -113,9 +116,9 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
 }
 
 /// The error that lists every refusal. A single one is the message itself.
-fn refused(refusals: &[Refusal], stack: &str) -> Failure {
+fn refused(refusals: &[Refusal]) -> Failure {
     if let [refusal] = refusals {
-        let hint = format!("{}; {}", refusal.hint(stack), refusal.with_force());
+        let hint = format!("{}; {}", refusal.hint(), refusal.with_force());
         let failure = Failure::new(format!("refusing to migrate: {refusal}")).hint(hint);
         return match refusal.details() {
             [] => failure,
@@ -125,7 +128,7 @@ fn refused(refusals: &[Refusal], stack: &str) -> Failure {
     let reasons = refusals.iter().map(|refusal| {
         let mut lines = vec![refusal.to_string()];
         lines.extend_from_slice(refusal.details());
-        lines.push(format!("hint: {}", refusal.hint(stack)));
+        lines.push(format!("hint: {}", refusal.hint()));
         lines.join("\n    ")
     });
     Failure::new(format!(

@@ -1,7 +1,6 @@
 //! What an adoption would do, as data.
 
 mod comparison;
-pub mod interruption;
 pub mod kept;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +21,8 @@ use crate::{
         blockers::validation,
         facts::portainer,
         facts::services::{SentStack, with_sent},
-        fates::Deciding,
         fates::dependents,
+        fates::{self, Deciding},
         losses::containers,
         losses::record,
     },
@@ -60,6 +59,8 @@ pub struct Adoption {
     pub services: Vec<ServicePlan>,
     /// Everything that will be lost.
     pub losses: Vec<Loss>,
+    /// What the user changed, and what runs again.
+    pub changes: Vec<Loss>,
     /// Every reason why the stack cannot be adopted.
     pub blockers: Vec<Blocker>,
     /// What may go wrong or could not be checked.
@@ -116,7 +117,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         plan.check_surroundings(facts);
         if let Some(stack) = stack {
             let refusals = validation::refusals(facts, text, Some(stack), false);
-            plan.block(facts, &refusals);
+            plan.block(&refusals);
             plan.services = services(input, stack);
             plan.replace_all_if_in_error(facts);
             plan.update_unless_all_run(facts);
@@ -161,11 +162,11 @@ impl Adoption {
                 self.blockers.push(
                     Blocker::new(
                         format!(
-                            "Portainer stack {id} is in error: its update would remove the containers of {}, and nothing would recreate them",
+                            "Portainer stack {id} is in error: an update would remove the containers of {} and not recreate them",
                             printable(&service.service)
                         ),
                         format!(
-                            "remove those containers, or roll back to a state without Portainer stack {id}: stacklift restore {}",
+                            "remove those containers, or go back to a state without Portainer stack {id}: stacklift restore {}",
                             shell_word(facts.name)
                         ),
                     )
@@ -173,7 +174,7 @@ impl Adoption {
                 );
             } else if !service.containers.is_empty() {
                 service.fate = Fate::Recreated(format!(
-                    "Portainer stack {id} is in error, and its update removes every container first"
+                    "Portainer stack {id} is in error, and an update removes every container first"
                 ));
                 service.stop_grace = stop_grace(&inspected(facts, &service.containers));
             }
@@ -208,16 +209,15 @@ impl Adoption {
             service.fate = if containers.all(|one| one.is_running() && !one.is_paused()) {
                 Fate::Unchanged
             } else {
-                Fate::LeftBehind("nothing is sent to Portainer".to_owned())
+                Fate::LeftBehind("nothing changes in Portainer".to_owned())
             };
             service.stop_grace = None;
         }
     }
 
-    fn block<'a>(&mut self, facts: &Facts, refusals: impl IntoIterator<Item = &'a Refusal>) {
+    fn block<'a>(&mut self, refusals: impl IntoIterator<Item = &'a Refusal>) {
         let refusals = refusals.into_iter();
-        let blockers = refusals.map(|one| Blocker::of_refusal(one, facts.name));
-        self.blockers.extend(blockers);
+        self.blockers.extend(refusals.flat_map(Blocker::of_refusal));
     }
 
     fn check_surroundings(&mut self, facts: &Facts) {
@@ -226,7 +226,7 @@ impl Adoption {
                 "cannot verify that environment {} is this host: {reason}",
                 facts.endpoint
             );
-            let hint = "Portainer and the engine of this host must both be reachable";
+            let hint = "Portainer and Docker on this host must both be reachable";
             self.blockers.push(Blocker::new(what, hint));
         }
         let listed = facts.listed.unwrap_or_default();
@@ -235,12 +235,12 @@ impl Adoption {
             permissions::management(facts),
             portainer::runs_portainer(listed, facts.portainer_port),
         ];
-        self.block(facts, refusals.iter().flatten());
+        self.block(refusals.iter().flatten());
         let is_known = facts.listed.is_some() && facts.containers.is_some();
         if !is_known || facts.others.is_none() {
             self.blockers.push(Blocker::new(
-                "cannot read the containers of the engine",
-                "check that the engine is running, and run stacklift as a user who can access it",
+                "cannot read the containers of this host",
+                "check that Docker is running and that you may use it",
             ));
         }
     }
@@ -249,16 +249,14 @@ impl Adoption {
         let facts = input.facts;
         let missing = missing::missing(facts, stack);
         self.pulls = missing.pulls.into_iter().collect();
-        self.block(facts, &missing.refusals);
+        self.block(&missing.refusals);
         self.warnings.extend(missing.doubts);
         let compose = portainer_compose(input);
         let last = compose.map(|compose| compose.last);
         let newer = last.map_or(Vec::new(), |last| validation::newer(facts, stack, last));
         // B20
         if let (Some(version), false) = (last, newer.is_empty()) {
-            let what = format!(
-                "Portainer's Compose {version} rejects a part of the Compose file: the deployment would fail"
-            );
+            let what = format!("Compose {version} in Portainer rejects a part of the Compose file");
             let hint = "remove that part from the Compose file, or upgrade Portainer";
             self.blockers.push(Blocker::new(what, hint).details(newer));
         } else {
@@ -274,7 +272,7 @@ impl Adoption {
         });
         self.warnings.extend(pulled.map(|service| {
             format!(
-                "service {}: its `pull_policy` makes Portainer pull the image, and the deployment fails if it cannot: `adopt` first pulls it itself, and sends nothing if that fails",
+                "{}: Portainer pulls its image because of `pull_policy`; `adopt` pulls it first, and stops if that fails",
                 printable(service.name)
             )
         }));
@@ -326,6 +324,9 @@ impl Adoption {
                 self.losses.push(Loss::RecordText);
             }
         }
+        let losses = std::mem::take(&mut self.losses).into_iter();
+        (self.changes, self.losses) =
+            losses.partition(|loss| loss.is_change(ReplacedBy::Portainer));
     }
 }
 
@@ -380,14 +381,12 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
         let own = containers.remove(service.name).unwrap_or_default();
         let fate = match (service.is_active(), own.is_empty()) {
             (true, true) if facts.listed.is_none() || facts.containers.is_none() => {
-                Fate::Unknown("its containers could not be inspected".to_owned())
+                Fate::Unknown("its containers could not be read".to_owned())
             }
             (false, true) => continue,
-            (false, false) => {
-                Fate::LeftBehind("no profile of the service is active in Portainer".to_owned())
-            }
+            (false, false) => Fate::LeftBehind("its profile is not active in Portainer".to_owned()),
             (true, true) if service.replicas() == Some(0) => continue,
-            (true, true) => Fate::Started("it has no container".to_owned()),
+            (true, true) => Fate::Started("has no container yet and will be started".to_owned()),
             (true, false) => named(input, service.name).unwrap_or_else(|| {
                 let fates = own.iter().map(|&one| deciding.fate(one, service));
                 worst(fates.chain(scaled(service.replicas(), own.len())))
@@ -397,14 +396,14 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
     }
     dependents::follow(&mut found, &services, deciding.portainer);
     for (service, own) in containers {
-        let fate = Fate::LeftBehind("the Compose file does not define the service".to_owned());
+        let fate = Fate::LeftBehind("it is not in the Compose file".to_owned());
         found.push((printable(service).into_owned(), own, fate));
     }
     for container in one_off {
         let service = container
             .compose_label(facts.tool, "service")
             .unwrap_or_default();
-        let fate = Fate::LeftBehind("it is a one-off container of `compose run`".to_owned());
+        let fate = Fate::LeftBehind("it was started by `compose run`".to_owned());
         found.push((printable(service).into_owned(), vec![container], fate));
     }
     let plans = found.into_iter();
@@ -417,13 +416,11 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
 fn scaled(after: Option<usize>, now: usize) -> Option<Fate> {
     match after {
         None => Some(Fate::Unknown(
-            "the number of its containers in Portainer is unknown".to_owned(),
+            "the number of its containers is unknown".to_owned(),
         )),
-        Some(after) if after < now => Some(Fate::Unknown(format!(
-            "it has {now} containers, and the Compose file asks for {after}: the others are removed"
-        ))),
+        Some(after) if after < now => Some(fates::fewer(now, after)),
         Some(after) if after > now => Some(Fate::Started(format!(
-            "it has {now} of the {after} containers that the Compose file asks for"
+            "has {now} of {after} containers; the others will be started"
         ))),
         Some(_) => None,
     }
@@ -467,10 +464,10 @@ fn named(input: &AdoptionFacts, service: &str) -> Option<Fate> {
     match targets[..] {
         [] => None,
         [target] => Some(Fate::Recreated(format!(
-            "the anonymous volume at {target} gets a name (its data stays)"
+            "the anonymous volume at {target} gets a name; its data stays"
         ))),
         _ => Some(Fate::Recreated(format!(
-            "the anonymous volumes at {} get names (their data stays)",
+            "the anonymous volumes at {} get names; their data stays",
             targets.join(", ")
         ))),
     }

@@ -42,10 +42,17 @@ impl Blocker {
         self
     }
 
-    /// A reason to refuse a migration that also prevents the adoption of `stack`.
-    pub fn of_refusal(refusal: &Refusal, stack: &str) -> Self {
-        let details = refusal.details().to_vec();
-        Self::new(refusal.to_string(), refusal.hint(stack)).details(details)
+    /// A reason to refuse a migration that also prevents the adoption of `stack`: one blocker for each thing that has to
+    /// be fixed.
+    pub fn of_refusal(refusal: &Refusal) -> Vec<Self> {
+        let details = refusal.details();
+        if refusal.lists_problems() {
+            let problems = details.iter();
+            return problems
+                .map(|problem| Self::new(problem, refusal.hint()))
+                .collect();
+        }
+        vec![Self::new(refusal.to_string(), refusal.hint()).details(details.to_vec())]
     }
 
     /// A problem of the faithful rewrite in the Compose file `file`.

@@ -34,7 +34,8 @@ pub enum Fate {
     Recreated(String),
     /// Its containers stay, and are stopped and started again.
     Restarted(String),
-    /// It does not run now, and will. Its containers stay, if it has any.
+    /// It does not run now, and will: as a whole clause, such as `is stopped and will be started`. Its containers stay, if
+    /// it has any.
     Started(String),
     /// Its containers are removed and not replaced: a migration.
     Removed(String),
@@ -84,20 +85,32 @@ impl Fate {
 impl fmt::Display for Fate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self {
-            Self::Unchanged => "unchanged",
+            Self::Unchanged => return f.write_str("keeps running"),
+            Self::Started(what) => return f.write_str(&printable(what)),
             Self::Recreated(_) => "recreated",
             Self::Restarted(_) => "restarted",
-            Self::Started(_) => "started",
             Self::Removed(_) => "removed",
             Self::LeftBehind(_) => "left as it is",
-            Self::Unknown(_) => "unknown",
+            Self::Unknown(_) => "may be recreated",
         };
-        f.write_str(what)?;
-        match self.reason() {
-            Some(reason) => write!(f, ": {}", printable(reason)),
-            None => Ok(()),
-        }
+        write!(
+            f,
+            "{what}: {}",
+            printable(self.reason().unwrap_or_default())
+        )
     }
+}
+
+/// The fate of a service whose image has another ID now than the one that its container runs.
+pub fn newer_image(image: &str) -> Fate {
+    Fate::Recreated(format!("{image} is now a different image"))
+}
+
+/// The fate of a service that has more containers than the text asks for.
+pub fn fewer(now: usize, after: usize) -> Fate {
+    Fate::Unknown(format!(
+        "it has {now} containers, but the Compose file asks for {after}; the others are removed"
+    ))
 }
 
 /// The configuration hashes that the Compose program of this host computes, by service.
@@ -149,8 +162,7 @@ impl Deciding<'_> {
         // M05
         if container.is_paused() {
             return Fate::Unknown(
-                "its container is paused: Compose cannot start it, so the deployment fails"
-                    .to_owned(),
+                "its container is paused, and Compose cannot start it".to_owned(),
             );
         }
         if self
@@ -158,16 +170,11 @@ impl Deciding<'_> {
             .is_some_and(PortainerCompose::checks_networks)
             && let Some(what) = lacks(container, service)
         {
-            return Fate::Unknown(format!(
-                "its container is not connected to {what}, and Portainer's Compose may recreate it for that"
-            ));
+            return Fate::Unknown(format!("its container is not connected to {what}"));
         }
         // N08
         if !container.is_running() {
-            return Fate::Started(format!(
-                "its container is stopped ({})",
-                container.text("/State/Status")
-            ));
+            return Fate::Started(starts(container).to_owned());
         }
         Fate::Unchanged
     }
@@ -182,29 +189,25 @@ impl Deciding<'_> {
         };
         if pulls {
             return Some(Fate::Unknown(
-                "its `pull_policy` may bring another image".to_owned(),
+                "its `pull_policy` may pull a newer image".to_owned(),
             ));
         }
         let reference = service.image()?;
         let Some(Some(now)) = self.facts.images.get(&reference) else {
             return Some(Fate::Unknown(format!(
-                "{reference} was not found on this engine, so it may become another image"
+                "image {reference} is not on this host"
             )));
         };
         let is_other = now["Id"]
             .as_str()
             .is_some_and(|id| id != container.image_id());
-        is_other.then(|| {
-            Fate::Recreated(format!(
-                "{reference} is now another image than the one that runs"
-            ))
-        })
+        is_other.then(|| newer_image(&reference))
     }
 
     fn by_hash(&self, container: Inspected, service: &SentService) -> Fate {
         let label = |name: &str| container.compose_label(self.facts.tool, name);
         let Some(labeled) = label("config-hash") else {
-            return Fate::Unknown("its container has no config-hash label".to_owned());
+            return Fate::Unknown("its container has no `config-hash` label".to_owned());
         };
         let hashes = match self.hashes {
             Ok(hashes) => hashes,
@@ -213,7 +216,7 @@ impl Deciding<'_> {
         let computed = [&hashes.on_disk, &hashes.sent];
         if computed.iter().any(|of| !of.contains_key(service.name)) {
             return Fate::Unknown(format!(
-                "Compose {} on this host computes no hash for it",
+                "Compose {} on this host does not know its configuration",
                 hashes.version
             ));
         }
@@ -229,28 +232,28 @@ impl Deciding<'_> {
         // The hash contains the ID of the container that it shares with, which is not always known.
         if shares(service) {
             return Fate::Unknown(
-                "its configuration hash depends on another container, whose namespace or volumes it shares"
-                    .to_owned(),
+                "it shares a namespace or volumes with another container".to_owned(),
             );
         }
         if is(&hashes.on_disk) {
-            return Fate::Recreated("the rewrite changes its configuration".to_owned());
+            return Fate::Recreated(
+                "its part of the Compose file is rewritten for Portainer".to_owned(),
+            );
         }
         let Some(started_by) = started_by else {
             return Fate::Unknown(match label("version") {
-                Some(version) => format!(
-                    "its container says that Compose {version} started it, whose hashes are not known"
-                ),
-                None => "its container does not say which Compose started it".to_owned(),
+                Some(version) => {
+                    format!("Compose {version} started it, which stacklift does not know")
+                }
+                None => "it is unknown which version of Compose started it".to_owned(),
             });
         };
         match agreement(started_by, hashes.version, &features) {
             Agreement::Same => Fate::Recreated(
-                "its configuration differs from that of its container: the Compose file, a variable or the text in Portainer was changed"
-                    .to_owned(),
+                "the Compose file or .env has changed since the container started".to_owned(),
             ),
             Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(
-                "Compose {started_by} started it, and Compose {} on this host computes other hashes",
+                "Compose {started_by} started it, and Compose {} on this host cannot compare that",
                 hashes.version
             )),
         }
@@ -265,10 +268,10 @@ impl Deciding<'_> {
         features: &[Feature],
     ) -> Fate {
         let Some(portainer) = self.portainer else {
-            return Fate::Unknown("the version of Portainer's Compose is unknown".to_owned());
+            return Fate::Unknown("the version of Compose in Portainer is unknown".to_owned());
         };
         if portainer.is_library && service.node(&["build"]).is_some() {
-            return Fate::Recreated("this version of Portainer builds its image".to_owned());
+            return Fate::Recreated("this version of Portainer builds its image again".to_owned());
         }
         // The program of this host computes the hash of the container, whichever version started it.
         let started_by = match agreement_with_portainer(here, portainer, features) {
@@ -278,13 +281,21 @@ impl Deciding<'_> {
         match agreement_with_portainer(started_by, portainer, features) {
             Agreement::Same => Fate::Unchanged,
             Agreement::Different(feature) => Fate::Recreated(format!(
-                "Compose {started_by} started it, and Portainer's Compose treats {} differently",
+                "Compose {started_by} started it, and Compose in Portainer treats {} differently",
                 feature.name()
             )),
             Agreement::Unknown => Fate::Unknown(format!(
-                "Compose {started_by} started it, and Portainer's Compose may compute another hash"
+                "Compose {started_by} started it, and Compose in Portainer may treat it differently"
             )),
         }
+    }
+}
+
+/// What happens to a container that does not run (N08).
+fn starts(container: Inspected) -> &'static str {
+    match container.exit_code() {
+        Some(0) => "has finished and will run again",
+        _ => "is stopped and will be started",
     }
 }
 

@@ -260,9 +260,9 @@ impl fmt::Display for ContainerLoss {
                 write!(f, "it was started from another directory: {dir}")
             }
             Self::WillStart { state } if state == "paused" => {
-                f.write_str("it is paused and will run afterwards")
+                f.write_str("is paused and will run afterwards")
             }
-            Self::WillStart { state } => write!(f, "it is stopped ({state}) and will be started"),
+            Self::WillStart { .. } => f.write_str("is stopped and will be started"),
             Self::AnonymousVolume {
                 target,
                 is_deleted: true,
@@ -393,7 +393,7 @@ impl ContainerLoss {
             ),
             // M05
             Self::WillStart { state } if state == "paused" => {
-                "it is paused, and Compose cannot start it".to_owned()
+                "is paused, and Compose cannot start it".to_owned()
             }
             // M05, M16, N04
             Self::AnonymousVolume { target, volume, .. } => format!(

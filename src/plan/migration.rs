@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     model::{Container, Pull},
     plan::{
-        Environment, Facts, Loss, Refusal, ServicePlan,
+        Environment, Facts, Loss, Refusal, ReplacedBy, ServicePlan,
         blockers::{conditions, conflicts, missing, permissions, validation},
         facts::{
             portainer::runs_portainer,
@@ -27,6 +27,8 @@ use crate::{
 pub struct Plan {
     /// Everything that will be lost, in the order to show it.
     pub losses: Vec<Loss>,
+    /// What runs again.
+    pub changes: Vec<Loss>,
     /// Every reason to refuse.
     pub refusals: Vec<Refusal>,
     /// What may go wrong or could not be checked.
@@ -53,7 +55,7 @@ pub fn migration(facts: &Facts) -> Plan {
         let mut elsewhere = facts.namesakes.iter();
         if let Some(other) = elsewhere.find(|other| other.endpoint_id != facts.endpoint) {
             plan.warnings.push(format!(
-                "Portainer stack {} on environment {} has the same name and will not be changed; Portainer may refuse a second stack with that name",
+                "Portainer stack {} on environment {} has the same name and stays; Portainer may refuse a second one",
                 other.id, other.endpoint_id
             ));
         }
@@ -107,7 +109,7 @@ impl Plan {
         }
         if let Some(why) = facts.unasked {
             self.warnings.push(format!(
-                "{why}: errors that only Compose finds will appear when Portainer deploys the stack"
+                "{why}: Portainer may reject what only Compose can check"
             ));
         }
         self.refusals.extend(permissions::management(facts));
@@ -132,7 +134,7 @@ impl Plan {
         // The engine may use another network namespace.
         let used = conflicts::used_on_host(facts, stack, |_| true)
             .into_iter()
-            .map(|port| format!("the create may fail: {port}"));
+            .map(|port| format!("the deployment may fail: {port}"));
         self.warnings.extend(used);
         self.warnings.extend(conditions::doubts(facts, stack));
         let paused = conflicts::paused(facts);
@@ -146,9 +148,9 @@ impl Plan {
         }
         for refusal in refusals {
             if refusal.is_about_this_engine() && facts.environment != Environment::SameEngine {
-                let details = refusal.details().join(", ");
-                self.warnings
-                    .push(format!("the create may fail: {refusal}: {details}"));
+                let details = refusal.details().iter();
+                let may_fail = |detail| format!("the deployment may fail: {detail}");
+                self.warnings.extend(details.map(may_fail));
             } else {
                 self.refusals.push(refusal);
             }
@@ -176,11 +178,13 @@ impl Plan {
             self.losses.extend(record::losses(record, facts.sent));
             if record.contents.is_none() {
                 self.warnings.push(format!(
-                    "cannot read Portainer stack {}: the differences in its text and variables are unknown",
+                    "cannot read Portainer stack {}: how it differs from the files is unknown",
                     printable(&record.record.id)
                 ));
             }
         }
+        let losses = std::mem::take(&mut self.losses).into_iter();
+        (self.changes, self.losses) = losses.partition(|loss| loss.is_change(ReplacedBy::Run));
         let listed = facts.listed.is_some_and(|all| !all.is_empty());
         if listed && facts.containers.is_none() {
             self.warnings

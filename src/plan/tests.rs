@@ -197,8 +197,9 @@ impl World {
 
     /// The losses, as shown.
     pub fn losses(&self) -> Vec<String> {
-        let losses = self.plan().losses;
-        losses.iter().map(ToString::to_string).collect()
+        let plan = self.plan();
+        let losses = plan.changes.iter().chain(&plan.losses);
+        losses.map(ToString::to_string).collect()
     }
 
     /// The refusals with their details, as shown.
@@ -259,7 +260,7 @@ fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
 
 #[test]
 fn b06_a_text_that_compose_rejects_is_refused() {
-    let rejected = "Compose would reject the Compose file as it would be sent";
+    let rejected = "Compose would reject the file that is sent";
     let plain = |more: &str| format!("{PLAIN}    {more}\n");
     for (compose, expected) in [
         (
@@ -276,11 +277,11 @@ fn b06_a_text_that_compose_rejects_is_refused() {
         (PLAIN.replace("image: x", "image: ${TAG:?}"), "line 3: "),
         (
             plain("volumes: ['${DATA}:/data']"),
-            "line 4: service web: a part of `${DATA}:/data` is empty",
+            "line 4: web: a part of `${DATA}:/data` is empty",
         ),
         (
             plain("ports: ['127.0.0.1:80:${PORT}']"),
-            "line 4: service web: a part of `127.0.0.1:80:${PORT}` is empty",
+            "line 4: web: a part of `127.0.0.1:80:${PORT}` is empty",
         ),
         (plain("ports: 80"), "line 4: `services.web.ports`"),
     ] {
@@ -325,8 +326,8 @@ fn b06_keys_that_some_compose_versions_reject_are_warnings() {
     let world = world(compose);
     world.refuses([""; 0]);
     world.warns([
-        "line 4: the create fails if Portainer's Compose does not accept the key `restrat`",
-        "line 6: the create fails if Portainer's Compose does not accept the key `provider`, which requires Compose 2.35",
+        "line 4: the deployment fails if Compose in Portainer does not accept the key `restrat`",
+        "line 6: the deployment fails if Compose in Portainer does not accept the key `provider`, which requires Compose 2.35",
     ]);
 }
 
@@ -373,7 +374,7 @@ models:
 
 #[test]
 fn b06_an_env_that_portainer_cannot_read_is_refused() {
-    let refused = "Compose would reject .env as Portainer would store it: variable";
+    let refused = "Compose would reject .env as Portainer stores it: variable";
     for (env, expected) in [
         ("A=1\nKEY=\"one\ntwo\"\n", "KEY: unterminated quoted value"),
         ("A B=1\n", "A B: key cannot contain a space"),
@@ -417,9 +418,9 @@ secrets:
     let mut world = world(compose);
     world.missing = vec!["/s/web/gone"];
     let expected = [
-        "service web: bind mount: /s/web/gone does not exist",
-        "service web: bind mount: relative would be missing in Portainer's folder of the stack",
-        "secret token: token.txt would be missing in Portainer's folder of the stack",
+        "web mounts /s/web/gone, which does not exist",
+        "web mounts relative, which Portainer does not have",
+        "secret token needs token.txt, which Portainer does not have",
     ];
     let refusal = Refusal::MissingFiles(expected.map(str::to_owned).to_vec());
     assert_eq!(world.plan().refusals, [refusal]);
@@ -434,12 +435,11 @@ fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known
     let compose = "include: [./more.yml]\nservices:\n  web:\n    image: x\n";
     let mut world = world(compose);
     world.refuses([""; 0]);
-    world.warns(["include: the create fails if Portainer cannot read /s/web/more.yml"]);
+    world.warns(["`include`: the deployment fails if Portainer cannot read /s/web/more.yml"]);
     let mut portainer = other("portainer", "portainer/portainer-ce", &[("0.0.0.0", 9443)]);
     world.others = vec![portainer.clone()];
-    world.refuses([
-        "files would be missing where Portainer or the engine looks for them: include: Portainer cannot read /s/web/more.yml",
-    ]);
+    world
+        .refuses(["Portainer cannot read files: `include`: Portainer cannot read /s/web/more.yml"]);
     portainer.mounts = vec![Mount {
         kind: MountKind::Bind,
         name: None,
@@ -455,7 +455,7 @@ fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known
 fn b06_stack_env_is_not_written_without_variables() {
     let compose = "services:\n  web:\n    image: x\n    \"env_file\": stack.env\n";
     let mut world = world(compose);
-    let is_missing = |refusal: &Refusal| matches!(refusal, Refusal::MissingFiles(_));
+    let is_missing = |refusal: &Refusal| matches!(refusal, Refusal::UnreadableFiles(_));
     assert!(world.plan().refusals.iter().any(is_missing));
     world.env = Some("A=1\n".to_owned());
     assert!(!world.plan().refusals.iter().any(is_missing));
@@ -496,7 +496,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     let mut world = world("services:\n  web:\n    image: y\n    pull_policy: never\n");
     world.images.insert("y".to_owned(), None);
     world.refuses([
-        "images cannot be pulled or built: service web: image y does not exist, and `pull_policy: never` forbids pulling it",
+        "images cannot be pulled or built: web: image y is not on this host, and `pull_policy: never` forbids pulling it",
     ]);
     world.compose = "services:\n  web:\n    image: y\n".to_owned();
     world.refuses([""; 0]);
@@ -507,7 +507,7 @@ fn b06_images_that_cannot_be_had_are_refused() {
     world.compose = "services:\n  web:\n    build: app\n".to_owned();
     world.images.insert("web-web".to_owned(), None);
     world.refuses([
-        "images cannot be pulled or built: service web: image web-web does not exist, and Portainer cannot read its build context app",
+        "images cannot be pulled or built: web: image web-web is not on this host, and Portainer cannot read its build context app",
     ]);
     world.images.remove("web-web");
     // Nobody looked for the image.
@@ -551,8 +551,8 @@ services:
         other("c", "y", &[("0.0.0.0", 6000), ("0.0.0.0", 5000)]),
     ];
     let held = [
-        "service web: port 8080/tcp is used by container frontend",
-        "service web: the container name frontend is used by container ffffffffffff",
+        "port 8080/tcp is used by frontend",
+        "the container name frontend is used by container ffffffffffff",
     ];
     let refusal = Refusal::Held(held.map(str::to_owned).to_vec());
     assert_eq!(world.plan().refusals, [refusal]);
@@ -566,7 +566,7 @@ fn b06_what_exists_on_another_engine_is_only_a_warning() {
     world.refuses([""; 0]);
     assert_eq!(
         world.plan().warnings[1],
-        "the create may fail: external networks or volumes do not exist: network gone does not exist"
+        "the deployment may fail: network gone does not exist"
     );
 }
 
@@ -581,7 +581,7 @@ fn b06_a_port_that_a_program_uses_is_a_warning() {
         let warnings = world.plan().warnings;
         let found = warnings
             .iter()
-            .any(|one| one.contains("port 18700/tcp of this host is in use"));
+            .any(|one| one.contains("port 18700/tcp is used by a program"));
         assert_eq!(found, is_warned, "{ports}: {warnings:?}");
     }
 }
@@ -593,7 +593,7 @@ fn b06_mounts_that_every_engine_rejects_are_refused() {
             "services:\n  web:\n    image: x\n    volumes: {mount}\nvolumes: {{x: {{}}, data: {{}}, '1': {{}}}}\n"
         );
         world(&text).plan().refusals.iter().any(|refusal| {
-            matches!(refusal, Refusal::Rejected(lines) if lines[0].starts_with("line 4: service web: the engine rejects"))
+            matches!(refusal, Refusal::Rejected(lines) if lines[0].starts_with("line 4: web: Docker rejects"))
         })
     };
     for mount in [

@@ -42,6 +42,18 @@ pub struct Contents {
     pub env: Vec<Variable>,
 }
 
+impl Contents {
+    /// The body of the update that sets them (M16).
+    pub fn body(&self) -> Value {
+        json!({
+            "stackFileContent": self.text,
+            "env": self.env,
+            "prune": false,
+            "pullImage": false,
+        })
+    }
+}
+
 impl std::fmt::Debug for Contents {
     // The text and the values may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -32,6 +32,8 @@ pub struct AdoptReport {
     pub notices: Vec<String>,
     /// Everything that the plan said will be lost.
     pub losses: Vec<Loss>,
+    /// What the plan said will change because it was changed in the files, and what runs again. Not what a fate says.
+    pub changes: Vec<Loss>,
     /// Why the stack cannot be adopted.
     pub blockers: Vec<Blocker>,
     /// The containers outside the stack that must be restarted or recreated because of this run, and how.

@@ -15,8 +15,11 @@ pub struct PlanReport {
     pub portainer: PortainerReport,
     /// What `stacklift adopt` would do; null if only `migrate` was asked for.
     pub adopt: Option<WayReport>,
-    /// What `stacklift migrate` would do; null if only `adopt` was asked for.
+    /// What `stacklift migrate` would do; null unless it was asked for, or the stack cannot be adopted.
     pub migrate: Option<WayReport>,
+    /// Whether both ways were asked for.
+    #[serde(skip)]
+    pub is_comparison: bool,
     /// The command to run; null if there is nothing to do, or if every way is blocked.
     pub recommended: Option<Recommended>,
 }
@@ -77,6 +80,26 @@ impl PlanReport {
     pub fn has_nothing_to_do(&self) -> bool {
         let adopt = self.adopt.as_ref();
         adopt.is_some_and(|way| way.readiness == Readiness::NothingToDo)
+    }
+
+    /// Whether the stack cannot be adopted and a migration would work. It is not offered for a stack that is in Portainer:
+    /// it would delete what was edited there.
+    pub fn only_migrates(&self) -> bool {
+        let is_blocked = |way: &WayReport| way.readiness == Readiness::Blocked;
+        let works = |way: &WayReport| way.readiness == Readiness::Ready && way.losses_known;
+        let containers = self.stack.containers.as_ref();
+        // Without containers, a create that would fail is not refused (B06).
+        let runs = containers.is_some_and(|containers| containers.all > 0);
+        runs && self.stack.portainer_stack.is_none()
+            && !self.stack.may_be_unseen
+            && self.adopt.as_ref().is_some_and(is_blocked)
+            && self.migrate.as_ref().is_some_and(works)
+    }
+
+    /// Whether nothing can be done with the stack.
+    pub fn is_impossible(&self) -> bool {
+        let waits = self.has_nothing_to_do() || self.is_edited();
+        self.recommended.is_none() && !waits && !self.only_migrates()
     }
 
     /// 0 if nothing is lost, 3 if something is, 1 if no way is recommended.

@@ -188,7 +188,7 @@ fn b08_a_plan_that_became_worse_is_asked_about_again() {
     let run = on_terminal_after(&bench, ALL, "Adopt web? ", edit, "y\nn\n");
     run.code(1).says(&[
         "the plan for web became worse after it was shown:",
-        " - b: started: ",
+        " - b: has no container yet",
         "Adopt web? ",
         "Canceled. Nothing was changed.",
     ]);
@@ -230,7 +230,7 @@ fn several_stacks_are_adopted_by_name() {
     assert_eq!(
         table,
         "STACK   CONTAINERS  STATE    ADOPT
-broken  0/0         stopped  blocked: external networks or volumes do not exist
+broken  0/0         stopped  blocked: network missing does not exist
 web     1/1         by hand  may interrupt a
 zoo     1/1         by hand  may interrupt a"
     );

@@ -50,7 +50,7 @@ fn b06_what_compose_rejects_is_refused() {
     Run::of(&mut with_plugin(&bench, "web", script))
         .code(1)
         .says(&[
-            "refusing to migrate: Compose would reject the Compose file",
+            "refusing to migrate: Compose would reject the file",
             "docker compose 2.40.3: invalid size: '***'",
             "--force",
             "nothing was changed",
@@ -118,7 +118,7 @@ fn b06_a_key_that_only_this_compose_rejects_is_a_warning() {
     let script = "echo 'validating x: services.a.deploy Additional property later is not allowed' >&2\nexit 15\n";
     Run::of(&mut with_plugin(&bench, "web", script))
         .code(0)
-        .says("the create fails if Portainer's Compose does not accept the key `later`");
+        .says("the deployment fails if Compose in Portainer does not accept the key `later`");
 }
 
 #[test]

@@ -21,9 +21,9 @@ fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
             None,
             "web",
             &[
-                "line 5: service a: ",
+                "line 5: a: ",
                 "Compose would reject",
-                "this host has no Compose program: errors that only Compose finds will appear when",
+                "this host has no Compose program: Portainer may reject what only Compose can check",
             ],
         ),
         (

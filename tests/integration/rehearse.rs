@@ -50,7 +50,7 @@ fn each_example_rehearses_its_adoption_in_both_eras() {
     for (name, _) in seed::EXAMPLES {
         for era in ["sync", "async"] {
             let run = rehearse(&format!("{name} --era {era}")).code(0).says(&[
-                &format!("\nRecommended: stacklift adopt {name}\n"),
+                &format!("\nNext: stacklift adopt {name}\n"),
                 &format!("\nadopted {name}: "),
                 "\nBoth ways compared\n",
             ]);
@@ -86,9 +86,9 @@ fn compared(run: &Run) -> [Vec<String>; 2] {
 fn an_adoption_is_compared_with_a_migration_of_the_same_stack() {
     for era in ["sync", "async"] {
         let run = rehearse(&format!("--era {era}")).code(0).says(&[
-            "  =  db           unchanged, keeps running",
-            "  ~  calibre-web  recreated once: the anonymous volume at /cache gets a name",
-            "no losses found",
+            "  =  db           keeps running",
+            "  ~  calibre-web  recreated: the anonymous volume at /cache gets a name; its data stays",
+            "Adopting it loses nothing.",
             "\nadopted books-db: db kept running, calibre-web was recreated\n",
             "\nmigrate loses  ",
         ]);
@@ -265,7 +265,7 @@ fn a_stack_of_the_user_is_copied_and_rehearsed() {
     rehearse(&format!("mine --stacks-root {root}"))
         .code(0)
         .says(&[
-            "  =  a  unchanged",
+            "  =  a  keeps running",
             "\nadopted mine: 1 container kept running\n",
         ])
         .hides("s3cr3t-very-long-value");
@@ -368,8 +368,8 @@ fn served_it_answers_the_program_and_curl() {
     let ended = child.wait().expect("it ends");
     run.code(0).says("created stack imgproxy");
     plan.code(0).says(&[
-        "  ?  db           unknown: its container says that Compose rehearsal-2.26.1",
-        "  ~  calibre-web  recreated once: the anonymous volume at /cache gets a name",
+        "  ?  db           may be recreated: Compose rehearsal-2.26.1 started it",
+        "  ~  calibre-web  recreated: the anonymous volume at /cache gets a name; its data stays",
     ]);
     assert!(interrupt.expect("kill").success());
     assert!(ended.success(), "{ended:?}");

@@ -10,7 +10,7 @@ fn reveal_gives_the_bytes_that_a_migration_sends() {
     let text =
         "services:\n  a:\n    image: x # \u{e4}\n    env_file: .env\n    volumes: [./d:/d]\n";
     bench.stack("web", text, Some("TOKEN=\"very secret\"\nB=2\n"));
-    let rendered = bench.run("render web --reveal").code(0);
+    let rendered = bench.run("render web --as migrate --reveal").code(0);
     bench.run("web").code(0);
     let sent = &bench.calls(rehearsal::Call::Create)[0].body;
     assert_eq!(rendered.out.as_bytes(), sent);
@@ -25,7 +25,7 @@ fn values_are_masked_unless_revealed() {
         Some("TOKEN=s3cr3t-very-long-value\nPIN=1234\n"),
     );
     let run = bench
-        .run("render web")
+        .run("render web --as migrate")
         .code(0)
         .hides("s3cr3t-very-long-value");
     let json = run.json();
@@ -39,7 +39,12 @@ fn values_are_masked_unless_revealed() {
 fn it_needs_no_key_and_touches_nothing() {
     let bench = Bench::new();
     let dir = bench.stack("web", PLAIN, None);
-    Run::of(bench.command("render web").env_remove("STACKMGR_API_KEY")).code(0);
+    Run::of(
+        bench
+            .command("render web --as migrate")
+            .env_remove("STACKMGR_API_KEY"),
+    )
+    .code(0);
     assert!(bench.requests().is_empty());
     assert_eq!(fs::read_dir(dir).expect("read").count(), 1);
     bench.fails("render absent", "there is no stack named absent: ");
@@ -122,7 +127,10 @@ fn adopt_reads_env_files_that_are_not_utf8_where_nothing_uses_it() {
     let env = bench.dir("lone").join(".env");
     fs::write(env, b"UNUSED=caf\xe9\n").expect("write");
     bench.succeeds("render lone --as adopt --reveal", "caf\u{fffd}");
-    bench.fails("render lone", "is not UTF-8 at byte 10 (line 1)");
+    bench.fails(
+        "render lone --as migrate",
+        "is not UTF-8 at byte 10 (line 1)",
+    );
 }
 
 #[test]
@@ -190,7 +198,7 @@ fn an_explanation_names_line_change_and_reason() {
             "docker-compose.yml:7: the path becomes absolute: ",
         ],
     );
-    bench.fails("render web --explain", "--as adopt");
+    bench.fails("render web --as migrate --explain", "--as migrate");
     bench
         .run("render web --as adopt --reveal --explain")
         .code(2);
@@ -223,12 +231,15 @@ fn b34_values_in_the_compose_file_are_masked() {
             bench.run(&args).code(0).hides("hunter2");
         }
     }
-    bench.run("render web --diff").code(0).says(&[
+    bench.run("render web --as migrate --diff").code(0).says(&[
         "-    environment: {PASS: \"***\", DIR: \"***\"}\n",
         "+    environment: {PASS: \"***\", DIR: \"***\"}\n",
         "-    volumes: [./d:/d]\n",
     ]);
-    bench.succeeds("render web", &["PASS=***", "postgres://***@db/a"]);
+    bench.succeeds(
+        "render web --as migrate",
+        &["PASS=***", "postgres://***@db/a"],
+    );
 }
 
 #[test]
@@ -257,7 +268,7 @@ fn b34_a_text_that_is_not_yaml_is_masked() {
         "services:\n  a: [\n    PASS: hunter2-a ./x\n    - P=hunter2-b\n",
         None,
     );
-    for args in ["render web", "render web --diff", "render web --as adopt"] {
+    for args in ["render web --as migrate", "render web --diff", "render web"] {
         let run = bench.run(args).hides("hunter2");
         assert!(run.all().contains("PASS: ***") || run.code == 1, "{run:#?}");
     }
@@ -373,7 +384,7 @@ fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
         "Portainer was not asked, so no container is certain to stay",
     ]);
     bench.fails(
-        "render web --keep-variables",
-        "`--keep-variables` requires `--as adopt`",
+        "render web --as migrate --keep-variables",
+        "`--keep-variables` cannot be used with `--as migrate`",
     );
 }

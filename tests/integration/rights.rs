@@ -45,7 +45,7 @@ fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() 
             &["refusing to migrate: ", hint, "--force"][..],
         ),
         ("adopt web --yes", &["cannot adopt the stack web", hint]),
-        ("plan web", &["whether it is in Portainer is unknown"]),
+        ("plan web", &["whether Portainer has it is unknown"]),
         ("list", &["blocked: ", LIMITED]),
         ("doctor", &[]),
     ] {
@@ -199,7 +199,7 @@ fn b06_containers_that_portainer_started_have_a_stack_that_the_key_does_not_see(
         });
         let ids = bench.containers("web");
         as_user(&bench, "web").code(1).says(&[
-            "refusing to migrate: containers of the stack were started in a folder like those of Portainer",
+            "refusing to migrate: Portainer may have started these containers",
             &format!("web-a-1 was started in {dir}"),
             "use an administrator's API key",
         ]);

@@ -37,10 +37,10 @@ pub(in crate::cli) struct Reporting {
     /// Format of the plan
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
     pub output: Output,
-    /// Exit with 3 if something would be lost, and with 1 if every way is blocked
+    /// Exit with 3 if something would be lost, and with 1 if the stack cannot be adopted
     ///
-    /// Exits with 0 if the recommended way loses nothing, or if there is nothing to do. Without this flag, the exit
-    /// code is 0 whenever the plan is printed.
+    /// Exits with 0 if nothing is lost, or if there is nothing to do. Without this flag, the exit code is 1 only if
+    /// nothing is possible.
     #[arg(long)]
     pub exit_code: bool,
 }
@@ -59,6 +59,17 @@ pub(in crate::cli) struct PlanArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
+    /// Print how Portainer's copy differs from your file instead, without the values of variables
+    ///
+    /// For a stack in Portainer: how it would change.
+    #[arg(long, conflicts_with_all = ["compare", "request", "output"])]
+    pub diff: bool,
+    /// Also show what `stacklift migrate` would do
+    #[arg(long, conflicts_with = "request")]
+    pub compare: bool,
+    /// Print the request to Portainer instead, without the values of variables
+    #[arg(long, conflicts_with = "output")]
+    pub request: bool,
     #[command(flatten)]
     pub keep: KeepArguments,
     #[command(flatten)]

@@ -232,7 +232,7 @@ fn this_engine(portainer: &PortainerReader, id: i64, name: &str) -> Check {
     }
     if portainer.rights(id) == Rights::NoStacks {
         let refusal = Refusal::ForbiddenStacks { endpoint: id };
-        return Check::failed(subject, refusal.to_string(), refusal.hint(""));
+        return Check::failed(subject, refusal.to_string(), refusal.hint());
     }
     Check::ok(subject, format!("{name} is this host"))
 }

@@ -1,84 +1,29 @@
-//! A plan as text for people, in the width of the terminal. Commands are never broken.
+//! A plan as text for people, in the width of the terminal. Commands are never broken. The words for fates and downtime are
+//! those of [`crate::plan::rows`] and [`crate::plan::downtime`].
 
 use crate::{
     cli::{
         Console,
-        columns::{pad, width},
+        rows::{column, line, lines},
         style::Meaning,
     },
-    plan::{Fate, Request, ServicePlan},
-    report::{EnvironmentEngine, InterruptedRun, Loss, PlanReport, StackReport, Way, WayReport},
+    plan::{Request, downtime},
+    report::{InterruptedRun, Loss, PlanReport, StackReport, Way, WayReport},
     text::{counted, shell_word},
 };
 
-/// The widest column of names.
-const NAMES: usize = 20;
-
 /// Prints the report, and its warnings on standard error.
 pub(in crate::cli) fn show(report: &PlanReport, console: &Console) {
-    head(report, console);
-    let ways = [(Way::Adopt, &report.adopt), (Way::Migrate, &report.migrate)];
-    for (way, of) in ways {
-        if let Some(of) = of {
-            console.parts(&[]);
-            show_way(way, of, &report.stack, console);
-        }
-    }
-    console.parts(&[]);
-    match &report.recommended {
-        Some(recommended) => console.parts(&[
-            (Meaning::Name, "Recommended: ".to_owned()),
-            (Meaning::Command, recommended.command.clone()),
-        ]),
-        None if report.has_nothing_to_do() => console.line("There is nothing to do."),
-        None if report.is_edited() => console.line(&format!(
-            "Next: stacklift export {}",
-            shell_word(&report.stack.name)
-        )),
-        None => console.text(
-            Meaning::Plain,
-            "No command is recommended: follow the hints above, then run the command again.",
-        ),
-    }
-    let mut shown: Vec<&String> = Vec::new();
-    for warning in ways
-        .iter()
-        .filter_map(|(_, of)| of.as_ref())
-        .flat_map(|of| &of.warnings)
-    {
-        if !shown.contains(&warning) {
-            console.warning(warning);
-            shown.push(warning);
-        }
-    }
-}
-
-fn head(report: &PlanReport, console: &Console) {
     let stack = &report.stack;
-    let name = (Meaning::Name, format!("{}  ", stack.name));
-    let edited = if report.is_edited() {
-        ", edited in Portainer since the last adoption"
+    let shown = shown_ways(report);
+    let is_up_to_date = report.has_nothing_to_do() && !report.is_comparison;
+    if is_up_to_date {
+        let name = (Meaning::Name, format!("{} ", stack.name));
+        console.item(&[name], "is up to date in Portainer");
     } else {
-        ""
-    };
-    console.item(&[name], &format!("{}  {}{edited}", stack.dir, state(stack)));
-    let portainer = &report.portainer;
-    let engine = match portainer.engine {
-        EnvironmentEngine::ThisHost => "is this engine",
-        EnvironmentEngine::Another => "is another engine",
-        EnvironmentEngine::NoEnvironment => "does not exist",
-        EnvironmentEngine::Forbidden => "is not allowed for this API key",
-        EnvironmentEngine::OtherSocket => "is a socket that Portainer's Compose does not use",
-        EnvironmentEngine::Unknown => "may be another engine",
-    };
-    let version = portainer.version.as_deref().unwrap_or("of unknown version");
-    console.text(
-        Meaning::Plain,
-        &format!(
-            "Portainer {version} at {}, environment {} {engine}",
-            portainer.url, portainer.environment
-        ),
-    );
+        let name = (Meaning::Name, format!("{}  ", stack.name));
+        console.item(&[name], &state(report));
+    }
     if let Some(run) = &stack.interrupted_run {
         let what = match run {
             InterruptedRun::InProgress => "a run is in progress",
@@ -87,193 +32,206 @@ fn head(report: &PlanReport, console: &Console) {
         console.text(Meaning::Plain, &format!("{what}: {run}"));
     }
     for request in &stack.unanswered {
+        let text = format!(
+            "An interrupted run has sent {request}, whose outcome is unknown: each command first waits for Portainer to finish it."
+        );
+        console.text(Meaning::Plain, &text);
+    }
+    for &(way, of) in shown.iter().filter(|_| !is_up_to_date) {
+        console.parts(&[]);
+        if report.is_comparison {
+            let name = match way {
+                Way::Adopt => "adopt",
+                Way::Migrate => "migrate",
+            };
+            console.parts(&[(Meaning::Name, name.to_owned())]);
+        }
+        show_way(way, of, console);
+    }
+    for (_, of) in &shown {
+        for notice in &of.notices {
+            console.item(&[(Meaning::Label, "note: ".to_owned())], notice);
+        }
+    }
+    let mut warned: Vec<&String> = Vec::new();
+    for warning in shown.iter().flat_map(|(_, of)| &of.warnings) {
+        if !warned.contains(&warning) {
+            console.warning(warning);
+            warned.push(warning);
+        }
+    }
+    if report.only_migrates() && !report.is_comparison {
+        console.parts(&[]);
         console.text(
             Meaning::Plain,
-            &format!(
-                "the outcome of {request}, is unknown: each command first waits until Portainer has finished, and this plan may then be out of date"
-            ),
+            "`stacklift migrate` could move it, but recreates every container: see --compare.",
         );
+    }
+    let next = match &report.recommended {
+        Some(recommended) => Some(recommended.command.clone()),
+        None if report.is_edited() => Some(format!("stacklift export {}", shell_word(&stack.name))),
+        None => None,
+    };
+    if let Some(command) = next {
+        console.parts(&[]);
+        let label = (Meaning::Name, "Next: ".to_owned());
+        console.parts(&[label, (Meaning::Command, command)]);
     }
 }
 
-fn show_way(way: Way, of: &WayReport, stack: &StackReport, console: &Console) {
-    let item = |meaning, start: &str, text: &str| {
-        console.item(&[(meaning, start.to_owned())], text);
+/// The ways to show. A migration that was only planned because the stack cannot be adopted is not among them.
+fn shown_ways(report: &PlanReport) -> Vec<(Way, &WayReport)> {
+    let migrate = report.migrate.as_ref();
+    let migrate = migrate.filter(|_| report.is_comparison || report.adopt.is_none());
+    let adopt = report.adopt.iter().map(|way| (Way::Adopt, way));
+    adopt
+        .chain(migrate.map(|way| (Way::Migrate, way)))
+        .collect()
+}
+
+/// How many containers there are, and whether Portainer has the stack.
+fn state(report: &PlanReport) -> String {
+    let stack = &report.stack;
+    let containers = match &stack.containers {
+        None => "containers unknown".to_owned(),
+        Some(containers) => match (containers.all, containers.running) {
+            (0, _) => "no containers on this host".to_owned(),
+            (all, 0) => {
+                let noun = if all == 1 { "container" } else { "containers" };
+                format!("{all} stopped {noun} on this host")
+            }
+            (all, running) => {
+                let stopped = match all - running {
+                    0 => String::new(),
+                    stopped => format!(" ({stopped} stopped)"),
+                };
+                format!("{} on this host{stopped}", counted(all, "container"))
+            }
+        },
     };
-    let verb = match way {
-        Way::Adopt => "adopt   ",
-        Way::Migrate => "migrate ",
+    format!("{containers}, {}", in_portainer(report, stack))
+}
+
+fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
+    let Some(record) = &stack.portainer_stack else {
+        return if stack.may_be_unseen {
+            "whether Portainer has it is unknown".to_owned()
+        } else {
+            "not in Portainer yet".to_owned()
+        };
     };
-    item(Meaning::Name, verb, &about(way, of, stack));
-    for blocker in &of.blockers {
-        item(Meaning::Failed, "  !  ", &blocker.message);
-        for detail in &blocker.details {
-            item(Meaning::Plain, "       ", detail);
-        }
-        item(Meaning::Plain, "     ", &format!("hint: {}", blocker.hint));
+    let adopt = report.adopt.as_ref();
+    let is_updated = adopt.is_some_and(|way| matches!(way.request, Some(Request::Update(_))));
+    let differs = adopt.is_some_and(|way| way.changed_lines.is_some_and(|lines| lines > 0));
+    if report.is_edited() {
+        return "edited in Portainer since the last adoption".to_owned();
     }
-    let names = column(of.services.iter().map(|one| one.service.as_str()));
-    for service in &of.services {
-        let (meaning, symbol, words) = words(way, &service.fate);
-        let start = format!("  {symbol}  {}  ", pad(&service.service, names));
-        item(meaning, &start, &words);
+    match record.state.as_str() {
+        "active" if is_updated && differs => "in Portainer with other files".to_owned(),
+        "active" => "in Portainer".to_owned(),
+        "inactive" => "in Portainer, where it is stopped".to_owned(),
+        state => format!("in Portainer, where it is {state}"),
     }
-    if of.services.is_empty() && !of.blockers.is_empty() {
+}
+
+fn show_way(way: Way, of: &WayReport, console: &Console) {
+    if !of.blockers.is_empty() {
+        show_blockers(way, of, console);
         return;
     }
-    item(Meaning::Plain, "  ", &summary(of));
+    for (start, text) in lines(&of.services) {
+        console.item(&[start], &text);
+    }
+    if !of.services.is_empty() {
+        console.parts(&[]);
+    }
+    let verb = match way {
+        Way::Adopt => "Adopting it",
+        Way::Migrate => "Migrating it",
+    };
+    let down: Vec<String> = downtime(&of.services);
+    let lost = match () {
+        () if !of.losses_known => format!("What {} loses is unknown.", verb.to_lowercase()),
+        () if !of.losses.is_empty() => format!("{verb} loses:"),
+        () if down.is_empty() => format!("{verb} loses nothing and interrupts nothing."),
+        () => format!("{verb} loses nothing."),
+    };
+    let down: Vec<String> = down.into_iter().map(|part| format!("{part}.")).collect();
+    let down = down.join(" ");
+    if of.losses.is_empty() {
+        console.text(Meaning::Plain, format!("{lost} {down}").trim_end());
+    } else {
+        console.text(Meaning::Plain, &lost);
+        show_list(&of.losses, console);
+        if !down.is_empty() {
+            console.text(Meaning::Plain, &down);
+        }
+    }
+    if !of.changes.is_empty() {
+        console.text(Meaning::Plain, "What changes:");
+        show_list(&of.changes, console);
+    }
+    if let Some(difference) = difference(way, of) {
+        console.text(Meaning::Plain, &difference);
+    }
+}
+
+/// Every reason, with what to do about it on the next line.
+fn show_blockers(way: Way, of: &WayReport, console: &Console) {
+    let heading = match way {
+        Way::Adopt => "Cannot be adopted yet:",
+        Way::Migrate => "Cannot be migrated yet:",
+    };
+    console.parts(&[(Meaning::Failed, heading.to_owned())]);
+    for (number, blocker) in (1..).zip(&of.blockers) {
+        let start = format!("{number:>3}. ");
+        let indent = " ".repeat(start.len());
+        console.item(&[(Meaning::Plain, start)], &blocker.message);
+        for detail in &blocker.details {
+            let start = format!("{indent}- ");
+            console.item(&[(Meaning::Plain, start)], detail);
+        }
+        if !blocker.hint.is_empty() {
+            console.item(&[(Meaning::Plain, indent)], &blocker.hint);
+        }
+    }
+}
+
+fn show_list(list: &[Loss], console: &Console) {
     let owner = |loss: &Loss| {
         let owner = loss.service.as_ref().or(loss.subject.as_ref());
         owner.map_or("stack", String::as_str).to_owned()
     };
-    let owners: Vec<String> = of.losses.iter().map(owner).collect();
-    let names = column(owners.iter().map(String::as_str));
-    for (owner, loss) in owners.iter().zip(&of.losses) {
-        let start = format!("     {}  ", pad(owner, names));
-        item(Meaning::Plain, &start, &loss.message);
-    }
-    let changes = of.changed_lines.is_some_and(|lines| lines > 0) || !of.combined_files.is_empty();
-    if let Some(command) = of.diff_command.as_ref().filter(|_| changes) {
-        let command = (Meaning::Command, command.clone());
-        console.parts(&[(Meaning::Plain, "  diff: ".to_owned()), command]);
-    }
-    if of.losses_known {
-        for interruption in interruptions(&of.services) {
-            item(
-                Meaning::Plain,
-                "  ",
-                &format!("interruption: {interruption}"),
-            );
-        }
-    }
-    for notice in &of.notices {
-        item(Meaning::Plain, "  ", &format!("note: {notice}"));
+    let owners: Vec<String> = list.iter().map(owner).collect();
+    let column = column(owners.iter().map(String::as_str));
+    for (owner, loss) in owners.iter().zip(list) {
+        let (start, text) = line((Meaning::Plain, "  "), (owner, column), &loss.message);
+        console.item(&[start], &text);
     }
 }
 
-/// How much of the file changes, and how much is lost.
-fn summary(of: &WayReport) -> String {
-    let lost = match of.losses.len() {
-        _ if !of.losses_known => "what the stack loses is unknown".to_owned(),
-        0 => "no losses found".to_owned(),
-        count => counted(count, "loss"),
+/// How much of the text changes, and how to see it.
+fn difference(way: Way, of: &WayReport) -> Option<String> {
+    let show = match way {
+        Way::Adopt => "add --diff to see them",
+        Way::Migrate => return None,
     };
-    let changed = match (of.changed_lines, of.combined_files.len()) {
-        (None, 0) => return lost,
-        (None, 1) => "Compose resolves the file".to_owned(),
-        (None, files) => format!("{files} files are combined into one text"),
-        (Some(0), _) => "the file does not change".to_owned(),
-        (Some(1), _) => "1 line of the file changes".to_owned(),
-        (Some(count), _) => format!("{count} lines of the file change"),
-    };
-    format!("{changed}; {lost}")
-}
-
-/// The containers, who started them, and the Portainer stack.
-fn state(stack: &StackReport) -> String {
-    let containers = match &stack.containers {
-        None => "containers unknown".to_owned(),
-        Some(containers) if containers.all == 0 => "no containers".to_owned(),
-        Some(containers) => {
-            let stopped = match containers.all - containers.running {
-                0 => String::new(),
-                stopped => format!(" ({stopped} not running)"),
-            };
-            // With a Portainer stack, the labels do not tell: Portainer may store its stacks in another folder.
-            let started = match containers.started_by_portainer {
-                by if by == containers.all => ", started by Portainer".to_owned(),
-                _ if stack.portainer_stack.is_some() => String::new(),
-                0 => ", started by hand".to_owned(),
-                by => format!(", {by} started by Portainer, the others by hand"),
-            };
-            let all = counted(containers.all, "container");
-            format!("{all}{stopped}{started}")
-        }
-    };
-    match &stack.portainer_stack {
-        None if stack.may_be_unseen => {
-            format!("{containers}; whether it is in Portainer is unknown")
-        }
-        None => format!("{containers}, not in Portainer"),
-        Some(one) => format!("{containers}, Portainer stack {} is {}", one.id, one.state),
+    let is_update = matches!(of.request, Some(Request::Update(_)));
+    match (of.changed_lines, of.combined_files.len()) {
+        (Some(0), _) | (None, 0) => None,
+        (Some(lines), _) if is_update => Some(format!(
+            "Portainer's copy changes in {}: {show}.",
+            counted(lines, "line")
+        )),
+        (Some(lines), _) => Some(format!(
+            "Portainer's copy differs from your file in {}: {show}.",
+            counted(lines, "line")
+        )),
+        (None, 1) => Some(
+            "Portainer gets your file as Compose resolves it: add --diff to see it.".to_owned(),
+        ),
+        (None, files) => Some(format!(
+            "Portainer gets one text made of {files} files: add --diff to see it."
+        )),
     }
-}
-
-fn about(way: Way, of: &WayReport, stack: &StackReport) -> String {
-    if !of.blockers.is_empty() {
-        return format!("blocked by {}", counted(of.blockers.len(), "problem"));
-    }
-    let containers = stack.containers.as_ref();
-    let has_containers = containers.is_none_or(|containers| containers.all > 0);
-    match (&of.request, way, has_containers) {
-        (Some(Request::Nothing(id)), ..) => {
-            format!("Portainer stack {id} already has this text and these variables")
-        }
-        (Some(Request::Update(id)), ..) => format!("Portainer updates Portainer stack {id}"),
-        (Some(Request::Replace(id)), ..) => {
-            format!("deletes Portainer stack {id}, then Portainer creates the literal rewrite")
-        }
-        (_, Way::Adopt, true) => "Portainer adopts the running stack".to_owned(),
-        (_, Way::Adopt, false) => "Portainer starts the stack".to_owned(),
-        (_, Way::Migrate, true) => {
-            "removes the stack, then Portainer creates it from the literal rewrite".to_owned()
-        }
-        (_, Way::Migrate, false) => "Portainer starts the literal rewrite".to_owned(),
-    }
-}
-
-/// A fate as a color, a symbol and words.
-fn words(way: Way, fate: &Fate) -> (Meaning, char, String) {
-    let (meaning, symbol, what) = match fate {
-        Fate::Recreated(_) if way == Way::Migrate => {
-            return (Meaning::Changed, '-', "removed and recreated".to_owned());
-        }
-        Fate::Unchanged => (Meaning::Kept, '=', "unchanged, keeps running"),
-        Fate::Recreated(_) => (Meaning::Changed, '~', "recreated once"),
-        Fate::Restarted(_) => (Meaning::Changed, '~', "restarted once"),
-        Fate::Started(_) => (Meaning::Added, '+', "started"),
-        Fate::Removed(_) => (Meaning::Removed, '-', "removed"),
-        Fate::LeftBehind(_) => (Meaning::Plain, '>', "left as it is"),
-        Fate::Unknown(_) => (Meaning::Unknown, '?', "unknown"),
-    };
-    let reason = fate.reason().map(|reason| format!(": {reason}"));
-    (
-        meaning,
-        symbol,
-        what.to_owned() + &reason.unwrap_or_default(),
-    )
-}
-
-/// Which services are interrupted, and how long their containers may take to stop.
-fn interruptions(services: &[ServicePlan]) -> Vec<String> {
-    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-    for service in services {
-        let stop = match service.stop_grace {
-            None | Some(0) => String::new(),
-            Some(seconds) => format!("up to {seconds} s to stop, then "),
-        };
-        let how = match (&service.fate, service.stop_grace) {
-            (_, None) => "none".to_owned(),
-            (Fate::Removed(_), _) => "does not run again".to_owned(),
-            (Fate::Unknown(_), _) => format!("none, or {stop}until started again"),
-            _ => format!("{stop}until started again"),
-        };
-        match groups.iter_mut().find(|(known, _)| *known == how) {
-            Some((_, names)) => names.push(&service.service),
-            None => groups.push((how, vec![&service.service])),
-        }
-    }
-    match groups.as_slice() {
-        [] => vec!["none".to_owned()],
-        [(how, _)] => vec![how.clone()],
-        groups => groups
-            .iter()
-            .map(|(how, names)| format!("{} {how}", names.join(", ")))
-            .collect(),
-    }
-}
-
-/// The width of a column of names.
-fn column<'a>(names: impl Iterator<Item = &'a str>) -> usize {
-    names.map(width).max().unwrap_or(0).min(NAMES)
 }

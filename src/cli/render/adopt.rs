@@ -19,7 +19,7 @@ use crate::{
     plan::{Blocker, Keep},
     rewrite::faithful::{self, Faithful},
     stack::{Origins, Stack, StackName, StackText},
-    text::{bulleted, counted, shell_word},
+    text::{bulleted, counted},
 };
 
 /// A stack as it would be adopted.
@@ -102,7 +102,8 @@ pub(super) fn adopted(
     })
 }
 
-fn blocked(stack: &Stack, problems: &[faithful::Blocker]) -> Failure {
+/// The error that lists why a stack cannot be rewritten.
+pub(in crate::cli) fn blocked(stack: &Stack, problems: &[faithful::Blocker]) -> Failure {
     let name = stack.name();
     let blockers = problems
         .iter()
@@ -110,8 +111,5 @@ fn blocked(stack: &Stack, problems: &[faithful::Blocker]) -> Failure {
     let count = counted(problems.len(), "problem");
     Failure::new(format!("cannot adopt the stack {name}: {count}"))
         .details(bulleted(blockers))
-        .hint(format!(
-            "fix the file, then run the command again; `stacklift render {}` shows the literal rewrite",
-            shell_word(name.as_str())
-        ))
+        .hint("fix the file, then run the command again")
 }

@@ -26,7 +26,11 @@ impl Adoption {
         let losses = losses
             .filter(|loss| !shown.losses.contains(loss))
             .map(|loss| format!("loss: {loss}"));
-        services.chain(losses).collect()
+        let changes = self.changes.iter();
+        let changes = changes
+            .filter(|change| !shown.changes.contains(change))
+            .map(|change| format!("change: {change}"));
+        services.chain(losses).chain(changes).collect()
     }
 }
 
@@ -59,7 +63,11 @@ mod tests {
             (Some(recreated("x")), Fate::Unchanged, None),
             (Some(recreated("x")), unknown(), None),
             (Some(unknown()), recreated("x"), None),
-            (Some(Fate::Unchanged), unknown(), Some("a: unknown: y")),
+            (
+                Some(Fate::Unchanged),
+                unknown(),
+                Some("a: may be recreated: y"),
+            ),
             (Some(Fate::Unchanged), recreated("x"), Some(worse)),
             (Some(recreated("y")), recreated("x"), Some(worse)),
             (None, recreated("x"), Some(worse)),

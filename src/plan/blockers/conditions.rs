@@ -63,8 +63,7 @@ impl Adoption {
         }
         if !unmet.is_empty() {
             for service in &mut self.services {
-                service.fate =
-                    Fate::Unknown("a deployment that fails may remove its containers".to_owned());
+                service.fate = Fate::Unknown("the deployment would fail".to_owned());
                 service.stop_grace = stop_grace(&inspected(facts, &service.containers));
             }
             self.blockers.push(
@@ -179,7 +178,7 @@ pub fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
             .filter(|one| one.failed_to_start());
         doubts.extend(failed.map(|one| {
             let name = printable(one.name());
-            format!("the create may fail: {name} failed to start the last time")
+            format!("the deployment may fail: {name} failed to start the last time")
         }));
         let awaited = conditions(stack, &service).into_iter();
         for dependency in awaited.filter(|one| one.required) {
@@ -188,7 +187,7 @@ pub fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
                     look(container, dependency.condition)
                 {
                     doubts.push(format!(
-                        "the create may fail: service {} depends on {}, which {why}",
+                        "the deployment may fail: {} depends on {}, which {why}",
                         printable(service.name),
                         printable(container.name())
                     ));

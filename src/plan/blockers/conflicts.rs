@@ -38,10 +38,9 @@ pub fn held_by(
 ) -> Vec<String> {
     let mut found = Vec::new();
     for (service, ports) in publishing(stack, is_asked) {
-        let own = printable(service.name);
         for (other, port) in ports.iter().filter_map(|port| holder(others, port)) {
             found.push(format!(
-                "service {own}: port {}/{} is used by container {}",
+                "port {}/{} is used by {}",
                 port.host_port,
                 port.protocol,
                 printable(other.name())
@@ -63,7 +62,7 @@ pub fn held_by(
                 continue;
             };
             found.push(format!(
-                "service {own}: the container name {} is used by container {}",
+                "the container name {} is used by container {}",
                 printable(&name),
                 printable(other.id.get(..12).unwrap_or(&other.id))
             ));
@@ -92,7 +91,7 @@ pub fn used_on_host(
     };
     let containers: Vec<&Container> = others.iter().chain(own).collect();
     let mut found = Vec::new();
-    for (service, ports) in publishing(stack, is_asked) {
+    for (_, ports) in publishing(stack, is_asked) {
         let free = ports
             .iter()
             .filter(|port| holder(&containers, port).is_none());
@@ -101,8 +100,7 @@ pub fn used_on_host(
             let mut ports = publish.fixed()?;
             let port = ports.find(|&port| (facts.port_in_use)(address, port, &publish.protocol))?;
             Some(format!(
-                "service {}: port {port}/{} of this host is in use",
-                printable(service.name),
+                "port {port}/{} is used by a program of this host",
                 printable(&publish.protocol)
             ))
         }));

@@ -37,6 +37,7 @@ pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
         stack,
         portainer: portainer(facts),
         files: Vec::new(),
+        unreadable: Vec::new(),
         images: Vec::new(),
         external: Vec::new(),
         missing: Missing::default(),
@@ -53,6 +54,7 @@ pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
     }
     let lists = [
         (search.files, Refusal::MissingFiles as fn(_) -> _),
+        (search.unreadable, Refusal::UnreadableFiles),
         (search.images, Refusal::MissingImages),
         (search.external, Refusal::MissingExternal),
     ]
@@ -87,6 +89,7 @@ struct Search<'a, 'f, 'r, 'd, 'x> {
     stack: &'a SentStack<'r, 'd, 'x>,
     portainer: Option<&'f Container>,
     files: Vec<String>,
+    unreadable: Vec<String>,
     images: Vec<String>,
     external: Vec<String>,
     missing: Missing,
@@ -105,14 +108,14 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     fn read_at_load(&mut self) {
         for include in includes(self.stack.reader.document) {
             if !is_remote_file(include.path) {
-                self.read_by_portainer("include", include.path);
+                self.read_by_portainer("`include`", include.path);
             }
         }
         for service in &self.stack.reader.services {
             if let Some(file) = service.extends_file()
                 && !is_remote_file(file.path)
             {
-                self.read_by_portainer(&format!("service {}: extends", service.name), file.path);
+                self.read_by_portainer(&format!("{}: `extends`", service.name), file.path);
             }
         }
     }
@@ -124,16 +127,16 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             let is_stack_env =
                 self.given_place(&file, true) == Some(Place::Folder("stack.env".into()));
             if is_stack_env && self.facts.sent.env.is_empty() {
-                self.files.push(format!(
-                    "service {}: env_file: Portainer writes stack.env only if .env sets variables",
+                self.unreadable.push(format!(
+                    "{}: Portainer writes stack.env only if .env sets variables",
                     printable(name)
                 ));
             } else if !is_stack_env {
-                self.read_by_portainer(&format!("service {name}: env_file"), &file);
+                self.read_by_portainer(&format!("{name}: `env_file`"), &file);
             }
         }
         for file in service.label_files() {
-            self.read_by_portainer(&format!("service {name}: label_file"), &file);
+            self.read_by_portainer(&format!("{name}: `label_file`"), &file);
         }
     }
 
@@ -151,8 +154,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 continue;
             }
             if let Given::Is(source) = text("source") {
-                let what = format!("service {}: bind mount", service.name);
-                self.read_by_engine(&what, &source);
+                self.read_by_engine(&format!("{} mounts", service.name), &source);
             }
         }
     }
@@ -167,7 +169,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 if let (Some(name), Some(Given::Is(file))) =
                     (name, file.map(|file| self.stack.read(file)))
                 {
-                    self.read_by_engine(&format!("{noun} {name}"), &file);
+                    self.read_by_engine(&format!("{noun} {name} needs"), &file);
                 }
             }
         }
@@ -188,16 +190,16 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         if let Some(build) = service.node(&["build"]) {
             let reason = match policy.as_str() {
                 "build" => "`pull_policy: build` builds its image".to_owned(),
-                _ if is_absent => format!("image {shown} does not exist"),
+                _ if is_absent => format!("image {shown} is not on this host"),
                 _ => return,
             };
             // Compose first tries to pull an image that the text names.
             let is_pulled = service.node(&["image"]).is_some();
             let is_built = !is_pulled || matches!(policy.as_str(), "build" | "never");
-            self.build(&format!("service {name}: {reason}"), build, is_built);
+            self.build(&format!("{name}: {reason}"), build, is_built);
         } else if is_absent && policy == "never" {
             self.images.push(format!(
-                "service {name}: image {shown} does not exist, and `pull_policy: never` forbids pulling it"
+                "{name}: image {shown} is not on this host, and `pull_policy: never` forbids pulling it"
             ));
         } else if !matches!(policy.as_str(), "never" | "build") {
             let pull = service.pull(image);
@@ -252,7 +254,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 "{reason}, and Portainer cannot read {what} {context}"
             )),
             Found::No | Found::Unknown => self.missing.absent.push(format!(
-                "{reason}; if Portainer cannot read {what} {context}, the create fails"
+                "{reason}; if Portainer cannot read {what} {context}, the deployment fails"
             )),
         }
     }
@@ -305,10 +307,10 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         match self.portainer_has(path) {
             Found::Yes => {}
             Found::No => self
-                .files
+                .unreadable
                 .push(format!("{what}: Portainer cannot read {}", printable(path))),
             Found::Unknown => self.missing.doubts.push(format!(
-                "{what}: the create fails if Portainer cannot read {}",
+                "{what}: the deployment fails if Portainer cannot read {}",
                 printable(path)
             )),
         }
@@ -347,18 +349,15 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             Some(Place::Folder(below)) if below.is_empty() => return,
             Some(Place::Folder(_)) => (
                 Found::No,
-                format!(
-                    "{} would be missing in Portainer's folder of the stack",
-                    printable(path)
-                ),
+                format!("{}, which Portainer does not have", printable(path)),
             ),
             Some(Place::Absolute(place)) => (
                 self.host_has(&place),
-                format!("{} does not exist", printable(&place)),
+                format!("{}, which does not exist", printable(&place)),
             ),
         };
         if found == Found::No {
-            self.files.push(format!("{}: {place}", printable(what)));
+            self.files.push(format!("{} {place}", printable(what)));
         }
     }
 

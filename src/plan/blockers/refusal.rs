@@ -4,7 +4,7 @@ use std::{fmt, slice::from_ref};
 
 use serde::Serialize;
 
-use crate::text::{printable, shell_word};
+use crate::text::printable;
 
 /// A reason to refuse a run, unless `--force` overrides it (B02–B06). Lists hold one fact per item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,8 +43,10 @@ pub enum Refusal {
     Rejected(Vec<String>),
     /// Compose cannot parse `stack.env` (B06, M08): the variable and the problem.
     UnreadableEnv { problem: String },
-    /// Files that are missing where Portainer or the engine looks for them (B06, M10, M11, M13).
+    /// Files that do not exist where Docker mounts them from (B06, M10, M13).
     MissingFiles(Vec<String>),
+    /// Files that Portainer reads and cannot (B06, M11).
+    UnreadableFiles(Vec<String>),
     /// Images that do not exist and cannot be pulled or built (B06).
     MissingImages(Vec<String>),
     /// External networks and volumes that do not exist (B06).
@@ -61,11 +63,11 @@ impl fmt::Display for Refusal {
             Self::Damage(_) => f.write_str("the literal rewrite damages the Compose file"),
             Self::OtherEngine { endpoint, .. } => write!(
                 f,
-                "environment {endpoint} is not this host's engine: Portainer would create the containers there"
+                "environment {endpoint} is another host: Portainer would create the containers there"
             ),
             Self::OtherSocket(socket) => write!(
                 f,
-                "the environment is the socket {}, but Portainer's Compose uses /var/run/docker.sock: it would create the containers on the engine there",
+                "the environment is the socket {}, but Compose in Portainer uses /var/run/docker.sock",
                 printable(socket)
             ),
             Self::RunsPortainer { container, because } => write!(
@@ -85,25 +87,20 @@ impl fmt::Display for Refusal {
                 "the API key is not allowed to create, update or delete stacks on environment {endpoint}"
             ),
             Self::HiddenStack(_) => f.write_str(
-                "containers of the stack were started in a folder like those of Portainer, and the API key may not see their Portainer stack",
+                "Portainer may have started these containers, and the API key may not see their Portainer stack",
             ),
             Self::Rejected(_) => {
-                f.write_str("Compose would reject the Compose file as it would be sent")
+                f.write_str("Compose would reject the file that is sent")
             }
             Self::UnreadableEnv { .. } => {
-                f.write_str("Compose would reject .env as Portainer would store it")
+                f.write_str("Compose would reject .env as Portainer stores it")
             }
-            Self::MissingFiles(_) => {
-                f.write_str("files would be missing where Portainer or the engine looks for them")
-            }
+            Self::MissingFiles(_) => f.write_str("files do not exist"),
+            Self::UnreadableFiles(_) => f.write_str("Portainer cannot read files"),
             Self::MissingImages(_) => f.write_str("images cannot be pulled or built"),
             Self::MissingExternal(_) => f.write_str("external networks or volumes do not exist"),
-            Self::Paused(_) => f.write_str(
-                "Portainer would adopt paused containers, and Compose cannot start a paused container",
-            ),
-            Self::Held(_) => {
-                f.write_str("ports or container names are used by containers outside the stack")
-            }
+            Self::Paused(_) => f.write_str("Compose cannot start paused containers"),
+            Self::Held(_) => f.write_str("ports or container names are in use"),
         }
     }
 }
@@ -124,6 +121,7 @@ impl Refusal {
             | Self::HiddenStack(items)
             | Self::Rejected(items)
             | Self::MissingFiles(items)
+            | Self::UnreadableFiles(items)
             | Self::MissingImages(items)
             | Self::MissingExternal(items)
             | Self::Held(items)
@@ -133,21 +131,33 @@ impl Refusal {
         }
     }
 
-    /// What to do about it, for the stack of this name.
-    pub fn hint(&self, stack: &str) -> String {
+    /// Whether each of its details is a problem of its own.
+    pub fn lists_problems(&self) -> bool {
+        matches!(
+            self,
+            Self::MissingFiles(_)
+                | Self::UnreadableFiles(_)
+                | Self::MissingImages(_)
+                | Self::MissingExternal(_)
+                | Self::Held(_)
+        )
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> String {
         let hint = match self {
-            Self::Damage(_) => "change the lines above",
+            Self::Damage(_) => "change these lines",
             Self::OtherEngine { here, .. } | Self::NoEnvironment { here, .. } => {
                 return match here {
                     Some(id) => format!(
-                        "environment {id} is this engine: pass --endpoint {id}, or --endpoint auto"
+                        "environment {id} is this host: pass --endpoint {id}, or --endpoint auto"
                     ),
                     None => "pass the ID of this host's environment with --endpoint".to_owned(),
                 };
             }
             Self::OtherSocket(_) => MOUNT_SOCKET,
             Self::RunsPortainer { .. } => {
-                "manage this stack by hand: removing it would cut off Portainer"
+                "manage this stack by hand: recreating it would cut you off from Portainer"
             }
             Self::NoSharedVersion { hint, .. } => hint,
             Self::ForbiddenEnvironment { .. } => {
@@ -157,24 +167,16 @@ impl Refusal {
                 "use an administrator's API key, or turn off \"Disable the use of Stacks for non-administrators\" in the environment's Docker settings in Portainer"
             }
             Self::HiddenStack(_) => "use an administrator's API key",
-            Self::Rejected(_) => {
-                return format!(
-                    "fix the lines above; to see the file as it would be sent, run: stacklift render {}",
-                    shell_word(stack)
-                );
-            }
+            Self::Rejected(_) => "fix these lines: `docker compose config` must accept the file",
             Self::UnreadableEnv { .. } => {
                 "write the variable on one line, with matching quotes and a name without spaces"
             }
-            Self::MissingFiles(_) => {
-                "use absolute paths that exist; for files that Portainer reads, put their content into the Compose file"
-            }
-            Self::MissingImages(_) => {
-                "pull or build the images first, without `pull_policy: build`"
-            }
-            Self::MissingExternal(_) => "create them first, or fix their names",
+            Self::MissingFiles(_) => "create it, or correct the path in the Compose file",
+            Self::UnreadableFiles(_) => "put its content into the Compose file",
+            Self::MissingImages(_) => "pull or build it first, without `pull_policy: build`",
+            Self::MissingExternal(_) => "create it first, or correct its name",
             Self::Paused(_) => "unpause them first",
-            Self::Held(_) => "stop or rename those containers, or change the Compose file",
+            Self::Held(_) => "stop that container, or change the Compose file",
         };
         hint.to_owned()
     }
@@ -189,4 +191,4 @@ impl Refusal {
 }
 
 /// What to do if the environment is a socket that Portainer's Compose does not use.
-pub const MOUNT_SOCKET: &str = "mount this engine's socket at /var/run/docker.sock in Portainer's container, or connect the environment with an agent";
+pub const MOUNT_SOCKET: &str = "mount the socket of this host at /var/run/docker.sock in Portainer's container, or connect the environment with an agent";

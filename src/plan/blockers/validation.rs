@@ -86,7 +86,7 @@ fn unmountable(stack: &SentStack, lines: &Lines) -> Vec<String> {
             let target = parts.get(1).or(parts.first()).copied();
             let is_relative = target.is_some_and(|one| !one.is_empty() && !one.starts_with('/'));
             let why = if is_drive {
-                "Compose reads its first letter as a drive of Windows; use the long syntax"
+                "Compose takes its first letter for a Windows drive; use the long syntax"
             } else if parts.len() <= 2 && text.len() > 2 && is_relative {
                 "its target is not an absolute path"
             } else {
@@ -95,7 +95,7 @@ fn unmountable(stack: &SentStack, lines: &Lines) -> Vec<String> {
             // As it is written: never the value of a variable.
             let written = printable(node.as_str().unwrap_or_default());
             found.push(format!(
-                "line {}: service {}: the engine rejects the mount `{written}`: {why}",
+                "line {}: {}: Docker rejects the mount `{written}`: {why}",
                 lines.of(node.line()),
                 printable(service.name)
             ));
@@ -140,12 +140,17 @@ pub fn doubt(
         // Each file that Compose reads is looked for where Portainer looks for it.
         Some(Doubt::Files) => {
             stack.is_some_and(missing::reads_files)
-                || has(|refusal| matches!(refusal, Refusal::MissingFiles(_)))
+                || has(|refusal| {
+                    matches!(
+                        refusal,
+                        Refusal::MissingFiles(_) | Refusal::UnreadableFiles(_)
+                    )
+                })
         }
     };
     (!is_said).then(|| {
         format!(
-            "{} rejects the Compose file as it would be sent; the create fails if Portainer's Compose rejects it too: {}",
+            "{} rejects the file that is sent; the deployment fails if Compose in Portainer rejects it too: {}",
             rejection.by,
             Lines::new(facts.source.compose).map(&rejection.message)
         )
@@ -172,7 +177,7 @@ pub fn doubts(facts: &Facts, stack: &SentStack, first: Option<ComposeVersion>) -
     });
     keys.map(|(line, key)| {
         format!(
-            "line {line}: the create fails if Portainer's Compose does not accept the key {key}"
+            "line {line}: the deployment fails if Compose in Portainer does not accept the key {key}"
         )
     })
     .collect()
@@ -278,7 +283,7 @@ fn empty_parts(stack: &SentStack, lines: &Lines) -> Vec<String> {
                 if is_rejected(&text) {
                     let written = item.as_str().unwrap_or_default();
                     found.push(format!(
-                        "line {}: service {}: a part of `{}` is empty, perhaps because a variable is not set",
+                        "line {}: {}: a part of `{}` is empty, perhaps because a variable is not set",
                         lines.of(item.line()),
                         printable(service.name),
                         printable(written)

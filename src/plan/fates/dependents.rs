@@ -121,7 +121,7 @@ fn followed(
         || (matches!(fate, Fate::Started(_)) && own.is_empty() && dependency.shares);
     if is_new && dependency.shares {
         return Some(Fate::Recreated(format!(
-            "it shares a namespace or volumes with {name}, which gets a new container"
+            "it shares a namespace or volumes with {name}, which is recreated"
         )));
     }
     let is_restarted = dependency.restarts;
@@ -133,7 +133,7 @@ fn followed(
             Fate::Restarted(format!("it depends on {name}, which is recreated")),
         ),
         (Fate::Recreated(_), Dependents::Unknown) => Some(Fate::Unknown(format!(
-            "it depends on {name}, which is recreated, and Portainer's Compose may recreate or restart it too"
+            "it depends on {name}, which is recreated"
         ))),
         (Fate::Unknown(_), Dependents::RestartedIfAsked) if !is_restarted && !dependency.shares => {
             None

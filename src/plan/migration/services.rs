@@ -41,10 +41,10 @@ pub fn services(facts: &Facts, stack: Option<&SentStack>) -> Vec<ServicePlan> {
 fn fate(facts: &Facts, stack: Option<&SentStack>, container: &Container, service: &str) -> Fate {
     // B10
     if container.compose_label(facts.tool, "project") != Some(facts.name) {
-        return Fate::Unknown("Portainer adopts its container, and may recreate it".to_owned());
+        return Fate::Unknown("Portainer adopts its container".to_owned());
     }
     if container.compose_label(facts.tool, "oneoff") == Some("True") {
-        return Fate::Removed("it is a one-off container of `compose run`".to_owned());
+        return Fate::Removed("it was started by `compose run`".to_owned());
     }
     let Some(stack) = stack else {
         return Fate::Unknown("the Compose file cannot be parsed".to_owned());
@@ -52,9 +52,9 @@ fn fate(facts: &Facts, stack: Option<&SentStack>, container: &Container, service
     let services = stack.services();
     let found = services.iter().find(|one| one.name == service);
     match found.map(SentService::is_active) {
-        None => Fate::Removed("the Compose file does not define the service".to_owned()),
-        Some(false) => Fate::Removed("no profile of the service is active in Portainer".to_owned()),
-        Some(true) => Fate::Recreated("the stack is removed and created again".to_owned()),
+        None => Fate::Removed("it is not in the Compose file".to_owned()),
+        Some(false) => Fate::Removed("its profile is not active in Portainer".to_owned()),
+        Some(true) => Fate::Recreated("every container of the stack is removed first".to_owned()),
     }
 }
 
@@ -87,7 +87,7 @@ fn starts(facts: &Facts, stack: &SentStack) -> Vec<ServicePlan> {
     let started = services.iter().map(|service| ServicePlan {
         service: service.name.to_owned(),
         containers: Vec::new(),
-        fate: Fate::Started("it has no container".to_owned()),
+        fate: Fate::Started("has no container yet and will be started".to_owned()),
         stop_grace: None,
     });
     started.collect()

@@ -71,7 +71,7 @@ fn b06_a_rejection_is_said_once() {
     let text = service("env_file: [{path: stack.env}]").replace("env_file", "'env_file'");
     let plan = rejected(&text, "env file stack.env not found", Some(Doubt::Files));
     assert!(
-        matches!(plan.refusals.last(), Some(Refusal::MissingFiles(_))),
+        matches!(plan.refusals.last(), Some(Refusal::UnreadableFiles(_))),
         "{plan:?}"
     );
     assert_eq!(plan.warnings, [""; 0], "{plan:?}");

@@ -20,15 +20,15 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
     let run = adopt(&bench, "web").code(1);
     let folder = dir(&bench, "web");
     for expected in [
-        format!("service b: bind mount: {folder}/absent does not exist"),
-        format!("secret s: {folder}/secret does not exist"),
+        format!("b mounts {folder}/absent, which does not exist"),
+        format!("secret s needs {folder}/secret, which does not exist"),
         "network n does not exist".to_owned(),
         "volume vol does not exist".to_owned(),
         format!(
-            "service app: image web-app\nservice b: image absent:1\nhint: get them first: docker pull absent:1 && cd {folder} && docker compose build app"
+            "app: web-app\nb: absent:1\nhint: get them first: docker pull absent:1 && cd {folder} && docker compose build app"
         ),
-        "service b: the container name taken is used by container".to_owned(),
-        "service app: the container name web-app-1 is used by container".to_owned(),
+        "the container name taken is used by container".to_owned(),
+        "the container name web-app-1 is used by container".to_owned(),
     ] {
         assert!(
             listed(&run).iter().any(|one| one.contains(&expected)),
@@ -72,10 +72,7 @@ fn missing_images_are_pulled_on_request_before_anything_else() {
     let bin = puller(&bench, 0);
     let run = with_command(&bin, &["adopt", "web", "--pull"]);
     let run = run.says("this run pulled images and changed nothing else");
-    assert!(
-        listed(&run)[0].contains("service b: image absent:1"),
-        "{run:#?}"
-    );
+    assert!(listed(&run)[0].contains("b: absent:1"), "{run:#?}");
     assert!(bench.nothing_was_changed());
 }
 
@@ -89,7 +86,7 @@ fn b20_what_portainer_would_pull_again_is_pulled_first() {
         Run::of(bench.command(args).env("PATH", bench.path(&[bin])))
     };
     let fails = puller(&bench, 1);
-    with_command(&fails, &["plan", "web"]).says("`adopt` first pulls it itself");
+    with_command(&fails, &["plan", "web"]).says("`adopt` pulls it first");
     assert_eq!(pulls(), "");
     with_command(&fails, &["adopt", "web"]).code(1).says(&[
         "failed to pull",
@@ -112,7 +109,7 @@ fn a_port_of_a_container_that_stays_beside_the_stack() {
     let new = old.replace("  a:", "  b:");
     bench.stack("web", &new, None);
     refuses(&bench, "web --leave-orphans",
-        &["ports or container names are in use: a container that cannot start makes Portainer remove the whole stack\nservice b: port 18731/tcp is used by container web-a-1\nhint: stop what uses them, or change the Compose file".to_owned()],
+        &["port 18731/tcp is used by web-a-1\nhint: stop that container, or change the Compose file".to_owned()],
     );
     // The container that publishes the port now is recreated by its own service.
     bench.stack("web", &old.replace("1000", "2000"), None);
@@ -133,7 +130,7 @@ fn a_port_that_a_program_of_this_host_uses() {
         &bench,
         "web",
         &[format!(
-            "ports or container names are in use: a container that cannot start makes Portainer remove the whole stack\nservice a: port {port}/tcp of this host is in use\nhint: stop what uses them, or change the Compose file"
+            "port {port}/tcp is used by a program of this host\nhint: stop that program, or change the port"
         )],
     );
 }

@@ -232,7 +232,7 @@ fn containers_that_were_started_from_another_file() {
             format!(
                 "containers were started from other Compose files than {folder}/docker-compose.yml: {prod}\nweb-a-1\nhint: to adopt the stack from that file, pass --file prod.yml; if the stack no longer uses it, move it away"
             ),
-            "images are not on this host: if Portainer cannot get one, it removes the whole stack\nservice b: image other\nhint: get them first: docker pull other; or pass --pull".to_owned(),
+            "1 image is not on this host\nb: other\nhint: pass --pull, or pull it first: docker pull other".to_owned(),
         ],
     );
     // Without `--file`, the label of the containers decides.

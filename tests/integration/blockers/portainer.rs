@@ -9,12 +9,12 @@ use crate::bench::{Bench, PLAIN, instead};
 fn another_engine_an_unknown_one_and_a_forbidden_one() {
     let bench = Bench::web(PLAIN);
     bench.world(|world| world.add_endpoint(2, "other"));
-    let hint = "hint: environment 1 is this engine: pass --endpoint 1, or --endpoint auto";
+    let hint = "hint: environment 1 is this host: pass --endpoint 1, or --endpoint auto";
     refuses(
         &bench,
         "web --endpoint 2",
         &[format!(
-            "environment 2 is not this host's engine: Portainer would create the containers there\n{hint}"
+            "environment 2 is another host: Portainer would create the containers there\n{hint}"
         )],
     );
     refuses(
@@ -36,7 +36,7 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     bench.always(Call::Info, instead(200, "{}"));
     refuses(&bench, "web",
         &[
-            "cannot verify that environment 1 is this host: Portainer's response contains no engine ID\nhint: Portainer and the engine of this host must both be reachable"
+            "cannot verify that environment 1 is this host: Portainer's response contains no engine ID\nhint: Portainer and Docker on this host must both be reachable"
                 .to_owned(),
         ],
     );
@@ -115,7 +115,7 @@ fn b04_portainer_itself() {
     let text = "services:\n  a:\n    image: portainer/portainer-ce:2.23.0\n";
     bench.started("tools", text, None);
     refuses(&bench, "tools",
-        &["the stack runs Portainer itself: container tools-a-1 runs portainer/portainer-ce:2.23.0\nhint: manage this stack by hand: removing it would cut off Portainer".to_owned()],
+        &["the stack runs Portainer itself: container tools-a-1 runs portainer/portainer-ce:2.23.0\nhint: manage this stack by hand: recreating it would cut you off from Portainer".to_owned()],
     );
 }
 

@@ -49,7 +49,7 @@ fn n08_a_stopped_service_is_not_started_unsaid() {
     exits(&bench, "web-a-1", 137);
     adopt(&bench, "web")
         .code(0)
-        .says("web-a-1: it is stopped (exited) and will be started");
+        .says("web-a-1: is stopped and will be started");
 }
 
 #[test]

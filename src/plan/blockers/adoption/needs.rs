@@ -14,7 +14,7 @@ use crate::{
         facts::services::{SentStack, with_sent},
     },
     snapshot::Inspected,
-    text::shell_word,
+    text::{counted, shell_word},
 };
 
 impl Blocking<'_, '_> {
@@ -23,7 +23,7 @@ impl Blocking<'_, '_> {
         let (mut absent, mut pull, mut build) = (Vec::new(), Vec::new(), Vec::new());
         let (tool, dir) = (self.facts.tool, self.facts.dir);
         for (service, image) in absent_images(stack, self.facts.images) {
-            absent.push(format!("service {service}: image {}", image.image));
+            absent.push(format!("{service}: {}", image.image));
             let document = self.facts.source.document.ok();
             if document.is_some_and(|document| is_built(document, service)) {
                 build.push(service);
@@ -34,10 +34,7 @@ impl Blocking<'_, '_> {
         }
         pull.sort();
         pull.dedup();
-        let mut or_else = "";
-        if build.is_empty() {
-            or_else = "; or pass --pull";
-        }
+        let images = pull.len() + build.len();
         if !build.is_empty() {
             let dir = shell_word(dir);
             pull.push(format!(
@@ -47,8 +44,12 @@ impl Blocking<'_, '_> {
         }
         if !absent.is_empty() {
             self.add(
-                "images are not on this host: if Portainer cannot get one, it removes the whole stack".to_owned(),
-                format!("get them first: {}{or_else}", pull.join(" && ")),
+                format!("{} not on this host", counted_images(images)),
+                match (build.is_empty(), pull.as_slice()) {
+                    (true, [_]) => format!("pass --pull, or pull it first: {}", pull.join(" && ")),
+                    (true, _) => format!("pass --pull, or pull them first: {}", pull.join(" && ")),
+                    (false, _) => format!("get them first: {}", pull.join(" && ")),
+                },
                 absent,
             );
         }
@@ -85,17 +86,21 @@ impl Blocking<'_, '_> {
             .iter()
             .chain(own)
             .collect();
-        let mut held = held_by(&others, stack, is_asked);
-        held.extend(used_on_host(self.facts, stack, is_asked));
-        if !held.is_empty() {
-            self.add(
-                "ports or container names are in use: a container that cannot start makes Portainer remove the whole stack"
-                    .to_owned(),
-                "stop what uses them, or change the Compose file",
-                held,
-            );
+        let by_containers = held_by(&others, stack, is_asked).into_iter();
+        let by_programs = used_on_host(self.facts, stack, is_asked).into_iter();
+        for used in by_containers {
+            let hint = "stop that container, or change the Compose file";
+            self.add(used, hint, Vec::new());
+        }
+        for used in by_programs {
+            self.add(used, "stop that program, or change the port", Vec::new());
         }
     }
+}
+
+fn counted_images(count: usize) -> String {
+    let verb = if count == 1 { "is" } else { "are" };
+    format!("{} {verb}", counted(count, "image"))
 }
 
 /// The services whose image is not on this engine, with the image. Other policies than pulling what is missing are refused

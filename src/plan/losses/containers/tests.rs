@@ -25,7 +25,7 @@ fn b01_containers_that_are_killed() {
     world.loses(["1 running container will be stopped with SIGKILL, without time to shut down"]);
     world.set(0, "/State/Running", json!(false));
     world.set(0, "/State/Status", json!("exited"));
-    world.loses(["web-web-1: it is stopped (exited) and will be started"]);
+    world.loses(["web-web-1: is stopped and will be started"]);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn b01_paused_containers_and_other_images() {
     let old = world.images["sha256:x"].clone();
     world.images.insert("sha256:old".to_owned(), old);
     world.loses([
-        "web-web-1: it is paused and will run afterwards",
+        "web-web-1: is paused and will run afterwards",
         "web-web-1: it will be recreated from a different image: x no longer refers to the image that it runs",
     ]);
 }
@@ -355,7 +355,7 @@ fn b10_containers_that_portainer_adopts_are_not_removed_here() {
     let pointer = "/Config/Labels/com.docker.compose.project";
     world.set(1, pointer, json!("Web"));
     assert_eq!(
-        world.losses()[0],
+        world.losses()[1],
         "1 running container will be stopped with SIGKILL, without time to shut down"
     );
 }
@@ -383,7 +383,7 @@ services:
     world.warns([""; 0]);
     let unhealthy = json!({"Status": "unhealthy"});
     world.set(0, "/State/Health", unhealthy);
-    world.warns(["the create may fail: service a depends on web-web-1, which is unhealthy"]);
+    world.warns(["the deployment may fail: a depends on web-web-1, which is unhealthy"]);
     for (pointer, value) in [
         ("/State/Health", json!(null)),
         ("/State/Running", json!(false)),
@@ -394,7 +394,7 @@ services:
         world.set(0, pointer, value);
     }
     world.warns([
-        "the create may fail: web-web-1 failed to start the last time",
-        "the create may fail: service b depends on web-web-1, which exited with code 128",
+        "the deployment may fail: web-web-1 failed to start the last time",
+        "the deployment may fail: b depends on web-web-1, which exited with code 128",
     ]);
 }

@@ -330,8 +330,8 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         new.sort_by(|(one, _), (other, _)| one.cmp(other));
         self.found.notices.push(Notice {
             line: None,
-            message: "the anonymous volumes get names in the text, but the engine still counts them as anonymous: `docker volume prune` deletes them while no container uses them".to_owned(),
-            weight: Weight::Important,
+            message: "Docker still counts these volumes as anonymous: while no container uses them, `docker volume prune` deletes them".to_owned(),
+            weight: Weight::Detail,
         });
         let note = |what: &str| Note::new(format!("{what} defined"), WHY);
         let present = root.get("volumes").map(Node::resolved);

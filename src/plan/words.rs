@@ -1,0 +1,243 @@
+//! The words for what a plan does: one place for `plan`, `adopt` with its question, `adopt --all` and `--compare`.
+//!
+//! [`rows`] says what happens to each service, [`downtime`] what is down and how long, and [`Adoption::interruption`] both
+//! in one line for the question (B08). A fact of a row is not repeated as a loss or change: [`Loss::is_told`].
+
+use crate::{
+    plan::{Adoption, ContainerLoss, Fate, Loss, ReplacedBy, ServicePlan, fates},
+    text::{counted, listed},
+};
+
+/// The services with the same fate: a line of a plan.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row<'a> {
+    pub fate: &'a Fate,
+    pub services: Vec<&'a str>,
+}
+
+/// One row for each fate, in the order of the services.
+pub fn rows(services: &[ServicePlan]) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row> = Vec::new();
+    for ServicePlan { service, fate, .. } in services {
+        match rows.iter_mut().find(|row| row.fate == fate) {
+            Some(row) if row.services.contains(&service.as_str()) => {}
+            Some(row) => row.services.push(service),
+            None => rows.push(Row {
+                fate,
+                services: vec![service],
+            }),
+        }
+    }
+    rows
+}
+
+impl Row<'_> {
+    /// The sign of the fate: `=` stays, `~` is replaced or restarted, `+` is started, `-` is removed, `>` is left alone, and
+    /// `?` is unknown.
+    pub fn sign(&self) -> char {
+        match self.fate {
+            Fate::Unchanged => '=',
+            Fate::Recreated(_) | Fate::Restarted(_) => '~',
+            Fate::Started(_) => '+',
+            Fate::Removed(_) => '-',
+            Fate::LeftBehind(_) => '>',
+            Fate::Unknown(_) => '?',
+        }
+    }
+
+    /// The services: `proxy, site`.
+    pub fn names(&self) -> String {
+        self.services.join(", ")
+    }
+
+    /// What happens to them: `keep running`, `recreated: …`.
+    pub fn text(&self) -> String {
+        match self.fate {
+            Fate::Unchanged if self.services.len() > 1 => "keep running".to_owned(),
+            fate => fate.to_string(),
+        }
+    }
+}
+
+/// What is down and how long, without a full stop: `db is down for up to 10 s, plus its start; app may be …`. Empty if every
+/// container that runs keeps running.
+pub fn downtime(services: &[ServicePlan]) -> Vec<String> {
+    let is_replaced = |fate: &Fate| matches!(fate, Fate::Recreated(_) | Fate::Restarted(_));
+    let is_unknown = |fate: &Fate| matches!(fate, Fate::Unknown(_));
+    let mut parts = Vec::from_iter(down(services, is_replaced, ["is", "are"]));
+    parts.extend(down(services, is_unknown, ["may be", "may be"]));
+    parts
+}
+
+/// The services with such a fate that run now.
+fn down(
+    services: &[ServicePlan],
+    is_it: impl Fn(&Fate) -> bool,
+    [one, many]: [&str; 2],
+) -> Option<String> {
+    let running = services.iter().filter(|service| is_it(&service.fate));
+    let running: Vec<(&str, u32)> = running
+        .filter_map(|service| Some((service.service.as_str(), service.stop_grace?)))
+        .collect();
+    let seconds = running.iter().map(|(_, seconds)| *seconds).max()?;
+    let names: Vec<&str> = running.iter().map(|(name, _)| *name).collect();
+    let (verb, start) = match names.len() {
+        1 => (one, "its start"),
+        _ => (many, "their start"),
+    };
+    let names = listed(&names);
+    Some(match seconds {
+        0 => format!("{names} {verb} down for {start}"),
+        _ => format!("{names} {verb} down for up to {seconds} s, plus {start}"),
+    })
+}
+
+impl Adoption {
+    /// What the adoption interrupts, replaces or loses, in one line for the question, without a full stop. `None` if every
+    /// container keeps running and nothing is lost.
+    pub fn interruption(&self) -> Option<String> {
+        let stopped = self.services.iter().filter(|service| {
+            matches!(service.fate, Fate::Recreated(_) | Fate::Unknown(_))
+                && service.stop_grace.is_none()
+                && !service.containers.is_empty()
+        });
+        let stopped: Vec<&str> = stopped.map(|one| one.service.as_str()).collect();
+        let verb = if stopped.len() == 1 { "is" } else { "are" };
+        let mut parts = downtime(&self.services);
+        parts.extend(
+            (!stopped.is_empty()).then(|| format!("{} {verb} recreated", listed(&stopped))),
+        );
+        parts.extend(told_losses(self.losses.len()));
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// Refers to the list of losses that is shown before the question.
+pub fn told_losses(count: usize) -> Option<String> {
+    let verb = if count == 1 { "is" } else { "are" };
+    (count > 0).then(|| format!("{} {verb} listed above", counted(count, "loss")))
+}
+
+impl Loss {
+    /// Whether nothing is missed afterwards: the user changed it, or it only runs again. `by` is who replaces the
+    /// containers. An adoption refuses variables that only a shell had: what is left was changed in the files. A migration
+    /// cannot tell.
+    pub fn is_change(&self, by: ReplacedBy) -> bool {
+        use ContainerLoss as C;
+        match self {
+            Self::RecordStarts
+            | Self::Container {
+                loss: C::WillStart { .. },
+                ..
+            } => true,
+            Self::Replicas { .. } => by == ReplacedBy::Portainer,
+            Self::Container { loss, .. } => {
+                by == ReplacedBy::Portainer
+                    && matches!(
+                        loss,
+                        C::Name(_)
+                            | C::Variables(_)
+                            | C::Values(_)
+                            | C::Image(_)
+                            | C::OtherImage { .. }
+                            | C::Access { .. }
+                            | C::Ports(_)
+                            | C::Settings(_)
+                    )
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the rows, or the number of lines that change, say it already.
+    pub fn is_told(&self, services: &[ServicePlan]) -> bool {
+        let has = |is_it: &dyn Fn(&ServicePlan) -> bool| services.iter().any(is_it);
+        match self {
+            Self::Replicas {
+                service,
+                now,
+                after,
+            } => {
+                let fate = fates::fewer(*now, *after);
+                has(&|one| one.service == *service && one.fate == fate)
+            }
+            Self::Container {
+                container, loss, ..
+            } => has(&|one| {
+                one.containers.contains(container)
+                    && match loss {
+                        ContainerLoss::WillStart { .. } => matches!(one.fate, Fate::Started(_)),
+                        ContainerLoss::Image(image) => one.fate == fates::newer_image(image),
+                        _ => false,
+                    }
+            }),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(name: &str, fate: Fate, stop_grace: Option<u32>) -> ServicePlan {
+        ServicePlan {
+            service: name.to_owned(),
+            containers: vec![format!("web-{name}-1")],
+            fate,
+            stop_grace,
+        }
+    }
+
+    #[test]
+    fn services_with_the_same_fate_share_a_row() {
+        let services = [
+            service("proxy", Fate::Unchanged, None),
+            service("db", Fate::Recreated("x".to_owned()), Some(10)),
+            service("site", Fate::Unchanged, None),
+        ];
+        let rows: Vec<String> = rows(&services)
+            .iter()
+            .map(|row| format!("{} {} {}", row.sign(), row.names(), row.text()))
+            .collect();
+        assert_eq!(rows, ["= proxy, site keep running", "~ db recreated: x"]);
+    }
+
+    #[test]
+    fn b08_the_question_names_the_services_that_go_down() {
+        let recreated = |name, grace| service(name, Fate::Recreated("x".to_owned()), grace);
+        let unknown = |name, grace| service(name, Fate::Unknown("x".to_owned()), grace);
+        for (services, expected) in [
+            (vec![], None),
+            (
+                vec![service("a", Fate::Started("x".to_owned()), None)],
+                None,
+            ),
+            (
+                vec![recreated("a", Some(10))],
+                Some("a is down for up to 10 s, plus its start"),
+            ),
+            (
+                vec![recreated("a", Some(0))],
+                Some("a is down for its start"),
+            ),
+            (
+                vec![
+                    recreated("a", Some(10)),
+                    service("b", Fate::Restarted("x".to_owned()), Some(30)),
+                ],
+                Some("a and b are down for up to 30 s, plus their start"),
+            ),
+            (
+                vec![unknown("a", Some(5)), recreated("b", None)],
+                Some("a may be down for up to 5 s, plus its start; b is recreated"),
+            ),
+        ] {
+            let plan = Adoption {
+                services,
+                ..Adoption::default()
+            };
+            assert_eq!(plan.interruption().as_deref(), expected);
+        }
+    }
+}
