@@ -1,4 +1,4 @@
-//! The figures of README.md. They print a table:
+//! The figures of docs/reference/speed.md. They print a table:
 //! `RUST_TEST_NOCAPTURE=1 RUST_TEST_THREADS=1 scripts/test --release --test engine adopt::figures::`
 
 use std::time::{Duration, Instant};
