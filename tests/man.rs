@@ -78,6 +78,11 @@ fn there_is_a_page_for_the_program_and_for_each_command_of_its_help() {
         .filter(|(_, page)| page.contains(".SH EXAMPLES\n"));
     let with_examples: Vec<&str> = with_examples.map(|(name, _)| name.as_str()).collect();
     assert_eq!(with_examples, ["stacklift-completions.1", "stacklift.1"]);
+    // `-h` leaves it out.
+    let described = r"\fB\-\-on\-failure\fR \fI<WHAT>\fR [default: restore]
+What to do with containers";
+    let page = &pages["stacklift-adopt.1"];
+    assert!(page.contains(described), "{page}");
     for name in [
         "stacklift.1",
         "stacklift-adopt.1",

@@ -17,11 +17,18 @@ use super::arguments::{self, ENVIRONMENT, EXAMPLES, EXIT_CODES, SETTINGS_FILES, 
 /// Writes `stacklift.1`, and `stacklift-<COMMAND>.1` for each command, into a directory.
 pub(super) fn run(dir: &Path) -> Result<()> {
     let to = Dir::create(dir).with_context(|| format!("failed to create {}", dir.display()))?;
-    let mut root = arguments::command()
+    let mut root = described(arguments::command())
         .disable_help_subcommand(true)
         .subcommand_help_heading("COMMANDS");
     root.build();
     write((dir, &to), &root, &root)
+}
+
+/// Describes in the pages what `-h` leaves out, too.
+fn described(command: Command) -> Command {
+    command
+        .mut_args(|argument| argument.hide_short_help(false))
+        .mut_subcommands(described)
 }
 
 /// Writes the page of a command, and those of its commands.
