@@ -74,9 +74,11 @@ impl Start {
 
     /// The arguments of the run.
     pub fn arguments(self) -> &'static [&'static str] {
-        match self.way {
-            Way::Migrate => &["web"],
-            Way::Adopt => &["adopt", "web", "--wait", "2s"],
+        match (self.way, self.scene) {
+            (Way::Migrate, _) => &["web"],
+            (Way::Adopt, Scene::ByHand) => &["adopt", "web", "--wait", "2s"],
+            // What Portainer has does not come from an adoption (B22).
+            (Way::Adopt, Scene::Recorded) => &["adopt", "web", "--overwrite", "--wait", "2s"],
         }
     }
 
