@@ -2,6 +2,7 @@
 //! (M05–M07), newer versions use Compose as a library in the background (N01, N04–N07).
 
 mod depends;
+mod edited;
 mod failing;
 mod figures;
 mod killed;

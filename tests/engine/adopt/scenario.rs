@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rehearsal::{Status, Variable};
+use rehearsal::{Record, Status, Variable};
 use serde_json::{Value, json};
 
 use super::Case;
@@ -158,22 +158,21 @@ impl Scenario {
             .collect()
     }
 
-    /// The fate of each service in `stacklift plan`.
+    /// The kind of the fate of each service in `stacklift plan`.
     fn plan(&self, services: &BTreeSet<String>, options: &[&str]) -> BTreeMap<String, String> {
         let name = self.stack.host.project.as_str();
-        let run = self.stack.run(&[&["plan", name], options].concat());
-        let words = ["unchanged", "recreated", "started", "left", "unknown"];
-        let adopt = run.output.split("\nmigrate").next().unwrap();
-        let fates: BTreeMap<String, String> = adopt
-            .lines()
-            .filter_map(|line| {
-                let mut parts = line.split_whitespace();
-                let first = parts.find(|part| part.chars().any(char::is_alphanumeric))?;
-                let (service, word) = (first.trim_end_matches(':'), parts.next()?);
-                let word = word.trim_end_matches([',', ':']);
-                let is_fate = services.contains(service) && words.contains(&word);
-                is_fate.then(|| (service.to_owned(), word.to_owned()))
-            })
+        let run = self
+            .stack
+            .run(&[&["plan", name, "--output=json"], options].concat());
+        let mut values = serde_json::Deserializer::from_str(&run.output).into_iter::<Value>();
+        let report = values.next().unwrap().unwrap();
+        let planned = report["adopt"]["services"].as_array().unwrap();
+        let fates: BTreeMap<String, String> = planned
+            .iter()
+            .map(|one| (&one["service"], &one["fate"]["kind"]))
+            .map(|(service, kind)| [service, kind].map(|text| text.as_str().unwrap().to_owned()))
+            .map(|[service, kind]| (service, kind))
+            .filter(|(service, _)| services.contains(service))
             .collect();
         assert_eq!(
             fates.keys().collect::<Vec<_>>(),
@@ -203,9 +202,9 @@ impl Scenario {
         let happened = happened(&before.containers, &after.containers);
         for (service, happened) in &happened {
             let true_fates: &[&str] = match happened {
-                Happened::Untouched => &["unchanged", "left", "unknown"],
+                Happened::Untouched => &["unchanged", "left-behind", "unknown"],
                 Happened::Recreated => &["recreated", "unknown"],
-                Happened::Started => &["started", "unknown"],
+                Happened::Started => &["started", "restarted", "unknown"],
                 Happened::Removed => &[],
             };
             let fate = fates[service].as_str();
@@ -230,18 +229,29 @@ impl Scenario {
         }
     }
 
-    /// Sends a PUT with the text and the variables that Portainer has, and waits for its end.
-    fn redeploy(&self) -> (u16, Status) {
-        let stack = &self.stack;
-        let record = stack.rehearsal.world(|world| {
+    /// The text that Portainer has.
+    pub fn text_in_portainer(&self) -> String {
+        self.record().text
+    }
+
+    fn record(&self) -> Record {
+        let record = self.stack.rehearsal.world(|world| {
             let mut records = world.records.values();
-            records.find(|one| one.name == stack.host.project).cloned()
+            records
+                .find(|one| one.name == self.stack.host.project)
+                .cloned()
         });
-        let record = record.unwrap();
+        record.unwrap()
+    }
+
+    /// Sends a PUT with this text and the variables that Portainer has, and waits for its end.
+    pub fn update(&self, text: &str) -> (u16, Status) {
+        let stack = &self.stack;
+        let record = self.record();
         let env = record.env.unwrap_or_default();
         let variable = |one: &Variable| json!({ "name": one.name, "value": one.value });
         let body = json!({
-            "stackFileContent": record.text,
+            "stackFileContent": text,
             "env": env.iter().map(variable).collect::<Vec<_>>(),
             "prune": false,
             "pullImage": false,
@@ -283,7 +293,8 @@ impl Adopted<'_> {
     #[track_caller]
     pub fn stays_except(&self, jobs: &[&str]) {
         let scenario = self.scenario;
-        assert_eq!(scenario.redeploy(), (200, Status::Active));
+        let text = scenario.text_in_portainer();
+        assert_eq!(scenario.update(&text), (200, Status::Active));
         let now = scenario.state();
         for (service, happened) in happened(&self.after.containers, &now.containers) {
             let is_job = jobs.contains(&service.as_str());

@@ -1,0 +1,67 @@
+//! B22: after an adoption, the text in Portainer is the user's.
+
+use rehearsal::Status;
+
+use super::{
+    Case, by_each_portainer,
+    scenario::{Happened, Scenario, happened},
+};
+
+by_each_portainer! {
+    b22_an_edit_in_portainer_is_overwritten_only_when_asked_to_and_restored
+}
+
+const TEXT: &str = "services:
+  db:
+    $SLEEP
+    volumes: [data:/data]
+  web:
+    $SLEEP
+    environment: {FROM: file}
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+fn b22_an_edit_in_portainer_is_overwritten_only_when_asked_to_and_restored(case: Case) {
+    let scenario = Scenario::new(case, TEXT, &[]);
+    scenario.adopts(&[]);
+    let ours = scenario.text_in_portainer();
+    let theirs = ours.replace("FROM: file", "FROM: user");
+    assert_eq!(scenario.update(&theirs), (200, Status::Active));
+    let edited = scenario.containers();
+    assert_eq!(from(&scenario), "FROM=user");
+
+    let name = scenario.host.project.as_str();
+    let assert_refused = || {
+        let before = scenario.containers();
+        scenario.run(&["adopt", name]).code(1).says(&[
+            "was edited in Portainer since the last adoption",
+            &format!("stacklift export {name}; or overwrite it: --overwrite"),
+        ]);
+        let fates = happened(&before, &scenario.containers());
+        assert!(fates.values().all(|fate| *fate == Happened::Untouched));
+        assert_eq!(scenario.text_in_portainer(), theirs);
+    };
+    assert_refused();
+
+    scenario.run(&["adopt", name, "--overwrite"]).code(0);
+    assert_eq!(scenario.text_in_portainer(), ours);
+    assert_eq!(from(&scenario), "FROM=file");
+
+    scenario.restore();
+    assert_eq!(from(&scenario), "FROM=user");
+    assert_refused();
+    let fates = happened(&edited, &scenario.containers());
+    assert_eq!(fates["db"], Happened::Untouched);
+}
+
+/// The variable of the service `web`.
+fn from(scenario: &Scenario) -> String {
+    let web = &scenario.containers()[&scenario.name("web")];
+    let variables = web["Config"]["Env"].as_array().unwrap().iter();
+    let mut names = variables.filter_map(|one| one.as_str());
+    names
+        .find(|one| one.starts_with("FROM="))
+        .unwrap()
+        .to_owned()
+}
