@@ -126,7 +126,7 @@ fn b21_an_adoption_names_whom_it_harms() {
     docker(&["kill", &stopped]);
     let volumes = shared.stack.host.name("volumes");
     shared.run(&volumes, &["--volumes-from", &a]);
-    shared.plan().code(0).says(&["no losses found"]);
+    shared.plan().code(0).says(&["Adopting it loses nothing"]);
     shared.change();
     shared.plan().code(0).says(&[
         &shared.vpn,
@@ -162,7 +162,7 @@ fn b21_a_migration_names_whom_it_harms() {
     let shared = Shared::new(Stack::new());
     for engine in ["command", "api"] {
         let name = shared.stack.host.project.as_str();
-        let plan = ["plan", name, "--engine", engine];
+        let plan = ["plan", name, "--compare", "--engine", engine];
         shared.stack.run(&plan).says(&[&shared.vpn, &shared.last]);
     }
     let run = shared.stack.migrate();
@@ -189,7 +189,7 @@ fn b21_a_failed_adoption_names_whom_it_harmed() {
     host.commit(&name, "rm /bin/sleep", &[], &broken);
     let portainer = shared.stack.portainer.as_mut().unwrap();
     portainer.before_deployment(&format!("docker tag {broken} {name}"));
-    let run = shared.adopt(&["--leave-orphans"]).code(1);
+    let run = shared.adopt(&["--leave-orphans", "--overwrite"]).code(1);
     let run = run.says(&[
         "restored",
         "these containers are not recreated with the stack:",

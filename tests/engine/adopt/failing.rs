@@ -367,7 +367,7 @@ fn an_update_fails(case: Case) {
     before.records = records(&before.scenario);
     replace_image(&before, "true");
     before
-        .adopt(&["--leave-orphans"])
+        .adopt(&["--leave-orphans", "--overwrite"])
         .code(1)
         .says(&["restored"]);
     before.has_no_name(&before.container("db"));

@@ -401,7 +401,7 @@ fn record(case: Case) {
     let id = scenario
         .rehearsal
         .world(|world| world.add_record(name, 1, RECORD));
-    let adopted = scenario.adopts_with(&[], &["--leave-orphans"]);
+    let adopted = scenario.adopts_with(&[], &["--leave-orphans", "--overwrite"]);
     let records = scenario.rehearsal.world(|world| world.records.clone());
     assert_eq!(records.keys().copied().collect::<Vec<_>>(), [id]);
     assert!(!records[&id].text.contains("old:"));
