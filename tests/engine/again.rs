@@ -82,7 +82,7 @@ fn what_matches_stays_and_what_only_stopped_is_started() {
     docker(&["kill", &cron]);
     stack
         .restore()
-        .says(&["  cron and db are started"])
+        .says(&["  web is created; cron and db are started\n"])
         .hides("\n  2 containers match")
         .hides("removed");
     let after = stack.containers();

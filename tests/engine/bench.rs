@@ -370,8 +370,8 @@ impl Stack {
         for stack in files_in(&self.state().join("snapshots")) {
             found.extend(files_in(&stack));
         }
-        // A request that was not sent.
-        found.retain(|file| !file.ends_with(".prepared"));
+        // Not a request, nor what was last sent.
+        found.retain(|file| file.extension().is_some_and(|one| one == "json"));
         found.sort();
         found
     }

@@ -110,7 +110,10 @@ fn b27_a_missing_image_is_pulled_before_anything_is_stopped() {
             "image {} will be pulled before anything is stopped",
             registry.image
         );
-        for arguments in [&["plan", &project][..], &[&project, "--dry-run"]] {
+        for arguments in [
+            &["plan", &project, "--compare"][..],
+            &[&project, "--dry-run"],
+        ] {
             let run = stack.run(arguments);
             let words: Vec<&str> = run.output.split_whitespace().collect();
             assert!(words.join(" ").contains(&said), "{run:#?}");

@@ -102,7 +102,7 @@ fn b18_a_removed_or_recreated_volume_is_missed_by_every_restore() {
         .run(&restore)
         .code(1)
         .says(&[&differs])
-        .hides("restored ");
+        .hides(&format!("restored {}", stack.host.project));
 }
 
 #[test]
@@ -134,7 +134,8 @@ fn a_network_gets_other_addresses_if_its_own_are_in_use() {
         stack.host.project
     );
     let run = stack.run(&["restore", &stack.host.project]).code(1);
-    run.says(&[&differs]).hides("restored ");
+    run.says(&[&differs])
+        .hides(&format!("restored {}", stack.host.project));
     assert_eq!(stack.ids(), ids);
     docker(&["network", "rm", &blocker]);
     stack.restore();

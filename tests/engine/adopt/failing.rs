@@ -387,7 +387,10 @@ fn a_failure_is_left(case: Case) {
     let mut before = Before::new(case);
     replace_image(&before, "true");
     let run = before.adopt(&["--on-failure=leave"]).code(1);
-    run.says(&["stacklift restore", "nothing was restored"]);
+    run.says(&[
+        "stacklift restore",
+        "Nothing was restored, because of --on-failure leave: ",
+    ]);
     let db = before.container("db");
     let now = before.scenario.containers();
     assert!(

@@ -161,9 +161,9 @@ impl Scenario {
     /// The kind of the fate of each service in `stacklift plan`.
     fn plan(&self, services: &BTreeSet<String>, options: &[&str]) -> BTreeMap<String, String> {
         let name = self.stack.host.project.as_str();
-        let run = self
-            .stack
-            .run(&[&["plan", name, "--output=json"], options].concat());
+        let mut arguments = vec!["plan", name, "--output=json"];
+        arguments.extend(options.iter().filter(|one| **one != "--overwrite"));
+        let run = self.stack.run(&arguments);
         let mut values = serde_json::Deserializer::from_str(&run.output).into_iter::<Value>();
         let report = values.next().unwrap().unwrap();
         let planned = report["adopt"]["services"].as_array().unwrap();
