@@ -230,8 +230,8 @@ impl Procedure<'_, '_> {
         }
         let name = self.at.stack.name().as_str();
         prepared.payload(name)?;
-        if plan.in_portainer == InPortainer::Edited && !self.a.overwrite {
-            return Err(edited(name).into());
+        if plan.in_portainer.may_be_theirs() && !self.a.overwrite {
+            return Err(edited(name, plan.in_portainer).into());
         }
         if matches!(plan.request, Request::Nothing(_)) {
             return Ok(());
@@ -297,9 +297,14 @@ impl Procedure<'_, '_> {
 }
 
 /// The refusal to overwrite what was edited in Portainer (B22).
-fn edited(name: &str) -> Failure {
+fn edited(name: &str, in_portainer: InPortainer) -> Failure {
+    let what = if in_portainer == InPortainer::Edited {
+        "was edited in Portainer since the last adoption"
+    } else {
+        "in Portainer differs from the files, and it is unknown which was changed"
+    };
     Failure::new(format!(
-        "{name} was edited in Portainer since the last adoption, and adopting it again would overwrite that"
+        "{name} {what}: adopting it would overwrite what Portainer has"
     ))
     .hint(format!(
         "keep it: stacklift export {}; or overwrite it: --overwrite",

@@ -101,6 +101,7 @@ pub struct Host {
     tool: String,
     trace: Trace,
     found: OnceLock<Found>,
+    is_rehearsed: bool,
 }
 
 /// The program, or why there is none.
@@ -242,13 +243,20 @@ impl Host {
             tool: tool.to_owned(),
             trace,
             found: OnceLock::new(),
+            is_rehearsed: false,
         }
     }
 
-    /// A host with this program.
+    /// Whether it is a rehearsal, which has copies of Compose files and env files, and no data.
+    pub fn is_rehearsed(&self) -> bool {
+        self.is_rehearsed
+    }
+
+    /// A rehearsal with this program.
     pub fn with(program: impl Program + 'static) -> Self {
         Self {
             found: OnceLock::from(Ok(Box::new(program) as Box<dyn Program>)),
+            is_rehearsed: true,
             ..Self::new("", Trace::off())
         }
     }

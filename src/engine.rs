@@ -285,7 +285,7 @@ impl EngineReader {
             Client::Command(command) => command.about(),
             _ => self.api().and_then(Api::about),
         }
-        .context("failed to read the engine's version and ID")?;
+        .context("failed to read the version and ID of Docker")?;
         self.id.get_or_init(|| about.id.clone());
         Ok(about)
     }
@@ -294,7 +294,7 @@ impl EngineReader {
     /// its last 256 events. Times are those of the engine. An error unless the engine is reached by the Engine API.
     pub fn events(&self, project: &str, since: SystemTime) -> Result<Vec<ContainerEvent>> {
         let events = self.api().and_then(|api| api.events(project, since));
-        events.context("failed to read the events of the engine")
+        events.context("failed to read the events of Docker")
     }
 
     /// Fails if the engine is Podman. An engine that does not answer is not known to be Podman.
@@ -324,7 +324,7 @@ impl EngineReader {
     fn needs_the_api(&self) -> anyhow::Error {
         let Adapter { tool, reason, .. } = &self.adapter;
         Failure::new(format!(
-            "this needs the Engine API, but the engine is reached by the `{tool}` command: {reason}"
+            "this needs the Engine API, but Docker is reached by the `{tool}` command: {reason}"
         ))
         .hint(format!(
             "if the engine of `{tool}` has a Unix socket on this host, use `--engine api`; if it is not the default \
@@ -338,7 +338,7 @@ impl EngineReader {
             "no Unix socket for the Engine API: {}",
             self.adapter.reason
         ))
-        .hint("set DOCKER_HOST to the engine's socket (unix:///…), or use `--engine command`")
+        .hint("set DOCKER_HOST to Docker's socket (unix:///…), or use `--engine command`")
         .into()
     }
 }

@@ -88,6 +88,8 @@ pub struct Before {
     pub last_sent: LastSent,
     /// The containers that will be removed; `None` if they could not be listed, which is tolerated (C52).
     pub containers: Option<Vec<Container>>,
+    /// Why they could not be listed.
+    pub unread: Option<String>,
     /// The refusal that follows if the containers can only be listed after an upgrade (B06).
     pub unlistable: Option<Refusal>,
     /// The same containers, and those of the project that Portainer will use if it renames the stack (B10).
@@ -190,6 +192,7 @@ impl Situation<'_> {
             contents: None,
             last_sent: LastSent::default(),
             containers: None,
+            unread: None,
             unlistable: None,
             all: None,
             others: None,
@@ -280,7 +283,7 @@ impl Situation<'_> {
         before.namesakes = here.chain(elsewhere).collect();
     }
 
-    /// A failure is tolerated (C52), and said with what it means. It is not if no API version is shared.
+    /// A failure is tolerated by a migration (C52). It is not if no API version is shared.
     fn list(&self, project: &str, before: &mut Before) -> Option<Vec<Container>> {
         if let Some(host) = self.host {
             return host.project(project, self.tool);
@@ -305,10 +308,7 @@ impl Situation<'_> {
                 None
             }
             Err(error) => {
-                warnings.push(format!(
-                    "{}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back",
-                    with_hint(&error)
-                ));
+                before.unread = Some(with_hint(&error));
                 None
             }
         }
@@ -350,6 +350,7 @@ impl Situation<'_> {
             sent,
             context: &shell.context(),
             listed: before.all.as_deref(),
+            unread: before.unread.as_deref(),
             unlistable: before.unlistable.as_ref(),
             containers: details.containers.as_deref(),
             others: before.others.as_deref(),
@@ -371,6 +372,7 @@ impl Situation<'_> {
             environment: before.environment.clone(),
             rights: before.rights.clone(),
             lookup: &path_kind,
+            has_data: !self.compose.is_rehearsed(),
             is_same_file: &|one, other| {
                 is_same_file(one, other, |path| match self.host {
                     Some(host) => host.identity(path),

@@ -203,10 +203,10 @@ impl PortainerReader {
                     Some(404) => Ok(EngineOf::NoEnvironment),
                     Some(status @ (401 | 403)) => Ok(EngineOf::Forbidden(status)),
                     Some(200) => Err(Failure::new(format!(
-                        "Portainer has environment {endpoint}, but its engine could not be asked"
+                        "Portainer has environment {endpoint}, but its Docker could not be asked"
                     ))
                     .source(response.as_received())
-                    .hint("check the environment in Portainer: its agent or engine, or a proxy, refused the request")
+                    .hint("check the environment in Portainer: its agent or Docker, or a proxy, refused the request")
                     .into()),
                     _ => Err(Error::Refused { response, cause }.into()),
                 }

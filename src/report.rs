@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::{
     failure::Failure,
     model::{Container, PORTAINER_FOLDERS, Record},
-    plan::{self, Blocker, Fate, Request, ServicePlan},
+    plan::{self, Blocker, Fate, InPortainer, Request, ServicePlan},
     portainer::BaseUrl,
 };
 
@@ -148,6 +148,9 @@ pub struct WayReport {
     pub changed_lines: Option<usize>,
     /// The Compose files that Compose resolved into one text; empty if the Compose file is edited in place.
     pub combined_files: Vec<String>,
+    /// What Portainer has, compared with what would be sent and with what was last sent (B22).
+    #[serde(skip)]
+    pub in_portainer: InPortainer,
     /// The command that shows these lines; null in a list.
     pub diff_command: Option<String>,
 }

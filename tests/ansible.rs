@@ -429,7 +429,7 @@ fn stops_at_an_engine_that_is_down(hosts: &Hosts) {
     hosts.ssh(2, "mv /run/docker.away /run/docker.sock");
     assert_eq!(play.code, Some(2), "{}", play.output);
     assert_eq!(play.counts(), [Some((0, 0)), Some((0, 1)), None]);
-    play.says("cannot reach the engine");
+    play.says("cannot reach Docker");
     assert_eq!(hosts.all(), before);
     assert_eq!(hosts.records(), ["1 web-1", "2 web-2", "3 web-3"]);
 }

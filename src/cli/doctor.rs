@@ -26,7 +26,7 @@ pub(super) fn run(
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
-    console.waiting("checking the settings, Portainer and the engine");
+    console.waiting("checking the settings, Portainer and Docker");
     let checks = checks(common, console);
     console.done();
     let report = DoctorReport {

@@ -17,7 +17,7 @@ pub(super) fn run(
 ) -> Result<(), Ended> {
     watch_reading(console);
     let surroundings = Surroundings::new(common, console)?;
-    console.waiting("reading Portainer and the engine");
+    console.waiting("reading Portainer and Docker");
     let list = surroundings
         .inventory()
         .list(&surroundings.settings.typed, |done, all| {

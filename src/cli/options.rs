@@ -64,7 +64,7 @@ pub(super) const ENDPOINT: Setting = Setting {
     default: "1",
     placeholder: "ID",
     help: "ID of the Portainer environment for this host, or `auto`",
-    more: "`auto` asks Portainer which environment has the engine of this host.",
+    more: "`auto` asks Portainer which environment is this host.",
     hint: ValueHint::Other,
     check: parses::<Endpoint>,
 };
@@ -84,7 +84,7 @@ pub(super) const ENGINE: Setting = Setting {
     variable: "STACKLIFT_ENGINE",
     default: "auto",
     placeholder: "METHOD",
-    help: "How to connect to the container engine",
+    help: "How to connect to Docker",
     more: "",
     hint: ValueHint::Other,
     check: parses::<engine::Choice>,

@@ -138,7 +138,7 @@ pub(super) fn environment(
 /// The ID of the environment that was searched for.
 pub(super) fn found(search: &Search, settings: &Settings, console: &Console) -> Result<i64> {
     let environment = search.found(&settings.base_url)?;
-    console.note(&format!("environment {environment} is this engine"));
+    console.note(&format!("environment {environment} is this host"));
     for unread in search.unread() {
         console.note(&unread);
     }

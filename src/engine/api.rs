@@ -277,8 +277,8 @@ impl Api {
         let version = newest.min(NEWEST);
         if newest < OLDEST {
             return Err(self.no_shared_version(
-                &format!("the newest of the engine is {newest}"),
-                "upgrade the engine to Docker Engine 20.10 or later, or use `--engine command`",
+                &format!("the newest of Docker is {newest}"),
+                "upgrade to Docker Engine 20.10 or later, or use `--engine command`",
             ));
         }
         // An engine that supports nothing newer supports `version`, its newest.
@@ -287,7 +287,7 @@ impl Api {
             && oldest > NEWEST
         {
             return Err(self.no_shared_version(
-                &format!("the oldest of the engine is {oldest}"),
+                &format!("the oldest of Docker is {oldest}"),
                 "upgrade stacklift, or use `--engine command`",
             ));
         }
@@ -310,7 +310,7 @@ impl Api {
 
     /// The engine, in an error.
     pub(super) fn name(&self) -> String {
-        format!("the engine on {}", self.socket.display())
+        format!("Docker on {}", self.socket.display())
     }
 
     fn no_shared_version(&self, theirs: &str, hint: &str) -> anyhow::Error {
@@ -322,33 +322,33 @@ impl Api {
         let socket = self.socket.display();
         match error {
             ureq::Error::Timeout(ureq::Timeout::Connect) => Failure::new(format!(
-                "the engine on {socket} did not accept a connection within {:.0?}",
+                "Docker on {socket} did not accept a connection within {:.0?}",
                 self.connect_timeout
             ))
-            .hint("check that the engine is healthy"),
+            .hint("check that Docker is healthy"),
             ureq::Error::Timeout(_) => Failure::new(format!(
-                "no response from the engine on {socket} within {limit:.0?}"
+                "no response from Docker on {socket} within {limit:.0?}"
             ))
-            .hint("check that the engine is healthy"),
+            .hint("check that Docker is healthy"),
             ureq::Error::Io(error) => {
-                let failure = Failure::new(format!("cannot reach the engine on {socket}"));
+                let failure = Failure::new(format!("cannot reach Docker on {socket}"));
                 match error.kind() {
                     io::ErrorKind::PermissionDenied => failure.hint(
                         "run the command as root or as a member of the socket's group (often `docker`)",
                     ),
                     io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-                        failure.hint("is the engine running?")
+                        failure.hint("check that Docker is running")
                     }
                     _ => failure,
                 }
                 .source(error)
             }
             ureq::Error::BodyExceedsLimit(limit) => Failure::new(format!(
-                "the response of the engine on {socket} is larger than {} MiB",
+                "the response of Docker on {socket} is larger than {} MiB",
                 limit >> 20
             ))
-            .hint("is this the socket of a container engine?"),
-            error => Failure::new(format!("invalid HTTP response from the engine on {socket}"))
+            .hint("is this the socket of Docker?"),
+            error => Failure::new(format!("invalid HTTP response from Docker on {socket}"))
                 .source(error),
         }
         .into()
@@ -364,8 +364,8 @@ impl Api {
         let message = response.message();
         if response.status == 400 && refuses_version(&message) {
             return self.no_shared_version(
-                &format!("the engine returned 400: {message}"),
-                "use a version of stacklift that supports this engine, or `--engine command`",
+                &format!("Docker returned 400: {message}"),
+                "use a version of stacklift that supports this Docker, or `--engine command`",
             );
         }
         let status = response.status;
@@ -377,14 +377,14 @@ impl Api {
         Failure::new(format!(
             "unexpected response from {socket} to {request}: {what}"
         ))
-        .hint("is this the socket of a container engine?")
+        .hint("is this the socket of Docker?")
         .into()
     }
 }
 
 /// A response of the engine that does not indicate success.
 #[derive(Debug, thiserror::Error)]
-#[error("the engine returned {status}: {message}")]
+#[error("Docker returned {status}: {message}")]
 pub struct Rejected {
     status: u16,
     /// The engine's message, escaped for a terminal.

@@ -294,7 +294,7 @@ impl Command {
             }
             RunError::TimedOut => {
                 Failure::new(format!("`{tool} {verb}` did not finish within {limit:.0?}"))
-                    .hint("check that the engine is healthy")
+                    .hint("check that Docker is healthy")
                     .into()
             }
             RunError::Failed(error) => {

@@ -28,7 +28,7 @@ impl NoSharedVersion {
     pub(super) fn of_command(tool: &str, stderr: &str) -> Option<anyhow::Error> {
         let (old, new) = match Side::that_is_old(stderr)? {
             Side::Client => (format!("`{tool}`"), "its engine"),
-            Side::Engine => ("the engine".to_owned(), "this command"),
+            Side::Engine => ("Docker".to_owned(), "this command"),
         };
         let hint = format!(
             "upgrade {old} to a version that {new} supports, or use `--engine api`; if DOCKER_API_VERSION is set, unset it"

@@ -14,8 +14,8 @@ use crate::{
     parallel::side_by_side,
     plan::Keep,
     report::{
-        Containers, PlanReport, PortainerReport, PortainerStack, Readiness, Recommended,
-        StackReport, VERSION, Way, WayReport,
+        Containers, InterruptedRun, PlanReport, PortainerReport, PortainerStack, Readiness,
+        Recommended, StackReport, VERSION, Way, WayReport,
     },
     run::RestoreCommand,
 };
@@ -85,10 +85,13 @@ pub fn plan(
             migration(prepared, situation, way.force)
         })
     });
+    let stack = stack(situation, before, commands.typed, unanswered);
+    let is_broken = matches!(stack.interrupted_run, Some(InterruptedRun::Restore(_)));
     let recommended = PlanReport::recommend(adopt.as_ref(), migrate.as_ref());
+    let recommended = recommended.filter(|_| !is_broken);
     Ok(PlanReport {
         version: VERSION,
-        stack: stack(situation, before, commands.typed, unanswered),
+        stack,
         portainer: PortainerReport::new(
             situation.base_url,
             situation.endpoint,

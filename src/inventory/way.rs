@@ -16,13 +16,14 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation) -> WayReport 
     let rewrite = prepared.rewrite.as_ref().ok();
     WayReport {
         readiness: match plan.request {
-            _ if plan.in_portainer == InPortainer::Edited => Readiness::Edited,
+            _ if plan.in_portainer.may_be_theirs() => Readiness::Edited,
             _ if !plan.blockers.is_empty() => Readiness::Blocked,
             Request::Nothing(_) => Readiness::NothingToDo,
             _ => Readiness::Ready,
         },
         request: Some(plan.request.clone()),
         services: plan.services.clone(),
+        in_portainer: plan.in_portainer,
         losses: losses(&plan.losses, before.all.as_deref(), situation.tool),
         changes: changes(plan, before.all.as_deref(), situation.tool),
         losses_known: before.is_known(),
@@ -69,6 +70,7 @@ pub(super) fn migration(
             None => Request::Create,
         }),
         services: plan.services.clone(),
+        in_portainer: InPortainer::default(),
         losses: losses(&plan.losses, before.all.as_deref(), situation.tool),
         changes: losses(&plan.changes, before.all.as_deref(), situation.tool),
         losses_known: before.is_known() && plan.is_parsed,

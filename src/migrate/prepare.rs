@@ -48,7 +48,10 @@ impl Prepared {
         let rewrite = Rewrite::literal(&source, situation.stack.dir_text());
         let sent = rewrite.sent();
         let mask = mask(&source, sent.env);
-        let before = situation.observe(records, sent, &mask, depth);
+        let mut before = situation.observe(records, sent, &mask, depth);
+        before.warnings.extend(before.unread.iter().map(|why| {
+            format!("{why}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back")
+        }));
         situation.engine.refuse_podman()?;
         let document = Document::parse(&source.compose);
         let (compose, env) = (&source.compose, source.env.as_deref());

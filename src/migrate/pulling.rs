@@ -52,7 +52,7 @@ impl Procedure<'_, '_> {
         let found = self.run.engine.inspect_images(from_ref(&pull.image))?;
         ensure!(
             !found.is_empty(),
-            "it was pulled, but the engine does not have it"
+            "it was pulled, but Docker does not have it"
         );
         Ok(())
     }

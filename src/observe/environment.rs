@@ -29,7 +29,7 @@ pub(super) fn environment(
             },
             Some(Ok(_)) => Environment::OtherEngine { here: here() },
             Some(Err(error)) => Environment::Unknown(format!("{error:#}")),
-            None => Environment::Unknown("the engine of this host does not respond".to_owned()),
+            None => Environment::Unknown("Docker on this host does not respond".to_owned()),
         },
         Ok(EngineOf::Unnamed) => Environment::Unknown(UNNAMED.to_owned()),
         Ok(EngineOf::NoEnvironment) => Environment::NotFound { here: here() },
@@ -38,7 +38,7 @@ pub(super) fn environment(
     }
 }
 
-const UNNAMED: &str = "Portainer's response contains no engine ID";
+const UNNAMED: &str = "Portainer does not say which Docker it has";
 
 /// The environments that the API key may see, compared with the engine of this host.
 pub struct Search {
@@ -114,21 +114,21 @@ impl Search {
 
     fn not_found(&self, base_url: &BaseUrl) -> Failure {
         let say = |what: &'static str| {
-            move |one: &NamedEnvironment| format!("environment {one} is {what} engine")
+            move |one: &NamedEnvironment| format!("environment {one} is {what} host")
         };
         let matching = self.matching.iter().map(say("this"));
         let others = self.others.iter().map(say("another"));
         let lines: Vec<String> = matching.chain(others).chain(self.unread()).collect();
         let message = match (self.matching.len(), self.unread.len()) {
             (0, 0) if lines.is_empty() => {
-                format!("Portainer at {base_url} lists no environment with a container engine")
+                format!("Portainer at {base_url} lists no environment with Docker")
             }
-            (0, 0) => format!("no environment of Portainer at {base_url} is this engine"),
+            (0, 0) => format!("no environment of Portainer at {base_url} is this host"),
             (0, _) => {
-                format!("no environment of Portainer at {base_url} is known to be this engine")
+                format!("no environment of Portainer at {base_url} is known to be this host")
             }
             (several, _) => {
-                format!("{several} environments of Portainer at {base_url} are this engine")
+                format!("{several} environments of Portainer at {base_url} are this host")
             }
         };
         let hint = match self.matching.as_slice() {
@@ -146,13 +146,13 @@ impl Search {
     fn where_it_may_be(&self) -> String {
         let mut hints = Vec::new();
         if !self.unread.is_empty() {
-            hints.push("an environment that could not be read may be this engine: make it reachable, or pass its ID with --endpoint");
+            hints.push("an environment that could not be read may be this host: make it reachable, or pass its ID with --endpoint");
         }
         if self.is_limited {
             hints.push("the API key does not belong to an administrator and may not see every environment: use an administrator's API key");
         }
         if hints.is_empty() {
-            hints.push("add this engine to Portainer as an environment");
+            hints.push("add this host to Portainer as an environment");
         }
         hints.join("; ")
     }

@@ -31,6 +31,9 @@ use crate::{
     text::{printable, shell_word},
 };
 
+/// What prevents an adoption without a more exact reason.
+const UNREAD: &str = "cannot read the containers of this host";
+
 /// What is known for an adoption besides the [`Facts`], whose `sent` is the faithful rewrite.
 pub struct AdoptionFacts<'a> {
     pub facts: &'a Facts<'a>,
@@ -221,7 +224,12 @@ impl Adoption {
     }
 
     fn check_surroundings(&mut self, facts: &Facts) {
-        if let Environment::Unknown(reason) = &facts.environment {
+        let is_known = facts.listed.is_some() && facts.containers.is_some();
+        if !is_known || facts.others.is_none() {
+            let what = facts.unread.unwrap_or(UNREAD);
+            let hint = "Docker on this host must respond before a stack is adopted";
+            self.blockers.push(Blocker::new(what, hint));
+        } else if let Environment::Unknown(reason) = &facts.environment {
             let what = format!(
                 "cannot verify that environment {} is this host: {reason}",
                 facts.endpoint
@@ -236,13 +244,6 @@ impl Adoption {
             portainer::runs_portainer(listed, facts.portainer_port),
         ];
         self.block(refusals.iter().flatten());
-        let is_known = facts.listed.is_some() && facts.containers.is_some();
-        if !is_known || facts.others.is_none() {
-            self.blockers.push(Blocker::new(
-                "cannot read the containers of this host",
-                "check that Docker is running and that you may use it",
-            ));
-        }
     }
 
     fn check_text(&mut self, input: &AdoptionFacts, stack: &SentStack) {
@@ -320,9 +321,7 @@ impl Adoption {
             // M16: an update keeps them.
             let lost = losses.filter(|loss| *loss != Loss::Carried(Carried::Access));
             self.losses.extend(lost);
-            if self.in_portainer == InPortainer::Edited {
-                self.losses.push(Loss::RecordText);
-            }
+            self.losses.extend(record::edit_lost(self.in_portainer));
         }
         let losses = std::mem::take(&mut self.losses).into_iter();
         (self.changes, self.losses) =

@@ -14,8 +14,10 @@ pub enum InPortainer {
     UpToDate,
     /// They are what was last sent, and the files have changed.
     LastSent,
-    /// They are something else: somebody edited them there. Where nothing is known of a last send, any difference counts.
+    /// They are something else: somebody edited them there.
     Edited,
+    /// They are something else, and nothing is known of a last send: the files or Portainer may have changed.
+    Differs,
 }
 
 impl InPortainer {
@@ -32,8 +34,14 @@ impl InPortainer {
             (true, false) => Self::LastSent,
             (true, true) => Self::Nothing,
             (false, true) if last.is_empty() => Self::Nothing,
+            (false, false) if last.is_empty() => Self::Differs,
             (false, _) => Self::Edited,
         }
+    }
+
+    /// Whether sending would overwrite what somebody may have edited there.
+    pub fn may_be_theirs(self) -> bool {
+        matches!(self, Self::Edited | Self::Differs)
     }
 }
 
@@ -47,7 +55,7 @@ mod tests {
 
     #[test]
     fn b22_what_portainer_has_was_edited_if_it_is_neither_sent_nor_last_sent() {
-        use InPortainer::{Edited, LastSent as Last, Nothing, UpToDate};
+        use InPortainer::{Differs, Edited, LastSent as Last, Nothing, UpToDate};
         let of = |text: &'static str| (!text.is_empty()).then_some(text);
         let env = [Variable {
             name: "A".to_owned(),
@@ -73,7 +81,7 @@ mod tests {
             ("x", "a", "b", Edited),
             ("x", "a", "a", Edited),
             ("x", "a", "", Edited),
-            ("x", "", "b", Edited),
+            ("x", "", "b", Differs),
             ("x", "", "", Nothing),
         ] {
             let last_sent =

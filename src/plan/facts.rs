@@ -42,6 +42,8 @@ pub struct Facts<'a> {
     /// The stack's containers, under its name and under its name in Portainer (B10); `None` if they could not be
     /// listed (C52).
     pub listed: Option<&'a [Container]>,
+    /// Why they could not be listed.
+    pub unread: Option<&'a str>,
     /// The refusal that follows if they could not be listed because no API version is shared (B06).
     pub unlistable: Option<&'a Refusal>,
     /// The inspect objects of the same containers; `None` if they could not be inspected.
@@ -72,6 +74,9 @@ pub struct Facts<'a> {
     pub rights: Rights,
     /// What a path of this host is. Symbolic links are followed.
     pub lookup: &'a dyn Fn(&str) -> PathKind,
+    /// Whether what the containers mount is on this host, as far as paths of this host are mounted. A rehearsal copies no
+    /// data.
+    pub has_data: bool,
     /// Whether two paths of this host are the same file or directory; `None` if that could not be looked at.
     pub is_same_file: &'a dyn Fn(&str, &str) -> Option<bool>,
     /// Whether something on this host uses a port: address, port and protocol.

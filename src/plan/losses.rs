@@ -75,6 +75,8 @@ pub enum Loss {
     },
     /// What was edited in Portainer (B22).
     RecordText,
+    /// What Portainer has differs, and nothing is known of a last send (B22).
+    RecordDiffers,
     /// The Portainer stack is stopped, and the create starts it.
     RecordStarts,
 }
@@ -162,7 +164,7 @@ impl fmt::Display for Loss {
         match self {
             Self::Text(loss) => f.write_str(&printable(&loss.to_string())),
             Self::Variables { owner, file, names } => f.write_str(&printable(&format!(
-                "{owner}: these variables of {file} will no longer be set: {}",
+                "{owner}: variables of {file} no longer set: {}",
                 names.join(", ")
             ))),
             Self::Killed(count) => write!(
@@ -172,7 +174,7 @@ impl fmt::Display for Loss {
             ),
             Self::Adopted { project, count } => write!(
                 f,
-                "project {} has {}, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the create fails",
+                "project {} has {}, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the deployment fails",
                 printable(project),
                 counted(*count, "container")
             ),
@@ -219,17 +221,17 @@ impl fmt::Display for Loss {
             },
             Self::RecordVariables(names) => write!(
                 f,
-                "variables of the Portainer stack that are not in .env: {}",
+                "variables that exist only in Portainer: {}",
                 printable(&names.join(", "))
             ),
             Self::RecordValues(names) => write!(
                 f,
-                "variables of the Portainer stack with a different value in .env: {}",
+                "variables with another value in Portainer: {}",
                 printable(&names.join(", "))
             ),
             Self::RecordMembers { section, names } => write!(
                 f,
-                "{section} of the Portainer stack that are not in the Compose file: {}",
+                "{section} that exist only in Portainer: {}",
                 printable(&names.join(", "))
             ),
             Self::RecordStarts => {
@@ -238,6 +240,7 @@ impl fmt::Display for Loss {
             Self::RecordText => {
                 f.write_str("what was edited in Portainer since the last adoption")
             }
+            Self::RecordDiffers => f.write_str("what only Portainer has in its Compose file and variables"),
         }
     }
 }
@@ -247,15 +250,15 @@ impl fmt::Display for ContainerLoss {
         match self {
             Self::NotDefined { service } => write!(
                 f,
-                "it will be removed and not recreated: the Compose file has no service {service}"
+                "removed and not recreated: the Compose file has no service {service}"
             ),
             Self::Profile { service } => write!(
                 f,
-                "it will be removed and not recreated: no profile of service {service} is active in Portainer"
+                "removed and not recreated: no profile of service {service} is active in Portainer"
             ),
-            Self::OneOff => f.write_str(
-                "it will be removed and not recreated: it is a one-off container of `compose run`",
-            ),
+            Self::OneOff => {
+                f.write_str("removed and not recreated: it was started by `compose run`")
+            }
             Self::OtherDirectory(dir) => {
                 write!(f, "it was started from another directory: {dir}")
             }
@@ -273,7 +276,7 @@ impl fmt::Display for ContainerLoss {
             ),
             Self::AnonymousVolume { target, volume, .. } => write!(
                 f,
-                "the anonymous volume at {target} will be replaced by an empty one; its data stays in volume {volume}"
+                "the anonymous volume at {target} is replaced with an empty one; its data stays in volume {volume}"
             ),
             Self::Files { shown, total } => {
                 let more = match total.saturating_sub(shown.len()) {
@@ -286,25 +289,11 @@ impl fmt::Display for ContainerLoss {
                     shown.join(", ")
                 )
             }
-            Self::Variables(names) => write!(
-                f,
-                "these variables will no longer be set: {}",
-                names.join(", ")
-            ),
-            Self::Values(names) => write!(
-                f,
-                "these variables will have different values: {}",
-                names.join(", ")
-            ),
-            Self::Image(image) => write!(
-                f,
-                "it will be recreated from a different image: {image} no longer refers to the image that it runs"
-            ),
-            Self::OtherImage { now, after } => write!(
-                f,
-                "it will be recreated from image {after} instead of {now}"
-            ),
-            Self::Name(name) => write!(f, "its name will be {name}"),
+            Self::Variables(names) => write!(f, "variables no longer set: {}", names.join(", ")),
+            Self::Values(names) => write!(f, "variables with another value: {}", names.join(", ")),
+            Self::Image(image) => write!(f, "{image} is now a different image"),
+            Self::OtherImage { now, after } => write!(f, "image {after} instead of {now}"),
+            Self::Name(name) => write!(f, "renamed to {name}"),
             Self::Mount { target, now, after } => show_mount(f, target, now, after.as_ref()),
             Self::Access {
                 target,
@@ -315,29 +304,25 @@ impl fmt::Display for ContainerLoss {
                 } else {
                     "writable"
                 };
-                write!(f, "{target} will be mounted {access}")
+                write!(f, "{target} becomes {access}")
             }
-            Self::Ports(ports) => write!(
-                f,
-                "these ports will no longer be published: {}",
-                ports.join(", ")
-            ),
+            Self::Ports(ports) => write!(f, "ports no longer published: {}", ports.join(", ")),
             Self::Network(network) => {
-                write!(f, "it will no longer be connected to network {network}")
+                write!(f, "no longer connected to network {network}")
             }
             Self::Aliases { network, names } => write!(
                 f,
-                "it will no longer have these aliases in network {network}: {}",
+                "no longer has these aliases in network {network}: {}",
                 names.join(", ")
             ),
             Self::Limits(names) => write!(
                 f,
-                "these settings differ from the Compose file and will be reset: {}",
+                "settings reset to those of the Compose file: {}",
                 names.join(", ")
             ),
             Self::Settings(keys) => write!(
                 f,
-                "these settings differ from the Compose file and will change: {}",
+                "settings that differ in the Compose file: {}",
                 keys.join(", ")
             ),
         }
@@ -351,11 +336,11 @@ fn show_mount(
     after: Option<&Source>,
 ) -> fmt::Result {
     match after {
-        Some(after) => write!(f, "{after} will be mounted at {target} instead of {now}")?,
-        None => write!(f, "{now} will no longer be mounted at {target}")?,
+        Some(after) => write!(f, "{after} is mounted at {target} instead of {now}")?,
+        None => write!(f, "{now} is no longer mounted at {target}")?,
     }
     match now {
-        Source::Volume(_) => f.write_str("; the volume will be detached and keep its data"),
+        Source::Volume(_) => f.write_str("; the volume keeps its data"),
         _ => Ok(()),
     }
 }
@@ -378,12 +363,12 @@ impl ContainerLoss {
     fn if_portainer_replaces(&self) -> String {
         match self {
             Self::NotDefined { service } => {
-                format!("it is kept as an orphan: the Compose file has no service {service}")
+                format!("stays as an orphan: the Compose file has no service {service}")
             }
             Self::Profile { service } => format!(
-                "it is kept, but not updated: no profile of service {service} is active in Portainer"
+                "stays, but is not updated: no profile of service {service} is active in Portainer"
             ),
-            Self::OneOff => "it is kept: it is a one-off container of `compose run`".to_owned(),
+            Self::OneOff => "stays: it was started by `compose run`".to_owned(),
             Self::AnonymousVolume {
                 target,
                 is_deleted: true,
@@ -397,7 +382,7 @@ impl ContainerLoss {
             }
             // M05, M16, N04
             Self::AnonymousVolume { target, volume, .. } => format!(
-                "if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at {target} by an empty one; its data stays in volume {volume}"
+                "if it is recreated, Portainer 2.45 replaces the anonymous volume at {target} with an empty one; its data stays in volume {volume}"
             ),
             Self::Files { .. }
             | Self::Name(_)

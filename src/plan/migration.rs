@@ -144,7 +144,8 @@ impl Plan {
         let others: Vec<&Container> = facts.others.iter().copied().flatten().collect();
         let held = conflicts::held_by(&others, stack, |_| true);
         if !held.is_empty() {
-            refusals.push(Refusal::Held(held));
+            let held = held.into_iter().map(|one| one.message);
+            refusals.push(Refusal::Held(held.collect()));
         }
         for refusal in refusals {
             if refusal.is_about_this_engine() && facts.environment != Environment::SameEngine {

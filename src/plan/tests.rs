@@ -162,6 +162,8 @@ impl World {
             },
             context: &context,
             listed: Some(&listed),
+            unread: None,
+            has_data: true,
             unlistable: None,
             containers: Some(&self.containers),
             others: Some(&self.others),

@@ -20,7 +20,7 @@ pub struct PlanReport {
     /// Whether both ways were asked for.
     #[serde(skip)]
     pub is_comparison: bool,
-    /// The command to run; null if there is nothing to do, or if every way is blocked.
+    /// The command to run; null if there is nothing to do, if every way is blocked, or if a run was interrupted.
     pub recommended: Option<Recommended>,
 }
 
@@ -76,6 +76,14 @@ impl PlanReport {
         adopt.is_some_and(|way| way.readiness == Readiness::Edited)
     }
 
+    /// The command that brings back what ran before an interrupted run.
+    pub fn heals(&self) -> Option<&str> {
+        match &self.stack.interrupted_run {
+            Some(InterruptedRun::Restore(command)) => Some(command),
+            Some(InterruptedRun::InProgress | InterruptedRun::RunAgain) | None => None,
+        }
+    }
+
     /// Whether Portainer has the stack as it would be adopted, and all of it runs.
     pub fn has_nothing_to_do(&self) -> bool {
         let adopt = self.adopt.as_ref();
@@ -98,7 +106,7 @@ impl PlanReport {
 
     /// Whether nothing can be done with the stack.
     pub fn is_impossible(&self) -> bool {
-        let waits = self.has_nothing_to_do() || self.is_edited();
+        let waits = self.has_nothing_to_do() || self.is_edited() || self.heals().is_some();
         self.recommended.is_none() && !waits && !self.only_migrates()
     }
 

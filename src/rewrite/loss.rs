@@ -166,53 +166,76 @@ impl fmt::Display for TextLoss {
         write!(f, "{}: ", self.owner)?;
         match &self.kind {
             TextLossKind::Variable { name, file } => {
-                write!(f, "{name} will no longer be set (from {file})")
+                write!(f, "{name} of {file} is no longer set")
             }
             TextLossKind::Value { place, variables } => {
+                let (names, verb) = match variables.as_slice() {
+                    [one] => (format!("${{{one}}}"), "is"),
+                    several => (several.join(", "), "are"),
+                };
                 write!(
                     f,
-                    "{place} will have a different value, because of {}",
-                    variables.join(", ")
+                    "{} changes: {names} {verb} different in Portainer",
+                    self.owner.below(place)
                 )
             }
             TextLossKind::UnreadableEnv { problem } => {
                 write!(
                     f,
-                    "Portainer cannot parse the variables as they are sent, so the deployment will fail: line {}: {problem}",
+                    "the deployment would fail, because Portainer cannot parse line {}: {problem}",
                     self.line
                 )
             }
             TextLossKind::Project { here, there } => {
                 write!(
                     f,
-                    "the project will be named {there} instead of {here}, with new volumes and networks"
+                    "the project is named {there} instead of {here}, with new volumes and networks"
                 )
             }
             TextLossKind::Profiles => {
                 f.write_str("will not start: only your shell sets its profile in COMPOSE_PROFILES")
             }
             TextLossKind::IgnoredFile { file } => {
-                write!(f, "{file} will be ignored")
+                write!(f, "{file} is ignored")
             }
             TextLossKind::UnknownVariables { file } => {
-                write!(f, "cannot read {file}: its variables will no longer be set")
+                write!(f, "cannot read {file}: its variables are no longer set")
             }
             TextLossKind::Path { path, becomes } if path == becomes => {
-                write!(f, "{path} will be resolved inside Portainer")
+                write!(f, "{path} is resolved inside Portainer")
             }
             TextLossKind::Path { path, becomes } => {
-                write!(f, "{path} will point to a different place: {becomes}")
+                write!(f, "{path} becomes {becomes}, which is another place")
             }
-            TextLossKind::Unreadable { path, named_by } => {
+            TextLossKind::Unreadable { path, named_by } => match *named_by {
+                "build" => write!(
+                    f,
+                    "Portainer may be unable to read the build directory {path}"
+                ),
+                _ => write!(f, "Portainer may be unable to read {path} ({named_by})"),
+            },
+            TextLossKind::Replaced { place } => {
                 write!(
                     f,
-                    "Portainer needs {path} ({named_by}), but might not be able to read it"
+                    "the rewrite changes {}, which is not a path",
+                    self.owner.below(place)
                 )
             }
-            TextLossKind::Replaced { place } => {
-                write!(f, "the rewrite changes {place}, which is not a path")
-            }
         }
+    }
+}
+
+impl Owner {
+    /// The path of a text, without the service if it belongs to one.
+    fn below<'p>(&self, place: &'p str) -> &'p str {
+        let below = match self {
+            Self::Service(name) => place.strip_prefix("services.").and_then(|rest| {
+                let below = rest.strip_prefix(name.as_str())?;
+                below.strip_prefix('.')
+            }),
+            _ => None,
+        };
+        below.unwrap_or(place)
     }
 }
 

@@ -34,7 +34,7 @@ impl Run<'_> {
             let kept = container.name();
             self.detail("hold", format!("the volumes of {kept}, which has --rm"));
             engine.create_container(&name, &body).map_err(|error| {
-                Failure::new(format!("cannot keep the volumes of {kept}, which the engine deletes when {kept} stops (--rm)"))
+                Failure::new(format!("cannot keep the volumes of {kept}, which Docker deletes when {kept} stops (--rm)"))
                     .source(error)
                     .hint(format!("`docker rm -f {kept}` removes the container and keeps its volumes"))
             })?;

@@ -275,7 +275,7 @@ impl Store {
                 self.stack,
                 self.own().display()
             ))
-            .hint("each run that changes a stack takes a snapshot: check the name, the engine (DOCKER_HOST) and STACKLIFT_STATE_DIR"),
+            .hint("each run that changes a stack takes a snapshot: check the name, Docker (DOCKER_HOST) and STACKLIFT_STATE_DIR"),
         }
         .into())
     }

@@ -220,21 +220,24 @@ fn b01_what_an_edited_file_changes_is_named() {
     let losses = losses_of(&stack).join("\n");
     let (project, dir) = (&stack.host.project, stack.dir());
     let dir = dir.display();
-    let detached = "the volume will be detached and keep its data";
+    let detached = "the volume keeps its data";
     for expected in [
-        format!("mounts-1: volume {project}_own will be mounted at /data instead of volume {project}_data; {detached}"),
-        format!("mounts-1: {dir}/elsewhere will be mounted at /files instead of {dir}/files"),
-        "mounts-1: /static will be mounted writable".to_owned(),
-        format!("mounts-1: {dir}/long will no longer be mounted at /long"),
-        "ports-1: these ports will no longer be published: ".to_owned(),
+        format!(
+            "mounts-1: volume {project}_own is mounted at /data instead of volume {project}_data; {detached}"
+        ),
+        format!("mounts-1: {dir}/elsewhere is mounted at /files instead of {dir}/files"),
+        "mounts-1: /static becomes writable".to_owned(),
+        format!("mounts-1: {dir}/long is no longer mounted at /long"),
+        "ports-1: ports no longer published: ".to_owned(),
         "->80/tcp".to_owned(),
         "81/udp".to_owned(),
-        "settings-1: these settings differ from the Compose file and will change: command, user, cap_add, labels".to_owned(),
-        "settings-1: these settings differ from the Compose file and will be reset: restart policy".to_owned(),
-        "quoted-1: these settings differ from the Compose file and will change: command".to_owned(),
-        "shares-1: these settings differ from the Compose file and will change: network_mode".to_owned(),
-        "host-1: these settings differ from the Compose file and will change: pid".to_owned(),
-        format!("from-1: it will be recreated from image {} instead of {project}", crate::host::IMAGE),
+        "settings-1: settings that differ in the Compose file: command, user, cap_add, labels"
+            .to_owned(),
+        "settings-1: settings reset to those of the Compose file: restart policy".to_owned(),
+        "quoted-1: settings that differ in the Compose file: command".to_owned(),
+        "shares-1: settings that differ in the Compose file: network_mode".to_owned(),
+        "host-1: settings that differ in the Compose file: pid".to_owned(),
+        format!("from-1: image {} instead of {project}", crate::host::IMAGE),
     ] {
         assert!(losses.contains(&expected), "{expected}\n{losses}");
     }

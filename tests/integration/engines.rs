@@ -22,14 +22,14 @@ fn b06_an_engine_that_shares_no_api_version_is_refused() {
         (
             "1.55",
             "1.60",
-            ["the oldest of the engine is 1.55", "upgrade stacklift"],
+            ["the oldest of Docker is 1.55", "upgrade stacklift"],
         ),
         (
             "1.12",
             "1.40",
             [
-                "the newest of the engine is 1.40",
-                "upgrade the engine to Docker Engine 20.10",
+                "the newest of Docker is 1.40",
+                "upgrade to Docker Engine 20.10",
             ],
         ),
     ] {
@@ -37,7 +37,7 @@ fn b06_an_engine_that_shares_no_api_version_is_refused() {
         bench.stops("web", "refusing to migrate");
         for args in ["web", "plan web", "adopt web --yes", "web --dry-run"] {
             let run = bench.run(args).says(&says);
-            let run = run.says("no API version is shared by stacklift and the engine on ");
+            let run = run.says("no API version is shared by stacklift and Docker on ");
             assert!(run.code == 1 || args == "web --dry-run", "{run:#?}");
         }
         assert!(bench.nothing_was_changed());
@@ -67,11 +67,11 @@ fn b06_a_command_that_shares_no_api_version_is_refused() {
         ),
         (
             "Error response from daemon: client version 1.52 is too new. Maximum supported API version is 1.41",
-            "upgrade the engine",
+            "upgrade Docker",
         ),
         (
             "API version 1.40 is not supported by this client: the minimum supported API version is 1.44",
-            "upgrade the engine",
+            "upgrade Docker",
         ),
     ] {
         let bench = speaking("1.12", "1.41");

@@ -8,7 +8,7 @@ use crate::{
 };
 
 const AUTO: &str = "--endpoint auto";
-const HINT: &str = "environment 3 is this engine: pass --endpoint 3, or --endpoint auto";
+const HINT: &str = "environment 3 is this host: pass --endpoint 3, or --endpoint auto";
 
 /// Environment 3 (nas) is this engine; 1 (local) and 2 (edge) are others.
 fn third() -> Bench {
@@ -39,7 +39,7 @@ fn unreadable(bench: &Bench, id: u64) {
 
 #[test]
 fn each_command_finds_the_environment_and_says_which() {
-    let found = "environment 3 (nas) is this engine";
+    let found = "environment 3 (nas) is this host";
     let bench = third();
     for args in [
         "plan web",
@@ -91,10 +91,10 @@ fn none_and_several_are_errors_that_name_the_environments() {
     for args in ["web", "adopt web", "plan web", "list"] {
         auto(&bench, args).code(1).says(&[
             "no environment of Portainer at https://127.0.0.1:",
-            " is this engine",
-            "environment 1 (local) is another engine",
-            "environment 2 (edge) is another engine",
-            "add this engine to Portainer",
+            " is this host",
+            "environment 1 (local) is another host",
+            "environment 2 (edge) is another host",
+            "add this host to Portainer",
         ]);
     }
     bench.world(|world| {
@@ -106,12 +106,12 @@ fn none_and_several_are_errors_that_name_the_environments() {
         &format!("web {AUTO}"),
         &[
             "2 environments of Portainer",
-            "environment 3 (nas) is this engine",
-            "environment 5 (nas) is this engine",
+            "environment 3 (nas) is this host",
+            "environment 5 (nas) is this host",
             "pass the ID of one of them with --endpoint",
         ],
     );
-    let run = bench.run("web").code(1).hides("is this engine");
+    let run = bench.run("web").code(1).hides("is this host");
     run.says("pass the ID of this host's environment with --endpoint");
 }
 
@@ -120,16 +120,16 @@ fn an_environment_that_cannot_be_read_is_not_absent() {
     let bench = third();
     unreadable(&bench, 2);
     auto(&bench, "plan web").code(0).says(&[
-        "environment 3 (nas) is this engine",
+        "environment 3 (nas) is this host",
         "environment 2 (edge) could not be read: ",
         "502",
     ]);
     unreadable(&bench, 3);
     auto(&bench, "web").code(1).says(&[
-        " is known to be this engine",
-        "environment 1 (local) is another engine",
+        " is known to be this host",
+        "environment 1 (local) is another host",
         "environment 3 (nas) could not be read: ",
-        "an environment that could not be read may be this engine",
+        "an environment that could not be read may be this host",
     ]);
     assert!(bench.nothing_was_changed());
 }

@@ -167,17 +167,13 @@ fn engine_sockets_that_are_none() {
     let bench = Bench::web(PLAIN);
     fs::write(bench.root().join("file"), "").expect("a file");
     for (name, bytes, words) in [
-        (
-            "page",
-            Some(&page[..]),
-            "is this the socket of a container engine?",
-        ),
+        ("page", Some(&page[..]), "is this the socket of Docker?"),
         (
             "noise",
             Some(b"\x00\xff\x1b[31m\r\n\r\n"),
-            "invalid HTTP response from the engine",
+            "invalid HTTP response from Docker",
         ),
-        ("closes", Some(b""), "cannot reach the engine"),
+        ("closes", Some(b""), "cannot reach Docker"),
         (
             "refuses",
             Some(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nforbidden"),
@@ -188,9 +184,9 @@ fn engine_sockets_that_are_none() {
             Some(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{"),
             "engine",
         ),
-        ("hangs", None, "no response from the engine"),
-        ("absent", None, "is the engine running?"),
-        ("file", None, "is the engine running?"),
+        ("hangs", None, "no response from Docker"),
+        ("absent", None, "check that Docker is running"),
+        ("file", None, "check that Docker is running"),
     ] {
         let path = bench.root().join(name);
         if !["absent", "file"].contains(&name) {
@@ -216,7 +212,7 @@ fn as_root_an_engine_socket_that_this_user_may_not_use() {
     // The rehearsal's folder is its owner's alone.
     let run = Run::of(&mut bench.as_user("web", 65_534)).code(0);
     run.says(&[
-        "cannot reach the engine",
+        "cannot reach Docker",
         "Permission denied",
         "the stack's containers are unknown: what they will lose",
     ]);

@@ -52,13 +52,20 @@ fn an_interrupted_run_that_left_nothing_running_is_restored() {
         let (state, run) = listed(&bench);
         assert_eq!(state, "in-progress");
         assert_eq!(run, json!({"kind": "in-progress"}));
-        plan(&bench).says("a run is in progress: wait until it has ended");
+        plan(&bench).says("A run is in progress: wait until it has ended.");
         assert_eq!(checked(&bench), None);
     });
     let heal = json!({"kind": "restore", "command": "stacklift restore web"});
     assert_eq!(listed(&bench), (json!("interrupted"), heal));
     bench.succeeds("list", &["interrupted run", "stacklift restore web"]);
-    plan(&bench).says("a run was interrupted: stacklift restore web");
+    let shown = plan(&bench)
+        .code(0)
+        .says("A run was interrupted: restore what ran before");
+    assert!(
+        shown.out.ends_with("\n\nNext: stacklift restore web\n"),
+        "{shown:#?}"
+    );
+    shown.hides(&["stacklift adopt", "Adopting"]);
     assert_eq!(checked(&bench).as_deref(), Some("interrupted: web"));
     bench.succeeds("restore web", "restored web");
     assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
@@ -71,7 +78,7 @@ fn an_interrupted_run_whose_stack_runs_is_run_again() {
     killed(&bench, "adopt web", FaultKind::HangAfter, || {});
     let again = json!({"kind": "run-again"});
     assert_eq!(listed(&bench), (json!("interrupted"), again));
-    plan(&bench).says("a run was interrupted: run it again");
+    plan(&bench).says("A run was interrupted: run the same command again.");
     bench.run("adopt web").code(0);
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
 }

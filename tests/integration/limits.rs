@@ -225,7 +225,7 @@ fn b12_an_engine_that_drips_ends_at_the_limit() {
         let mut command = bench.command("web --timeout 2s");
         command.env("DOCKER_HOST", format!("unix://{}", path.display()));
         // The failing listing is tolerated (C52).
-        Run::of(&mut command).says(&["no response from the engine", "within 2s"]);
+        Run::of(&mut command).says(&["no response from Docker", "within 2s"]);
     }
 }
 

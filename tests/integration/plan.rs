@@ -453,12 +453,13 @@ fn containers_that_cannot_be_read_are_unknown() {
     run("plan web").code(1).says(&[
         "containers unknown, not in Portainer yet",
         "Cannot be adopted yet:",
-        "cannot read the containers of this host",
+        "  1. failed to list the containers of web: cannot reach Docker on /absent/engine.sock: ",
+        "Docker on this host must respond before a stack is adopted",
     ]);
     run("migrate web --dry-run --exit-code").code(3);
     for args in ["plan web", "adopt web", "web --dry-run"] {
         let all = run(args).all();
-        let told = all.matches("cannot reach the engine").count();
+        let told = all.matches("cannot reach Docker").count();
         assert_eq!(told, 1, "{args:?} {all}");
     }
 }

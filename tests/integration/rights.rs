@@ -217,7 +217,7 @@ fn b06_an_environment_whose_engine_answers_404_is_not_missing() {
         let bench = started();
         let body = r#"{"message":"page not found"}"#;
         bench.always(Call::Info, instead(status, body));
-        let exists = "Portainer has environment 1, but its engine could not be asked";
+        let exists = "Portainer has environment 1, but its Docker could not be asked";
         for args in ["plan web", "adopt web --yes", "doctor"] {
             let run = bench.run(args).says(exists);
             run.hides(&["has no environment 1", "not allowed to use"]);

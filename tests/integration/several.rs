@@ -120,7 +120,7 @@ fn remote_files_are_refused() {
     let script = "case \"$*\" in *version*) echo v2.40.3; exit;; *override*) ;; *) exit;; esac\n\
         echo 'git remote resource is disabled' >&2\nexit 1\n";
     let run = Run::of(&mut with_compose(&bench, "plan web", script));
-    run.code(0).says("stacklift does not fetch remote files");
+    run.code(1).says("stacklift does not fetch remote files");
 }
 
 #[test]

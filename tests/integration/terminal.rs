@@ -285,7 +285,7 @@ fn a_signal_removes_the_spinner() {
     bench.always(Call::List, FaultKind::Hang);
     for (args, text, signal) in [
         (&["plan", "web"][..], "inspecting what exists", Signal::INT),
-        (&["list"], "reading Portainer and the engine", Signal::TERM),
+        (&["list"], "reading Portainer and Docker", Signal::TERM),
         (&["adopt", "web"], "inspecting what exists", Signal::INT),
     ] {
         let command = bench.command(&[&["--color", "never", "--timeout", "10m"], args].concat());

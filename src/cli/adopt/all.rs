@@ -78,7 +78,7 @@ pub(super) fn run(
         settings,
         console,
     };
-    console.waiting("reading Portainer and the engine");
+    console.waiting("reading Portainer and Docker");
     let planned = all.plan(&report);
     console.done();
     let planned = planned.map_err(Stopped::untouched)?;

@@ -142,7 +142,7 @@ pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> 
     let mut stacks = Vec::new();
     for name in snapshot::marked(state) {
         let (Ok(id), Ok(containers)) = (engine.id(), engine.list(&name)) else {
-            let reason = "the engine could not be read";
+            let reason = "Docker could not be read";
             return Some(Check::not_checked(Subject::Runs, reason));
         };
         let place = Place {

@@ -34,7 +34,7 @@ pub(super) fn engine(reader: &EngineReader, about: &Result<About>) -> Check {
             return Check::of_error(
                 subject,
                 error,
-                &format!("stacklift connects through {how}: is the engine running?"),
+                &format!("stacklift connects through {how}: check that Docker is running"),
             );
         }
     };
@@ -43,7 +43,7 @@ pub(super) fn engine(reader: &EngineReader, about: &Result<About>) -> Check {
     let api = api.map_or(String::new(), |api| format!(" (API {api})"));
     let fact = format!("{version}{api}, through {how}");
     if reader.require_api().is_err() {
-        let hint = "adopt and restore need the Engine API: set DOCKER_HOST to the engine's socket (unix:///…), or use --engine api";
+        let hint = "adopt and restore need the Engine API: set DOCKER_HOST to Docker's socket (unix:///…), or use --engine api";
         return Check::warning(subject, fact, hint);
     }
     Check::ok(subject, fact)
@@ -207,7 +207,7 @@ fn environment(peers: Peers, base_url: &BaseUrl, ours: &str, id: i64) -> Check {
         Ok(EngineOf::Unnamed) => Check::warning(
             subject,
             format!(
-                "Portainer's response contains no engine ID: environment {id} may be another engine"
+                "Portainer does not say which Docker environment {id} has: it may be another host"
             ),
             "check any proxy in front of Portainer",
         ),

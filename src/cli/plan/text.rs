@@ -7,8 +7,8 @@ use crate::{
         rows::{column, line, lines},
         style::Meaning,
     },
-    plan::{Request, downtime},
-    report::{InterruptedRun, Loss, PlanReport, StackReport, Way, WayReport},
+    plan::{InPortainer, Request, downtime},
+    report::{InterruptedRun, Loss, PlanReport, Readiness, StackReport, Way, WayReport},
     text::{counted, shell_word},
 };
 
@@ -26,10 +26,13 @@ pub(in crate::cli) fn show(report: &PlanReport, console: &Console) {
     }
     if let Some(run) = &stack.interrupted_run {
         let what = match run {
-            InterruptedRun::InProgress => "a run is in progress",
-            _ => "a run was interrupted",
+            InterruptedRun::InProgress => "A run is in progress: wait until it has ended.",
+            InterruptedRun::RunAgain => "A run was interrupted: run the same command again.",
+            InterruptedRun::Restore(_) => {
+                "A run was interrupted: restore what ran before, then plan again."
+            }
         };
-        console.text(Meaning::Plain, &format!("{what}: {run}"));
+        console.text(Meaning::Plain, what);
     }
     for request in &stack.unanswered {
         let text = format!(
@@ -69,6 +72,7 @@ pub(in crate::cli) fn show(report: &PlanReport, console: &Console) {
     }
     let next = match &report.recommended {
         Some(recommended) => Some(recommended.command.clone()),
+        None if report.heals().is_some() => report.heals().map(str::to_owned),
         None if report.is_edited() => Some(format!("stacklift export {}", shell_word(&stack.name))),
         None => None,
     };
@@ -79,8 +83,11 @@ pub(in crate::cli) fn show(report: &PlanReport, console: &Console) {
     }
 }
 
-/// The ways to show. A migration that was only planned because the stack cannot be adopted is not among them.
+/// The ways to show: none before an interrupted run is restored. A migration that was only planned because the stack cannot be adopted is not among them.
 fn shown_ways(report: &PlanReport) -> Vec<(Way, &WayReport)> {
+    if report.heals().is_some() && !report.is_comparison {
+        return Vec::new();
+    }
     let migrate = report.migrate.as_ref();
     let migrate = migrate.filter(|_| report.is_comparison || report.adopt.is_none());
     let adopt = report.adopt.iter().map(|way| (Way::Adopt, way));
@@ -123,8 +130,14 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
     let adopt = report.adopt.as_ref();
     let is_updated = adopt.is_some_and(|way| matches!(way.request, Some(Request::Update(_))));
     let differs = adopt.is_some_and(|way| way.changed_lines.is_some_and(|lines| lines > 0));
-    if report.is_edited() {
-        return "edited in Portainer since the last adoption".to_owned();
+    match adopt.map(|way| way.in_portainer) {
+        Some(InPortainer::Edited) => {
+            return "edited in Portainer since the last adoption".to_owned();
+        }
+        Some(InPortainer::Differs) => {
+            return "in Portainer, which differs from the files".to_owned();
+        }
+        _ => {}
     }
     match record.state.as_str() {
         "active" if is_updated && differs => "in Portainer with other files".to_owned(),
@@ -135,6 +148,13 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
 }
 
 fn show_way(way: Way, of: &WayReport, console: &Console) {
+    if of.readiness == Readiness::Edited {
+        console.text(Meaning::Plain, overwritten(of));
+        if of.blockers.is_empty() {
+            return;
+        }
+        console.parts(&[]);
+    }
     if !of.blockers.is_empty() {
         show_blockers(way, of, console);
         return;
@@ -173,6 +193,18 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
     }
     if let Some(difference) = difference(way, of) {
         console.text(Meaning::Plain, &difference);
+    }
+}
+
+/// What an adoption would do to what somebody may have edited in Portainer (B22).
+fn overwritten(of: &WayReport) -> &'static str {
+    match of.in_portainer {
+        InPortainer::Edited => {
+            "Adopting it again would overwrite what was edited there: see --diff."
+        }
+        _ => {
+            "It is unknown which was changed. Adopting it would overwrite what Portainer has: see --diff."
+        }
     }
 }
 

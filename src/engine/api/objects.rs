@@ -56,7 +56,7 @@ impl Api {
         let listed: ListedVolumes = self.get(&path)?;
         let warnings = listed.warnings.unwrap_or_default().join("; ");
         if !warnings.is_empty() {
-            bail!("the engine's list is incomplete: {}", excerpt(&warnings));
+            bail!("Docker's list is incomplete: {}", excerpt(&warnings));
         }
         Ok(listed.volumes.unwrap_or_default())
     }

@@ -285,7 +285,7 @@ fn waiting_for_another_removal_has_a_time_limit() {
     let error = engine.remove(&[container("a")]).unwrap_err();
     assert_eq!(
         Failure::details_of(&error),
-        Some("web-a: the engine returned 409: removal of container a is already in progress")
+        Some("web-a: Docker returned 409: removal of container a is already in progress")
     );
 }
 
@@ -309,7 +309,7 @@ fn the_error_names_the_remaining_containers_with_the_reason() {
     );
     assert_eq!(
         Failure::details_of(&error),
-        Some("web-b: the engine returned 500: driver\\u{1b} failed")
+        Some("web-b: Docker returned 500: driver\\u{1b} failed")
     );
 }
 
@@ -348,7 +348,7 @@ fn a_listener_that_accepts_no_connection_times_out() {
 fn a_redirect_is_not_followed() {
     let fake = Fake::speaking("1.41", |_| json(301, "moved"));
     let text = format!("{:#}", fake.engine().id().unwrap_err());
-    assert!(text.ends_with("the engine returned 301: moved"), "{text}");
+    assert!(text.ends_with("Docker returned 301: moved"), "{text}");
     assert_eq!(fake.requests().len(), 2);
 }
 

@@ -237,7 +237,7 @@ fn a_hanging_command_is_killed() {
     let error = fake.engine.id().unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to read the engine's version and ID: `docker info` did not finish within 200ms"
+        "failed to read the version and ID of Docker: `docker info` did not finish within 200ms"
     );
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(
@@ -367,7 +367,7 @@ fn everything_else_needs_the_engine_api() {
         let text = format!("{error:#}");
         assert!(
             text.ends_with(
-                "this needs the Engine API, but the engine is reached by the `docker` command: as requested"
+                "this needs the Engine API, but Docker is reached by the `docker` command: as requested"
             ),
             "{text}"
         );

@@ -149,8 +149,8 @@ fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
 fn other_variables(service: &str, names: &[String]) -> Blocker {
     let count = crate::text::counted(names.len(), "variable");
     Blocker::new(
-        format!("service {service} runs with {count} that the files on disk do not give: it was started from another shell, or the files were changed"),
-        "pass --keep-variables to write their values into the text; or set them in .env; or run `docker compose up -d` first, which recreates the container",
+        format!("{service} has {count} that the files do not set"),
+        "pass --keep-variables to keep them, set them in .env, or run `docker compose up -d` first, which recreates the container",
     )
     .details(names.iter().map(|name| printable(name).to_string()).collect())
 }
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(web.volumes, [("/data".to_owned(), "0a".repeat(32))].into());
         assert!(web.variables.is_empty());
         assert!(
-            blockers[0].starts_with("service web runs with 2 variables"),
+            blockers[0].starts_with("web has 2 variables"),
             "{blockers:?}"
         );
         assert!(blockers[0].contains("\n    B\n    C\n"), "{blockers:?}");
@@ -247,7 +247,7 @@ mod tests {
         ));
         let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
         assert!(
-            blockers[0].starts_with("service web runs with 1 variable"),
+            blockers[0].starts_with("web has 1 variable"),
             "{blockers:?}"
         );
         assert!(blockers[0].contains("\n    C\n"), "{blockers:?}");

@@ -31,6 +31,7 @@ pub fn blocking(
     let mut found = Blocking {
         facts: input.facts,
         plan,
+        file: input.file,
         keep,
         blockers: Vec::new(),
     };
@@ -57,6 +58,7 @@ pub fn blocking(
 struct Blocking<'a, 'f> {
     facts: &'a Facts<'f>,
     plan: &'a Adoption,
+    file: &'a str,
     keep: Keep,
     blockers: Vec<Blocker>,
 }
@@ -286,6 +288,7 @@ impl<'f> Blocking<'_, 'f> {
         self.not_running(&active);
         if !self.facts.environment.is_other_engine() {
             self.images(stack);
+            self.sources(stack);
             self.held(stack, &active);
         }
     }
@@ -321,10 +324,10 @@ impl<'f> Blocking<'_, 'f> {
         if !orphans.is_empty() {
             self.add(
                 format!(
-                    "containers of project {} run that Portainer would not start: it removes them when the stack is deleted or stopped",
+                    "containers of project {} run that Portainer would not start, and removes when the stack is stopped or deleted",
                     self.facts.name
                 ),
-                "add the services to the Compose file, set COMPOSE_PROFILES in .env, or stop the containers; to leave them as they are, pass --leave-orphans",
+                "add them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; pass --leave-orphans to leave them as they are",
                 orphans,
             );
         }
@@ -354,8 +357,7 @@ impl<'f> Blocking<'_, 'f> {
         if !paused.is_empty() {
             let hint = format!("unpause them first: {tool} unpause {}", paused.join(" "));
             self.add(
-                "paused containers cannot be adopted: Compose cannot start them, and Portainer then removes the whole stack"
-                    .to_owned(),
+                "paused containers cannot be adopted: Compose cannot start them".to_owned(),
                 hint,
                 paused,
             );
@@ -366,8 +368,8 @@ impl<'f> Blocking<'_, 'f> {
         }
         if !jobs.is_empty() {
             self.add(
-                "containers that have finished would run again: Portainer starts every container of the stack".to_owned(),
-                "to let them run again, pass --rerun-jobs; to keep Portainer from starting a service, give it a profile that is not active",
+                "finished jobs would run again: Portainer starts every service".to_owned(),
+                "pass --rerun-jobs to let them run again, or give their services a profile that is not active",
                 jobs,
             );
         }

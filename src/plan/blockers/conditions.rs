@@ -68,8 +68,8 @@ impl Adoption {
             }
             self.blockers.push(
                 Blocker::new(
-                    "services wait for a condition that is not met: the deployment would fail, and Portainer up to 2.40 would then remove every container of the stack",
-                    "fix the containers until they meet the conditions, or change `depends_on` in the Compose file",
+                    "services wait for a condition that is not met: the deployment would fail",
+                    "fix these containers, or change `depends_on` in the Compose file",
                 )
                 .details(unmet),
             );
@@ -114,7 +114,7 @@ impl Adoption {
         }
         if required && is_new {
             self.warnings.push(format!(
-                "service {own} waits until the new container of {name} {until}: otherwise, the deployment fails, and Portainer up to 2.40 removes every container of the stack"
+                "service {own} waits until the new container of {name} {until}; otherwise, the deployment fails"
             ));
         }
         for container in containers {

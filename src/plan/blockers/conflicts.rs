@@ -3,7 +3,7 @@
 use crate::{
     model::{Container, PublishedPort},
     plan::{
-        Facts,
+        Blocker, Facts,
         facts::services::{Given, SentService, SentStack},
         losses::ports::{Publish, published},
     },
@@ -30,20 +30,24 @@ fn publishing<'r, 'd, 'a>(
     with_ports.collect()
 }
 
-/// The ports and names of the services that `is_asked` names, and that one of `others` holds, one per item.
+/// The ports and names of the services that `is_asked` names, and that one of `others` holds.
 pub fn held_by(
     others: &[&Container],
     stack: &SentStack,
     is_asked: impl Fn(&str) -> bool,
-) -> Vec<String> {
+) -> Vec<Blocker> {
     let mut found = Vec::new();
     for (service, ports) in publishing(stack, is_asked) {
         for (other, port) in ports.iter().filter_map(|port| holder(others, port)) {
-            found.push(format!(
+            let what = format!(
                 "port {}/{} is used by {}",
                 port.host_port,
                 port.protocol,
                 printable(other.name())
+            );
+            found.push(Blocker::new(
+                what,
+                "stop that container, or change the port",
             ));
         }
         let names = match service.given(&["container_name"]) {
@@ -61,11 +65,12 @@ pub fn held_by(
             let Some(other) = others.find(|other| other.names.contains(&name)) else {
                 continue;
             };
-            found.push(format!(
+            let what = format!(
                 "the container name {} is used by container {}",
                 printable(&name),
                 printable(other.id.get(..12).unwrap_or(&other.id))
-            ));
+            );
+            found.push(Blocker::new(what, "rename or remove that container"));
         }
     }
     found

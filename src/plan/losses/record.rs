@@ -54,10 +54,17 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
         losses.push(Loss::RecordValues(changed));
     }
     losses.extend(members_lost(text, sent.text));
-    if InPortainer::of(Some(facts), sent) == InPortainer::Edited {
-        losses.push(Loss::RecordText);
-    }
+    losses.extend(edit_lost(InPortainer::of(Some(facts), sent)));
     losses
+}
+
+/// The loss of what was edited in Portainer, or may have been (B22).
+pub fn edit_lost(in_portainer: InPortainer) -> Option<Loss> {
+    match in_portainer {
+        InPortainer::Edited => Some(Loss::RecordText),
+        InPortainer::Differs => Some(Loss::RecordDiffers),
+        InPortainer::Nothing | InPortainer::UpToDate | InPortainer::LastSent => None,
+    }
 }
 
 /// The last value of each variable.
@@ -156,11 +163,11 @@ mod tests {
             lost(old, &env, sent),
             [
                 "the Portainer stack's webhook",
-                "variables of the Portainer stack that are not in .env: C",
-                "variables of the Portainer stack with a different value in .env: B",
-                "services of the Portainer stack that are not in the Compose file: db",
-                "volumes of the Portainer stack that are not in the Compose file: data",
-                "what was edited in Portainer since the last adoption",
+                "variables that exist only in Portainer: C",
+                "variables with another value in Portainer: B",
+                "services that exist only in Portainer: db",
+                "volumes that exist only in Portainer: data",
+                "what only Portainer has in its Compose file and variables",
             ]
         );
         let same = [variable("A", "1"), variable("B", "9")];

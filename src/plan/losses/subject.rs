@@ -22,6 +22,7 @@ impl Loss {
             | Self::RecordValues(_)
             | Self::RecordMembers { .. }
             | Self::RecordText
+            | Self::RecordDiffers
             | Self::RecordStarts => Some("Portainer stack".to_owned()),
             Self::Killed(_) | Self::Adopted { .. } | Self::OtherProject { .. } => None,
         }
@@ -63,10 +64,7 @@ mod tests {
             loss: ContainerLoss::Network("back".to_owned()),
         };
         assert_eq!(loss.subject().as_deref(), Some("web-a-1"));
-        assert_eq!(
-            loss.message(),
-            "it will no longer be connected to network back"
-        );
+        assert_eq!(loss.message(), "no longer connected to network back");
         let loss = Loss::Killed(2);
         assert_eq!(loss.subject(), None);
         assert_eq!(loss.message(), loss.to_string());

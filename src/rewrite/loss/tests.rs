@@ -50,18 +50,18 @@ fn variables_that_are_no_longer_set() {
     assert_eq!(
         of_web("image: i\nenv_file: .env"),
         [
-            "service web: TOKEN will no longer be set (from .env)",
-            "service web: DATA will no longer be set (from .env)",
-            "service web: MODE will no longer be set (from .env)",
-            "service web: ABS will no longer be set (from .env)",
-            "service web: URL will no longer be set (from .env)",
+            "service web: TOKEN of .env is no longer set",
+            "service web: DATA of .env is no longer set",
+            "service web: MODE of .env is no longer set",
+            "service web: ABS of .env is no longer set",
+            "service web: URL of .env is no longer set",
         ]
     );
     assert_eq!(
         of_web("env_file: [.env, ./app.env]\nenvironment:\n  TOKEN: x\n  DATA:\n  ABS:\n  URL:"),
         [
-            "service web: MODE will no longer be set (from ./app.env)",
-            "service web: APP will no longer be set (from ./app.env)",
+            "service web: MODE of ./app.env is no longer set",
+            "service web: APP of ./app.env is no longer set",
         ]
     );
     assert_eq!(
@@ -75,9 +75,9 @@ fn unreadable_env_files() {
     assert_eq!(
         of_web("env_file: [locked.env, none.env, unasked.env]"),
         [
-            "service web: cannot read locked.env: its variables will no longer be set",
-            "service web: cannot read none.env: its variables will no longer be set",
-            "service web: cannot read unasked.env: its variables will no longer be set",
+            "service web: cannot read locked.env: its variables are no longer set",
+            "service web: cannot read none.env: its variables are no longer set",
+            "service web: cannot read unasked.env: its variables are no longer set",
         ]
     );
     assert_eq!(
@@ -90,15 +90,15 @@ fn unreadable_env_files() {
 fn env_files_that_stay_in_the_text() {
     assert_eq!(
         shown("services:\n  web: {image: i, env_file: .env}\n"),
-        ["service web: Portainer needs .env (env_file), but might not be able to read it"]
+        ["service web: Portainer may be unable to read .env (env_file)"]
     );
     assert_eq!(
         of_web(
             "\"env_file\":\n  - .env\n  - ./app.env\nenvironment: {TOKEN: , DATA: , ABS: , URL: }"
         ),
         [
-            "service web: MODE will no longer be set (from .env)",
-            "service web: Portainer needs ./app.env (env_file), but might not be able to read it",
+            "service web: MODE of .env is no longer set",
+            "service web: Portainer may be unable to read ./app.env (env_file)",
         ]
     );
 }
@@ -117,9 +117,9 @@ fn paths_that_keep_their_meaning() {
 
 #[test]
 fn paths_that_point_elsewhere() {
-    let elsewhere = |path: &str| format!("service web: {path} will be resolved inside Portainer");
+    let elsewhere = |path: &str| format!("service web: {path} is resolved inside Portainer");
     let becomes = |path: &str, other: &str| {
-        format!("service web: {path} will point to a different place: {other}")
+        format!("service web: {path} becomes {other}, which is another place")
     };
     for (lines, expected) in [
         ("volumes: ['../a:/a']", becomes("../a", "./s/web/a")),
@@ -142,9 +142,9 @@ fn paths_outside_services() {
     assert_eq!(
         shown(text),
         [
-            "secret b: b.txt will be resolved inside Portainer",
-            "config c: ../c will point to a different place: ./s/web/c",
-            "volume v: data will be resolved inside Portainer",
+            "secret b: b.txt is resolved inside Portainer",
+            "config c: ../c becomes ./s/web/c, which is another place",
+            "volume v: data is resolved inside Portainer",
         ]
     );
 }
@@ -154,9 +154,9 @@ fn files_that_portainer_needs() {
     assert_eq!(
         of_web("build: .\nextends: {file: base.yml, service: x}\nlabel_file: ./l"),
         [
-            "service web: Portainer needs base.yml (extends), but might not be able to read it",
-            "service web: Portainer needs . (build), but might not be able to read it",
-            "service web: Portainer needs ./l (label_file), but might not be able to read it",
+            "service web: Portainer may be unable to read base.yml (extends)",
+            "service web: Portainer may be unable to read the build directory .",
+            "service web: Portainer may be unable to read ./l (label_file)",
         ]
     );
     assert_eq!(
@@ -170,8 +170,8 @@ fn files_that_portainer_needs() {
     assert_eq!(
         shown("include:\n  - ./a.yml\n  - path: [b.yml, 'oci://c']\n"),
         [
-            "Compose file: Portainer needs ./a.yml (include), but might not be able to read it",
-            "Compose file: Portainer needs b.yml (include), but might not be able to read it",
+            "Compose file: Portainer may be unable to read ./a.yml (include)",
+            "Compose file: Portainer may be unable to read b.yml (include)",
         ]
     );
 }
@@ -181,15 +181,12 @@ fn strings_that_are_not_paths() {
     let replaced =
         |place: &str| format!("service web: the rewrite changes {place}, which is not a path");
     for (lines, place) in [
-        ("entrypoint: [sh, ../x]", "services.web.entrypoint[1]"),
-        ("environment: {A: ./x}", "services.web.environment.A"),
-        ("environment: [A=./x]", "services.web.environment[0]"),
-        ("labels: {./k: v}", "services.web.labels../k"),
-        ("volumes: ['./a:/a/../b']", "services.web.volumes[0]"),
-        (
-            "volumes: [{type: tmpfs, target: ./b}]",
-            "services.web.volumes[0].target",
-        ),
+        ("entrypoint: [sh, ../x]", "entrypoint[1]"),
+        ("environment: {A: ./x}", "environment.A"),
+        ("environment: [A=./x]", "environment[0]"),
+        ("labels: {./k: v}", "labels../k"),
+        ("volumes: ['./a:/a/../b']", "volumes[0]"),
+        ("volumes: [{type: tmpfs, target: ./b}]", "volumes[0].target"),
     ] {
         assert_eq!(of_web(lines), [replaced(place)], "{lines}");
     }
@@ -211,7 +208,12 @@ fn strings_that_are_not_paths() {
 #[test]
 fn variables_with_another_value_in_portainer() {
     let other = |place: &str, names: &str| {
-        format!("service web: services.web.{place} will have a different value, because of {names}")
+        let (names, verb) = if names.contains(", ") {
+            (names.to_owned(), "are")
+        } else {
+            (format!("${{{names}}}"), "is")
+        };
+        format!("service web: {place} changes: {names} {verb} different in Portainer")
     };
     for (lines, expected) in [
         ("command: $HOME", other("command", "HOME")),
@@ -244,7 +246,7 @@ fn an_env_that_portainer_cannot_parse() {
     assert_eq!(
         shown_with(text, "# c\nB=1\n\nA=\"l1\nl2\"\n"),
         [
-            ".env: Portainer cannot parse the variables as they are sent, so the deployment will fail: line 4: unterminated quoted value"
+            ".env: the deployment would fail, because Portainer cannot parse line 4: unterminated quoted value"
         ]
     );
 }
@@ -253,16 +255,14 @@ fn an_env_that_portainer_cannot_parse() {
 fn another_project_name_and_ignored_files() {
     assert_eq!(
         shown("name: shop\nservices:\n  web: {image: i}\n"),
-        [
-            "Compose file: the project will be named web instead of shop, with new volumes and networks"
-        ]
+        ["Compose file: the project is named web instead of shop, with new volumes and networks"]
     );
     assert_eq!(
         shown_with(
             "services:\n  web: {image: i}\n",
             "COMPOSE_FILE=docker-compose.yml:more.yml\n"
         ),
-        ["Compose file: more.yml will be ignored"]
+        ["Compose file: more.yml is ignored"]
     );
 }
 
@@ -278,9 +278,9 @@ fn extended_services() {
     assert_eq!(
         of("service web: "),
         [
-            "APP will no longer be set (from ./app.env)",
-            "../a will point to a different place: ./s/web/a",
-            "Portainer needs . (build), but might not be able to read it",
+            "APP of ./app.env is no longer set",
+            "../a becomes ./s/web/a, which is another place",
+            "Portainer may be unable to read the build directory .",
         ]
     );
     assert_eq!(of("service base: ").len(), 6);

@@ -344,7 +344,7 @@ fn renamed(case: Case) {
     docker(&["rename", &names[0], &format!("{name}_db_1")]);
     let before = scenario.state();
     let run = scenario.run(&["adopt", name]).code(0);
-    run.says(&[&format!("its name will be {}", names[0]), "adopted "]);
+    run.says(&[&format!("renamed to {}", names[0]), "adopted "]);
     let after = scenario.state();
     assert_eq!(before.data, after.data);
     assert_eq!(after.containers.into_keys().collect::<Vec<_>>(), names);

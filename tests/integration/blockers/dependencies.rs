@@ -46,7 +46,7 @@ fn container<'w>(world: &'w mut World, name: &str) -> &'w mut Container {
 #[track_caller]
 fn refuses_as(bench: &Bench, args: &str, why: &str) {
     let blocker = format!(
-        "services wait for a condition that is not met: the deployment would fail, and Portainer up to 2.40 would then remove every container of the stack\n{why}\nhint: fix the containers until they meet the conditions, or change `depends_on` in the Compose file"
+        "services wait for a condition that is not met: the deployment would fail\n{why}\nhint: fix these containers, or change `depends_on` in the Compose file"
     );
     refuses(bench, args, &[blocker]);
 }

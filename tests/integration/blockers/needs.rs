@@ -102,14 +102,38 @@ fn b20_what_portainer_would_pull_again_is_pulled_first() {
 }
 
 #[test]
+fn a_directory_that_a_container_mounts_and_that_was_deleted() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}    volumes: ['./data:/data']\n");
+    bench.started("web", &text, None);
+    let folder = dir(&bench, "web");
+    fs::remove_dir(bench.dir("web").join("data")).expect("a directory");
+    let expected = format!(
+        "web  1 container on this host, not in Portainer yet\n\nCannot be adopted yet:\n  1. a mounts ./data, which does not exist\n     create {folder}/data, or correct the path in docker-compose.yml\n"
+    );
+    let run = bench.run("plan web");
+    assert!(run.out.starts_with(&expected), "{run:#?}");
+    fs::create_dir(bench.dir("web").join("data")).expect("a directory");
+    bench.run("plan web").code(0).hides("does not exist");
+    // Docker creates one that no container mounts yet.
+    bench.stack("web", &text.replace("./data", "./new"), None);
+    bench.run("plan web").code(0).hides("does not exist");
+}
+
+#[test]
 fn a_port_of_a_container_that_stays_beside_the_stack() {
     let bench = Bench::new();
     let old = format!("{PLAIN}    ports: ['127.0.0.1:18731:80']\n");
     bench.started("web", &old, None);
     let new = old.replace("  a:", "  b:");
     bench.stack("web", &new, None);
-    refuses(&bench, "web --leave-orphans",
-        &["port 18731/tcp is used by web-a-1\nhint: stop that container, or change the Compose file".to_owned()],
+    refuses(
+        &bench,
+        "web --leave-orphans",
+        &[
+            "port 18731/tcp is used by web-a-1\nhint: stop that container, or change the port"
+                .to_owned(),
+        ],
     );
     // The container that publishes the port now is recreated by its own service.
     bench.stack("web", &old.replace("1000", "2000"), None);

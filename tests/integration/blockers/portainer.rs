@@ -36,7 +36,7 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     bench.always(Call::Info, instead(200, "{}"));
     refuses(&bench, "web",
         &[
-            "cannot verify that environment 1 is this host: Portainer's response contains no engine ID\nhint: Portainer and Docker on this host must both be reachable"
+            "cannot verify that environment 1 is this host: Portainer does not say which Docker it has\nhint: Portainer and Docker on this host must both be reachable"
                 .to_owned(),
         ],
     );

@@ -99,7 +99,7 @@ fn a_failure_is_not_absence() {
         .unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to inspect the volumes: volume b: the engine returned 500: driver\\u{1b} is away"
+        "failed to inspect the volumes: volume b: Docker returned 500: driver\\u{1b} is away"
     );
 }
 
@@ -152,7 +152,7 @@ fn an_incomplete_list_of_volumes_is_an_error() {
     let error = fake.engine().volumes("web").unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to list the volumes of web: the engine's list is incomplete: driver nfs\\n is away"
+        "failed to list the volumes of web: Docker's list is incomplete: driver nfs\\n is away"
     );
 }
 
@@ -164,7 +164,7 @@ fn null_means_no_changes_but_a_failure_is_an_error() {
     assert_eq!(
         format!("{:#}", fake.engine().changes("a").unwrap_err()),
         "failed to list the changed files of the container a: \
-         the engine returned 404: not found"
+         Docker returned 404: not found"
     );
     let fake = Fake::speaking("1.41", |_| json(200, r#"[{"Path":"/a","Kind":3}]"#));
     let text = format!("{:#}", fake.engine().changes("a").unwrap_err());

@@ -50,7 +50,7 @@ fn a_missing_container_cannot_be_changed() {
     });
     let engine = fake.engine();
     let text = |done: Result<()>| format!("{:#}", done.unwrap_err());
-    let why = "the engine returned 404: No such container: a";
+    let why = "Docker returned 404: No such container: a";
     assert_eq!(
         text(engine.start("a")),
         format!("failed to start the container a: {why}")
@@ -82,7 +82,7 @@ fn pausing_a_paused_container_is_not_an_error() {
     let error = engine.pause("b").unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to pause the container b: the engine returned 500: driver failed"
+        "failed to pause the container b: Docker returned 500: driver failed"
     );
 }
 
@@ -100,7 +100,7 @@ fn a_network_is_not_created_twice() {
         .unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "failed to create the network web_a: the engine returned 409: network with name web_a already exists"
+        "failed to create the network web_a: Docker returned 409: network with name web_a already exists"
     );
     assert_eq!(fake.bodies(), [r#"{"Name":"web_a","CheckDuplicate":true}"#]);
 }

@@ -2,16 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::document::Document;
+use composefile::{
+    document::{Document, Node},
+    services::{MountSpec, MountType},
+};
 use serde_json::Value;
 
 use super::Blocking;
 use crate::{
     model::{Container, Pull, Variable},
     plan::{
-        Fate, Sent,
+        Environment, Fate, PathKind, Sent,
         blockers::conflicts::{held_by, used_on_host},
-        facts::services::{SentStack, with_sent},
+        facts::services::{Place, SentService, SentStack, with_sent},
     },
     snapshot::Inspected,
     text::{counted, shell_word},
@@ -55,6 +58,31 @@ impl Blocking<'_, '_> {
         }
     }
 
+    /// Directories and files that a container mounts in the short syntax, and that were deleted since: Docker would mount
+    /// an empty directory in their place. One that no container mounts yet is created on purpose.
+    pub fn sources(&mut self, stack: &SentStack) {
+        if self.facts.environment != Environment::SameEngine || !self.facts.has_data {
+            return;
+        }
+        for service in stack.active() {
+            for source in short_sources(&service) {
+                let is_mounted = self.containers().any(|one| {
+                    self.label(one, "service") == Some(service.name) && mounts(one, &source)
+                });
+                if is_mounted && (self.facts.lookup)(&source) == PathKind::Missing {
+                    let below = source.strip_prefix(self.facts.dir);
+                    let below = below.filter(|below| below.starts_with('/'));
+                    let shown = below.map_or_else(|| source.clone(), |below| format!(".{below}"));
+                    self.add(
+                        format!("{} mounts {shown}, which does not exist", service.name),
+                        format!("create {source}, or correct the path in {}", self.file),
+                        Vec::new(),
+                    );
+                }
+            }
+        }
+    }
+
     /// Ports and names that something else holds, for the services whose containers are created or replaced.
     pub fn held(&mut self, stack: &SentStack, active: &BTreeSet<&str>) {
         let fates: BTreeMap<&str, &Fate> = self
@@ -89,13 +117,33 @@ impl Blocking<'_, '_> {
         let by_containers = held_by(&others, stack, is_asked).into_iter();
         let by_programs = used_on_host(self.facts, stack, is_asked).into_iter();
         for used in by_containers {
-            let hint = "stop that container, or change the Compose file";
-            self.add(used, hint, Vec::new());
+            self.add(used.message, used.hint, Vec::new());
         }
         for used in by_programs {
             self.add(used, "stop that program, or change the port", Vec::new());
         }
     }
+}
+
+/// Whether a container mounts a path of the host.
+fn mounts(container: Inspected, source: &str) -> bool {
+    let mut mounts = container.mounts();
+    mounts.any(|mount| mount["Type"] == "bind" && mount["Source"] == source)
+}
+
+/// The paths of the host that a service mounts in the short syntax.
+fn short_sources(service: &SentService) -> Vec<String> {
+    let items = service.nodes("volumes").flat_map(Node::items);
+    let sources = items.filter(|item| !item.is_mapping()).filter_map(|item| {
+        let text = service.stack.read(item).known()?;
+        let spec = MountSpec::parse(&text)?;
+        let source = spec.source.filter(|_| spec.kind == MountType::Bind)?;
+        match service.stack.place(source, false) {
+            Place::Absolute(source) => Some(source),
+            Place::Folder(_) | Place::Unknown => None,
+        }
+    });
+    sources.collect()
 }
 
 fn counted_images(count: usize) -> String {

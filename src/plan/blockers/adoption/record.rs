@@ -42,7 +42,9 @@ impl Blocking<'_, '_> {
         }
         if record.contents.is_none() {
             self.add(
-                format!("cannot read the text of Portainer stack {id}: what an update would replace is unknown"),
+                format!(
+                    "cannot read Portainer stack {id}: what an update would replace is unknown"
+                ),
                 "use the API key of an administrator",
                 Vec::new(),
             );

@@ -46,7 +46,7 @@ volumes: {named: {}}
     let mut world = world(compose);
     world.set(0, "/Mounts", mounts);
     world.loses([format!(
-        "web-web-1: the anonymous volume at /data will be replaced by an empty one; its data stays in volume {volume}"
+        "web-web-1: the anonymous volume at /data is replaced with an empty one; its data stays in volume {volume}"
     )]);
     world.set(0, "/HostConfig/AutoRemove", json!(true));
     world.loses([
@@ -105,14 +105,14 @@ services:
     let env = "PATH=/bin VERSION=2 KEPT=yes TAG=secret-1 BARE=secret-2 NUMBER=1000 HERE=/root SHELL_ONLY=secret-3";
     world.set(0, "/Config/Env", env.split(' ').collect());
     world.loses([
-        "web-web-1: these variables will no longer be set: BARE, SHELL_ONLY",
-        "web-web-1: these variables will have different values: VERSION, TAG",
-        "service web: services.web.environment.HERE will have a different value, because of HOME",
+        "web-web-1: variables no longer set: BARE, SHELL_ONLY",
+        "web-web-1: variables with another value: VERSION, TAG",
+        "service web: environment.HERE changes: ${HOME} is different in Portainer",
     ]);
     world.images.clear();
     assert_eq!(
         world.losses()[0],
-        "web-web-1: these variables will have different values: TAG"
+        "web-web-1: variables with another value: TAG"
     );
     world.warns([
         "cannot inspect the image of web-web-1: the variables that it will lose are unknown",
@@ -127,8 +127,8 @@ fn b01_variables_of_an_env_file_are_named_once() {
     let env = json!(["PATH=/bin", "VERSION=1", "A=1", "B=2"]);
     world.set(0, "/Config/Env", env);
     world.loses([
-        "web-web-1: these variables will no longer be set: B",
-        "service web: these variables of .env will no longer be set: A",
+        "web-web-1: variables no longer set: B",
+        "service web: variables of .env no longer set: A",
     ]);
 }
 
@@ -156,9 +156,9 @@ services:
     world.set(2, "/HostConfig/Memory", json!(1));
     world.loses([
         "service web: 3 containers will be reduced to 1",
-        "web-gone-1: it will be removed and not recreated: the Compose file has no service gone",
-        "web-tool-1: it will be removed and not recreated: no profile of service tool is active in Portainer",
-        "web-web-run-1: it will be removed and not recreated: it is a one-off container of `compose run`",
+        "web-gone-1: removed and not recreated: the Compose file has no service gone",
+        "web-tool-1: removed and not recreated: no profile of service tool is active in Portainer",
+        "web-web-run-1: removed and not recreated: it was started by `compose run`",
     ]);
     world.env = Some("COMPOSE_PROFILES=tools\n".to_owned());
     world.compose = compose.replacen("image: x\n", "image: x\n    deploy: {replicas: 3}\n", 1);
@@ -176,8 +176,8 @@ fn b01_networks_and_aliases() {
     assert_eq!(
         lost(PLAIN, "/NetworkSettings/Networks", networks.clone()),
         [
-            "web-web-1: it will no longer have these aliases in network web_default: extra",
-            "web-web-1: it will no longer be connected to network monitoring",
+            "web-web-1: no longer has these aliases in network web_default: extra",
+            "web-web-1: no longer connected to network monitoring",
         ]
     );
     let compose = "
@@ -198,7 +198,7 @@ networks:
 fn b01_a_container_with_another_name_than_its_successor() {
     let told = |compose: &str, name: &str| {
         let mut losses = lost(compose, "/Name", json!(name));
-        losses.retain(|loss| loss.contains("name will be"));
+        losses.retain(|loss| loss.contains("renamed to"));
         losses
     };
     let named = format!("{PLAIN}    container_name: front\n");
@@ -206,9 +206,9 @@ fn b01_a_container_with_another_name_than_its_successor() {
         assert_eq!(told(compose, name), [""; 0]);
     }
     let lost = lost(PLAIN, "/Name", json!("/web_web_1"));
-    assert_eq!(lost, ["web_web_1: its name will be web-web-1"]);
+    assert_eq!(lost, ["web_web_1: renamed to web-web-1"]);
     let told = told(&named, "/web-web-1");
-    assert_eq!(told, ["web-web-1: its name will be front"]);
+    assert_eq!(told, ["web-web-1: renamed to front"]);
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn b01_limits_of_docker_update() {
     assert_eq!(
         lost(PLAIN, "/HostConfig", host.clone()),
         [
-            "web-web-1: these settings differ from the Compose file and will be reset: memory limit, CPU limit, memory nodes, CPU real-time runtime, process limit, restart policy"
+            "web-web-1: settings reset to those of the Compose file: memory limit, CPU limit, memory nodes, CPU real-time runtime, process limit, restart policy"
         ]
     );
     let same = "
@@ -249,9 +249,7 @@ services:
     let other = same.replace("512m", "1g").replace("always", "'no'");
     assert_eq!(
         lost(&other, "/HostConfig", host),
-        [
-            "web-web-1: these settings differ from the Compose file and will be reset: memory limit, restart policy"
-        ]
+        ["web-web-1: settings reset to those of the Compose file: memory limit, restart policy"]
     );
 }
 
@@ -291,7 +289,7 @@ fn b01_paused_containers_and_other_images() {
     world.images.insert("sha256:old".to_owned(), old);
     world.loses([
         "web-web-1: is paused and will run afterwards",
-        "web-web-1: it will be recreated from a different image: x no longer refers to the image that it runs",
+        "web-web-1: x is now a different image",
     ]);
 }
 
@@ -337,12 +335,12 @@ fn b10_containers_that_portainer_adopts_are_not_removed_here() {
     let pointer = "/Config/Labels/com.docker.compose.oneoff";
     world.set(3, pointer, json!("True"));
     world.loses([
-        "project web has 4 containers, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the create fails",
+        "project web has 4 containers, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the deployment fails",
         "service web: 2 containers will be reduced to 1",
-        "web-gone-1: it is kept as an orphan: the Compose file has no service gone",
-        "web-web-1: if it is recreated: these settings differ from the Compose file and will be reset: memory limit",
-        &format!("web-web-1: if it is recreated, a newer Portainer (2.45) replaces the anonymous volume at /data by an empty one; its data stays in volume {volume}"),
-        "web-web-run-1: it is kept: it is a one-off container of `compose run`",
+        "web-gone-1: stays as an orphan: the Compose file has no service gone",
+        "web-web-1: if it is recreated: settings reset to those of the Compose file: memory limit",
+        &format!("web-web-1: if it is recreated, Portainer 2.45 replaces the anonymous volume at /data with an empty one; its data stays in volume {volume}"),
+        "web-web-run-1: stays: it was started by `compose run`",
     ]);
     // Compose cannot start a paused container: the create would fail.
     world.set(0, "/State/Paused", json!(true));

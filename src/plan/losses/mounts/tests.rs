@@ -79,72 +79,64 @@ fn b01_mounts_of_an_edited_file() {
         (
             "./data:/data",
             "/mnt/data:/data",
-            "/mnt/data will be mounted at /data instead of /s/web/data",
+            "/mnt/data is mounted at /data instead of /s/web/data",
         ),
         (
             "      - ./data:/data\n",
             "",
-            "/s/web/data will no longer be mounted at /data",
+            "/s/web/data is no longer mounted at /data",
         ),
-        (
-            "./data:/data",
-            "./data:/data:ro",
-            "/data will be mounted read-only",
-        ),
-        (
-            ":/static:ro",
-            ":/static",
-            "/static will be mounted writable",
-        ),
+        ("./data:/data", "./data:/data:ro", "/data becomes read-only"),
+        (":/static:ro", ":/static", "/static becomes writable"),
         (
             "./data:/data",
             "named:/data",
-            "volume web_named will be mounted at /data instead of /s/web/data",
+            "volume web_named is mounted at /data instead of /s/web/data",
         ),
         (
             "named:/named/",
             "other:/named/\n      - named:/elsewhere",
-            "volume web_other will be mounted at /named instead of volume web_named; the volume will be detached and keep its data",
+            "volume web_other is mounted at /named instead of volume web_named; the volume keeps its data",
         ),
         (
             "      - named:/named/\n",
             "",
-            "volume web_named will no longer be mounted at /named; the volume will be detached and keep its data",
+            "volume web_named is no longer mounted at /named; the volume keeps its data",
         ),
         (
             "named:/named/",
             "/named",
-            "a new anonymous volume will be mounted at /named instead of volume web_named; the volume will be detached and keep its data",
+            "a new anonymous volume is mounted at /named instead of volume web_named; the volume keeps its data",
         ),
         (
             "\n  named:\n",
             "\n  named: {name: '${NAME:-elsewhere}'}\n",
-            "volume elsewhere will be mounted at /named instead of volume web_named; the volume will be detached and keep its data",
+            "volume elsewhere is mounted at /named instead of volume web_named; the volume keeps its data",
         ),
         (
             "/run:size=1m",
             "/run/other",
-            "a tmpfs will no longer be mounted at /run",
+            "a tmpfs is no longer mounted at /run",
         ),
         (
             "source: ./long",
             "source: ./elsewhere",
-            "/s/web/elsewhere will be mounted at /long instead of /s/web/long",
+            "/s/web/elsewhere is mounted at /long instead of /s/web/long",
         ),
         (
             "source: outer, target: /outer, read_only: true",
             "source: outer, target: /outer",
-            "/outer will be mounted writable",
+            "/outer becomes writable",
         ),
         (
             "{file: ./token}",
             "{file: ./other}",
-            "/s/web/other will be mounted at /run/secrets/token instead of /s/web/token",
+            "/s/web/other is mounted at /run/secrets/token instead of /s/web/token",
         ),
         (
             "    secrets: [token]\n",
             "",
-            "/s/web/token will no longer be mounted at /run/secrets/token",
+            "/s/web/token is no longer mounted at /run/secrets/token",
         ),
     ] {
         let mut world = unedited();
@@ -226,7 +218,8 @@ volumes: {data: {}, own: {}, more: {}}
     ]);
     mounted(compose, mounts.clone()).loses([""; 0]);
     let edited = compose.replace(", base]", "]");
-    let lost = "web-web-1: volume web_more will no longer be mounted at /more; the volume will be detached and keep its data";
+    let lost =
+        "web-web-1: volume web_more is no longer mounted at /more; the volume keeps its data";
     mounted(&edited, mounts.clone()).loses([lost]);
     let unknown = compose.replace(", base]", ", 'container:c']");
     // What another container has is unknown.

@@ -110,7 +110,7 @@ fn b01_settings_of_an_edited_file() {
         world.compose = world.compose.replacen(old, new, 1);
         let mut losses = world.losses();
         losses.retain(|loss| loss.starts_with("web-web-1"));
-        let differ = "web-web-1: these settings differ from the Compose file and will change: ";
+        let differ = "web-web-1: settings that differ in the Compose file: ";
         assert_eq!(losses.is_empty(), keys.is_empty(), "{new}: {losses:?}");
         assert_eq!(losses.concat().trim_start_matches(differ), keys, "{new}");
     }
@@ -127,9 +127,7 @@ fn b01_ports_of_an_edited_file() {
     ] {
         let mut world = unedited();
         world.compose = world.compose.replacen(old, new, 1);
-        world.loses([format!(
-            "web-web-1: these ports will no longer be published: {lost}"
-        )]);
+        world.loses([format!("web-web-1: ports no longer published: {lost}")]);
     }
     let mut world = unedited();
     world.compose = world.compose.replace("'8080:80'", "'${HOSTNAME}:80'");
@@ -159,9 +157,7 @@ fn b01_settings_of_the_image_are_no_difference() {
     world.loses([""; 0]);
     world.containers[0]["Config"]["Cmd"] = json!(["other"]);
     world.containers[0]["Config"]["User"] = json!("root");
-    world.loses([
-        "web-web-1: these settings differ from the Compose file and will change: command, user",
-    ]);
+    world.loses(["web-web-1: settings that differ in the Compose file: command, user"]);
     world.images.clear();
     // The image's values are unknown.
     world.loses([""; 0]);
@@ -175,8 +171,7 @@ fn b01_a_service_with_an_entrypoint_has_no_command_of_the_image() {
     world.containers[0]["Config"]["Entrypoint"] = json!(["/entry"]);
     world.loses([""; 0]);
     world.containers[0]["Config"]["Cmd"] = json!(["serve"]);
-    world
-        .loses(["web-web-1: these settings differ from the Compose file and will change: command"]);
+    world.loses(["web-web-1: settings that differ in the Compose file: command"]);
 }
 
 #[test]
@@ -200,7 +195,7 @@ fn b01_network_modes_that_share_a_container() {
         let losses = world.losses();
         let is_named = losses
             .iter()
-            .any(|loss| loss.ends_with("will change: network_mode"));
+            .any(|loss| loss.ends_with("Compose file: network_mode"));
         // Which service the container belonged to is unknown: it is not one of the stack.
         let expected = is_lost && !given.contains("service:");
         assert_eq!(is_named, expected, "{given}: {losses:?}");
@@ -221,7 +216,7 @@ fn b01_images_of_an_edited_file() {
     ] {
         let mut world = world(&format!("services: {{web: {{image: '{after}'}}}}"));
         world.containers[0]["Config"]["Image"] = json!(now);
-        let loss = format!("web-web-1: it will be recreated from image {after} instead of {now}");
+        let loss = format!("web-web-1: image {after} instead of {now}");
         let losses = world.losses();
         let expected = if is_lost { vec![loss] } else { Vec::new() };
         assert_eq!(losses, expected, "{now} {after}");

@@ -89,7 +89,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 service.node,
                 Reason::Shared,
                 format!(
-                    "service {} has anonymous volumes and more than one container: with a name in the text, all of them would share one volume",
+                    "service {} has anonymous volumes and more than one container: with a name, all of them would share one volume",
                     service.name
                 ),
                 "run a single container, or write a named volume or bind mount for the data",

@@ -27,7 +27,7 @@ fn seccomp_profiles(reader: &Reader<'_, '_>, service: Service<'_>, blockers: &mu
                 "Portainer cannot read the seccomp profile of service {}",
                 service.name
             );
-            let hint = "set the profile for the whole engine (`seccomp-profile` in daemon.json) and remove it here";
+            let hint = "set the profile for all containers (`seccomp-profile` in daemon.json) and remove it here";
             blockers.push(Blocker::at(option, Reason::UnreadableFile, message, hint));
         }
     }

@@ -52,7 +52,7 @@ fn place<'d>(
                 "Portainer resolves relative paths and ~ in other directories",
             );
             if has_values {
-                let message = "the path contains a variable with a relative value: its current value is written into the text";
+                let message = "the path contains a variable with a relative value: its current value is written in its place";
                 found.notice(node.line(), message);
                 about = about.with(Secrecy::Secret);
             }
@@ -90,7 +90,7 @@ impl Trouble {
             Self::Colon => Blocker::at(
                 node,
                 Reason::Unwritable,
-                "the absolute path contains a colon, which the engine reads as a separator in the short mount syntax",
+                "the absolute path contains a colon, which Docker reads as a separator in the short mount syntax",
                 "write the mount in long syntax (`type: bind`) without `create_host_path`, or move the stack to a directory without a colon",
             ),
             Self::VersionDependent => Blocker::at(
