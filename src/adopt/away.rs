@@ -12,9 +12,15 @@ use crate::{engine::ContainerEvent, report::Change, restore};
 /// if that is unknown, or if it did not run before.
 pub(super) fn away(one: &Compared, events: &[ContainerEvent]) -> Option<Duration> {
     match one.change {
+        Change::Kept if one.told_change() == Change::RestartedByPolicy => {}
         Change::Kept => return Some(Duration::ZERO),
         Change::Restarted | Change::Recreated => {}
-        Change::Started | Change::Ended | Change::New | Change::Missing | Change::Stray => {
+        Change::RestartedByPolicy
+        | Change::Started
+        | Change::Ended
+        | Change::New
+        | Change::Missing
+        | Change::Stray => {
             return None;
         }
     }

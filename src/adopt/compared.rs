@@ -51,6 +51,26 @@ impl<'a> Compared<'a> {
         self.change == Change::Kept && self.differences().is_empty()
     }
 
+    /// What happened to it, for a report. A restart by its policy is no change that an adoption makes.
+    pub(super) fn told_change(self) -> Change {
+        match (self.before, self.now) {
+            (Some(before), Some(now))
+                if self.change == Change::Kept
+                    && !self.looped
+                    && now.restarts() > before.restarts() =>
+            {
+                Change::RestartedByPolicy
+            }
+            _ => self.change,
+        }
+    }
+
+    /// Whether it was recreated from another image.
+    pub(super) fn has_other_image(self) -> bool {
+        let images = self.before.zip(self.now);
+        images.is_some_and(|(before, now)| before.image_id() != now.image_id())
+    }
+
     /// Whether it ran before and has to run now. A finished job has not.
     pub(super) fn has_to_run(self) -> bool {
         match self.before {
@@ -131,7 +151,9 @@ impl fmt::Display for Compared<'_> {
             },
             Change::Started => " was started",
             Change::Restarted => " was restarted",
+            Change::RestartedByPolicy => " was restarted by its restart policy",
             Change::Ended => " no longer runs",
+            Change::Recreated if self.has_other_image() => " was recreated from another image",
             Change::Recreated => " was recreated",
             Change::New => " is new",
             Change::Missing => " no longer exists",
@@ -337,6 +359,18 @@ mod tests {
         // Somebody else restarted it: the engine counts from 0 again.
         old["RestartCount"] = json!(0);
         assert_eq!(change(&now, &old), Change::Restarted);
+    }
+
+    #[test]
+    fn b28_a_container_that_its_policy_restarts_did_not_keep_running() {
+        let (before, mut now) = (
+            [container("1", "a", true, "t")],
+            [container("1", "a", true, "u")],
+        );
+        now[0]["RestartCount"] = json!(1);
+        let one = compared(&before, &now)[0];
+        assert_eq!(one.told_change(), Change::RestartedByPolicy);
+        assert!(one.is_as_before() && one.runs());
     }
 
     #[test]

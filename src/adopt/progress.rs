@@ -27,7 +27,7 @@ pub(super) enum Progress {
     Deploying(String),
     /// Portainer says that the Portainer stack with this ID is deployed.
     Deployed(String),
-    /// The same, and its containers run as before.
+    /// The same, and its containers run.
     AsBefore(String),
     /// Portainer says that it deployed the stack: what is wrong, although no container has to be restored.
     Flawed(String),
@@ -104,7 +104,7 @@ impl fmt::Display for Progress {
             ),
             Self::AsBefore(id) => write!(
                 f,
-                "the stack exists as Portainer stack {id} and is deployed; its containers run as before"
+                "the stack exists as Portainer stack {id} and is deployed; its containers run"
             ),
             // As before a first adoption.
             Self::Flawed(what) | Self::Restored(RecordSeen::Absent, what) => f.write_str(what),

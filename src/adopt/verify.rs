@@ -156,7 +156,7 @@ impl Procedure<'_, '_> {
             return Ok(Verdict::AsPlanned);
         }
         Ok(Verdict::Flawed(
-            Failure::new("the stack is in Portainer and runs as before, but the plan was wrong")
+            Failure::new("the stack is in Portainer and runs, but the plan was wrong")
                 .details(bulleted(&self.report.problems))
                 .hint("roll back if you need a file named above, otherwise nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine"),
         ))
@@ -240,7 +240,7 @@ impl Procedure<'_, '_> {
                 Change::Kept if container.differences.is_empty() => continue,
                 Change::Kept => "kept",
                 Change::Recreated => "recreated",
-                Change::Restarted => "restarted",
+                Change::Restarted | Change::RestartedByPolicy => "restarted",
                 Change::Started => "started",
                 Change::New => "created",
                 Change::Ended => "ended",
@@ -391,7 +391,7 @@ fn services(
         let service = one.service(tool);
         let container = AdoptedContainer {
             name: one.name().to_owned(),
-            change: one.change,
+            change: one.told_change(),
             id: one.now.map(|now| now.id().to_owned()),
             running: one.now.is_some_and(Inspected::is_running),
             differences: one.differences().iter().map(ToString::to_string).collect(),

@@ -59,7 +59,7 @@ pub enum Outcome {
     NothingToDo,
     /// It is deployed and verified.
     Adopted,
-    /// It is deployed and runs as before, but not as the plan said.
+    /// It is deployed and runs, but not as the plan said.
     PlanWasWrong,
     /// It failed, and no container was changed.
     Unchanged,
@@ -106,6 +106,8 @@ pub enum Change {
     Started,
     /// The same container, which was stopped and started.
     Restarted,
+    /// The same container: it ended by itself, and its restart policy restarted it.
+    RestartedByPolicy,
     /// The same container, which ran before and does not now.
     Ended,
     /// Another container with its name.

@@ -670,7 +670,7 @@ fn a_plan_that_was_wrong_is_told() {
     run.says(&[
         "the plan said that b would not be touched, but web-b-1 was recreated; files written inside the container: /root/report.txt",
         "roll back if you need a file named above",
-        "state: the stack exists as Portainer stack 1 and is deployed; its containers run as before",
+        "state: the stack exists as Portainer stack 1 and is deployed; its containers run",
     ])
     .hides(&["adopted web", "were restored"]);
     let after = bench.containers("web");

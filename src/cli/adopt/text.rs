@@ -94,6 +94,11 @@ fn happened(containers: &[(&str, &AdoptedContainer)]) -> String {
             "were restarted",
         ),
         named(
+            &changed(Change::RestartedByPolicy),
+            "ended by itself and was restarted by Docker",
+            "ended by themselves and were restarted by Docker",
+        ),
+        named(
             &|one| matches!(one.change, Change::Started | Change::New),
             "was started",
             "were started",
