@@ -180,7 +180,8 @@ class Stacklift:
     def plan(self, name, words):
         """Plans a stack. Returns why it would be refused."""
         status, plan, errors = self.report(["adopt", "--dry-run"] + words + self.module.params["arguments"])
-        if status != 0 or plan is None or not plan.get("adopt"):
+        # The status is 1 if the stack cannot be adopted: the plan says why.
+        if status not in (0, 1) or plan is None or not plan.get("adopt"):
             self.fail("failed to plan %s: %s. No stack of this host was adopted by this run." % (name, errors))
         adopt = plan["adopt"]
         # Without a request, a blocker says why the plan could not be made.
@@ -191,9 +192,10 @@ class Stacklift:
             fate = service["fate"]
             reason = ": %s" % fate["reason"] if fate.get("reason") else ""
             self.result["summary"].append("  %s: %s%s" % (service["service"], fate["kind"], reason))
-        losses = ["loss: %s" % loss["message"] for loss in adopt["losses"]]
+        losses = ["loss: %s" % told(loss) for loss in adopt["losses"]]
+        changes = ["change: %s" % told(change) for change in adopt["changes"]]
         refusals = ["%s (hint: %s)" % (one["message"], one["hint"]) for one in adopt["blockers"]]
-        self.result["summary"].extend("  %s" % loss for loss in losses)
+        self.result["summary"].extend("  %s" % one for one in losses + changes)
         self.result["summary"].extend("  blocked: %s" % refusal for refusal in refusals)
         if not adopt["losses_known"]:
             losses.append("its losses are unknown")
@@ -243,6 +245,12 @@ def described(request, adopt):
     if request == "nothing":
         return "nothing to do"
     return "to adopt (%s)" % request
+
+
+def told(loss):
+    """What a plan says about a loss or a change, with what it belongs to."""
+    subject = loss.get("subject")
+    return "%s: %s" % (subject, loss["message"]) if subject else loss["message"]
 
 
 def main():
