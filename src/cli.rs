@@ -89,16 +89,6 @@ enum Ended {
     Stopped(Stopped),
 }
 
-impl Ended {
-    /// The end of a command that only reads: it has no state to report.
-    fn of_reading(self) -> Self {
-        match self {
-            Self::Stopped(stopped) => Self::Failed(stopped.error),
-            ended => ended,
-        }
-    }
-}
-
 impl From<Stopped> for Ended {
     fn from(stopped: Stopped) -> Self {
         Self::Stopped(stopped)
@@ -130,13 +120,10 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Rehearse(_)) => false,
         Some(_) => true,
     };
-    let ended = run(&migrate, &common, command, console);
-    ended.map_err(|ended| {
-        if only_reads {
-            ended.of_reading()
-        } else {
-            ended
-        }
+    run(&migrate, &common, command, console).map_err(|ended| match ended {
+        // It left the stack as it was: its state needs no line.
+        Ended::Stopped(stopped) if only_reads => Ended::Failed(stopped.error),
+        ended => ended,
     })
 }
 

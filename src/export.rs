@@ -33,6 +33,9 @@ const COMPOSE_FILE: &str = "compose.yaml";
 /// The file with the variables.
 const ENV_FILE: &str = ".env";
 
+const OF_SWARM: &str =
+    "a swarm stack is deployed with `docker stack deploy`, which does not read .env";
+
 /// How stacks are exported.
 pub struct Export<'a> {
     pub portainer: &'a PortainerReader,
@@ -51,8 +54,8 @@ pub struct Exported {
     pub variables: usize,
     /// How the text differs from the one in Portainer.
     pub notes: Vec<String>,
-    /// What to know before the stack is deleted in Portainer.
-    pub warnings: Vec<String>,
+    /// Whether the stack has data in Portainer's folder, which is deleted with the stack in Portainer.
+    pub moves_data: bool,
     /// The Compose program that reads the same configuration from both, or why they were not compared.
     pub same: Result<String, String>,
 }
@@ -74,7 +77,7 @@ impl Export<'_> {
         let shown = values(&stored.contents.env);
         let mask = Mask::new(shown.iter().map(String::as_str));
         let (files, same) = if record.kind == StackKind::Swarm {
-            (as_it_is(&stored), Err(of_swarm()))
+            (as_it_is(&stored), Err(OF_SWARM.to_owned()))
         } else {
             let files = files_of(record, &stored)?;
             let same = self.compare(record, &stored, &files, &mask)?;
@@ -85,7 +88,7 @@ impl Export<'_> {
             files: written,
             variables: stored.contents.env.len() - files.left_out.len(),
             notes: notes(&files, &stored.folder),
-            warnings: warnings(&files),
+            moves_data: files.changes.iter().any(is_path),
             same,
         })
     }
@@ -203,10 +206,6 @@ fn values(variables: &[Variable]) -> Vec<String> {
     own.chain(secrets(&stack_env(variables))).collect()
 }
 
-fn of_swarm() -> String {
-    "a swarm stack is deployed with `docker stack deploy`, which does not read .env".to_owned()
-}
-
 /// The text, unchanged.
 fn as_it_is(stored: &Stored) -> ExportedFiles {
     ExportedFiles {
@@ -272,14 +271,6 @@ fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
 
 fn is_path(change: &crate::rewrite::faithful::TextChange) -> bool {
     change.what.contains("path becomes absolute")
-}
-
-fn warnings(files: &ExportedFiles) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if files.changes.iter().any(is_path) {
-        warnings.push("the stack uses paths in Portainer's folder: move that data before you delete the stack or remove Portainer".to_owned());
-    }
-    warnings
 }
 
 fn is_incomplete(entry: &DirEntry) -> bool {

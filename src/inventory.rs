@@ -177,7 +177,7 @@ impl<'a> Inventory<'a> {
     fn interrupted(&self, found: &Found) -> Option<Interrupted> {
         let containers = found.containers.as_ref()?.iter().copied();
         let engine = self.engine.id().ok();
-        let place = place(self.state?, &found.name);
+        let place = Place::new(self.state?, &found.name);
         place.interrupted(engine.as_deref(), containers, &self.location.tool)
     }
 
@@ -217,13 +217,6 @@ impl<'a> Inventory<'a> {
             refusal.to_string(),
             "manage this stack by hand",
         ))
-    }
-}
-
-fn place(state: &Path, name: &str) -> Place {
-    Place {
-        state: state.to_owned(),
-        name: name.to_owned(),
     }
 }
 
@@ -274,7 +267,7 @@ pub fn earlier(
     state: Option<&Path>,
     name: &StackName,
 ) -> impl Iterator<Item = Vec<Container>> + use<> {
-    let store = state.map(|state| place(state, name.as_str()).open(None));
+    let store = state.map(|state| Place::new(state, name.as_str()).open(None));
     let ids = store.as_ref().and_then(|store| store.ids().ok());
     let newest_first = ids.unwrap_or_default().into_iter().rev();
     let saved = newest_first.filter_map(move |id| store.as_ref()?.load(&id).ok());

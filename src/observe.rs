@@ -258,10 +258,7 @@ impl Situation<'_> {
     }
 
     fn place(&self) -> Option<Place> {
-        Some(Place {
-            state: self.state?.to_owned(),
-            name: self.stack.name().as_str().to_owned(),
-        })
+        Some(Place::new(self.state?, self.stack.name().as_str()))
     }
 
     /// The run on the stack that was interrupted or is in progress, if its containers are known.

@@ -3,17 +3,20 @@
 //! **Architecture Invariant:** a procedure reaches Portainer and the engine only through a [`Run`], and a `Run` exists
 //! only while the stack's directory and its project are locked. So every step that writes proves that it holds the lock.
 
-use std::{cell::OnceCell, time::Duration};
+use std::{
+    cell::OnceCell,
+    time::{Duration, SystemTime},
+};
 
 use anyhow::Result;
 
 use crate::{
-    engine::{Engine, EngineReader},
-    model::{Container, Pull},
+    engine::{ContainerEvent, Engine, EngineReader},
+    model::{Container, Pull, projects_of},
     plan::ServicePlan,
     portainer::{BaseUrl, Portainer, PortainerReader},
     snapshot::{Place, ProjectLock, Store, check_state_dir},
-    stack::{Lock, StackName},
+    stack::Lock,
 };
 
 mod consent;
@@ -325,10 +328,19 @@ impl<'a> Run<'a> {
     }
 
     /// The containers of a stack: those of its project, and of the one with the name that Portainer gives it (B10).
-    pub fn containers(&self, stack: &StackName) -> Result<Vec<Container>> {
-        let projects = stack.projects();
-        let lists = projects.iter().map(|project| self.engine.list(project));
-        Ok(lists.collect::<Result<Vec<_>>>()?.concat())
+    pub fn containers(&self, stack: &str) -> Result<Vec<Container>> {
+        of_projects(stack, |project| self.engine.list(project))
+    }
+
+    /// What the engine remembers of the starts and ends of a stack's containers since then, in their order.
+    pub fn events(&self, stack: &str, since: Option<SystemTime>) -> Vec<ContainerEvent> {
+        let events = of_projects(stack, |project| match since {
+            Some(since) => self.engine.events(project, since),
+            None => Ok(Vec::new()),
+        });
+        let mut events = events.unwrap_or_default();
+        events.sort_by_key(|event| event.at);
+        events
     }
 
     /// Pulls an image.
@@ -343,4 +355,11 @@ impl<'a> Run<'a> {
     pub fn show(&mut self, containers: &[Container]) {
         (self.listener)(Event::Containers(containers));
     }
+}
+
+/// What is listed for each project that may have the containers of a stack.
+fn of_projects<T: Clone>(stack: &str, list: impl Fn(&str) -> Result<Vec<T>>) -> Result<Vec<T>> {
+    let projects = projects_of(stack);
+    let lists = projects.iter().map(|project| list(project));
+    Ok(lists.collect::<Result<Vec<_>>>()?.concat())
 }

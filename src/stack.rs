@@ -47,6 +47,18 @@ pub struct Location {
     pub tool: String,
 }
 
+impl Location {
+    /// Whether a directory has a Compose file, by any of the names.
+    pub fn has_file(&self, dir: &Path) -> bool {
+        let own = format!("{}-compose.yml", self.tool);
+        let mut names = DEFAULT_FILES.into_iter().chain([own.as_str()]);
+        match &self.file {
+            Some(file) => disk::exists(&dir.join(file)),
+            None => names.any(|name| disk::exists(&dir.join(name))),
+        }
+    }
+}
+
 /// A stack whose directory and Compose file exist.
 #[derive(Debug, Clone)]
 pub struct Stack {

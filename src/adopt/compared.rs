@@ -174,7 +174,7 @@ impl fmt::Display for Compared<'_> {
 /// Differences in a sentence.
 pub(super) fn told(differences: &[impl ToString]) -> String {
     let names: Vec<String> = differences.iter().map(ToString::to_string).collect();
-    listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    listed(&names)
 }
 
 /// Compares all containers of a stack, as they were `at` a time and as they are now: the original ones in their order, then the others. Compose gives the successor of

@@ -150,17 +150,14 @@ impl Procedure<'_, '_> {
         };
         let were = if count == 1 { "was" } else { "were" };
         let now = self.look().unwrap_or_default();
-        let events = self.events().unwrap_or_default();
+        let events = self.run.events(self.at.stack.name().as_str(), self.since);
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
         let downs: Vec<(&str, f64)> = compared
             .iter()
             .filter(|one| one.change != Change::Kept)
             .filter_map(|one| Some((one.service(self.at.tool), away(one, &events)?.as_secs_f64())))
             .collect();
-        let downs = match down(&downs) {
-            downs if downs.is_empty() => downs,
-            downs => format!(": {downs}"),
-        };
+        let downs = down(&downs).map_or_else(String::new, |downs| format!(": {downs}"));
         format!("{subject} had been {was} and {were} restored{downs}")
     }
 

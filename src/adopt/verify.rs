@@ -24,7 +24,7 @@ use crate::{
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     restore::Difference,
     snapshot::{Inspected, Known, LastSent},
-    text::{bulleted, counted},
+    text::bulleted,
 };
 
 /// How long a container that was started has to run without a restart.
@@ -53,12 +53,8 @@ pub(super) struct Findings {
 impl Procedure<'_, '_> {
     /// The containers of the stack, as the engine inspects them.
     pub(super) fn look(&self) -> Result<Vec<Value>> {
-        let ids: Vec<String> = self
-            .run
-            .containers(self.at.stack.name())?
-            .into_iter()
-            .map(|one| one.id)
-            .collect();
+        let all = self.run.containers(self.at.stack.name().as_str())?;
+        let ids: Vec<String> = all.into_iter().map(|one| one.id).collect();
         self.run.engine.inspect_containers(&ids)
     }
 
@@ -82,7 +78,7 @@ impl Procedure<'_, '_> {
 
     fn verify_all(&mut self, prepared: &Prepared, record: Option<String>) -> Result<Verdict> {
         // The engine remembers few events, and health checks are events too.
-        let events = self.events().unwrap_or_default();
+        let events = self.run.events(self.at.stack.name().as_str(), self.since);
         let now = self.wait_until_steady()?;
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
         let mut findings = findings(prepared, &compared, self.at.tool);
@@ -95,17 +91,7 @@ impl Procedure<'_, '_> {
                 job.name()
             ));
         }
-        let services = services(prepared, &compared, &events, self.at.tool);
-        let kept = compared
-            .iter()
-            .filter(|one| one.change == Change::Kept)
-            .count();
-        let count = counted(
-            compared.iter().filter(|one| one.now.is_some()).count(),
-            "container",
-        );
-        self.say_what_happened(&services);
-        self.report.services = services;
+        self.report.services = services(prepared, &compared, &events, self.at.tool);
         let (flaws, hints): (Vec<String>, Vec<String>) = findings.flaws.into_iter().unzip();
         let all = [&findings.wrong, &flaws, &findings.not_as_planned];
         self.report.problems = all.into_iter().flatten().cloned().collect();
@@ -143,18 +129,12 @@ impl Procedure<'_, '_> {
         let id = self.report.portainer_stack.clone().unwrap_or_default();
         self.report.url = Some(self.page(&id));
         self.mark(&Progress::AsBefore(id));
-        let is_as_planned = findings.not_as_planned.is_empty();
-        if is_as_planned {
+        if findings.not_as_planned.is_empty() {
             self.report.outcome = Outcome::Adopted;
             self.report.undo = self.undo();
-            self.run
-                .detail("verified", format!("{count}, {kept} not touched"));
-        } else {
-            self.report.outcome = Outcome::PlanWasWrong;
-        }
-        if is_as_planned {
             return Ok(Verdict::AsPlanned);
         }
+        self.report.outcome = Outcome::PlanWasWrong;
         Ok(Verdict::Flawed(
             Failure::new("the stack is in Portainer and runs, but the plan was wrong")
                 .details(bulleted(&self.report.problems))
@@ -185,17 +165,6 @@ impl Procedure<'_, '_> {
     }
 
     /// The starts and ends of containers since the request; none if they cannot be read.
-    pub(super) fn events(&self) -> Option<Vec<ContainerEvent>> {
-        let mut events = Vec::new();
-        for project in self.at.stack.name().projects() {
-            events.extend(self.run.engine.events(&project, self.since?).ok()?);
-        }
-        events.sort_by_key(|event| event.at);
-        Some(events)
-    }
-
-    /// Waits until each container runs that has to, and is healthy if it was, as long as that is possible. Those that
-    /// were started have to run for a while. Returns all containers.
     fn wait_until_steady(&mut self) -> Result<Vec<Value>> {
         let deadline = Instant::now() + self.a.wait;
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
@@ -230,35 +199,6 @@ impl Procedure<'_, '_> {
                 });
             }
             thread::sleep(backoff.pause());
-        }
-    }
-
-    /// Says what happened to each container that was touched.
-    fn say_what_happened(&mut self, services: &[AdoptedService]) {
-        for container in services.iter().flat_map(|service| &service.containers) {
-            let verb = match container.change {
-                Change::Kept if container.differences.is_empty() => continue,
-                Change::Kept => "kept",
-                Change::Recreated => "recreated",
-                Change::Restarted | Change::RestartedByPolicy => "restarted",
-                Change::Started => "started",
-                Change::New => "created",
-                Change::Ended => "ended",
-                Change::Missing => "missing",
-                Change::Stray => "stray",
-            };
-            let away = match (container.change, container.away) {
-                (Change::Recreated | Change::Restarted, Some(seconds)) => {
-                    format!(": down for {seconds:.2} s")
-                }
-                _ => String::new(),
-            };
-            let differences = match container.differences.as_slice() {
-                [] => String::new(),
-                differences => format!("; differs from before: {}", told(differences)),
-            };
-            self.run
-                .detail(verb, format!("{}{away}{differences}", container.name));
         }
     }
 }

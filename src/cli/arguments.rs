@@ -12,9 +12,10 @@ use adopting::WrittenArguments;
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
 use color::{color_of, use_color};
 pub(super) use completing::{CompleteArguments, CompletionsArguments, ManArguments, Shell};
-pub(super) use diagnosing::{ConfigAction, ConfigArguments, DoctorArguments, InitArguments};
+pub(super) use diagnosing::{
+    ConfigAction, ConfigArguments, DoctorArguments, InitArguments, ListArguments,
+};
 pub(super) use exporting::ExportArguments;
-pub(super) use listing::ListArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
 pub(super) use rehearsing::{RehearseArguments, RehearsedWay};
@@ -27,7 +28,6 @@ mod color;
 mod completing;
 mod diagnosing;
 mod exporting;
-mod listing;
 mod planning;
 mod rehearsing;
 

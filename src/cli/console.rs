@@ -81,19 +81,11 @@ impl Console {
 
     /// Prints a step: a verb and its object.
     pub(super) fn step(&self, verb: &str, about: &str) {
-        self.step_that(Meaning::of_step(verb), verb, about);
-    }
-
-    /// Prints a step in the color of what it means.
-    pub(super) fn step_that(&self, meaning: Meaning, verb: &str, about: &str) {
-        if self.quiet {
-            return;
+        if !self.quiet {
+            let about = hanging(about, VERBS + 1, self.steps_width());
+            let style = Meaning::of_step(verb).style().bold();
+            self.progress(&format!("{style}{verb:>VERBS$}{style:#} {about}"));
         }
-        let indent = VERBS + 1;
-        let most = readable(self.steps_width()).saturating_sub(indent);
-        let about = wrap(&printable(about), most, most).join(&format!("\n{:indent$}", ""));
-        let style = meaning.style().bold();
-        self.progress(&format!("{style}{verb:>VERBS$}{style:#} {about}"));
     }
 
     /// Prints the result of a command, even with `--quiet`.
@@ -103,10 +95,7 @@ impl Console {
 
     /// Prints a line of parts that mean something, even with `--quiet`.
     pub(super) fn parts(&self, parts: &[Part]) {
-        let parts = parts
-            .iter()
-            .map(|(meaning, text)| meaning.paint(&printable(text)));
-        self.out(&parts.collect::<String>());
+        self.out(&painted(parts));
     }
 
     /// Prints text for reading, broken at the width of the terminal, even with `--quiet`.
@@ -163,12 +152,6 @@ impl Console {
         if let Some(hint) = Failure::hint_of(error) {
             self.advice(hint, state);
         }
-    }
-
-    /// Prints that the user answered no.
-    pub(super) fn canceled(&self, text: &str) {
-        self.done();
-        self.err(&wrap_lines(text, 0, of_terminal(stderr())));
     }
 
     /// Prints the state of the stack.
@@ -236,29 +219,20 @@ impl Console {
         Ok(answer.map(SecretString::from))
     }
 
-    /// Prints a hint.
-    pub(super) fn hint(&self, hint: &str) {
-        self.labeled(Meaning::Label, "hint", &printable(hint));
-    }
-
     /// Prints what to do about the state of the stack.
     pub(super) fn advice(&self, advice: &str, state: Option<&State>) {
         if state.is_some_and(State::is_told) {
             self.details(&printable(advice));
         } else {
-            self.hint(advice);
+            self.labeled(Meaning::Label, "hint", &printable(advice));
         }
     }
 
     /// Prints a row of a plan: for whom, and what happens.
     pub(super) fn row(&self, start: &Part, text: &str) {
-        if self.quiet {
-            return;
+        if !self.quiet {
+            self.progress(&item(std::slice::from_ref(start), text, self.steps_width()));
         }
-        let (meaning, start) = start;
-        let start = printable(start);
-        let text = hanging(text, width(&start), self.steps_width());
-        self.progress(&format!("{}{text}", meaning.paint(&start)));
     }
 
     /// Prints a sentence of a plan or of a result. What does not fit is indented.
@@ -291,8 +265,8 @@ impl Console {
         self.err(&format!("{} {text}", meaning.paint(&label)));
     }
 
-    /// Prints details of an error.
-    fn details(&self, text: &str) {
+    /// Prints a text without a label on standard error.
+    pub(super) fn details(&self, text: &str) {
         self.err(&wrap_lines(text, 0, of_terminal(stderr())));
     }
 
@@ -359,23 +333,7 @@ impl Console {
     /// Prints a text after a start, broken at the width of the terminal, even with `--quiet`. What does not fit is below the
     /// text.
     pub(super) fn item(&self, start: &[Part], text: &str) {
-        let most = readable(Self::width());
-        let taken: usize = start.iter().map(|(_, text)| width(text)).sum();
-        let indent = if most.saturating_sub(taken) < LEAST {
-            NARROW
-        } else {
-            taken
-        };
-        let mut parts = start.to_vec();
-        for line in wrap(
-            text,
-            most.saturating_sub(taken),
-            most.saturating_sub(indent),
-        ) {
-            parts.push((Meaning::Plain, line));
-            self.parts(&parts);
-            parts = vec![(Meaning::Plain, " ".repeat(indent))];
-        }
+        self.out(&item(start, text, Self::width()));
     }
 
     /// Whether every step is shown, and the bodies of responses.
@@ -520,6 +478,20 @@ fn sentence(text: &str) -> String {
     let first = text.chars().next().map_or(0, char::len_utf8);
     let (first, rest) = text.split_at(first);
     format!("{}{rest}.", first.to_uppercase())
+}
+
+/// Parts in the colors of what they mean.
+fn painted(parts: &[Part]) -> String {
+    let painted = parts
+        .iter()
+        .map(|(meaning, text)| meaning.paint(&printable(text)));
+    painted.collect()
+}
+
+/// A text after its start, broken at the width of the terminal.
+fn item(start: &[Part], text: &str, columns: Option<usize>) -> String {
+    let taken = start.iter().map(|(_, text)| width(&printable(text))).sum();
+    painted(start) + &hanging(text, taken, columns)
 }
 
 /// A text after a start of this width, on lines of at most this width.

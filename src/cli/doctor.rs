@@ -11,6 +11,7 @@ use super::{
 use crate::{
     compose,
     parallel::side_by_side,
+    portainer::Portainer,
     report::{Check, DoctorReport, Status, Subject, VERSION},
 };
 
@@ -71,11 +72,8 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     let engine = clients::engine(&settings, console);
     let reader = engine.reader();
     // Portainer's status needs no key.
-    let client = clients::portainer_as_pinned(&settings, key.unwrap_or_default(), console);
-    let portainer = match &client {
-        Ok(client) => Some(client.reader()),
-        Err(_) => None,
-    };
+    let client = clients::portainer(&settings, key.unwrap_or_default(), false, console);
+    let portainer = client.as_ref().ok().map(Portainer::reader);
     let settings = &settings;
     let of_engine = || {
         let about = reader.about();

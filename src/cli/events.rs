@@ -1,10 +1,7 @@
 //! What a run reports, on the console.
 
 use super::{Console, rows};
-use crate::{
-    plan::ServicePlan,
-    run::{Declined, Event, State, Stopped},
-};
+use crate::run::{Declined, Event, State, Stopped};
 
 /// Shows an event.
 pub(super) fn show(console: &Console, event: &Event) {
@@ -19,7 +16,11 @@ pub(super) fn show(console: &Console, event: &Event) {
     match event {
         Event::Step(verb, object) => console.step(verb, object),
         Event::Detail(verb, object) if is_shown => console.step(verb, object),
-        Event::Services(services) => show_services(services, console),
+        Event::Services(services) => {
+            for (start, text) in rows::lines(services) {
+                console.row(&start, &text);
+            }
+        }
         Event::Line(line) => console.told(line),
         Event::Done(verb, object) => console.outcome(verb, object),
         Event::Warning(text) => console.warning(text),
@@ -29,22 +30,16 @@ pub(super) fn show(console: &Console, event: &Event) {
     }
 }
 
-/// Shows what happens to each service, as the plan does.
-fn show_services(services: &[ServicePlan], console: &Console) {
-    for (start, text) in rows::lines(services) {
-        console.row(&start, &text);
-    }
-}
-
 /// Shows why a run stopped, the state of the stack, and how to roll back.
 pub(super) fn show_stopped(console: &Console, stopped: &Stopped) {
     let state = &stopped.state;
+    console.done();
     if !stopped.error.is::<Declined>() {
         console.error(&stopped.error, Some(state));
     } else if *state == State::untouched() {
-        console.canceled("Canceled. Nothing was changed.");
+        console.details("Canceled. Nothing was changed.");
     } else {
-        console.canceled("Canceled.");
+        console.details("Canceled.");
         console.state(state);
     }
     show_roll_back(console, state);

@@ -27,8 +27,7 @@ pub(super) fn run(
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
-    let stack = arguments.stack.as_deref();
-    let name = stack.map(StackName::new).transpose()?;
+    let name = arguments.stack.as_deref().map(StackName::new).transpose()?;
     watch_reading(console);
     let Surroundings {
         portainer, compose, ..
@@ -60,35 +59,27 @@ pub(super) fn run(
                 (name, anyhow::Error::from(why))
             })
         });
-        let here = |one: &Result<Record, _>| {
-            one.as_ref()
-                .map_or(true, |record: &Record| record.endpoint_id == endpoint)
-        };
-        let records: Vec<_> = records.filter(here).collect();
-        return exporting.all(records, &to);
+        let is_elsewhere =
+            |one: &Result<Record, _>| matches!(one, Ok(one) if one.endpoint_id != endpoint);
+        return exporting.all(records.filter(|one| !is_elsewhere(one)).collect(), &to);
     };
-    let records = portainer.records(endpoint, name.as_str(), &name.portainer_name())?;
-    let records: Vec<_> = records
-        .into_iter()
-        .filter(|record| record.endpoint_id == endpoint)
-        .collect();
+    let mut records = portainer.records(endpoint, name.as_str(), &name.portainer_name())?;
+    records.retain(|record| record.endpoint_id == endpoint);
     // The name as it was given is preferred to the name that Portainer makes of it (M02).
     let exact = records.iter().find(|record| record.name == name.as_str());
-    let record = exact.or(records.first()).ok_or_else(|| {
-        Failure::new(format!(
-            "found no Portainer stack named {name} on environment {endpoint}"
-        ))
-        .hint(match limits() {
+    let Some(record) = exact.or(records.first()) else {
+        let missing = format!("found no Portainer stack named {name} on environment {endpoint}");
+        let hint = match limits() {
             Some(rights) => format!("{rights}: use an administrator's API key"),
             None => {
                 "run `stacklift list` to see the stacks; choose another environment with --endpoint"
                     .to_owned()
             }
-        })
-    });
-    let record = record.map_err(anyhow::Error::from)?;
-    let to = arguments.to.clone();
-    let to = to.unwrap_or_else(|| Path::new(".").join(&record.name));
+        };
+        return Err(anyhow::Error::from(Failure::new(missing).hint(hint)).into());
+    };
+    let own = || Path::new(".").join(&record.name);
+    let to = arguments.to.clone().unwrap_or_else(own);
     Ok(exporting.one(record, &to)?)
 }
 
@@ -117,8 +108,8 @@ impl Exporting<'_> {
         for note in &exported.notes {
             console.step("note", note);
         }
-        for warning in &exported.warnings {
-            console.warning(warning);
+        if exported.moves_data {
+            console.warning("the stack uses paths in Portainer's folder: move that data before you delete the stack or remove Portainer");
         }
         match exported.same {
             Ok(program) => console.step(

@@ -155,7 +155,7 @@ impl Surroundings {
             Ok(key) => {
                 console.hide(&key);
                 peers::warn_about_tls(&settings, console);
-                let portainer = peers::portainer(&settings, key, console)?;
+                let portainer = peers::portainer(&settings, key, true, console)?;
                 let id = match settings.endpoint {
                     Endpoint::Id(id) => Ok(id),
                     Endpoint::Auto => match Search::new(portainer.reader(), engine.reader()) {

@@ -44,7 +44,7 @@ pub(super) fn open(
     key: SecretString,
     console: &Arc<Console>,
 ) -> Result<Peers> {
-    let portainer = portainer(settings, key, console)?;
+    let portainer = portainer(settings, key, true, console)?;
     Ok(Peers::new(portainer, engine(settings, console)))
 }
 
@@ -63,25 +63,16 @@ pub(super) fn unpinned(
     client(settings, (key, None, Headers::default()), console)
 }
 
-/// The client of Portainer, without a request. Asks whether to trust its certificate, if `--tls pin` needs that.
+/// The client of Portainer, without a request. If `--tls pin` needs it, asks whether to trust its certificate, or fails if it
+/// must not ask.
 pub(super) fn portainer(
     settings: &Settings,
     key: SecretString,
+    may_ask: bool,
     console: &Arc<Console>,
 ) -> Result<Portainer> {
     let headers = headers(settings, console)?;
-    let pin = certificate::pinned(settings, Some(console))?;
-    client(settings, (key, pin, headers), console)
-}
-
-/// The same, but asks nothing: fails if `--tls pin` has no pinned certificate.
-pub(super) fn portainer_as_pinned(
-    settings: &Settings,
-    key: SecretString,
-    console: &Arc<Console>,
-) -> Result<Portainer> {
-    let headers = headers(settings, console)?;
-    let pin = certificate::pinned(settings, None)?;
+    let pin = certificate::pinned(settings, may_ask.then_some(&**console))?;
     client(settings, (key, pin, headers), console)
 }
 
@@ -172,19 +163,11 @@ pub(super) fn engine(settings: &Settings, console: &Arc<Console>) -> Engine {
 /// What a run on a stack needs besides its peers. Sends no request.
 pub(super) fn setup(settings: &Settings, name: &StackName) -> Result<Setup> {
     Setup::new(
-        place(state_folder()?, name),
+        Place::new(&state_folder()?, name.as_str()),
         settings.base_url.clone(),
         settings.timeout,
         command(settings, given_state_folder()?),
     )
-}
-
-/// Where the snapshots of a stack are below a state directory.
-pub(super) fn place(state: PathBuf, name: &StackName) -> Place {
-    Place {
-        state,
-        name: name.as_str().to_owned(),
-    }
 }
 
 /// The settings of the command that rolls back, each that is not the default (B14). It works from any directory.

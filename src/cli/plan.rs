@@ -9,7 +9,6 @@ use super::{
     arguments::{PlanArguments, Reporting},
     interrupt::watch_reading,
     opened::Opened,
-    peers,
     render::{blocked, print_diff, print_masked},
     settings::state_folder,
 };
@@ -22,6 +21,7 @@ use crate::{
     report::PlanReport,
     rewrite::{faithful::Faithful, masked},
     run::Stopped,
+    snapshot::Place,
     stack::Stack,
 };
 
@@ -135,7 +135,7 @@ fn unanswered(situation: &Situation) -> Result<Vec<String>> {
     let Ok(state) = state_folder() else {
         return Ok(Vec::new());
     };
-    let place = peers::place(state, situation.stack.name());
+    let place = Place::new(&state, situation.stack.name().as_str());
     if !place.has_unanswered() {
         return Ok(Vec::new());
     }

@@ -103,12 +103,43 @@ struct Rehearsed<'a> {
 
 impl Rehearsed<'_> {
     fn migrate(&self, world: World) -> Result<(), Ended> {
+        let console = self.console;
         let embedded = self.embed(world, "migrate")?;
-        self.console
-            .heading("Migration with an embedded Portainer and engine");
-        self.show("migration", &embedded, |listener| {
-            embedded.migrate(self.arguments.force, listener)
-        })
+        console.heading("Migration with an embedded Portainer and engine");
+        embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
+        let before = embedded.world().summary().to_string();
+        let mut warnings = 0;
+        let ended = embedded.migrate(self.arguments.force, &mut |event| {
+            warnings += usize::from(matches!(event, Event::Warning(_)));
+            events::show(console, &event.in_full());
+        });
+        console.done();
+        console.heading("Changes");
+        match diff::lines(&before, &embedded.world().summary().to_string()) {
+            changes if changes.is_empty() => console.line("none"),
+            changes => {
+                for line in changes.lines() {
+                    console.text(Meaning::of_diff(line), line);
+                }
+            }
+        }
+        console.heading("Verdict");
+        let rehearsed = format!("the rehearsed migration of {}", self.stack.name());
+        let (meaning, verdict) = match (&ended, warnings) {
+            (Err(_), _) => {
+                let snapshots = "its snapshots are deleted with the rehearsal";
+                (Meaning::Failed, format!("{rehearsed} failed; {snapshots}"))
+            }
+            (Ok(()), 0) => (Meaning::Kept, format!("{rehearsed} succeeded")),
+            (Ok(()), warnings) => {
+                let warnings = counted(warnings, "warning");
+                let verdict = format!("{rehearsed} succeeded, with {warnings} above");
+                (Meaning::Kept, verdict)
+            }
+        };
+        console.text(meaning, &verdict);
+        self.show_requests(&embedded);
+        ended.map_err(without_snapshot)
     }
 
     /// Plans and adopts. Then migrates the same stack in an equal world, to compare.
@@ -120,20 +151,17 @@ impl Rehearsed<'_> {
             force: self.arguments.force,
         };
         console.waiting("planning");
-        let plan_of = |adopt, migrate| {
-            let planned = plan::planned(
-                &embedded.opened,
-                Ways {
-                    adopt,
-                    migrate,
-                    or_migrate: false,
-                },
-            );
-            planned.map_err(Stopped::untouched)
+        let ways = Ways {
+            adopt: Some(Keep::default()),
+            migrate: Some(migrate),
+            or_migrate: false,
         };
-        let planned = plan_of(Some(Keep::default()), None)?;
-        let other = plan_of(None, Some(migrate))?;
+        let planned = plan::planned(&embedded.opened, ways).map_err(Stopped::untouched);
         console.done();
+        // The migration is compared at the end.
+        let mut planned = planned?;
+        let migration = planned.migrate.take();
+        planned.is_comparison = false;
         plan::show(&planned, console);
         console.heading("Adopting it in the rehearsal");
         embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
@@ -160,7 +188,7 @@ impl Rehearsed<'_> {
         comparison::show(
             &[
                 ("adopt", adopted, losses(planned.adopt)),
-                ("migrate", migrated, losses(other.migrate)),
+                ("migrate", migrated, losses(migration)),
             ],
             console,
         );
@@ -175,46 +203,9 @@ impl Rehearsed<'_> {
             rehearsal,
             self.stack,
             self.settings,
-            snapshots,
+            &snapshots,
             self.console,
         )?)
-    }
-
-    /// Runs, and shows what changed and how it ended.
-    fn show(
-        &self,
-        what: &str,
-        embedded: &Embedded,
-        run: impl FnOnce(&mut dyn FnMut(Event)) -> Result<(), Stopped>,
-    ) -> Result<(), Ended> {
-        let console = self.console;
-        embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
-        let before = embedded.world().summary().to_string();
-        let mut warnings = 0;
-        let ended = run(&mut |event| {
-            warnings += usize::from(matches!(event, Event::Warning(_)));
-            events::show(console, &event.in_full());
-        });
-        console.done();
-        console.heading("Changes");
-        match diff::lines(&before, &embedded.world().summary().to_string()) {
-            changes if changes.is_empty() => console.line("none"),
-            changes => {
-                for line in changes.lines() {
-                    console.text(Meaning::of_diff(line), line);
-                }
-            }
-        }
-        console.heading("Verdict");
-        let meaning = if ended.is_ok() {
-            Meaning::Kept
-        } else {
-            Meaning::Failed
-        };
-        let verdict = verdict(what, self.stack, ended.is_ok(), warnings);
-        console.text(meaning, &verdict);
-        self.show_requests(embedded);
-        ended.map_err(without_snapshot)
     }
 
     fn show_requests(&self, embedded: &Embedded) {
@@ -242,20 +233,6 @@ fn forget_what_is_embedded(report: &mut AdoptReport) {
         for container in &mut service.containers {
             container.away = None;
         }
-    }
-}
-
-fn verdict(what: &str, stack: &Stack, succeeded: bool, warnings: usize) -> String {
-    let name = stack.name();
-    match (succeeded, warnings) {
-        (false, _) => format!(
-            "the rehearsed {what} of {name} failed; its snapshots are deleted with the rehearsal"
-        ),
-        (true, 0) => format!("the rehearsed {what} of {name} succeeded"),
-        (true, warnings) => format!(
-            "the rehearsed {what} of {name} succeeded, with {} above",
-            counted(warnings, "warning")
-        ),
     }
 }
 

@@ -7,7 +7,6 @@ use std::{
 };
 
 use anyhow::Result;
-use composefile::reader::DEFAULT_FILES;
 
 use super::{Inventory, earlier};
 use crate::{
@@ -134,7 +133,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             let name = match StackName::new(own) {
                 Ok(name) => name,
                 Err(error) => {
-                    if self.has_file(&dir) {
+                    if self.at.has_file(&dir) {
                         let name = own.to_string_lossy().into_owned();
                         let files = Files::Unusable(dir.display().to_string(), error);
                         self.add(name, files);
@@ -268,19 +267,9 @@ impl<'a, 'h> Finder<'a, 'h> {
     /// Whether a directory in which no stack was found may have one: something that is no file has the name of a Compose
     /// file, a file was refused, or what is in the directory is unknown.
     fn is_unusable(&self, dir: &Path, error: &anyhow::Error) -> bool {
-        self.has_file(dir)
+        self.at.has_file(dir)
             || Refused::in_chain(error).is_some()
             || disk::is_dir(dir) && !disk::exists(&dir.join("."))
-    }
-
-    /// Whether a directory has something with the name of a Compose file.
-    fn has_file(&self, dir: &Path) -> bool {
-        let own = format!("{}-compose.yml", self.at.tool);
-        let mut names = DEFAULT_FILES.iter().copied().chain([own.as_str()]);
-        match &self.at.file {
-            Some(file) => disk::exists(&dir.join(file)),
-            None => names.any(|name| disk::exists(&dir.join(name))),
-        }
     }
 
     /// Whether a project or a Portainer stack of the environment has this name.

@@ -75,16 +75,18 @@ pub fn plan(
         ..report(prepared, |prepared| adoption(prepared, situation))
     });
     let is_blocked = |way: &WayReport| way.readiness == Readiness::Blocked;
-    let otherwise = ways.or_migrate && adopt.as_ref().is_some_and(is_blocked);
-    let otherwise = (migrating.is_none() && otherwise).then(MigrateWay::default);
-    let otherwise = otherwise.map(migration_by);
-    let migrate = migrating.as_ref().or(otherwise.as_ref());
-    let migrate = migrate.map(|(way, prepared)| WayReport {
-        diff_command: Some(commands.diff_of_migration(situation)),
-        ..report(prepared, |prepared| {
-            migration(prepared, situation, way.force)
-        })
-    });
+    let is_other = ways.or_migrate && migrating.is_none();
+    let is_asked = is_other && adopt.as_ref().is_some_and(is_blocked);
+    let otherwise = is_asked.then(|| migration_by(MigrateWay::default()));
+    let migrate = migrating
+        .as_ref()
+        .or(otherwise.as_ref())
+        .map(|(way, prepared)| WayReport {
+            diff_command: Some(commands.diff_of_migration(situation)),
+            ..report(prepared, |prepared| {
+                migration(prepared, situation, way.force)
+            })
+        });
     let stack = stack(situation, before, commands.typed, unanswered);
     let is_broken = matches!(stack.interrupted_run, Some(InterruptedRun::Restore(_)));
     let recommended = PlanReport::recommend(adopt.as_ref(), migrate.as_ref());
@@ -146,14 +148,8 @@ impl Commands<'_> {
     }
 
     fn diff_of_adoption(&self, situation: &Situation, keep: Keep) -> String {
-        let written = Keep {
-            orphans: false,
-            jobs: false,
-            ..keep
-        };
         let words = ["plan", situation.stack.name().as_str(), "--diff"];
-        self.typed
-            .with(&[&words, written.flags().as_slice()].concat())
+        self.typed.with(&[&words, keep.flags().as_slice()].concat())
     }
 
     fn diff_of_migration(&self, situation: &Situation) -> String {

@@ -81,7 +81,7 @@ impl Procedure<'_, '_> {
     /// What exists of the stack after a create that did not succeed.
     fn look(&self, end: End) -> Found {
         let record = self.run.seen(self.at.stack.name(), self.at.endpoint);
-        let containers = self.run.containers(self.at.stack.name());
+        let containers = self.run.containers(self.at.stack.name().as_str());
         Found {
             record,
             containers: containers.ok().map(|all| all.len()),

@@ -216,7 +216,7 @@ impl Procedure<'_, '_> {
                 .map(|c| (c.id.clone(), c.state.clone()))
                 .collect()
         };
-        let now = self.run.containers(self.at.stack.name());
+        let now = self.run.containers(self.at.stack.name().as_str());
         now.is_ok_and(|now| states(&now) == states(before))
     }
 

@@ -72,8 +72,12 @@ impl PlanReport {
 
     /// Whether the stack was edited in Portainer since the last adoption (B22).
     pub fn is_edited(&self) -> bool {
+        self.adopts(Readiness::Edited)
+    }
+
+    fn adopts(&self, readiness: Readiness) -> bool {
         let adopt = self.adopt.as_ref();
-        adopt.is_some_and(|way| way.readiness == Readiness::Edited)
+        adopt.is_some_and(|way| way.readiness == readiness)
     }
 
     /// The command that brings back what ran before an interrupted run.
@@ -86,21 +90,19 @@ impl PlanReport {
 
     /// Whether Portainer has the stack as it would be adopted, and all of it runs.
     pub fn has_nothing_to_do(&self) -> bool {
-        let adopt = self.adopt.as_ref();
-        adopt.is_some_and(|way| way.readiness == Readiness::NothingToDo)
+        self.adopts(Readiness::NothingToDo)
     }
 
     /// Whether the stack cannot be adopted and a migration would work. It is not offered for a stack that is in Portainer:
     /// it would delete what was edited there.
     pub fn only_migrates(&self) -> bool {
-        let is_blocked = |way: &WayReport| way.readiness == Readiness::Blocked;
         let works = |way: &WayReport| way.readiness == Readiness::Ready && way.losses_known;
         let containers = self.stack.containers.as_ref();
         // Without containers, a create that would fail is not refused (B06).
         let runs = containers.is_some_and(|containers| containers.all > 0);
         runs && self.stack.portainer_stack.is_none()
             && !self.stack.may_be_unseen
-            && self.adopt.as_ref().is_some_and(is_blocked)
+            && self.adopts(Readiness::Blocked)
             && self.migrate.as_ref().is_some_and(works)
     }
 

@@ -22,7 +22,7 @@ impl Procedure<'_, '_, '_> {
         let containers = saved(self.snapshot());
         let (removed, possible) = self.removed(planned);
         let is_saved = |one: &&Inspected| containers.iter().any(|old| old.name() == one.name());
-        let (recreated, gone): (Vec<&Inspected>, Vec<_>) = removed.iter().partition(is_saved);
+        let (recreated, gone): (Vec<Inspected>, Vec<_>) = removed.iter().partition(is_saved);
         let exists = |name: &str| existing.iter().any(|now| Inspected(now).name() == name);
         let created = plan.create.iter().map(|&index| containers[index]);
         let created: Vec<Inspected> = created.filter(|one| !exists(one.name())).collect();
@@ -38,9 +38,8 @@ impl Procedure<'_, '_, '_> {
             let named = of.filter_map(|(name, _)| named(existing, name));
             named.map(|one| self.called(one)).collect()
         };
-        let networks: Vec<&str> = replaced.iter().map(String::as_str).collect();
-        let names = |all: &[&Inspected<'_>]| -> Vec<String> {
-            all.iter().map(|one| self.called(**one)).collect()
+        let names = |all: &[Inspected<'_>]| -> Vec<String> {
+            all.iter().map(|one| self.called(*one)).collect()
         };
         let down = down(&recreated);
         let kept = plan.keep.len() - changing.len();
@@ -48,26 +47,23 @@ impl Procedure<'_, '_, '_> {
         let parts = [
             told(&names(&recreated), "removed and recreated").map(|told| told + &down),
             told(&names(&gone), "removed"),
-            told(&names(&created.iter().collect::<Vec<_>>()), "created"),
+            told(&names(&created), "created"),
             told(&of_change(StateChange::Unpause), "unpaused"),
             told(&of_change(StateChange::Start), "started"),
             told(&of_change(StateChange::Stop), "stopped"),
             told(&of_change(StateChange::Pause), "paused"),
             (!possible.is_empty()).then(|| {
-                let all: Vec<String> = possible.iter().map(|one| self.called(*one)).collect();
-                let all: Vec<&str> = all.iter().map(String::as_str).collect();
-                format!(
-                    "{} may be recreated, when Portainer deploys the stack",
-                    listed(&all)
-                )
+                let all = listed(&names(&possible));
+                format!("{all} may be recreated, when Portainer deploys the stack")
             }),
-            (!networks.is_empty()).then(|| format!("network {} recreated", told_names(&networks))),
+            told(&Vec::from_iter(replaced), "recreated").map(|told| format!("network {told}")),
         ];
         let parts = [Some(step.to_string())].into_iter().chain(parts);
-        let parts: Vec<String> = parts.flatten().filter(|part| !part.is_empty()).collect();
-        let parts = (!parts.is_empty()).then(|| parts.join("; "));
-        let kept = stays.then(|| matching(kept));
-        parts.into_iter().chain(kept).collect()
+        let told: Vec<String> = parts.flatten().filter(|part| !part.is_empty()).collect();
+        let told = (!told.is_empty()).then(|| told.join("; "));
+        told.into_iter()
+            .chain(stays.then(|| matching(kept)))
+            .collect()
     }
 
     /// The service of a container, if its name says that it is the only one.
@@ -126,17 +122,12 @@ impl Procedure<'_, '_, '_> {
 
 /// `db and web are removed`; nothing without a name.
 fn told(names: &[impl AsRef<str>], verb: &str) -> Option<String> {
-    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    (!names.is_empty()).then(|| format!("{} {verb}", told_names(&names)))
-}
-
-fn told_names(names: &[&str]) -> String {
     let be = if names.len() == 1 { "is" } else { "are" };
-    format!("{} {be}", listed(names))
+    (!names.is_empty()).then(|| format!("{} {be} {verb}", listed(names)))
 }
 
 /// How long containers are down that are removed and recreated; nothing if none runs.
-fn down(recreated: &[&Inspected]) -> String {
+fn down(recreated: &[Inspected]) -> String {
     let running = recreated.iter().filter(|one| one.is_running());
     let Some(seconds) = running.map(|one| one.stop_grace().unwrap_or(10)).max() else {
         return String::new();

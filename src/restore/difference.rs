@@ -95,8 +95,7 @@ impl fmt::Display for Difference<'_> {
             Self::Labels => "the labels",
             Self::MacAddresses => "the MAC addresses",
             Self::Variables(names) => {
-                let names: Vec<&str> = names.iter().copied().collect();
-                return write!(f, "the variables {}", listed(&names));
+                return write!(f, "the variables {}", listed(&Vec::from_iter(names)));
             }
             Self::Setting(key) => return write!(f, "`{}`", compose_key(key)),
         })

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    model::{Container, projects_of},
+    model::Container,
     observe::list,
     parallel::in_parallel,
     snapshot::{Inspected, Known},
@@ -41,11 +41,7 @@ impl Procedure<'_, '_, '_> {
 
     /// The stack's containers, as the engine lists them.
     pub(super) fn list(&self) -> Result<Vec<Container>> {
-        let mut listed = Vec::new();
-        for project in projects_of(&self.snapshot().stack) {
-            listed.extend(self.run.engine.list(&project)?);
-        }
-        Ok(listed)
+        self.run.containers(&self.snapshot().stack)
     }
 
     /// The stack's containers, and those with the name of a saved one, as the engine inspects them.
@@ -75,14 +71,9 @@ impl Procedure<'_, '_, '_> {
         let (snapshot, id) = (self.snapshot(), &self.saved.id);
         let about = format!("{} from snapshot {id}", snapshot.stack);
         self.run.detail("restore", about);
-        let effects = self.effects(planned);
-        if self.restore.cause == Cause::Failure {
-            for effect in effects {
-                self.run.detail("plan", effect);
-            }
-        } else {
+        if self.restore.cause != Cause::Failure {
             self.run.line(self.headline());
-            for effect in effects {
+            for effect in self.effects(planned) {
                 self.run.line(format!("  {effect}"));
             }
         }
@@ -110,16 +101,13 @@ impl Procedure<'_, '_, '_> {
     /// `web goes back to 22 Nov 2026, 14:12 (before stacklift adopt)`.
     fn headline(&self) -> String {
         let snapshot = self.snapshot();
-        let taken = DateTime::parse_from_rfc3339(&snapshot.taken);
-        let taken = taken.map_or_else(
-            |_| self.saved.id.clone(),
-            |taken| {
-                taken
-                    .with_timezone(&Local)
-                    .format("%-d %b %Y, %H:%M")
-                    .to_string()
-            },
-        );
+        let taken = match DateTime::parse_from_rfc3339(&snapshot.taken) {
+            Ok(taken) => taken
+                .with_timezone(&Local)
+                .format("%-d %b %Y, %H:%M")
+                .to_string(),
+            Err(_) => self.saved.id.clone(),
+        };
         let incomplete = if snapshot.ran_whole == Some(false) {
             ", incomplete"
         } else {

@@ -14,9 +14,8 @@ use super::{
     text,
 };
 use crate::{
-    engine::ContainerEvent,
     failure::Failure,
-    model::{Condition, Deployment, projects_of},
+    model::{Condition, Deployment},
     observe::list,
     parallel::in_parallel,
     snapshot::{Inspected, Known},
@@ -100,7 +99,7 @@ impl Procedure<'_, '_, '_> {
         if !self.touched {
             return self.run.line(format!("{name} is as it was: {matching}"));
         }
-        let events = self.events();
+        let events = self.run.events(&self.snapshot().stack, self.since);
         let downs: Vec<(String, f64)> = self
             .before
             .iter()
@@ -111,14 +110,7 @@ impl Procedure<'_, '_, '_> {
                 Some((self.called(old), away.as_secs_f64()))
             })
             .collect();
-        let downs: Vec<(&str, f64)> = downs
-            .iter()
-            .map(|(of, time)| (of.as_str(), *time))
-            .collect();
-        let downs = match down(&downs) {
-            downs if downs.is_empty() => downs,
-            downs => format!("; {downs}"),
-        };
+        let downs = down(&downs).map_or_else(String::new, |downs| format!("; {downs}"));
         self.run
             .done("restored", format!("{name}: {matching}{downs}"));
         if let (RecordStep::Delete(_), Cause::Wanted) = (record, self.restore.cause) {
@@ -132,19 +124,6 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// The starts and ends of containers since the first change; none if they cannot be read.
-    fn events(&self) -> Vec<ContainerEvent> {
-        let Some(since) = self.since else {
-            return Vec::new();
-        };
-        let projects = projects_of(&self.snapshot().stack);
-        let events = projects
-            .iter()
-            .map(|project| self.run.engine.events(project, since));
-        let mut events = events.flatten().flatten().collect::<Vec<_>>();
-        events.sort_by_key(|event| event.at);
-        events
-    }
-
     fn matching(&self) -> String {
         matching(saved(self.snapshot()).len())
     }

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use chrono::{SecondsFormat, Utc};
 use serde_json::Value;
 
-use super::{Mark, Run};
+use super::{Mark, Run, of_projects};
 use crate::{
     engine::{Engine, EngineReader},
     failure::Failure,
@@ -178,7 +178,7 @@ impl Run<'_> {
                 access: Some(standing.access),
             })
         });
-        let volumes = Known::from_result(self.volumes(stack, inspected));
+        let volumes = Known::from_result(self.volumes(project, inspected));
         let changes = if is_seen {
             seen.changes
         } else {
@@ -205,7 +205,7 @@ impl Run<'_> {
             record: Known::from_result(record.transpose()),
             may_be_unseen: of.may_be_unseen,
             last_sent: self.store().last_sent(),
-            networks: Known::from_result(of_projects(stack, |project| engine.networks(project))),
+            networks: Known::from_result(of_projects(project, |project| engine.networks(project))),
             births: volumes.known().map_or_else(BTreeMap::new, |volumes| {
                 let births = volumes.iter().filter_map(|volume| {
                     let name = volume["Name"].as_str()?.to_owned();
@@ -221,7 +221,7 @@ impl Run<'_> {
     }
 
     /// The project's volumes, and those that its containers mount: anonymous ones have no label.
-    fn volumes(&self, stack: &Stack, containers: &[Value]) -> Result<Vec<Value>> {
+    fn volumes(&self, stack: &str, containers: &[Value]) -> Result<Vec<Value>> {
         let mut volumes = of_projects(stack, |project| self.engine.volumes(project))?;
         let known: BTreeSet<&str> = volumes.iter().filter_map(|v| v["Name"].as_str()).collect();
         let mounted: BTreeSet<String> = containers
@@ -268,11 +268,4 @@ pub fn read_layer(engine: &Engine, container: Inspected, changes: &Changes) -> L
         let archive = engine.archive(container.id(), path, most)?;
         Ok((archive.bytes, archive.is_whole))
     })
-}
-
-/// The objects of the project.
-fn of_projects(stack: &Stack, list: impl Fn(&str) -> Result<Vec<Value>>) -> Result<Vec<Value>> {
-    let projects = stack.name().projects();
-    let lists = projects.iter().map(|project| list(project));
-    Ok(lists.collect::<Result<Vec<_>>>()?.concat())
 }

@@ -10,7 +10,7 @@ use std::{
 use crate::text::shell_word;
 
 /// The state of a stack. Its `Display` is one sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct State {
     sentence: String,
     /// The name of the stack and the ID of the snapshot.
@@ -33,11 +33,7 @@ impl State {
     pub fn new(sentence: impl Into<String>) -> Self {
         Self {
             sentence: sentence.into(),
-            snapshot: None,
-            is_unlisted: false,
-            is_told: false,
-            roll_back: None,
-            unanswered: None,
+            ..Self::default()
         }
     }
 

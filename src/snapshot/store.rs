@@ -61,6 +61,13 @@ pub struct Saved {
 }
 
 impl Place {
+    pub fn new(state: &Path, name: &str) -> Self {
+        Self {
+            state: state.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
     /// The snapshots of the stack on an engine; `None` if its ID cannot be read: those of all engines are then read.
     /// Creates nothing.
     pub fn open(&self, engine: Option<&str>) -> Store {

@@ -15,9 +15,10 @@ pub fn counted(n: usize, noun: &str) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`; what exceeds six names is counted: `a, b, c, d, e and 4 more`.
-pub fn listed(names: &[&str]) -> String {
+pub fn listed(all: &[impl AsRef<str>]) -> String {
     const MOST: usize = 6;
-    let (shown, last) = match names {
+    let names: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
+    let (shown, last) = match names.as_slice() {
         [] => return String::new(),
         [one] => return (*one).to_owned(),
         [shown @ .., last] if names.len() <= MOST => (shown, (*last).to_owned()),

@@ -34,6 +34,7 @@ use crate::{
         WayReport,
     },
     run::{Peers, State, Stopped},
+    snapshot::Place,
     stack::{Stack, StackName},
     text::counted,
 };
@@ -54,8 +55,7 @@ pub(super) fn run(
         ));
     }
     let name = |name: &OsString| StackName::new(name);
-    let names = arguments.stacks.iter().map(name);
-    let names: Vec<StackName> = names.collect::<Result<_>>()?;
+    let names: Vec<StackName> = arguments.stacks.iter().map(name).collect::<Result<_>>()?;
     if arguments.output == Output::Json && !arguments.dry_run {
         console.steps_to_stderr();
     }
@@ -292,7 +292,7 @@ impl All<'_> {
             Vec::new()
         };
         // An adoption waits for an earlier request without a known end (B11), also if nothing else is to do.
-        let waits = peers::place(state_folder()?, opened.stack.name()).has_unanswered();
+        let waits = Place::new(&state_folder()?, opened.stack.name().as_str()).has_unanswered();
         let result = match adopt.readiness {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
             Readiness::Edited if !self.arguments.overwrite => StackResult::Edited,
@@ -321,16 +321,12 @@ impl All<'_> {
 
     /// Asks once about all stacks, if a container of one is replaced or something is lost (B08).
     fn ask(&self, planned: &[Option<Planned>]) -> Result<()> {
-        let planned: Vec<&Planned> = planned.iter().flatten().collect();
-        let names: Vec<&str> = planned
-            .iter()
-            .map(|one| one.stack.name().as_str())
-            .collect();
-        let effects = planned.iter().zip(&names).filter_map(|(one, name)| {
-            let effect = one.plan.interruption()?;
-            Some(format!("{name}: {effect}"))
-        });
-        let effects: Vec<String> = effects.collect();
+        let (mut names, mut effects) = (Vec::new(), Vec::new());
+        for one in planned.iter().flatten() {
+            let (name, effect) = (one.stack.name().as_str(), one.plan.interruption());
+            names.push(name);
+            effects.extend(effect.map(|effect| format!("{name}: {effect}")));
+        }
         if effects.is_empty() {
             return Ok(());
         }
@@ -343,9 +339,9 @@ impl All<'_> {
     /// Adopts one stack after the other, in the order of the report.
     fn adopt(&self, planned: &[Option<Planned>], report: &Mutex<AllReport>, interrupt: &Interrupt) {
         let all = planned.iter().flatten().count();
-        let planned = planned.iter().enumerate();
-        let planned = planned.filter_map(|(at, one)| Some((at, one.as_ref()?)));
-        for (number, (at, one)) in planned.enumerate() {
+        let numbered = planned.iter().enumerate();
+        let wanted = numbered.filter_map(|(at, one)| Some((at, one.as_ref()?)));
+        for (number, (at, one)) in wanted.enumerate() {
             // Until it ends, only an interrupt shows the report.
             interrupt.begin(|| lock(report).stacks[at].result = StackResult::Interrupted);
             let name = one.stack.name();
@@ -361,27 +357,28 @@ impl All<'_> {
                     self.console,
                 )
             });
-            let (single, ended): (Option<AdoptReport>, _) = match ended {
-                Ok((single, ended)) => (Some(single), ended),
-                Err(stopped) => (None, Err(stopped)),
+            let (single, stopped) = match ended {
+                Ok((single, ended)) => (Some(single), ended.err()),
+                Err(stopped) => (None, Some(stopped)),
             };
+            let had_nothing_to_do = |one: &AdoptReport| one.outcome == Outcome::NothingToDo;
             interrupt.begin(|| {
                 let mut report = lock(report);
                 let stack = &mut report.stacks[at];
-                stack.result = match &single {
-                    Some(single) if single.outcome == Outcome::NothingToDo => {
+                stack.result = match &stopped {
+                    Some(_) => StackResult::Failed,
+                    None if single.as_ref().is_some_and(had_nothing_to_do) => {
                         StackResult::NothingToDo
                     }
-                    _ => StackResult::Adopted,
+                    None => StackResult::Adopted,
                 };
+                stack.error = stopped
+                    .as_ref()
+                    .map(|stopped| format!("{:#}", stopped.error));
+                stack.state = stopped.as_ref().map(|stopped| stopped.state.to_string());
                 stack.report = single;
-                if let Err(stopped) = &ended {
-                    stack.result = StackResult::Failed;
-                    stack.error = Some(format!("{:#}", stopped.error));
-                    stack.state = Some(stopped.state.to_string());
-                }
             });
-            if let Err(stopped) = ended {
+            if let Some(stopped) = stopped {
                 show_stopped(self.console, &stopped);
                 if !self.arguments.keep_going {
                     return;

@@ -24,8 +24,8 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
     console.outcome(verb, &format!("{name}: {}", happened(&containers)));
     for (of, container) in &containers {
         if !container.differences.is_empty() {
-            let differences: Vec<&str> = container.differences.iter().map(String::as_str).collect();
-            let told = format!("{of} differs from before: {}", listed(&differences));
+            let differences = listed(&container.differences);
+            let told = format!("{of} differs from before: {differences}");
             console.row(&(Meaning::Plain, "  ".to_owned()), &told);
         }
     }
@@ -82,7 +82,7 @@ fn happened(containers: &[(&str, &AdoptedContainer)]) -> String {
         |change| move |one: &AdoptedContainer| one.change == change && was_down(one).is_none();
     let parts = [
         named(&is_kept, "kept running", "kept running"),
-        (!downs.is_empty()).then(|| down(&downs)),
+        down(&downs),
         named(
             &at_unknown_time(Change::Recreated),
             "was recreated",
@@ -111,6 +111,6 @@ fn happened(containers: &[(&str, &AdoptedContainer)]) -> String {
         named(&changed(Change::Ended), "has ended", "have ended"),
         named(&changed(Change::Missing), "was removed", "were removed"),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    parts.join(", ")
+    let told: Vec<String> = parts.into_iter().flatten().collect();
+    told.join(", ")
 }

@@ -1,8 +1,15 @@
-//! The arguments of `doctor` and `config`.
+//! The arguments of `list`, `doctor` and `config`.
 
 use clap::{Args, Subcommand};
 
 use super::Output;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ListArguments {
+    /// Format of the list
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct DoctorArguments {

@@ -10,10 +10,10 @@ use std::{
 use crate::{
     cli::{
         arguments::{self, Common},
-        options, peers,
+        options,
         settings::{Settings, state_folder},
     },
-    snapshot,
+    snapshot::{self, Place},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
 };
 
@@ -119,7 +119,7 @@ fn with_snapshots(given: &Given) -> Vec<String> {
 
 /// The IDs of a stack's snapshots on every engine, newest first.
 fn snapshots(given: &Given) -> Option<Vec<String>> {
-    let place = peers::place(state_folder().ok()?, &given.stack()?);
+    let place = Place::new(&state_folder().ok()?, given.stack()?.as_str());
     let mut ids = place.open(None).ids().ok()?;
     ids.reverse();
     Some(ids)

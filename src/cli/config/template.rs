@@ -6,12 +6,9 @@ use anyhow::Result;
 use serde_json::Value;
 use toml::de::DeTable;
 
-use crate::{
-    cli::{
-        options::{self, Setting},
-        settings::parse_settings,
-    },
-    failure::Failure,
+use crate::cli::{
+    options::{self, Setting},
+    settings::parse_settings,
 };
 
 const HEADER: &str = "\
@@ -42,37 +39,30 @@ pub(super) fn settings_file(values: &BTreeMap<&str, String>) -> String {
 /// place of that comment. Fails if the file cannot be parsed.
 pub(super) fn edited(path: &Path, text: &str, values: &BTreeMap<&str, String>) -> Result<String> {
     parse_settings(path, text)?;
-    let table = DeTable::parse(text).map_err(|error| Failure::new(error.message().to_owned()))?;
-    let now: BTreeMap<&str, Range<usize>> = table
-        .get_ref()
-        .iter()
-        .map(|(key, value)| (key.get_ref().as_ref(), value.span()))
-        .collect();
-    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-    let mut added = String::new();
+    let mut edited = text.to_owned();
     for setting in &options::ALL {
         let Some(value) = values.get(setting.key) else {
             continue;
         };
-        let value = toml(setting, value);
-        let line = format!("{} = {value}", setting.key);
-        if let Some(place) = now.get(setting.key) {
-            edits.push((place.clone(), value));
-        } else if let Some(place) = comment(text, setting.key) {
-            edits.push((place, line));
+        let line = format!("{} = {}", setting.key, toml(setting, value));
+        let place = assignment(&edited, setting.key).or_else(|| comment(&edited, setting.key));
+        if let Some(place) = place {
+            edited.replace_range(place, &line);
         } else {
-            added.extend([line.as_str(), "\n"]);
+            if !edited.is_empty() && !edited.ends_with('\n') {
+                edited.push('\n');
+            }
+            edited.extend([line.as_str(), "\n"]);
         }
     }
-    let mut edited = text.to_owned();
-    edits.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
-    for (place, value) in edits {
-        edited.replace_range(place, &value);
-    }
-    if !added.is_empty() && !edited.is_empty() && !edited.ends_with('\n') {
-        edited.push('\n');
-    }
-    Ok(edited + &added)
+    Ok(edited)
+}
+
+/// The key and the value of a setting.
+fn assignment(text: &str, key: &str) -> Option<Range<usize>> {
+    let table = DeTable::parse(text).ok()?;
+    let (key, value) = table.get_ref().get_key_value(key)?;
+    Some(key.span().start..value.span().end)
 }
 
 /// The line with a setting as a comment, such as those of [`settings_file`].

@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use composefile::reader::DEFAULT_FILES;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use secrecy::SecretString;
 
@@ -95,12 +94,7 @@ pub(super) fn stacks_root(at: &Location) -> Check {
         Ok(dirs) => dirs,
         Err(error) => return Check::failed(subject, format!("cannot read {shown}: {error}"), hint),
     };
-    let own_name = format!("{}-compose.yml", at.tool);
-    let has_file = |dir: &Path| {
-        let mut names = DEFAULT_FILES.into_iter().chain([own_name.as_str()]);
-        names.any(|name| disk::is_file(&dir.join(name)))
-    };
-    let found = in_parallel(&dirs, |dir| has_file(dir));
+    let found = in_parallel(&dirs, |dir| at.has_file(dir));
     match found.into_iter().filter(|found| *found).count() {
         0 => Check::warning(
             subject,
@@ -145,10 +139,7 @@ pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> 
             let reason = "Docker could not be read";
             return Some(Check::not_checked(Subject::Runs, reason));
         };
-        let place = Place {
-            state: state.clone(),
-            name,
-        };
+        let place = Place::new(state, &name);
         let tool = &settings.location.tool;
         match place.interrupted(Some(&id), &containers, tool) {
             None | Some(Interrupted::InProgress) => {}

@@ -253,14 +253,10 @@ fn right_one((portainer, engine): Peers, base_url: &BaseUrl) -> String {
 
 /// Finds the environment of this host (`--endpoint auto`).
 fn found((portainer, engine): Peers, base_url: &BaseUrl) -> Check {
-    let subject = Subject::Environment;
-    let search = match Search::new(portainer, engine) {
-        Ok(search) => search,
-        Err(error) => return Check::of_error(subject, &error, "pass its ID with --endpoint"),
-    };
-    match search.found(base_url) {
+    let search = Search::new(portainer, engine);
+    match search.and_then(|search| search.found(base_url).cloned()) {
         Ok(one) => this_engine(portainer, one.id, &format!("environment {one}")),
-        Err(error) => Check::of_error(subject, &error, "pass its ID with --endpoint"),
+        Err(error) => Check::of_error(Subject::Environment, &error, "pass its ID with --endpoint"),
     }
 }
 

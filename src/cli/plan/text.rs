@@ -169,23 +169,22 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
         Way::Adopt => "Adopting it",
         Way::Migrate => "Migrating it",
     };
-    let down: Vec<String> = downtime(&of.services);
+    let down = downtime(&of.services);
     let lost = match () {
         () if !of.losses_known => format!("What {} loses is unknown.", verb.to_lowercase()),
         () if !of.losses.is_empty() => format!("{verb} loses:"),
         () if down.is_empty() => format!("{verb} loses nothing and interrupts nothing."),
         () => format!("{verb} loses nothing."),
     };
-    let down: Vec<String> = down.into_iter().map(|part| format!("{part}.")).collect();
-    let down = down.join(" ");
+    let mut sentences: Vec<String> = down.iter().map(|part| format!("{part}.")).collect();
     if of.losses.is_empty() {
-        console.text(Meaning::Plain, format!("{lost} {down}").trim_end());
+        sentences.insert(0, lost);
     } else {
         console.text(Meaning::Plain, &lost);
         show_list(&of.losses, console);
-        if !down.is_empty() {
-            console.text(Meaning::Plain, &down);
-        }
+    }
+    if !sentences.is_empty() {
+        console.text(Meaning::Plain, &sentences.join(" "));
     }
     if !of.changes.is_empty() {
         console.text(Meaning::Plain, "What changes:");

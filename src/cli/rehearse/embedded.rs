@@ -1,11 +1,6 @@
 //! An embedded Portainer and engine, and the clients that reach them.
 
-use std::{
-    path::{Path, PathBuf},
-    str::FromStr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
 
 use anyhow::{Result, anyhow};
 use rehearsal::{Era, Options, Rehearsal, Rule, World};
@@ -21,6 +16,7 @@ use crate::{
     portainer::{BaseUrl, Tls},
     report::AdoptReport,
     run::{Consent, Listener, Peers, RestoreCommand, Setup, Stopped},
+    snapshot::Place,
     stack::{Stack, stack_dir},
 };
 
@@ -56,7 +52,7 @@ impl Embedded {
         rehearsal: Rehearsal,
         stack: &Stack,
         settings: &Settings,
-        snapshots: PathBuf,
+        snapshots: &Path,
         console: &Arc<Console>,
     ) -> Result<Self> {
         let key = rehearsal.key().into();
@@ -65,7 +61,7 @@ impl Embedded {
             BaseUrl::from_str(&rehearsal.base_url()).map_err(|reason| anyhow!(reason))?;
         let mut settings = Settings {
             base_url: base_url.clone(),
-            state: Some(snapshots.clone()),
+            state: Some(snapshots.to_owned()),
             tls: Tls::Off,
             ..settings.clone()
         };
@@ -78,7 +74,7 @@ impl Embedded {
         let engine = engine::Options::new(tool, engine::Choice::Api, client, console.trace());
         let engine = Engine::open(engine.within(settings.timeout));
         let setup = Setup::new(
-            peers::place(snapshots, stack.name()),
+            Place::new(snapshots, stack.name().as_str()),
             base_url,
             settings.timeout,
             RestoreCommand::default(),

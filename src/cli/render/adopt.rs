@@ -51,7 +51,7 @@ pub(super) fn adopted(
     let asked = keep.anonymous.then(|| {
         let key = KeySource::of(settings.api_key_file.as_deref())?.read()?;
         console.hide(&key);
-        let portainer = peers::portainer(settings, key, console)?;
+        let portainer = peers::portainer(settings, key, true, console)?;
         let portainer = portainer.reader();
         let readers = (portainer, engine.reader());
         let id = peers::environment(&mut settings.clone(), readers, console)?;

@@ -85,13 +85,10 @@ fn planned(stack: &AllEntry) -> Part {
     let parts = [
         (!first.is_empty()).then_some(first),
         (!stack.pulls.is_empty()).then(|| format!("pulls {}", counted(stack.pulls.len(), "image"))),
-        (!way.losses.is_empty()).then(|| match way.losses.len() {
-            1 => "1 loss".to_owned(),
-            losses => format!("{losses} losses"),
-        }),
+        (!way.losses.is_empty()).then(|| counted(way.losses.len(), "loss")),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (meaning, parts.join("; "))
+    let told: Vec<String> = parts.into_iter().flatten().collect();
+    (meaning, told.join("; "))
 }
 
 /// What became of a stack, with the reason if it was not adopted.
