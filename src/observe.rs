@@ -22,7 +22,7 @@ use crate::{
     failure::Failure,
     model::{Changes, Container, Record, Rights, Variable, compose_label},
     parallel::side_by_side,
-    plan::{self, Environment, Facts, PathKind, RecordFacts, Refusal, Removal, Sent},
+    plan::{self, Blocker, Environment, Facts, PathKind, RecordFacts, Refusal, Removal, Sent},
     portainer::{BaseUrl, Contents, PortainerReader, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
@@ -89,7 +89,7 @@ pub struct Before {
     /// The containers that will be removed; `None` if they could not be listed, which is tolerated (C52).
     pub containers: Option<Vec<Container>>,
     /// Why they could not be listed.
-    pub unread: Option<String>,
+    pub unread: Option<Blocker>,
     /// The refusal that follows if the containers can only be listed after an upgrade (B06).
     pub unlistable: Option<Refusal>,
     /// The same containers, and those of the project that Portainer will use if it renames the stack (B10).
@@ -305,7 +305,8 @@ impl Situation<'_> {
                 None
             }
             Err(error) => {
-                before.unread = Some(with_hint(&error));
+                let hint = Failure::hint_of(&error).unwrap_or_default();
+                before.unread = Some(Blocker::new(format!("{error:#}"), hint));
                 None
             }
         }
@@ -347,7 +348,7 @@ impl Situation<'_> {
             sent,
             context: &shell.context(),
             listed: before.all.as_deref(),
-            unread: before.unread.as_deref(),
+            unread: before.unread.as_ref(),
             unlistable: before.unlistable.as_ref(),
             containers: details.containers.as_deref(),
             others: before.others.as_deref(),

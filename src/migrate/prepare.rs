@@ -50,7 +50,11 @@ impl Prepared {
         let mask = mask(&source, sent.env);
         let mut before = situation.observe(records, sent, &mask, depth);
         before.warnings.extend(before.unread.iter().map(|why| {
-            format!("{why}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back")
+            let hint = match why.hint.as_str() {
+                "" => String::new(),
+                hint => format!(" ({hint})"),
+            };
+            format!("{}{hint}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back", why.message)
         }));
         situation.engine.refuse_podman()?;
         let document = Document::parse(&source.compose);

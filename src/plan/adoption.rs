@@ -226,9 +226,9 @@ impl Adoption {
     fn check_surroundings(&mut self, facts: &Facts) {
         let is_known = facts.listed.is_some() && facts.containers.is_some();
         if !is_known || facts.others.is_none() {
-            let what = facts.unread.unwrap_or(UNREAD);
-            let hint = "Docker on this host must respond before a stack is adopted";
-            self.blockers.push(Blocker::new(what, hint));
+            let otherwise = || Blocker::new(UNREAD, "check that Docker is running");
+            let blocker = facts.unread.cloned();
+            self.blockers.push(blocker.unwrap_or_else(otherwise));
         } else if let Environment::Unknown(reason) = &facts.environment {
             let what = format!(
                 "cannot verify that environment {} is this host: {reason}",

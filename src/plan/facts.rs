@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{
     compose::Rejection,
     model::{Changes, Container, Record, Rights, Variable, is_folder_of},
-    plan::Refusal,
+    plan::{Blocker, Refusal},
     snapshot::{Inspected, Known, LastSent},
 };
 
@@ -43,7 +43,7 @@ pub struct Facts<'a> {
     /// listed (C52).
     pub listed: Option<&'a [Container]>,
     /// Why they could not be listed.
-    pub unread: Option<&'a str>,
+    pub unread: Option<&'a Blocker>,
     /// The refusal that follows if they could not be listed because no API version is shared (B06).
     pub unlistable: Option<&'a Refusal>,
     /// The inspect objects of the same containers; `None` if they could not be inspected.

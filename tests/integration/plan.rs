@@ -454,7 +454,7 @@ fn containers_that_cannot_be_read_are_unknown() {
         "containers unknown, not in Portainer yet",
         "Cannot be adopted yet:",
         "  1. failed to list the containers of web: cannot reach Docker on /absent/engine.sock: ",
-        "Docker on this host must respond before a stack is adopted",
+        "     check that Docker is running\n",
     ]);
     run("migrate web --dry-run --exit-code").code(3);
     for args in ["plan web", "adopt web", "web --dry-run"] {
