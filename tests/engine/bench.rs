@@ -345,9 +345,11 @@ impl Stack {
     pub fn migrate(&self) -> Run {
         let run = self.run(&[&self.host.project]).code(0);
         for edited in [
-            "be mounted",
+            "is mounted at",
+            "no longer mounted",
             "published",
-            "differ from the Compose file",
+            "settings that differ",
+            "settings reset",
             "instead of",
         ] {
             assert!(!run.output.contains(edited), "{run:#?}");
