@@ -198,6 +198,9 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
     run.engine.refuse_podman()?;
     let saved = run.store().choose(restore.snapshot)?;
     run.restores(&saved);
+    if restore.extent == Extent::Plan {
+        run.only_reads();
+    }
     let mut procedure = Procedure {
         restore,
         saved: &saved,

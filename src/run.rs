@@ -134,6 +134,8 @@ enum Mark {
     Set,
     /// The run restores what a failed run left: the mark stays even if it succeeds.
     Stays,
+    /// The run only reads: what an earlier one left stays as it is.
+    Reads,
 }
 
 impl Peers {
@@ -285,9 +287,14 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// The run changes nothing: neither the stack nor what an earlier run left.
+    pub fn only_reads(&mut self) {
+        self.mark = Mark::Reads;
+    }
+
     fn mark_finished(&self) -> Result<()> {
         match (self.mark, self.setup.store.get()) {
-            (Mark::Stays, _) | (_, None) => Ok(()),
+            (Mark::Stays | Mark::Reads, _) | (_, None) => Ok(()),
             (Mark::NotSet | Mark::Set, Some(store)) => store.mark_finished(),
         }
     }

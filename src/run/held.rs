@@ -47,7 +47,7 @@ impl Run<'_> {
     pub(super) fn release_volumes(&mut self) {
         let is_unfinished = || self.setup.store.get().is_some_and(Store::is_unfinished);
         let may_exist = self.holds_volumes || (self.mark != Mark::Set && is_unfinished());
-        if !may_exist || !self.open.is_empty() {
+        if !may_exist || self.mark == Mark::Reads || !self.open.is_empty() {
             return;
         }
         let project = self.project();

@@ -23,6 +23,8 @@ enum End {
 /// A request of this run that is not known to have finished.
 pub(super) struct Open {
     pub(super) entry: Unanswered,
+    /// Whether this run sent it, and not an earlier one.
+    pub(super) is_own: bool,
     /// Whether Portainer accepted it: then it is not unanswered.
     pub(super) accepted: bool,
 }
@@ -136,6 +138,7 @@ impl Run<'_> {
             .map_err(not_sent)?;
         self.open.push(Open {
             entry,
+            is_own: true,
             accepted: false,
         });
         self.report_state();

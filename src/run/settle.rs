@@ -59,9 +59,13 @@ impl Run<'_> {
     /// Sets the requests that are not known to have finished. What Portainer has accepted in this run stays accepted.
     fn set_open(&mut self, entries: &[Unanswered]) {
         let known = std::mem::take(&mut self.open);
-        let open = entries.iter().map(|entry| Open {
-            accepted: known.iter().any(|one| one.entry == *entry && one.accepted),
-            entry: entry.clone(),
+        let open = entries.iter().map(|entry| {
+            let known = known.iter().find(|one| one.entry == *entry);
+            Open {
+                is_own: known.is_some_and(|one| one.is_own),
+                accepted: known.is_some_and(|one| one.accepted),
+                entry: entry.clone(),
+            }
         });
         self.open = open.collect();
         self.report_state();
@@ -81,11 +85,21 @@ impl Run<'_> {
             return Ok(());
         }
         self.set_open(&entries);
-        for entry in &entries {
-            let doing = entry.request.doing();
-            self.warn(format!(
-                "an interrupted run was {doing}; waiting for Portainer to finish"
-            ));
+        let warnings: Vec<String> = self
+            .open
+            .iter()
+            .map(|open| {
+                let doing = open.entry.request.doing();
+                let what = if open.is_own {
+                    format!("this run was {doing} and got no answer")
+                } else {
+                    format!("an interrupted run was {doing}")
+                };
+                format!("{what}; waiting for Portainer to finish")
+            })
+            .collect();
+        for warning in warnings {
+            self.warn(warning);
         }
         self.wait(match witness {
             Witness::PortainerAndEngine => "waiting for Portainer to finish",

@@ -52,7 +52,9 @@ fn an_interrupted_run_that_left_nothing_running_is_restored() {
         let (state, run) = listed(&bench);
         assert_eq!(state, "in-progress");
         assert_eq!(run, json!({"kind": "in-progress"}));
-        plan(&bench).says("A run is in progress: wait until it has ended.");
+        plan(&bench)
+            .says("A run is in progress: wait until it has ended.")
+            .hides(&["loses", "Next:", "An interrupted run"]);
         assert_eq!(checked(&bench), None);
     });
     let heal = json!({"kind": "restore", "command": "stacklift restore web"});
@@ -66,6 +68,13 @@ fn an_interrupted_run_that_left_nothing_running_is_restored() {
         "{shown:#?}"
     );
     shown.hides(&["stacklift adopt", "Adopting"]);
+    assert_eq!(checked(&bench).as_deref(), Some("interrupted: web"));
+    // B15: a dry run leaves the mark.
+    let files = |bench: &Bench| [bench.saved("unfinished"), bench.saved("reserve")];
+    let before = files(&bench);
+    assert_eq!(before[0].len(), 1);
+    bench.run("restore web --dry-run").code(0);
+    assert_eq!(files(&bench), before);
     assert_eq!(checked(&bench).as_deref(), Some("interrupted: web"));
     bench.succeeds("restore web", "restored web");
     assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));

@@ -463,7 +463,7 @@ fn b11_a_delete_without_a_response_is_waited_for_and_the_restore_continues() {
         bench.run("web").code(0);
         bench.once(Call::Delete, fault);
         bench.run("restore web").code(0).says(&[
-            "warning: an interrupted run was deleting Portainer stack 1; waiting for Portainer to finish",
+            "warning: this run was deleting Portainer stack 1 and got no answer; waiting for Portainer to finish",
             "restored web: 1 container",
         ]);
         assert_eq!(bench.containers("web").len(), 1);

@@ -33,6 +33,9 @@ pub(in crate::cli) fn show(report: &PlanReport, console: &Console) {
             }
         };
         console.text(Meaning::Plain, what);
+        if *run == InterruptedRun::InProgress {
+            return;
+        }
     }
     for request in &stack.unanswered {
         let text = format!(
