@@ -105,6 +105,13 @@ impl Stack {
         })
     }
 
+    /// Whether [`Self::find`] chooses this Compose file by itself.
+    pub fn is_chosen(&self, tool: &str) -> bool {
+        let own = format!("{tool}-compose.yml");
+        let is_own = disk::metadata(&self.dir.join(&own)).is_ok_and(|own| own.is_file());
+        self.file == own || (!is_own && found(&self.dir) == Some(&self.file))
+    }
+
     /// Finds the stack's directory, and the Compose file as Compose does: by its usual names or in the `COMPOSE_FILE` of
     /// `.env`, unless `--file` names it.
     /// Reads neither.

@@ -92,7 +92,7 @@ impl fmt::Display for Progress {
                 "the update of Portainer stack {id} was in progress, and its outcome is unknown: it may still be deploying, and its containers may have been recreated"
             ),
             Self::Sent(_) => f.write_str(
-                "the create was in progress, and its outcome is unknown: the stack may exist or may still be deploying, and its containers may have been recreated",
+                "the deployment was in progress, and its outcome is unknown: the stack may exist or may still be deploying, and its containers may have been recreated",
             ),
             Self::Deploying(id) => write!(
                 f,

@@ -20,7 +20,7 @@ use crate::{
     engine::ContainerEvent,
     failure::Failure,
     plan::{ContainerLoss, Fate, Loss},
-    portainer::Payload,
+    portainer::{self, Payload},
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     restore::Difference,
     snapshot::{Inspected, Known, LastSent},
@@ -44,6 +44,8 @@ pub(super) enum Verdict {
 pub(super) struct Findings {
     /// What does not run as before.
     wrong: Vec<String>,
+    /// The first container that does not start: its service and how it ended.
+    not_started: Option<(String, String)>,
     /// What is wrong, although nothing has to be restored because of it, and what to do.
     flaws: Vec<(String, String)>,
     /// What the plan said and is not so, although everything runs as before.
@@ -96,11 +98,21 @@ impl Procedure<'_, '_> {
         let all = [&findings.wrong, &flaws, &findings.not_as_planned];
         self.report.problems = all.into_iter().flatten().cloned().collect();
         if !findings.wrong.is_empty() {
-            return Ok(Verdict::NotAsBefore(
-                Failure::new(format!("{} does not run as before", self.at.stack.name()))
-                    .details(bulleted(&self.report.problems))
+            let stack = self.at.stack.name();
+            let failure = match &findings.not_started {
+                Some((service, end)) => {
+                    Failure::new(format!("{service} of {stack} does not start: {end}"))
+                        .hint(format!("fix {service}, then run the command again"))
+                }
+                None => Failure::new(format!("{stack} does not run as before"))
                     .hint("fix the problems above, then run the command again"),
-            ));
+            };
+            let is_told = findings.not_started.is_some() && self.report.problems.len() == 1;
+            return Ok(Verdict::NotAsBefore(if is_told {
+                failure
+            } else {
+                failure.details(bulleted(&self.report.problems))
+            }));
         }
         if !flaws.is_empty() {
             let id = self.report.portainer_stack.as_deref().unwrap_or_default();
@@ -138,7 +150,7 @@ impl Procedure<'_, '_> {
         Ok(Verdict::Flawed(
             Failure::new("the stack is in Portainer and runs, but the plan was wrong")
                 .details(bulleted(&self.report.problems))
-                .hint("roll back if you need a file named above, otherwise nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and the engine"),
+                .hint("roll back if you need a file named above, otherwise nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and Docker"),
         ))
     }
 
@@ -230,7 +242,12 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         match one.change {
             Change::Missing if is_replica(&plan.changes, service) => {}
             Change::Stray | Change::Missing => found.wrong.push(one.to_string()),
-            _ if one.has_to_run() && !one.runs() => found.wrong.push(one.to_string()),
+            _ if one.has_to_run() && !one.runs() => {
+                found.wrong.push(one.to_string());
+                let end = one.now.and_then(end);
+                let first = found.not_started.take();
+                found.not_started = first.or(end.map(|end| (service.to_owned(), end)));
+            }
             _ if one.lacks_health() => found.wrong.push(format!("{name} is not healthy")),
             _ => {}
         }
@@ -267,6 +284,17 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         }
     }
     found
+}
+
+/// How a container ended that does not run: why Docker could not start it, or its exit code. `None` if that is unknown.
+fn end(container: Inspected) -> Option<String> {
+    match container.text("/State/Error") {
+        "" => {
+            let code = container.exit_code()?;
+            Some(format!("it exited with code {code}"))
+        }
+        reason => Some(portainer::reason(reason)),
+    }
 }
 
 /// The files that were lost with a container that was recreated.

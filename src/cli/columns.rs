@@ -98,6 +98,16 @@ fn indented(line: &str) -> (&str, &str, usize) {
     (&line[..start], words, hanging)
 }
 
+/// Units that stay on the line of their number.
+const UNITS: [&str; 6] = ["s", "ms", "min", "h", "MB", "GB"];
+
+/// Whether a gap is between a number and its unit.
+fn is_before_unit(before: &str, after: &str) -> bool {
+    let word = after.split(' ').next().unwrap_or_default();
+    let unit = word.trim_end_matches(|c: char| c.is_ascii_punctuation());
+    before.ends_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&unit)
+}
+
 /// What introduces a command up to the end of a clause.
 const RUN: &str = "run: ";
 
@@ -111,7 +121,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         let end = text.char_indices().find(|&(at, c)| {
             quoted ^= c == '`';
             let ends_command = text[..at].ends_with(';');
-            c == ' ' && !quoted && (!in_command || ends_command)
+            let is_gap = c == ' ' && !quoted && (!in_command || ends_command);
+            is_gap && !is_before_unit(&text[..at], &text[at + 1..])
         });
         // A backtick without its end quotes nothing.
         let end = end.map(|(at, _)| at).or_else(|| {

@@ -27,7 +27,7 @@ use crate::{
 
 mod text;
 
-pub(super) use text::show;
+pub(super) use text::{show, show_without_next};
 
 pub(super) fn run(
     arguments: &PlanArguments,

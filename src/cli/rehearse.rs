@@ -61,7 +61,8 @@ pub(super) fn run(
     let folder = folder()?;
     let code = if arguments.serve { 0 } else { INTERRUPTED };
     remove_on_signal(folder.path(), code, console)?;
-    let stage = if is_own(&name, arguments, common, &settings.location) {
+    let is_own = is_own(&name, arguments, common, &settings.location);
+    let stage = if is_own {
         of_user(&name, &settings.location, folder.path())?
     } else {
         if !arguments.serve && !EXAMPLES.contains(&name.as_str()) {
@@ -77,6 +78,12 @@ pub(super) fn run(
         return Ok(());
     }
     let stack = Stack::find(name, &stage.location)?;
+    console.line(&if is_own {
+        let dir = stack_dir(stack.name(), &settings.location)?;
+        format!("rehearsing a copy of {}", dir.display())
+    } else {
+        format!("rehearsing the example stack {}", stack.name())
+    });
     let rehearsed = Rehearsed {
         arguments,
         settings: &settings,
@@ -105,7 +112,6 @@ impl Rehearsed<'_> {
     fn migrate(&self, world: World) -> Result<(), Ended> {
         let console = self.console;
         let embedded = self.embed(world, "migrate")?;
-        console.heading("Migration with an embedded Portainer and engine");
         embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
         let before = embedded.world().summary().to_string();
         let mut warnings = 0;
@@ -162,7 +168,7 @@ impl Rehearsed<'_> {
         let mut planned = planned?;
         let migration = planned.migrate.take();
         planned.is_comparison = false;
-        plan::show(&planned, console);
+        plan::show_without_next(&planned, console);
         console.heading("Adopting it in the rehearsal");
         embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
         let before = embedded.world();
@@ -184,7 +190,7 @@ impl Rehearsed<'_> {
         let migrated = embedded.migrate(self.arguments.force, &mut |_| ());
         console.done();
         let migrated = Outcome::new(&before, &embedded.world(), self.stack, migrated.is_ok());
-        let losses = |way: Option<WayReport>| way.map_or_else(Vec::new, |way| way.losses);
+        let losses = |way: Option<WayReport>| way.map_or(0, |way| way.losses.len());
         comparison::show(
             &[
                 ("adopt", adopted, losses(planned.adopt)),

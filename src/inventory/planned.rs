@@ -168,11 +168,11 @@ impl Commands<'_> {
         self.of_migration(situation, &["migrate"], &flags)
     }
 
-    /// A migration and the literal `render` find only the Compose file with the name of the contract (C07).
+    /// A migration and the literal `render` may find another Compose file than the one that was started (C07).
     fn of_migration(&self, situation: &Situation, command: &[&str], flags: &[&str]) -> String {
         let (name, file) = (situation.stack.name().as_str(), situation.stack.file());
         let mut words = [command, &[name], flags].concat();
-        if !self.has_file && file != format!("{}-compose.yml", situation.tool) {
+        if !self.has_file && !situation.stack.is_chosen(situation.tool) {
             words.extend(["--file", file]);
         }
         self.typed.with(&words)

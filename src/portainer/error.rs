@@ -177,9 +177,7 @@ impl Response {
             }
             400 if self.expects_https() => "the port expects HTTPS: use https:// in --base-url",
             400 if self.message().is_some() => "fix the error that Portainer reports",
-            401 => {
-                "create an API key in Portainer under My account > Access tokens, and set STACKMGR_API_KEY"
-            }
+            401 => "run stacklift config init",
             403 => {
                 "the user of the API key lacks the permission, or a proxy forbids the request: use an administrator's API key"
             }
@@ -384,6 +382,6 @@ mod tests {
             "failed to list the stacks: Portainer rejected the API key (401)"
         );
         let hint = Failure::hint_of(&error).expect("a hint");
-        assert!(hint.contains("STACKMGR_API_KEY"), "{hint}");
+        assert!(hint.contains("config init"), "{hint}");
     }
 }

@@ -7,6 +7,7 @@ use super::{
     containers::StateChange,
     plan::{named, own, saved},
     steps::matching,
+    waves::Dependencies,
 };
 use crate::{snapshot::Inspected, text::listed};
 
@@ -41,7 +42,7 @@ impl Procedure<'_, '_, '_> {
         let names = |all: &[Inspected<'_>]| -> Vec<String> {
             all.iter().map(|one| self.called(*one)).collect()
         };
-        let down = down(&recreated);
+        let down = down(&recreated, &containers, &plan.dependencies);
         let kept = plan.keep.len() - changing.len();
         let stays = !step.replaces_containers() && kept > 0;
         let parts = [
@@ -126,12 +127,25 @@ fn told(names: &[impl AsRef<str>], verb: &str) -> Option<String> {
     (!names.is_empty()).then(|| format!("{} {be} {verb}", listed(names)))
 }
 
-/// How long containers are down that are removed and recreated; nothing if none runs.
-fn down(recreated: &[Inspected]) -> String {
-    let running = recreated.iter().filter(|one| one.is_running());
-    let Some(seconds) = running.map(|one| one.stop_grace().unwrap_or(10)).max() else {
-        return String::new();
+/// How long containers are down that are removed and recreated; nothing if none runs. One is stopped after those that
+/// depend on it, so the times to stop add up along the dependencies.
+fn down(recreated: &[Inspected], saved: &[Inspected], dependencies: &Dependencies) -> String {
+    let grace = |name: &str| {
+        let mut running = recreated.iter().filter(|one| one.is_running());
+        let found = running.find(|one| one.name() == name);
+        found.map_or(0, |one| one.stop_grace().unwrap_or(10))
     };
+    if !recreated.iter().any(|one| one.is_running()) {
+        return String::new();
+    }
+    let mut until_stopped = vec![0; saved.len()];
+    // Dependencies first.
+    for &index in dependencies.order() {
+        let needs = dependencies.needs(index).iter();
+        let before = needs.map(|(need, _)| until_stopped[*need]).max();
+        until_stopped[index] = grace(saved[index].name()) + before.unwrap_or(0);
+    }
+    let seconds = until_stopped.into_iter().max().unwrap_or(0);
     let start = if recreated.len() == 1 { "its" } else { "their" };
     format!(" (down for up to {seconds} s, plus {start} start)")
 }

@@ -102,10 +102,14 @@ impl Procedure<'_, '_, '_> {
     fn headline(&self) -> String {
         let snapshot = self.snapshot();
         let taken = match DateTime::parse_from_rfc3339(&snapshot.taken) {
-            Ok(taken) => taken
-                .with_timezone(&Local)
-                .format("%-d %b %Y, %H:%M")
-                .to_string(),
+            Ok(taken) => {
+                let format = if self.shares_its_minute() {
+                    "%-d %b %Y, %H:%M:%S"
+                } else {
+                    "%-d %b %Y, %H:%M"
+                };
+                taken.with_timezone(&Local).format(format).to_string()
+            }
             Err(_) => self.saved.id.clone(),
         };
         let incomplete = if snapshot.ran_whole == Some(false) {
@@ -117,6 +121,15 @@ impl Procedure<'_, '_, '_> {
             "{} goes back to {taken} (before stacklift {}{incomplete})",
             snapshot.stack, snapshot.command
         )
+    }
+
+    /// Whether another snapshot of the stack was taken in the same minute.
+    fn shares_its_minute(&self) -> bool {
+        // `20261122T1412…`
+        let minute = |id: &str| id.get(..13).map(str::to_owned);
+        let of = minute(&self.saved.id);
+        let ids = self.run.store().ids().unwrap_or_default();
+        ids.iter().filter(|id| minute(id) == of).count() > 1
     }
 
     /// The kept containers that are started, stopped, paused or unpaused.

@@ -275,14 +275,19 @@ impl Store {
                     "no snapshot shows the complete stack {}",
                     self.stack
                 ))
-                .hint(format!("to list the snapshots, run: stacklift restore {} --list; choose one with --to", shell_word(&self.stack)))
+                .hint(format!(
+                    "to list the snapshots, run: stacklift restore {} --list; choose one with --to",
+                    shell_word(&self.stack)
+                ))
             }
             None => Failure::new(format!(
-                "no snapshot of the stack {} in {}",
-                self.stack,
-                self.own().display()
+                "{} has no snapshot: there is nothing to undo",
+                self.stack
             ))
-            .hint("each run that changes a stack takes a snapshot: check the name, Docker (DOCKER_HOST) and STACKLIFT_STATE_DIR"),
+            .hint(format!(
+                "looked in {}: if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR",
+                self.own().display()
+            )),
         }
         .into())
     }

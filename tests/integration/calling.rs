@@ -147,7 +147,6 @@ fn c06_the_directory_must_exist() {
         run.err
             .replace(bench.root().to_str().expect("UTF-8"), "ROOT"),
         "error: there is no stack named web: ROOT/web does not exist
-state: nothing was changed
 hint: looked in ROOT; pass --stacks-root, or --dir for this stack only
 "
     );

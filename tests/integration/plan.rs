@@ -141,8 +141,8 @@ web  3 containers on this host, not in Portainer yet
   ~  calibre-web  recreated: the anonymous volume at /cache
                   gets a name; its data stays
 
-Adopting it loses nothing. calibre-web is down for up to 10
-  s, plus its start.
+Adopting it loses nothing. calibre-web is down for up to
+  10 s, plus its start.
 Portainer's copy differs from your file in 3 lines: add
   --diff to see them.
 
@@ -605,14 +605,18 @@ fn b11_a_request_without_an_answer_is_told() {
 }
 
 #[test]
-fn a_compose_file_of_another_name_is_named_for_the_migration() {
+fn a_compose_file_that_the_migration_does_not_choose_is_named() {
     let bench = Bench::new();
     let dir = bench.stack("web", PLAIN, None);
     fs::rename(dir.join("docker-compose.yml"), dir.join("compose.yaml")).expect("renamed");
     let report = json_of(&bench.run("plan web --compare --output json"));
     let diff = report["migrate"]["diff_command"].to_string();
-    assert!(diff.contains("--file compose.yaml"), "{diff}");
+    assert!(!diff.contains("--file"), "{diff}");
     assert_eq!(report["stack"]["file"], "compose.yaml");
+    fs::rename(dir.join("compose.yaml"), dir.join("own.yml")).expect("renamed");
+    let report = json_of(&bench.run("plan web --compare --file own.yml --output json"));
+    let diff = report["migrate"]["diff_command"].to_string();
+    assert_eq!(diff.matches("--file own.yml").count(), 1, "{diff}");
 }
 
 /// The path, the content and the modification time of every file.

@@ -286,7 +286,10 @@ fn b14_a_snapshot_belongs_to_the_project_on_the_engine() {
     }
     // Another engine has other snapshots.
     bench.always(Call::EngineInfo, done(200, "{\"ID\":\"another\"}"));
-    bench.fails("restore web --list", "no snapshot of the stack web");
+    bench.fails(
+        "restore web --list",
+        "web has no snapshot: there is nothing to undo",
+    );
     // Where the engine's ID cannot be read, all are listed.
     bench.always(Call::EngineInfo, instead(500, ""));
     bench.succeeds("restore web --list", &id);
@@ -399,7 +402,7 @@ fn b11_a_restore_without_a_snapshot_names_the_unanswered_request() {
             "warning: an interrupted run was creating the Portainer stack web: ",
         ),
     ] {
-        let run = bench.fails(args, "no snapshot of the stack web");
+        let run = bench.fails(args, "web has no snapshot: there is nothing to undo");
         run.says(says);
     }
 }

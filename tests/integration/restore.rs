@@ -115,7 +115,7 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         bench.succeeds("web", "snapshot");
         assert_ne!(bench.containers("web"), ids);
         let restored = bench.run("restore web").code(0).says(&[
-            "  the Portainer stack is deleted; app, db and job are removed and recreated (down for up to 10 s, plus their start)\n",
+            "  the Portainer stack is deleted; app, db and job are removed and recreated (down for up to 20 s, plus their start)\n",
             "restored web: 3 containers match the snapshot (2 running); ",
             "  it is no longer in Portainer: edit ",
         ]);
@@ -283,7 +283,10 @@ fn snapshots_are_private_whole_and_few() {
         "restore web --to 20200101T000000.000Z",
         "no snapshot 20200101T000000.000Z of the stack web",
     );
-    bench.fails("restore other", "no snapshot of the stack other");
+    bench.fails(
+        "restore other",
+        "other has no snapshot: there is nothing to undo",
+    );
 }
 
 #[test]

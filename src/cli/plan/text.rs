@@ -14,6 +14,12 @@ use crate::{
 
 /// Prints the report, and its warnings on standard error.
 pub(in crate::cli) fn show(report: &PlanReport, console: &Console) {
+    show_without_next(report, console);
+    show_next(report, console);
+}
+
+/// The same, without the command to run next.
+pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) {
     let stack = &report.stack;
     let shown = shown_ways(report);
     let is_up_to_date = report.has_nothing_to_do() && !report.is_comparison;
@@ -73,6 +79,10 @@ pub(in crate::cli) fn show(report: &PlanReport, console: &Console) {
             "`stacklift migrate` could move it, but recreates every container: see --compare.",
         );
     }
+}
+
+fn show_next(report: &PlanReport, console: &Console) {
+    let stack = &report.stack;
     let next = match &report.recommended {
         Some(recommended) => Some(recommended.command.clone()),
         None if report.heals().is_some() => report.heals().map(str::to_owned),

@@ -4,7 +4,6 @@ use rehearsal::World;
 
 use crate::{
     cli::{Console, style::Meaning},
-    report::Loss,
     stack::Stack,
 };
 
@@ -40,20 +39,19 @@ impl Outcome {
     }
 }
 
-/// Prints a table with a column for each way: what it did to the containers, and how much the stack loses. Then what it
-/// loses.
-pub(super) fn show(ways: &[(&str, Outcome, Vec<Loss>)], console: &Console) {
+/// Prints a table with a column for each way: what it did to the containers, and how much the stack loses.
+pub(super) fn show(ways: &[(&str, Outcome, usize)], console: &Console) {
     console.heading("Both ways compared");
     let row = |name: &str, cell: &dyn Fn(&Outcome, usize) -> String| {
         let cells = ways
             .iter()
-            .map(|(_, outcome, losses)| cell(outcome, losses.len()));
+            .map(|(_, outcome, losses)| cell(outcome, *losses));
         let cells = std::iter::once(name.to_owned()).chain(cells);
-        cells.map(|cell| (Meaning::Plain, cell)).collect()
+        cells.map(|cell| (Meaning::Plain, cell)).collect::<Vec<_>>()
     };
     let ended = |succeeded| if succeeded { "succeeded" } else { "failed" };
     let head: Vec<&str> = ways.iter().map(|(way, ..)| *way).collect();
-    let rows = vec![
+    let all = [
         row("kept running", &|of, _| of.untouched.to_string()),
         row("restarted", &|of, _| of.restarted.to_string()),
         row("recreated", &|of, _| of.recreated.to_string()),
@@ -61,11 +59,7 @@ pub(super) fn show(ways: &[(&str, Outcome, Vec<Loss>)], console: &Console) {
         row("losses", &|_, losses| losses.to_string()),
         row("result", &|of, _| ended(of.succeeded).to_owned()),
     ];
+    let is_told = |row: &Vec<(Meaning, String)>| row[1..].iter().any(|(_, cell)| cell != "0");
+    let rows = all.into_iter().filter(is_told).collect();
     console.table(&[&[""], head.as_slice()].concat(), rows);
-    for (way, _, losses) in ways {
-        for loss in losses {
-            let start = (Meaning::Removed, format!("{way} loses  "));
-            console.row(&start, &loss.to_string());
-        }
-    }
 }
