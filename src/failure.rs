@@ -10,6 +10,7 @@ pub struct Failure {
     details: Option<String>,
     body: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
+    is_mistyped: bool,
 }
 
 impl Failure {
@@ -21,6 +22,7 @@ impl Failure {
             details: None,
             body: None,
             source: None,
+            is_mistyped: false,
         }
     }
 
@@ -58,6 +60,18 @@ impl Failure {
     pub fn source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
+    }
+
+    /// Marks an error of what was typed: nobody expects that it changed anything.
+    #[must_use]
+    pub fn mistyped(mut self) -> Self {
+        self.is_mistyped = true;
+        self
+    }
+
+    /// Whether `error` is one of what was typed.
+    pub fn is_mistyped(error: &anyhow::Error) -> bool {
+        Self::in_chain(error).any(|failure| failure.is_mistyped)
     }
 
     /// The first hint in the chain of causes of `error`.

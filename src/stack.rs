@@ -499,7 +499,7 @@ fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
         "does not exist"
     };
     let dir = dir.display();
-    let failure = Failure::new(format!("there is no stack named {name}: {dir} {what}"));
+    let failure = Failure::new(format!("there is no stack named {name}: {dir} {what}")).mistyped();
     if at.dir.is_some() {
         return failure;
     }

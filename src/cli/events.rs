@@ -1,7 +1,10 @@
 //! What a run reports, on the console.
 
 use super::{Console, rows};
-use crate::run::{Declined, Event, State, Stopped};
+use crate::{
+    failure::Failure,
+    run::{Declined, Event, State, Stopped},
+};
 
 /// Shows an event.
 pub(super) fn show(console: &Console, event: &Event) {
@@ -35,7 +38,8 @@ pub(super) fn show_stopped(console: &Console, stopped: &Stopped) {
     let state = &stopped.state;
     console.done();
     if !stopped.error.is::<Declined>() {
-        console.error(&stopped.error, Some(state));
+        let is_told = *state != State::untouched() || !Failure::is_mistyped(&stopped.error);
+        console.error(&stopped.error, is_told.then_some(state));
     } else if *state == State::untouched() {
         console.details("Canceled. Nothing was changed.");
     } else {

@@ -28,7 +28,8 @@ pub(super) fn run(
     let name = StackName::new(name)?;
     let (mut settings, key) = settings_and_key(common, Some(&name), console)?;
     let stack = Stack::find(name.clone(), &settings.location)
-        .map_err(|error| suggest_command(&name, error))?;
+        .map_err(|error| suggest_command(&name, error))
+        .map_err(Stopped::untouched)?;
     peers::warn_about_tls(&settings, console);
     let interrupt = Interrupt::watch(console);
     let clients = peers::open(&settings, key, console).map_err(Stopped::untouched)?;

@@ -87,7 +87,8 @@ impl Opened {
         let (settings, key) = settings_and_key(common, Some(&name), console)?;
         peers::warn_about_tls(&settings, console);
         let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
-        Ok(Self::open(&name, settings, Arc::new(peers), console)?)
+        let opened = Self::open(&name, settings, Arc::new(peers), console);
+        Ok(opened.map_err(Stopped::untouched)?)
     }
 
     /// The same, with settings and clients that were opened before.

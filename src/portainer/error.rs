@@ -177,7 +177,7 @@ impl Response {
             }
             400 if self.expects_https() => "the port expects HTTPS: use https:// in --base-url",
             400 if self.message().is_some() => "fix the error that Portainer reports",
-            401 => "run stacklift config init",
+            401 => "run stacklift config init, or set STACKMGR_API_KEY",
             403 => {
                 "the user of the API key lacks the permission, or a proxy forbids the request: use an administrator's API key"
             }

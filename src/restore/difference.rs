@@ -95,7 +95,11 @@ impl fmt::Display for Difference<'_> {
             Self::Labels => "the labels",
             Self::MacAddresses => "the MAC addresses",
             Self::Variables(names) => {
-                let noun = if names.len() == 1 { "variable" } else { "variables" };
+                let noun = if names.len() == 1 {
+                    "variable"
+                } else {
+                    "variables"
+                };
                 return write!(f, "the {noun} {}", listed(&Vec::from_iter(names)));
             }
             Self::Setting(key) => return write!(f, "`{}`", compose_key(key)),

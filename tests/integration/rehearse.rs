@@ -65,26 +65,6 @@ fn each_example_rehearses_its_adoption_in_both_eras() {
     }
 }
 
-/// The columns of the comparison, of `adopt` and of `migrate`: from `not touched` to the result.
-fn compared(run: &Run) -> [Vec<String>; 2] {
-    let (_, table) = run
-        .out
-        .split_once("\nBoth ways compared\n")
-        .expect("a comparison");
-    let mut columns = [Vec::new(), Vec::new()];
-    // The header is the first row.
-    for row in table.lines().skip(1).take(6) {
-        let cells = row.split("  ").map(str::trim);
-        let cells: Vec<_> = cells.filter(|cell| !cell.is_empty()).collect();
-        let [_, adopted, migrated] = cells[..] else {
-            panic!("{row}");
-        };
-        columns[0].push(adopted.to_owned());
-        columns[1].push(migrated.to_owned());
-    }
-    columns
-}
-
 #[test]
 fn an_adoption_is_compared_with_a_migration_of_the_same_stack() {
     for era in ["sync", "async"] {
@@ -99,7 +79,7 @@ fn an_adoption_is_compared_with_a_migration_of_the_same_stack() {
             .split_once("\nBoth ways compared\n")
             .expect("a table");
         let expected = "\
-              adopt      migrate
+\x20             adopt      migrate
 kept running  1          0
 recreated     1          2
 losses        0          5
@@ -116,13 +96,10 @@ fn a_rehearsed_adoption_that_fails_is_restored() {
         let run = rehearse(&args)
             .code(1)
             .says(&["error: Portainer could not deploy books-db: ", " restored"]);
-        let [adopted, migrated] = compared(&run);
-        let kept = if era == "sync" { "0" } else { "1" };
-        assert_eq!((adopted[0].as_str(), adopted[3].as_str()), (kept, "0"));
-        assert_eq!(
-            (adopted[5].as_str(), migrated[5].as_str()),
-            ("failed", "failed")
-        );
+        let run = run.hides("\nremoved ");
+        let kept = run.out.contains("\nkept running  1 ");
+        assert_eq!(kept, era == "async", "{run:#?}");
+        run.says("\nresult        failed     failed\n");
     }
 }
 
@@ -130,7 +107,7 @@ fn a_rehearsed_adoption_that_fails_is_restored() {
 fn without_a_stack_it_shows_each_kind_of_loss() {
     rehearse("--as migrate").code(0).says(&[
         "the stack will lose:",
-        "no longer be set",
+        "no longer set",
         "../shared",
         "anonymous volume",
     ]);
