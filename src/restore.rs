@@ -209,6 +209,8 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
         engine_only: false,
         kept: BTreeMap::new(),
         filled: BTreeSet::new(),
+        replaces_edit: false,
+        own: None,
         trouble: Vec::new(),
         before: Vec::new(),
         since: None,
@@ -246,6 +248,10 @@ struct Procedure<'s, 'a, 'r> {
     kept: BTreeMap<String, String>,
     /// The IDs of the containers into which this run copied the saved files.
     filled: BTreeSet<String>,
+    /// Whether it replaces what was edited in Portainer (B22).
+    replaces_edit: bool,
+    /// The snapshot of what it replaces (B17).
+    own: Option<String>,
     /// What failed without stopping the restore.
     trouble: Vec<String>,
     /// The inspect objects of the stack's containers before the first change.

@@ -124,6 +124,7 @@ impl Procedure<'_, '_> {
                 self.warn_of_jobs();
                 let _ = self.run.is_as_before();
                 let hint = self.hint_for_record(&seen, cause);
+                self.mark_not_deployed(&seen);
                 let what = self.told_restored(compared);
                 self.mark(&Progress::Restored(seen, what));
                 because(said(), cause, hint)
@@ -276,12 +277,18 @@ impl Procedure<'_, '_> {
             return None;
         };
         let in_error = matches!(deployment, Deployment::Failed(_));
-        if !in_error && self.report.request != Some(Request::Create) {
+        let is_create = self.report.request == Some(Request::Create);
+        if !in_error && !is_create && !self.has_other_contents(id, snapshot) {
             return None;
         }
         let first = Failure::hint_of(cause).unwrap_or("fix that, then run the command again");
         let name = self.at.stack.name().as_str();
         let command = self.run.restore_command(name, snapshot, false);
+        if !in_error && !is_create {
+            return Some(format!(
+                "{first}. Portainer stack {id} has the new text and variables, which do not run: to put the old ones back, run: {command}"
+            ));
+        }
         let why = if in_error {
             "stays in error, and its next update recreates every container"
         } else {
@@ -290,6 +297,27 @@ impl Procedure<'_, '_> {
         Some(format!(
             "{first}. Portainer stack {id} {why}; to undo it, with an interruption of every container, run: {command}"
         ))
+    }
+
+    /// A mark that is missing only makes the list less exact.
+    fn mark_not_deployed(&self, seen: &RecordSeen) {
+        if let (RecordSeen::Exists(id, _), Some(snapshot)) = (seen, &self.snapshot)
+            && self.has_other_contents(id, snapshot)
+        {
+            let _ = self.run.store().mark_not_deployed();
+        }
+    }
+
+    /// Whether Portainer has another text or other variables than before the run, as far as it answers.
+    fn has_other_contents(&self, id: &str, snapshot: &str) -> bool {
+        let saved = self.run.store().choose(Some(snapshot));
+        let now = self.run.portainer.read(id);
+        saved.is_ok_and(|saved| {
+            let before = saved.snapshot.record.known().and_then(Option::as_ref);
+            before
+                .zip(now.ok())
+                .is_some_and(|(before, (now, _))| before.text != now.text || before.env != now.env)
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     arguments::{PlanArguments, Reporting},
     interrupt::watch_reading,
     opened::Opened,
-    render::{blocked, print_diff, print_masked},
+    render::{blocked, print_diff, print_masked, print_variables},
     settings::state_folder,
 };
 use crate::{
@@ -70,7 +70,12 @@ fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<()
         ),
         None => (file.to_owned(), format!("{file}\t(in Portainer)")),
     };
-    if !print_diff([old, new], prepared.compared(), &rewrite.shown(), false) {
+    let text_differs = print_diff([old, new], prepared.compared(), &rewrite.shown(), false);
+    let env_differs = prepared.before.contents.as_ref().is_some_and(|(now, _)| {
+        let head = ["in Portainer", "to be sent"].map(|which| format!("variables\t({which})"));
+        print_variables(head, &now.env, &rewrite.env)
+    });
+    if !text_differs && !env_differs {
         console.note("no differences");
     }
     Ok(())

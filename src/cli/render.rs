@@ -1,6 +1,7 @@
 //! `stacklift render <STACK>`: the body of the create request (C53), from the stack's files alone.
 
 use std::{
+    collections::BTreeMap,
     io::{IsTerminal, Write, stdout},
     sync::Arc,
 };
@@ -20,6 +21,7 @@ use super::{
 use crate::{
     failure::Failure,
     migrate::Rewrite,
+    model::Variable,
     plan::Keep,
     portainer::Payload,
     rewrite::{faithful::Faithful, masked},
@@ -157,7 +159,36 @@ pub(super) fn print_diff([old, new]: [String; 2], before: &str, after: &str, rev
         }
     };
     let of = |text, shown| diff::Shown { text, shown };
-    let hunks = diff::hunks(of(before, &shown(before)), of(after, &shown(after)));
+    let (of_before, of_after) = (shown(before), shown(after));
+    print_hunks([old, new], of(before, &of_before), of(after, &of_after))
+}
+
+/// Prints how the variables differ, without their values, and returns whether they do.
+pub(super) fn print_variables(head: [String; 2], before: &[Variable], after: &[Variable]) -> bool {
+    let lines = |env: &[Variable], value: &dyn Fn(&str) -> String| -> String {
+        let values: BTreeMap<&str, &str> = env
+            .iter()
+            .map(|one| (one.name.as_str(), one.value.as_str()))
+            .collect();
+        let lines = values.into_iter();
+        lines
+            .map(|(name, of)| format!("{}={}\n", printable(name), value(of)))
+            .collect()
+    };
+    let texts = |env| {
+        (
+            lines(env, &|value| format!("{value:?}")),
+            lines(env, &|_| "***".to_owned()),
+        )
+    };
+    let (before, after) = (texts(before), texts(after));
+    let of = |(text, shown)| diff::Shown { text, shown };
+    print_hunks(head, of((&before.0, &before.1)), of((&after.0, &after.1)))
+}
+
+/// Prints the changed lines as a patch, and returns whether there are any.
+fn print_hunks([old, new]: [String; 2], before: diff::Shown, after: diff::Shown) -> bool {
+    let hunks = diff::hunks(before, after);
     if hunks.is_empty() {
         return false;
     }

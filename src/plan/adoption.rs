@@ -19,6 +19,7 @@ use crate::{
         blockers::permissions,
         blockers::refusal::Refusal,
         blockers::validation,
+        edited,
         facts::portainer,
         facts::services::{SentStack, with_sent},
         fates::dependents,
@@ -321,7 +322,9 @@ impl Adoption {
             // M16: an update keeps them.
             let lost = losses.filter(|loss| *loss != Loss::Carried(Carried::Access));
             self.losses.extend(lost);
-            self.losses.extend(record::edit_lost(self.in_portainer));
+            let parts = edited::parts(record, facts.sent);
+            self.losses
+                .extend(record::edit_lost(self.in_portainer, parts));
         }
         let losses = std::mem::take(&mut self.losses).into_iter();
         (self.changes, self.losses) =

@@ -1,8 +1,11 @@
 //! Whether what Portainer has was edited there (B22).
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{RecordFacts, Sent, losses::record::values};
+use crate::text::printable;
 
 /// The text and the variables that Portainer has: like what would be sent, and like what was last sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -42,6 +45,42 @@ impl InPortainer {
     /// Whether sending would overwrite what somebody may have edited there.
     pub fn may_be_theirs(self) -> bool {
         matches!(self, Self::Edited | Self::Differs)
+    }
+}
+
+/// What of a Portainer stack differs from what would be sent: its text, and the variables, by name.
+pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
+    let Some((text, env)) = record.contents else {
+        return Vec::new();
+    };
+    let (now, after) = (values(env), values(sent.env));
+    let names: BTreeSet<&str> = now.keys().chain(after.keys()).copied().collect();
+    let names: Vec<&str> = names
+        .into_iter()
+        .filter(|name| now.get(name) != after.get(name))
+        .collect();
+    let noun = if names.len() == 1 {
+        "variable"
+    } else {
+        "variables"
+    };
+    let text = (text != sent.text).then(|| "its text".to_owned());
+    let variables = (!names.is_empty()).then(|| format!("the {noun} {}", names.join(", ")));
+    text.into_iter().chain(variables).collect()
+}
+
+/// Why a container has neither the configuration of the files nor what would be sent.
+pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent) -> String {
+    match record {
+        Some(record) if InPortainer::of(Some(record), sent) == InPortainer::Edited => {
+            if record.last_sent.has(sent.text, sent.env) {
+                let parts = parts(record, sent).join(" and ");
+                format!("edited in Portainer: {}", printable(&parts))
+            } else {
+                "edited in Portainer or in the files since the container started".to_owned()
+            }
+        }
+        _ => "the Compose file or .env has changed since the container started".to_owned(),
     }
 }
 

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::{
     plan::{
-        ComposeVersion, Facts, PortainerCompose,
+        ComposeVersion, Facts, PortainerCompose, edited,
         facts::services::{Given, SentService},
         fates::dependents::dependencies,
         fates::versions::{Agreement, Feature, agreement, agreement_with_portainer},
@@ -249,9 +249,10 @@ impl Deciding<'_> {
             });
         };
         match agreement(started_by, hashes.version, &features) {
-            Agreement::Same => Fate::Recreated(
-                "the Compose file or .env has changed since the container started".to_owned(),
-            ),
+            Agreement::Same => {
+                let record = self.facts.record.as_ref();
+                Fate::Recreated(edited::why_changed(record, self.facts.sent))
+            }
             Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(
                 "Compose {started_by} started it, and Compose {} on this host cannot compare that",
                 hashes.version

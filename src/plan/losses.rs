@@ -73,8 +73,8 @@ pub enum Loss {
         section: &'static str,
         names: Vec<String>,
     },
-    /// What was edited in Portainer (B22).
-    RecordText,
+    /// What was edited in Portainer (B22), such as `the variable V`; empty where the other losses say it.
+    RecordText(Vec<String>),
     /// What Portainer has differs, and nothing is known of a last send (B22).
     RecordDiffers,
     /// The Portainer stack is stopped, and the create starts it.
@@ -237,8 +237,12 @@ impl fmt::Display for Loss {
             Self::RecordStarts => {
                 f.write_str("the Portainer stack is stopped, and will be started")
             }
-            Self::RecordText => {
-                f.write_str("what was edited in Portainer since the last adoption")
+            Self::RecordText(what) => {
+                f.write_str("what was edited in Portainer since the last adoption")?;
+                if what.is_empty() {
+                    return Ok(());
+                }
+                write!(f, ": {}", printable(&what.join(" and ")))
             }
             Self::RecordDiffers => f.write_str("what only Portainer has in its Compose file and variables"),
         }

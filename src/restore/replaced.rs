@@ -46,6 +46,7 @@ impl Procedure<'_, '_, '_> {
             replaced = self.read_replaced(step)?;
         }
         let (id, _) = self.run.save_snapshot(replaced)?;
+        self.own = Some(id.clone());
         if self.restore.cause != Cause::Failure {
             self.run.set_state(State::new(format!(
                 "nothing was changed; only the snapshot {id} was taken"
@@ -170,6 +171,10 @@ impl Procedure<'_, '_, '_> {
             .iter()
             .map(|carried| format!("{carried} is lost"))
             .collect();
+        self.replaces_edit = is_edited(step, replaced);
+        if self.replaces_edit {
+            told.push("what was edited in Portainer since the last adoption is removed, and kept in a new snapshot".to_owned());
+        }
         for &container in removed {
             if let Some(Known::Unknown(reason)) = replaced.changes.get(container.id()) {
                 told.push(format!(
@@ -222,6 +227,14 @@ impl Procedure<'_, '_, '_> {
         }
         is_lost
     }
+}
+
+/// Whether the text or the variables that are deleted or overwritten were edited in Portainer (B22).
+fn is_edited(step: &RecordStep, replaced: &Snapshot) -> bool {
+    let overwrites = matches!(step, RecordStep::Delete(_) | RecordStep::Update(..));
+    let now = replaced.record.known().and_then(Option::as_ref);
+    let sent = &replaced.last_sent;
+    overwrites && !sent.is_empty() && now.is_some_and(|now| !sent.has(&now.text, &now.env))
 }
 
 /// What the Portainer stack loses when it is deleted or updated, and no snapshot contains.

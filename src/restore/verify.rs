@@ -113,6 +113,12 @@ impl Procedure<'_, '_, '_> {
         let downs = down(&downs).map_or_else(String::new, |downs| format!("; {downs}"));
         self.run
             .done("restored", format!("{name}: {matching}{downs}"));
+        if let Some(own) = self.own.as_ref().filter(|_| self.replaces_edit) {
+            let command = self.run.restore_command(name.as_str(), own, false);
+            self.run.line(format!(
+                "  to get back what was edited in Portainer: {command}"
+            ));
+        }
         if let (RecordStep::Delete(_), Cause::Wanted) = (record, self.restore.cause) {
             let stack = self.stack();
             let file = stack.dir().join(stack.file());

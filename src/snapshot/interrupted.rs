@@ -27,7 +27,9 @@ impl Place {
     ) -> Option<Interrupted> {
         let store = self.open(engine);
         let is_unanswered = self.has_unanswered();
-        if !is_unanswered && !store.is_unfinished() {
+        let is_open = is_unanswered || store.is_unfinished();
+        let is_not_deployed = store.is_not_deployed();
+        if !is_open && !is_not_deployed {
             return None;
         }
         if self.is_locked() {
@@ -35,8 +37,10 @@ impl Place {
         }
         let before = store.choose(None).ok().map(|saved| saved.snapshot);
         match runs_as_before(now, before.as_ref(), tool) {
-            true if is_unanswered => Some(Interrupted::RunAgain),
+            true if is_unanswered || is_not_deployed => Some(Interrupted::RunAgain),
             true => None,
+            // Somebody deployed it since then.
+            false if !is_open => None,
             false if before.is_some() => Some(Interrupted::Restore),
             false => Some(Interrupted::RunAgain),
         }

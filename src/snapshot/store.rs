@@ -30,6 +30,8 @@ const SNAPSHOT: &str = ".json";
 const NEWEST: usize = 9;
 /// The file that exists while the last run that changed something has not ended as intended.
 pub(super) const UNFINISHED: &str = "unfinished";
+/// The mark of an update that failed, after which other containers run than Portainer has.
+const NOT_DEPLOYED: &str = "not-deployed";
 /// The file that reserves disk space and an inode for a request: it is removed if a request does not fit.
 const RESERVE: &str = "reserve";
 /// More than a request needs.
@@ -240,10 +242,28 @@ impl Store {
     pub fn mark_finished(&self) -> Result<()> {
         self.use_reserve();
         for dir in &self.dirs {
-            folder::remove(dir, UNFINISHED)
-                .with_context(|| format!("failed to remove {}", dir.join(UNFINISHED).display()))?;
+            for mark in [UNFINISHED, NOT_DEPLOYED] {
+                folder::remove(dir, mark)
+                    .with_context(|| format!("failed to remove {}", dir.join(mark).display()))?;
+            }
         }
         Ok(())
+    }
+
+    /// Marks the stack: its containers were restored after an update that failed, and Portainer kept what was sent.
+    pub fn mark_not_deployed(&self) -> Result<()> {
+        match folder::write_new(self.own(), NOT_DEPLOYED, b"") {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(self
+                .failed_to_write("the mark of a failed update", error)
+                .into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether Portainer kept what a failed update sent, and other containers run.
+    pub fn is_not_deployed(&self) -> bool {
+        let exists = |mark: PathBuf| mark.try_exists().unwrap_or(false);
+        self.dirs.iter().any(|dir| exists(dir.join(NOT_DEPLOYED)))
     }
 
     /// Reads the snapshot with this ID, or the only one whose ID begins with it; `None` for [`Self::default_id`].

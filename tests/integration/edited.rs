@@ -53,6 +53,12 @@ fn in_portainer(bench: &Bench) -> String {
     })
 }
 
+/// What `plan` and `plan --diff` say of an edit.
+fn assert_named(bench: &Bench, loss: &str, diff: &str) {
+    bench.run("plan web --output json").says(loss);
+    assert_eq!(bench.run("plan web --diff").code(0).out, diff);
+}
+
 /// The entry of the stack in the list.
 fn listed(bench: &Bench) -> Value {
     let report = bench.run("list --output json").code(0).json();
@@ -112,6 +118,40 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         assert_eq!(state(&bench).0, "in-portainer");
         adopt(&bench, "").code(0).says("up to date");
     }
+}
+
+#[test]
+fn b22_a_plan_names_what_was_edited_in_portainer() {
+    let bench = adopted(Era::Sync);
+    let lost =
+        |what: &str| format!("what was edited in Portainer since the last adoption: {what}\"");
+    edit_variable(&bench);
+    let variables = "--- variables\t(in Portainer)\n+++ variables\t(to be sent)\n@@ -1,1 +1,1 @@\n-TOKEN=***\n+TOKEN=***\n";
+    assert_named(&bench, &lost("the variable TOKEN"), variables);
+    edit_text(&bench);
+    let both = bench.run("plan web --diff").code(0);
+    both.says(&["-# theirs\n", variables]);
+    bench
+        .run("plan web --output json")
+        .says("its text and the variable TOKEN");
+}
+
+#[test]
+fn b17_a_restore_names_and_keeps_what_was_edited_in_portainer() {
+    let edit = "what was edited in Portainer since the last adoption is removed, and kept in a new snapshot";
+    let back = "to get back what was edited in Portainer: ";
+    let bench = adopted(Era::Sync);
+    bench.run("restore web --dry-run").code(0).hides(edit);
+    edit_text(&bench);
+    let theirs = in_portainer(&bench);
+    bench.run("restore web --dry-run").code(0).says(edit);
+    let run = bench.run("restore web").code(0).says(&[edit, back]);
+    let all = run.all();
+    let command = all.lines().find(|line| line.contains(back));
+    let id = command.and_then(|line| line.split(" --to ").nth(1)?.split(' ').next());
+    let id = id.expect("an ID");
+    bench.run(&format!("restore web --to {id}")).code(0);
+    assert_eq!(in_portainer(&bench), theirs);
 }
 
 #[test]

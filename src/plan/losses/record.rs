@@ -54,14 +54,15 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
         losses.push(Loss::RecordValues(changed));
     }
     losses.extend(members_lost(text, sent.text));
-    losses.extend(edit_lost(InPortainer::of(Some(facts), sent)));
+    let in_portainer = InPortainer::of(Some(facts), sent);
+    losses.extend(edit_lost(in_portainer, Vec::new()));
     losses
 }
 
-/// The loss of what was edited in Portainer, or may have been (B22).
-pub fn edit_lost(in_portainer: InPortainer) -> Option<Loss> {
+/// The loss of what was edited in Portainer, or may have been (B22): the `parts`, unless other losses say them.
+pub fn edit_lost(in_portainer: InPortainer, parts: Vec<String>) -> Option<Loss> {
     match in_portainer {
-        InPortainer::Edited => Some(Loss::RecordText),
+        InPortainer::Edited => Some(Loss::RecordText(parts)),
         InPortainer::Differs => Some(Loss::RecordDiffers),
         InPortainer::Nothing | InPortainer::UpToDate | InPortainer::LastSent => None,
     }

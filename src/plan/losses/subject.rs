@@ -21,7 +21,7 @@ impl Loss {
             | Self::RecordVariables(_)
             | Self::RecordValues(_)
             | Self::RecordMembers { .. }
-            | Self::RecordText
+            | Self::RecordText(_)
             | Self::RecordDiffers
             | Self::RecordStarts => Some("Portainer stack".to_owned()),
             Self::Killed(_) | Self::Adopted { .. } | Self::OtherProject { .. } => None,
