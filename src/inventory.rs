@@ -15,10 +15,10 @@ use crate::{
     adopt, compose,
     engine::EngineReader,
     model::Container,
-    observe::{Host, Situation},
+    observe::{Host, Situation, with_hint},
     parallel::in_parallel,
     plan::{Blocker, InPortainer, Keep, runs_portainer},
-    portainer::{BaseUrl, PortainerReader},
+    portainer::{BaseUrl, PortainerReader, is_rejected_key},
     report::{
         Containers, InterruptedRun, ListEntry, ListReport, PortainerReport, PortainerStack,
         Readiness, StackState, VERSION, WayReport,
@@ -107,7 +107,7 @@ impl<'a> Inventory<'a> {
             }),
             containers_known: host.containers.is_some(),
             stacks,
-            warnings: missing(&host, self.portainer.is_some()),
+            warnings: missing(&host),
         })
     }
 
@@ -186,7 +186,8 @@ impl<'a> Inventory<'a> {
         if let Err(error) = stack.name().refuse_management_plane() {
             return (WayReport::failed(&error), InPortainer::Nothing);
         }
-        if self.portainer.is_none() || host.records.is_none() {
+        // A list says once what could not be read.
+        if host.records.is_none() || host.containers.is_none() {
             let unknown = WayReport::unplanned(Readiness::Unknown);
             return (unknown, InPortainer::Nothing);
         }
@@ -229,17 +230,20 @@ fn interrupted_run(run: Interrupted, name: &str, command: &RestoreCommand) -> In
     }
 }
 
-/// What could not be read of a host, and what a list lacks because of that. `asked` says whether Portainer was asked.
-pub fn missing(host: &Host, asked: bool) -> Vec<String> {
+/// What could not be read of a host, and what a list lacks because of that.
+pub fn missing(host: &Host) -> Vec<String> {
     let mut missing = host.warnings.clone();
     match &host.records {
         None => {
-            let why = if asked {
-                "did not answer"
-            } else {
-                "was not asked"
-            };
-            missing.push(format!("Portainer {why}: the list shows only this host"));
+            let only = "the list shows only this host";
+            missing.push(match &host.unlisted {
+                Some(error) if is_rejected_key(error) => {
+                    let why = "Portainer rejected the API key (401)";
+                    format!("{why}: {only}; run stacklift config init")
+                }
+                Some(error) => format!("{}: {only}", with_hint(error)),
+                None => format!("Portainer was not asked: {only}"),
+            });
         }
         Some(records) => {
             missing.extend(

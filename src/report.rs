@@ -209,10 +209,10 @@ impl WayReport {
         services.map(|one| one.service.as_str()).collect()
     }
 
-    /// `word`, the first blocker, and how many others there are.
+    /// `word`, the first blocker in short, and how many others there are.
     pub fn told(&self, word: &str) -> String {
         let first = self.blockers.first();
-        let first = first.map_or("", |blocker| blocker.message.as_str());
+        let first = first.map_or("", |blocker| blocker.short.unwrap_or(&blocker.message));
         match self.blockers.len().saturating_sub(1) {
             0 => format!("{word}: {first}"),
             more => format!("{word}: {first} (+{more})"),

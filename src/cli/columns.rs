@@ -4,6 +4,8 @@ use std::{io::IsTerminal, os::fd::AsFd};
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::text::without_error_numbers;
+
 /// The width of a terminal that does not report its own.
 const USUAL: usize = 80;
 /// Text for reading is not wider than this.
@@ -50,6 +52,8 @@ pub(super) fn cut(text: String, most: Option<usize>) -> String {
 /// Breaks a text between words, into lines of at most `most` columns; the first has `first`. Longer words stay whole, and
 /// so do commands, so that they can be copied: the terminal breaks them, and does not add a line feed.
 pub(super) fn wrap(text: &str, first: usize, most: usize) -> Vec<String> {
+    // Before it is broken: a line feed could be inside such a number.
+    let text = &without_error_numbers(text);
     let mut lines = vec![String::new()];
     for word in words(text) {
         let most = if lines.len() == 1 { first } else { most };

@@ -95,7 +95,10 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
                 Err(rejected) => (rejected, not_checked("Portainer rejected the API key")),
             }
         }
-        _ if has_key => (api_key, not_checked("Portainer could not be read")),
+        _ if has_key => {
+            let why = "Portainer does not answer";
+            (Check::not_checked(Subject::ApiKey, why), not_checked(why))
+        }
         _ => (api_key, not_checked("there is no API key")),
     };
     let mut checks = vec![

@@ -112,10 +112,7 @@ impl Exporting<'_> {
             console.warning("the stack uses paths in Portainer's folder: move that data before you delete the stack or remove Portainer");
         }
         match exported.same {
-            Ok(program) => console.step(
-                "compared",
-                &format!("{program} reads the same configuration from both"),
-            ),
+            Ok(_) => console.step("", "Compose reads it as it reads Portainer's copy"),
             Err(why) => console.warning(&format!(
                 "could not check whether the exported files of {} match the stack in Portainer: {why}",
                 record.name

@@ -108,7 +108,7 @@ impl<'a, 'h> Finder<'a, 'h> {
         let unreadable = |error| {
             Failure::new(format!("failed to read the stacks root {}", root.display()))
                 .source(error)
-                .hint("pass the directory that contains the stack directories with --stacks-root")
+                .hint("pass the directory that contains the stack directories with --stacks-root, or run `stacklift config init`")
         };
         let mut dirs = Vec::new();
         let paths = disk::entries(root).map_err(unreadable)?;

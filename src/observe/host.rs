@@ -22,6 +22,8 @@ use crate::{
 pub struct Host {
     /// The Portainer stacks of all environments; `None` if they could not be listed.
     pub records: Option<Vec<Listed>>,
+    /// Why its stacks could not be listed; `None` if they were, or if it was not asked.
+    pub unlisted: Option<anyhow::Error>,
     /// All containers; `None` if they could not be listed.
     pub containers: Option<Vec<Container>>,
     pub environment: Environment,
@@ -80,8 +82,14 @@ impl Host {
                 known(volumes, &mut warnings),
             ),
         };
+        let (records, unlisted) = match records {
+            Some(Ok(records)) => (Some(records), None),
+            Some(Err(error)) => (None, Some(error)),
+            None => (None, None),
+        };
         Self {
-            records: records.and_then(|records| known(records, &mut warnings)),
+            records,
+            unlisted,
             environment,
             portainer_version,
             rights,

@@ -24,6 +24,9 @@ pub struct Blocker {
     pub details: Vec<String>,
     /// What to do about it.
     pub hint: String,
+    /// The problem in two or three words, for a table.
+    #[serde(skip)]
+    pub short: Option<&'static str>,
 }
 
 impl Blocker {
@@ -32,6 +35,7 @@ impl Blocker {
             message: message.into(),
             details: Vec::new(),
             hint: hint.into(),
+            short: None,
         }
     }
 
@@ -49,7 +53,10 @@ impl Blocker {
         if refusal.lists_problems() {
             let problems = details.iter();
             return problems
-                .map(|problem| Self::new(problem, refusal.hint()))
+                .map(|problem| Self {
+                    short: refusal.short(),
+                    ..Self::new(problem, refusal.hint())
+                })
                 .collect();
         }
         vec![Self::new(refusal.to_string(), refusal.hint()).details(details.to_vec())]

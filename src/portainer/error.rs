@@ -281,6 +281,15 @@ fn starting(text: &str) -> Option<&str> {
     }
 }
 
+/// Whether Portainer rejected the API key (401).
+pub fn is_rejected_key(error: &anyhow::Error) -> bool {
+    let response = error.chain().find_map(|cause| match cause.downcast_ref() {
+        Some(Error::Refused { response, .. }) => Some(response),
+        _ => None,
+    });
+    response.is_some_and(|response| response.status == 401)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

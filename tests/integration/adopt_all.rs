@@ -110,7 +110,7 @@ mongo  1/1         by hand  may interrupt a
 web    1/1         by hand  may interrupt a
 zoo    1/1         by hand  may interrupt a"
     );
-    let rest = "3 others: nothing to do or blocked; see stacklift list\n";
+    let rest = "3 others: 2 blocked, 1 no Compose file; see stacklift list\n";
     assert!(run.err.contains(rest), "{run:?}");
     let end = run.out.split("Report\n").nth(1).expect("a report");
     let lines: Vec<&str> = end.lines().collect();

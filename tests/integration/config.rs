@@ -245,7 +245,7 @@ Next: stacklift doctor
     let run = on_terminal(&bench, args, typed).code(0).says(&[
         "warning: expected a URL such as https://localhost:9443",
         "Directory of your stacks [",
-        "warning: expected the absolute path of a directory",
+        "warning: /no/directory does not exist",
     ]);
     assert!(!run.err.contains("run from there"), "{run:?}");
     assert_eq!(

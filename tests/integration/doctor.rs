@@ -91,7 +91,7 @@ ok       stacks root      ROOT: 1 stack
 ok       state directory  HOME/state (mode 0700)
 
 Consider this:
-         TLS              set --tls pin and an https:// address: then only the Portainer of the first connection receives the API key
+         TLS              set --tls pin: then only the Portainer of the first connection receives the API key
 
 Next: stacklift list
 "
@@ -126,11 +126,13 @@ warning  Compose          not found: neither `docker compose` nor `docker-compos
 failed   Portainer        failed to read Portainer's version: cannot reach Portainer at https://127.0.0.1:1: Connection refused
 warning  TLS              certificates are not verified; no program on this host listens at 127.0.0.1:1
 failed   API key          no API key (STACKMGR_API_KEY is required): run `stacklift config init`
+-        user             not checked: there is no API key
+-        environment      not checked: there is no API key
 failed   stacks root      cannot read /no/stacks: No such file or directory
 failed   state directory  HOME/bin/docker is not a directory
 
 Fix this, then run stacklift doctor again:
-         Docker           is the engine running?
+         Docker           check that Docker is running
          Portainer        check that Portainer is running and that --base-url is its address
          API key          run stacklift config init, or set STACKMGR_API_KEY
          stacks root      set --stacks-root to the directory that contains the stack directories
@@ -138,7 +140,7 @@ Fix this, then run stacklift doctor again:
 
 Consider this:
          Compose          install the Compose plugin: stacks with several Compose files cannot be adopted without it, and a plan cannot tell which services stay unchanged
-         TLS              set --tls pin and an https:// address: then only the Portainer of the first connection receives the API key
+         TLS              set --tls pin: then only the Portainer of the first connection receives the API key
 "
     );
     assert_eq!(run.err, "");
@@ -157,7 +159,10 @@ fn a_key_that_portainer_rejects() {
     let about_key = about_key.and_then(|before| before.split_once("OWNER\n"));
     assert_eq!(
         about_key.expect("lines").1,
-        "failed   API key          Portainer rejected it (401)\n"
+        "failed   API key          Portainer rejected it (401)
+-        user             not checked: Portainer rejected the API key
+-        environment      not checked: Portainer rejected the API key
+"
     );
     assert!(out.contains(
         "
@@ -210,7 +215,7 @@ fn a_portainer_that_hangs_is_not_waited_for() {
         &run,
         "environment",
         "not-checked",
-        "not checked: Portainer could not be read",
+        "not checked: Portainer does not answer",
     );
 }
 

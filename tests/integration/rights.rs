@@ -51,7 +51,7 @@ fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() 
     ] {
         let run = as_user(&bench, args).says(says);
         let words = match args {
-            "adopt --all --yes" => "1 stack: nothing to do or blocked",
+            "adopt --all --yes" => "1 stack: blocked",
             _ => "the API key is not allowed",
         };
         run.says(words)

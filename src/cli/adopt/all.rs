@@ -26,7 +26,7 @@ use crate::{
     failure::Failure,
     inventory::{Files, Found, Inventory, adoption, missing},
     model::Pull,
-    observe::Host,
+    observe::{Host, with_hint},
     parallel::in_parallel,
     plan::{Adoption, InPortainer},
     report::{
@@ -83,7 +83,7 @@ pub(super) fn run(
     console.done();
     let planned = planned.map_err(Stopped::untouched)?;
     if arguments.output == Output::Text || !arguments.dry_run {
-        text::show_plan(&lock(&report), arguments.all, console);
+        text::show_plan(&lock(&report), arguments, console);
     }
     for warning in &lock(&report).warnings {
         console.warning(warning);
@@ -174,8 +174,10 @@ impl All<'_> {
         let inventory = inventory(&self.settings, portainer, engine, &compose);
         let host = inventory.host();
         if host.records.is_none() || host.containers.is_none() {
+            let unlisted = host.unlisted.as_ref().map(with_hint);
+            let unread: Vec<String> = host.warnings.iter().cloned().chain(unlisted).collect();
             return Err(Failure::new("cannot list every stack of this host")
-                .details(host.warnings.join("\n"))
+                .details(unread.join("\n"))
                 .hint("fix the errors above, then run the command again")
                 .into());
         }
@@ -197,7 +199,7 @@ impl All<'_> {
         let mut report = lock(report);
         report.environment = self.endpoint;
         report.stacks = stacks;
-        report.warnings = missing(&host, true);
+        report.warnings = missing(&host);
         Ok(plans)
     }
 

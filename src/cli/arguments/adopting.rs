@@ -8,6 +8,7 @@ use super::{super::options, Output};
 use crate::plan::Keep;
 
 #[derive(Debug, Args)]
+#[command(override_usage = USAGE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct AdoptArguments {
     /// Name of the stack, or several names
@@ -16,8 +17,8 @@ pub(in crate::cli) struct AdoptArguments {
     /// Adopt every stack in the stacks root
     ///
     /// Leaves out stacks that cannot be adopted.
-    /// Shows the stacks that will be adopted, asks once, then adopts one after the other, in the order of
-    /// `stacklift list`. Stops at the first failure. Run it again to continue: there is nothing to do for a
+    /// Shows the stacks that will be adopted, and asks once if one of them is interrupted or loses something.
+    /// Adopts one after the other, in the order of `stacklift list`. Stops at the first failure. Run it again to continue: there is nothing to do for a
     /// stack that is already adopted.
     #[arg(long, conflicts_with = "stacks")]
     pub all: bool,
@@ -59,7 +60,7 @@ pub(in crate::cli) struct AdoptArguments {
     /// Show what would be done, without doing it
     ///
     /// Like `stacklift plan`, but only for this command.
-    #[arg(long, hide_short_help = true)]
+    #[arg(long)]
     pub dry_run: bool,
     /// Format of the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
@@ -69,6 +70,10 @@ pub(in crate::cli) struct AdoptArguments {
     #[arg(long, requires = "dry_run", hide_short_help = true)]
     pub exit_code: bool,
 }
+
+/// `--all` and names exclude each other.
+const USAGE: &str = "stacklift adopt [OPTIONS] <STACK>...
+       stacklift adopt [OPTIONS] --all";
 
 /// `--on-failure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

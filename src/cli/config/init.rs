@@ -18,7 +18,7 @@ use crate::{
         arguments::InitArguments,
         confirm::is_on_terminal,
         options, peers,
-        settings::{Settings, settings_text, system_file, user_file},
+        settings::{API_KEY, Settings, api_key_is_given, settings_text, system_file, user_file},
     },
     disk::{self, Dir, Existing, Rights},
     failure::Failure,
@@ -61,7 +61,14 @@ pub(super) fn run(arguments: InitArguments, common: &Common, console: &Arc<Conso
         written = format!("{written} and {} (0600)", file.display());
     }
     write(&path, &text, MODE_OF_SETTINGS)?;
-    console.line(&format!("written {written}\nNext: stacklift doctor"));
+    console.line(&format!("written {written}"));
+    let has_key = [&values, &now]
+        .iter()
+        .any(|all| all.contains_key(options::API_KEY_FILE.key));
+    if !has_key && !api_key_is_given() {
+        console.line(&format!("no API key yet: run it again, or set {API_KEY}"));
+    }
+    console.line("Next: stacklift doctor");
     Ok(())
 }
 
@@ -193,11 +200,11 @@ fn ask_root(now: Option<&String>, common: &Common, console: &Arc<Console>) -> Re
         (None, None) => (default.to_owned(), String::new()),
     };
     let question = format!("Directory of your stacks [{root}{why}]:");
-    let is_dir = |answer: &str| {
-        let is_dir = answer.starts_with('/') && disk::is_dir(Path::new(answer));
-        is_dir
-            .then_some(())
-            .ok_or_else(|| "expected the absolute path of a directory".to_owned())
+    let is_dir = |answer: &str| match Path::new(answer) {
+        path if !path.is_absolute() => Err("expected an absolute path".to_owned()),
+        path if disk::is_dir(path) => Ok(()),
+        path if path.exists() => Err(format!("{answer} is not a directory")),
+        _ => Err(format!("{answer} does not exist")),
     };
     let answer = answer(&question, console, is_dir)?;
     Ok(if answer.is_empty() { root } else { answer })

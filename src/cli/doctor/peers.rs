@@ -11,7 +11,7 @@ use crate::{
     observe::{Search, with_hint},
     parallel::side_by_side,
     plan::{MOUNT_SOCKET, Refusal},
-    portainer::{self, BaseUrl, EngineOf, Owners, PortainerReader, Status, Tls},
+    portainer::{BaseUrl, EngineOf, Owners, PortainerReader, Status, Tls, is_rejected_key},
     report::{Check, Status as CheckStatus, Subject},
 };
 
@@ -124,12 +124,20 @@ fn unverified(settings: &Settings, owners: &[(SocketAddr, Option<Owners>)]) -> C
     });
     let who: Vec<String> = who.collect();
     let fact = format!("{what}; {}", who.join("; "));
+    let set = if settings.base_url.is_https() {
+        "set --tls pin"
+    } else {
+        "set --tls pin and an https:// address"
+    };
     let mut known = owners.iter().filter_map(|(_, owners)| owners.as_ref());
     if known.all(Owners::are_trusted) {
-        let hint = "set --tls pin and an https:// address: then only the Portainer of the first connection receives the API key";
+        let hint =
+            format!("{set}: then only the Portainer of the first connection receives the API key");
         return Check::warning(Subject::Tls, fact, hint);
     }
-    let hint = "if that program is Portainer, set --tls pin and an https:// address; otherwise, stop the program: it could receive the API key";
+    let hint = format!(
+        "if that program is Portainer, {set}; otherwise, stop the program: it could receive the API key"
+    );
     Check::failed(Subject::Tls, fact, hint)
 }
 
@@ -177,14 +185,6 @@ fn user(reader: &PortainerReader) -> Result<Check, Check> {
         format!("{role}: Portainer may not list every stack"),
         "use an API key of an administrator",
     ))
-}
-
-fn is_rejected_key(error: &anyhow::Error) -> bool {
-    let response = error.chain().find_map(|cause| match cause.downcast_ref() {
-        Some(portainer::Error::Refused { response, .. }) => Some(response),
-        _ => None,
-    });
-    response.is_some_and(|response| response.status == 401)
 }
 
 /// Compares the engine of the environment with the engine of this host (M17).

@@ -8,11 +8,11 @@ use crate::{
 /// The width of a status, and that of a subject.
 const WIDTHS: (usize, usize) = (7, 15);
 
-/// Prints the checks that were made, and what to do. With `--quiet`, only warnings and failures.
+/// Prints the checks, and what to do. With `--quiet`, only warnings and failures.
 pub(super) fn show(report: &DoctorReport, console: &Console) {
     for check in &report.checks {
         let needs_action = matches!(check.status, Status::Warning | Status::Failed);
-        if needs_action || (check.status == Status::Ok && !console.is_quiet()) {
+        if needs_action || !console.is_quiet() {
             line(check, console);
         }
     }

@@ -3,7 +3,8 @@
 use crate::{
     cli::{Console, style::Meaning, table::Part},
     plan::Fate,
-    report::{Containers, ListEntry, ListReport, Readiness, StackState, WayReport},
+    report::{Containers, InterruptedRun, ListEntry, ListReport, Readiness, StackState, WayReport},
+    text::shell_word,
 };
 
 /// The most services that a line names.
@@ -33,10 +34,23 @@ fn row(stack: &ListEntry) -> Vec<Part> {
         (Meaning::Plain, running(stack.containers.as_ref())),
         state(stack.state),
         match &stack.interrupted_run {
+            Some(InterruptedRun::RunAgain) => {
+                let command = format!("stacklift adopt {}", shell_word(&stack.name));
+                (Meaning::Plain, command)
+            }
             Some(run) => (Meaning::Plain, run.to_string()),
+            None if is_to_be_planned(stack) => (Meaning::Changed, "see stacklift plan".to_owned()),
             None => readiness(&stack.adopt, None),
         },
     ]
+}
+
+/// Whether the stack would be updated with another text, and only a comparison of configurations tells what that interrupts.
+fn is_to_be_planned(stack: &ListEntry) -> bool {
+    let is_unknown = |fate: &Fate| matches!(fate, Fate::Unknown(_));
+    stack.state == StackState::Both
+        && stack.adopt.readiness == Readiness::Ready
+        && !stack.adopt.services_with(is_unknown).is_empty()
 }
 
 /// How many containers run, and how many there are.
@@ -79,7 +93,7 @@ pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part 
             (Meaning::Plain, "no Compose file".to_owned())
         }
         Readiness::Blocked | Readiness::NoFile => (Meaning::Failed, way.told("blocked")),
-        Readiness::Unknown => (Meaning::Unknown, "unknown".to_owned()),
+        Readiness::Unknown => (Meaning::Unknown, "-".to_owned()),
     }
 }
 

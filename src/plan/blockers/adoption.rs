@@ -69,6 +69,14 @@ impl<'f> Blocking<'_, 'f> {
         self.blockers.push(blocker);
     }
 
+    /// The same, with `short` words for a table.
+    fn add_as(&mut self, short: &'static str, message: String, hint: String, details: Vec<String>) {
+        self.blockers.push(Blocker {
+            short: Some(short),
+            ..Blocker::new(message, hint).details(details)
+        });
+    }
+
     fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
         let all = self.facts.containers.unwrap_or_default();
         all.iter().map(Inspected)

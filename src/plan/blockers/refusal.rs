@@ -181,6 +181,16 @@ impl Refusal {
         hint.to_owned()
     }
 
+    /// The problem in two or three words, for a table.
+    pub fn short(&self) -> Option<&'static str> {
+        match self {
+            Self::MissingFiles(_) => Some("file or folder missing"),
+            Self::MissingImages(_) => Some("image missing"),
+            Self::Held(_) => Some("port or name in use"),
+            _ => None,
+        }
+    }
+
     /// What `--force` does about it.
     pub fn with_force(&self) -> &'static str {
         match self {

@@ -51,7 +51,7 @@ fn m20_portainer_stacks_of_the_same_name() {
         &bench,
         "web",
         &[format!(
-            "Portainer stack {id} on environment 2 has the same name, and Portainer allows each name only once\nhint: if environment 2 is this host, pass --endpoint 2; otherwise delete that Portainer stack first, which removes its containers there"
+            "Portainer stack {id} on environment 2 has the same name, and Portainer allows each name only once\nhint: rename one of them first; with another `name:` in the Compose file, this one gets new, empty volumes"
         )],
     );
     let first = bench.record("web", 1);

@@ -1,21 +1,27 @@
 //! The table of several stacks before the run, and the one after it.
 
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+};
+
 use crate::{
     cli::{
         Console,
+        arguments::AdoptArguments,
         list::text::{HEADER, readiness, running, state},
         style::Meaning,
         table::Part,
     },
-    report::{AllEntry, AllReport, Loss, Readiness, StackResult},
+    report::{AllEntry, AllReport, Loss, Readiness, StackResult, StackState},
     text::{bulleted, counted},
 };
 
 /// Shows what would be done with each stack that would be adopted or was named, and what each would lose.
-pub(super) fn show_plan(report: &AllReport, is_all: bool, console: &Console) {
-    let (shown, others): (Vec<_>, Vec<_>) = report.stacks.iter().partition(|stack| {
+pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console: &Console) {
+    let (shown, rest): (Vec<_>, Vec<_>) = report.stacks.iter().partition(|stack| {
         let is_named = matches!(stack.result, StackResult::Planned | StackResult::Edited);
-        !is_all || is_named
+        !arguments.all || is_named
     });
     if !shown.is_empty() {
         let row = |stack: &&AllEntry| {
@@ -28,13 +34,14 @@ pub(super) fn show_plan(report: &AllReport, is_all: bool, console: &Console) {
         };
         console.table(&HEADER, shown.iter().map(row).collect());
     }
-    if !others.is_empty() {
+    if !rest.is_empty() {
         let others = match shown.as_slice() {
-            [] => counted(others.len(), "stack"),
-            _ => counted(others.len(), "other"),
+            [] => counted(rest.len(), "stack"),
+            _ => counted(rest.len(), "other"),
         };
         console.note(&format!(
-            "{others}: nothing to do or blocked; see stacklift list"
+            "{others}: {}; see stacklift list",
+            kinds(&rest, &arguments.exclude)
         ));
     }
     for stack in report.to_adopt() {
@@ -45,6 +52,38 @@ pub(super) fn show_plan(report: &AllReport, is_all: bool, console: &Console) {
             console.warning(&format!("{} {verb} lose:\n{losses}", stack.name));
         }
     }
+}
+
+/// How many of the other stacks there are of each kind. An interrupted run is named.
+fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut interrupted = Vec::new();
+    for stack in rest {
+        let is_excluded = excluded.iter().any(|name| name == OsStr::new(&stack.name));
+        if stack.state_before == StackState::Interrupted && !is_excluded {
+            interrupted.push(stack.name.as_str());
+            continue;
+        }
+        let kind = match stack.result {
+            StackResult::NothingToDo => "nothing to do",
+            StackResult::NoFile => "no Compose file",
+            StackResult::LeftOut if is_excluded => "excluded",
+            StackResult::LeftOut => "outside the stacks root (--everywhere)",
+            _ => "blocked",
+        };
+        *counts.entry(kind).or_default() += 1;
+    }
+    let names =
+        (!interrupted.is_empty()).then(|| format!("interrupted: {}", interrupted.join(", ")));
+    let is_one = counts.len() == 1 && names.is_none();
+    let counts = counts.into_iter().map(|(kind, count)| {
+        if is_one {
+            kind.to_owned()
+        } else {
+            format!("{count} {kind}")
+        }
+    });
+    counts.chain(names).collect::<Vec<String>>().join(", ")
 }
 
 /// Shows what became of each stack that was to be adopted, unless all of them are adopted: each run has said so.

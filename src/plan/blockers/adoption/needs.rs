@@ -46,7 +46,8 @@ impl Blocking<'_, '_> {
             ));
         }
         if !absent.is_empty() {
-            self.add(
+            self.add_as(
+                "image missing",
                 format!("{} not on this host", counted_images(images)),
                 match (build.is_empty(), pull.as_slice()) {
                     (true, [_]) => format!("pass --pull, or pull it first: {}", pull.join(" && ")),
@@ -73,7 +74,8 @@ impl Blocking<'_, '_> {
                     let below = source.strip_prefix(self.facts.dir);
                     let below = below.filter(|below| below.starts_with('/'));
                     let shown = below.map_or_else(|| source.clone(), |below| format!(".{below}"));
-                    self.add(
+                    self.add_as(
+                        "file or folder missing",
                         format!("{} mounts {shown}, which does not exist", service.name),
                         format!("create {source}, or correct the path in {}", self.file),
                         Vec::new(),
@@ -117,10 +119,11 @@ impl Blocking<'_, '_> {
         let by_containers = held_by(&others, stack, is_asked).into_iter();
         let by_programs = used_on_host(self.facts, stack, is_asked).into_iter();
         for used in by_containers {
-            self.add(used.message, used.hint, Vec::new());
+            self.add_as("port or name in use", used.message, used.hint, Vec::new());
         }
         for used in by_programs {
-            self.add(used, "stop that program, or change the port", Vec::new());
+            let hint = "stop that program, or change the port";
+            self.add_as("port in use", used, hint.to_owned(), Vec::new());
         }
     }
 }

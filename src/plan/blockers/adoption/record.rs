@@ -19,10 +19,12 @@ impl Blocking<'_, '_> {
                     "delete one of them in Portainer: this removes the containers of the project, so take a copy of their data first",
                     Vec::new(),
                 );
-            } else if self.plan.request == Request::Create {
+            } else if self.plan.request == Request::Create
+                && !self.facts.environment.is_other_engine()
+            {
                 self.add(
                     format!("Portainer stack {id} on environment {theirs} has the same name, and Portainer allows each name only once"),
-                    format!("if environment {theirs} is this host, pass --endpoint {theirs}; otherwise delete that Portainer stack first, which removes its containers there"),
+                    "rename one of them first; with another `name:` in the Compose file, this one gets new, empty volumes",
                     Vec::new(),
                 );
             }
