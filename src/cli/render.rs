@@ -170,10 +170,11 @@ pub(super) fn print_variables(head: [String; 2], before: &[Variable], after: &[V
             .iter()
             .map(|one| (one.name.as_str(), one.value.as_str()))
             .collect();
-        let lines = values.into_iter();
-        lines
+        let lines: Vec<String> = values
+            .into_iter()
             .map(|(name, of)| format!("{}={}\n", printable(name), value(of)))
-            .collect()
+            .collect();
+        lines.concat()
     };
     let texts = |env| {
         (

@@ -182,7 +182,7 @@ fn engine_sockets_that_are_none() {
         (
             "endless",
             Some(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{"),
-            "engine",
+            "cannot reach Docker",
         ),
         ("hangs", None, "no response from Docker"),
         ("absent", None, "check that Docker is running"),
