@@ -8,7 +8,6 @@ use super::{super::options, Output};
 use crate::plan::Keep;
 
 #[derive(Debug, Args)]
-#[command(override_usage = USAGE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct AdoptArguments {
     /// Name of the stack, or several names
@@ -60,7 +59,7 @@ pub(in crate::cli) struct AdoptArguments {
     /// Show what would be done, without doing it
     ///
     /// Like `stacklift plan`, but only for this command.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub dry_run: bool,
     /// Format of the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
@@ -70,10 +69,6 @@ pub(in crate::cli) struct AdoptArguments {
     #[arg(long, requires = "dry_run", hide_short_help = true)]
     pub exit_code: bool,
 }
-
-/// `--all` and names exclude each other.
-const USAGE: &str = "stacklift adopt [OPTIONS] <STACK>...
-       stacklift adopt [OPTIONS] --all";
 
 /// `--on-failure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
