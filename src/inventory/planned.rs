@@ -88,7 +88,10 @@ pub fn plan(
             })
         });
     let stack = stack(situation, before, commands.typed, unanswered);
-    let is_broken = matches!(stack.interrupted_run, Some(InterruptedRun::Restore(_)));
+    let is_broken = matches!(
+        stack.interrupted_run,
+        Some(InterruptedRun::Restore(_) | InterruptedRun::InProgress)
+    );
     let recommended = PlanReport::recommend(adopt.as_ref(), migrate.as_ref());
     let recommended = recommended.filter(|_| !is_broken);
     Ok(PlanReport {

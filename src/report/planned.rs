@@ -108,7 +108,8 @@ impl PlanReport {
 
     /// Whether nothing can be done with the stack.
     pub fn is_impossible(&self) -> bool {
-        let waits = self.has_nothing_to_do() || self.is_edited() || self.heals().is_some();
+        let waits =
+            self.has_nothing_to_do() || self.is_edited() || self.stack.interrupted_run.is_some();
         self.recommended.is_none() && !waits && !self.only_migrates()
     }
 

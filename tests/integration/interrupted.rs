@@ -87,7 +87,7 @@ fn an_interrupted_run_whose_stack_runs_is_run_again() {
     killed(&bench, "adopt web", FaultKind::HangAfter, || {});
     let again = json!({"kind": "run-again"});
     assert_eq!(listed(&bench), (json!("interrupted"), again));
-    plan(&bench).says("A run was interrupted: run the same command again.");
+    plan(&bench).says("The last run did not finish: run the same command again.");
     bench.run("adopt web").code(0);
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
 }

@@ -33,7 +33,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
     if let Some(run) = &stack.interrupted_run {
         let what = match run {
             InterruptedRun::InProgress => "A run is in progress: wait until it has ended.",
-            InterruptedRun::RunAgain => "A run was interrupted: run the same command again.",
+            InterruptedRun::RunAgain => "The last run did not finish: run the same command again.",
             InterruptedRun::Restore(_) => {
                 "A run was interrupted: restore what ran before, then plan again."
             }
@@ -96,9 +96,11 @@ fn show_next(report: &PlanReport, console: &Console) {
     }
 }
 
-/// The ways to show: none before an interrupted run is restored. A migration that was only planned because the stack cannot be adopted is not among them.
+/// The ways to show: none before an interrupted run is restored, or while Portainer may still be working. A migration that was
+/// only planned because the stack cannot be adopted is not among them.
 fn shown_ways(report: &PlanReport) -> Vec<(Way, &WayReport)> {
-    if report.heals().is_some() && !report.is_comparison {
+    let is_passing = report.heals().is_some() || !report.stack.unanswered.is_empty();
+    if is_passing && !report.is_comparison {
         return Vec::new();
     }
     let migrate = report.migrate.as_ref();
