@@ -11,7 +11,6 @@ use super::{
 use crate::{
     compose,
     parallel::side_by_side,
-    portainer::Portainer,
     report::{Check, DoctorReport, Status, Subject, VERSION},
 };
 
@@ -73,7 +72,6 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     let reader = engine.reader();
     // Portainer's status needs no key.
     let client = clients::portainer(&settings, key.unwrap_or_default(), false, console);
-    let portainer = client.as_ref().ok().map(Portainer::reader);
     let settings = &settings;
     let of_engine = || {
         let about = reader.about();
@@ -88,9 +86,9 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
         side_by_side(status, || side_by_side(of_compose, of_engine));
     let not_checked =
         |reason| [Subject::User, Subject::Environment].map(|one| Check::not_checked(one, reason));
-    let (api_key, with_key) = match portainer {
-        Some(portainer) if has_key && status.is_ok() => {
-            match peers::with_key((portainer, reader), settings, about.as_ref().ok()) {
+    let (api_key, with_key) = match &client {
+        Ok(client) if has_key && status.is_ok() => {
+            match peers::with_key((client.reader(), reader), settings, about.as_ref().ok()) {
                 Ok(checks) => (api_key, checks),
                 Err(rejected) => (rejected, not_checked("Portainer rejected the API key")),
             }
