@@ -237,7 +237,7 @@ fn as_root_a_disk_that_fills_up_does_not_keep_a_failed_adoption_from_restoring()
         .says(&[
             "No space left on device",
             "restoring the containers alone",
-            "the containers that ran before were restored",
+            "Container web-a-1 had been removed and was restored",
         ]);
     assert_eq!(bench.containers("web").len(), 1);
 }

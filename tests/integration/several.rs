@@ -139,7 +139,7 @@ fn the_files_of_each_service_are_explained() {
 fn the_plan_names_the_files_and_nothing_on_disk_changes() {
     let bench = several();
     let plan = "plan web --output json";
-    let run = Run::of(&mut with_real_compose(&bench, plan)).code(0);
+    let run = Run::of(&mut with_real_compose(&bench, plan)).code(1);
     let report = run.json();
     let files = [
         "docker-compose.yml",
