@@ -330,10 +330,7 @@ fn a_response_of_a_failure_is_lost(case: Case) {
     replace_image(&before, "true");
     let faults = before.scenario.rehearsal.faults();
     faults.set(Call::Create, FaultKind::CloseAfter);
-    before
-        .adopt(&[])
-        .code(1)
-        .says(&["an interrupted run was creating"]);
+    before.adopt(&[]).code(1).says(&["this run was creating"]);
     if before.happened()["db"] != Happened::Untouched {
         before.restore();
     }

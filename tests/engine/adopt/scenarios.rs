@@ -279,7 +279,7 @@ mod b28_a_setting_that_a_recreated_container_lost {
         let run = scenario.run(&["adopt", name, "--yes"]);
         assert_eq!(run.code, Some(0), "{}", run.output);
         run.says(&[
-            "will be reset: memory nodes",
+            "settings reset to those of the Compose file: memory nodes",
             "differs from before: `cpuset_mems`",
         ]);
     }
