@@ -17,7 +17,7 @@ use crate::{
     model::Container,
     observe::{Host, Situation, with_hint},
     parallel::in_parallel,
-    plan::{Blocker, InPortainer, Keep, runs_portainer},
+    plan::{Blocker, Keep, runs_portainer},
     portainer::{BaseUrl, PortainerReader, is_rejected_key},
     report::{
         Containers, InterruptedRun, ListEntry, ListReport, PortainerReport, PortainerStack,
@@ -116,17 +116,14 @@ impl<'a> Inventory<'a> {
         let containers =
             containers.map(|all| Containers::of(all.iter().copied(), &self.location.tool));
         let interrupted = self.interrupted(found);
-        let (adopt, in_portainer) = match &found.files {
+        let adopt = match &found.files {
             Files::Stack(stack) => self.plan(stack, host),
-            Files::Unusable(_, error) => (WayReport::failed(error), InPortainer::Nothing),
+            Files::Unusable(_, error) => WayReport::failed(error),
             // A stack without files is not offered. Portainer itself is named as such (B04).
-            Files::None => {
-                let way = WayReport {
-                    blockers: self.refusal(found).into_iter().collect(),
-                    ..WayReport::unplanned(Readiness::NoFile)
-                };
-                (way, InPortainer::Nothing)
-            }
+            Files::None => WayReport {
+                blockers: self.refusal(found).into_iter().collect(),
+                ..WayReport::unplanned(Readiness::NoFile)
+            },
         };
         let stack = match &found.files {
             Files::Stack(stack) => Some(stack),
@@ -138,7 +135,7 @@ impl<'a> Inventory<'a> {
             None => vec!["plan", &found.name],
         };
         ListEntry {
-            state: self.state(found, host, containers.as_ref(), in_portainer),
+            state: Self::state(found, host, containers.as_ref(), interrupted, &adopt),
             interrupted_run: interrupted.map(|run| interrupted_run(run, &found.name, command)),
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
@@ -151,13 +148,13 @@ impl<'a> Inventory<'a> {
         }
     }
 
-    /// The state of a stack with these containers. `in_portainer` is what Portainer has.
+    /// The state of a stack with these containers and this unfinished run. `adopt` tells what Portainer has.
     pub fn state(
-        &self,
         found: &Found,
         host: &Host,
         containers: Option<&Containers>,
-        in_portainer: InPortainer,
+        interrupted: Option<Interrupted>,
+        adopt: &WayReport,
     ) -> StackState {
         state(&StateFacts {
             record: found.record,
@@ -168,33 +165,32 @@ impl<'a> Inventory<'a> {
             },
             containers,
             has_files: !matches!(found.files, Files::None),
-            in_portainer,
-            interrupted: self.interrupted(found),
+            in_portainer: adopt.in_portainer,
+            interrupted,
         })
     }
 
     /// The run on a stack that was interrupted or is in progress, if its containers are known.
-    fn interrupted(&self, found: &Found) -> Option<Interrupted> {
+    pub fn interrupted(&self, found: &Found) -> Option<Interrupted> {
         let containers = found.containers.as_ref()?.iter().copied();
         let engine = self.engine.id().ok();
         let place = Place::new(self.state?, &found.name);
         place.interrupted(engine.as_deref(), containers, &self.location.tool)
     }
 
-    /// What `adopt` would do, as far as the plan of a list tells, and what Portainer has.
-    fn plan(&self, stack: &Stack, host: &Host) -> (WayReport, InPortainer) {
+    /// What `adopt` would do, as far as the plan of a list tells.
+    fn plan(&self, stack: &Stack, host: &Host) -> WayReport {
         if let Err(error) = stack.name().refuse_management_plane() {
-            return (WayReport::failed(&error), InPortainer::Nothing);
+            return WayReport::failed(&error);
         }
         // A list says once what could not be read.
         if host.records.is_none() || host.containers.is_none() {
-            let unknown = WayReport::unplanned(Readiness::Unknown);
-            return (unknown, InPortainer::Nothing);
+            return WayReport::unplanned(Readiness::Unknown);
         }
         let situation = self.situation(stack, Some(host));
         match adopt::Prepared::new(&situation, Keep::default()) {
-            Ok(prepared) => (adoption(&prepared, &situation), prepared.plan.in_portainer),
-            Err(error) => (WayReport::failed(&error), InPortainer::Nothing),
+            Ok(prepared) => adoption(&prepared, &situation),
+            Err(error) => WayReport::failed(&error),
         }
     }
 

@@ -28,7 +28,7 @@ use crate::{
     model::Pull,
     observe::{Host, with_hint},
     parallel::in_parallel,
-    plan::{Adoption, InPortainer},
+    plan::Adoption,
     report::{
         AdoptReport, AllEntry, AllReport, Containers, Outcome, Readiness, StackResult, VERSION,
         WayReport,
@@ -247,12 +247,12 @@ impl All<'_> {
                 adopt,
                 ..AllEntry::default()
             };
-            (entry, InPortainer::Nothing, None)
+            (entry, None)
         };
         let failed =
             |error: &anyhow::Error| without_plan(StackResult::Blocked, WayReport::failed(error));
         let unplanned = |result, readiness| without_plan(result, WayReport::unplanned(readiness));
-        let (entry, in_portainer, planned) = match (inventory.refusal(found), &found.files) {
+        let (entry, planned) = match (inventory.refusal(found), &found.files) {
             _ if !self.is_wanted(found) => unplanned(StackResult::LeftOut, Readiness::Unknown),
             (Some(blocker), _) => without_plan(StackResult::Refused, WayReport::blocked(blocker)),
             (None, Files::Stack(stack)) => self
@@ -264,22 +264,20 @@ impl All<'_> {
         let tool = &self.settings.location.tool;
         let containers = found.containers.as_ref();
         let containers = containers.map(|all| Containers::of(all.iter().copied(), tool));
+        let interrupted = inventory.interrupted(found);
+        let state = Inventory::state(found, host, containers.as_ref(), interrupted, &entry.adopt);
         let entry = AllEntry {
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
-            state_before: inventory.state(found, host, containers.as_ref(), in_portainer),
+            state_before: state,
             containers,
             ..entry
         };
         (entry, planned)
     }
 
-    /// The plan of `adopt <STACK>`, the images that it would pull, and what Portainer has.
-    fn prepare(
-        &self,
-        found: &Found,
-        stack: &Stack,
-    ) -> Result<(AllEntry, InPortainer, Option<Planned>)> {
+    /// The plan of `adopt <STACK>`, and the images that it would pull.
+    fn prepare(&self, found: &Found, stack: &Stack) -> Result<(AllEntry, Option<Planned>)> {
         let mut settings = self.settings.clone();
         if found.needs_dir(&settings.location) {
             settings.location.dir = Some(stack.dir().to_owned());
@@ -301,7 +299,6 @@ impl All<'_> {
             Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
             _ => StackResult::Planned,
         };
-        let in_portainer = prepared.plan.in_portainer;
         let planned = (result == StackResult::Planned).then_some(Planned {
             stack: opened.stack,
             settings,
@@ -313,7 +310,7 @@ impl All<'_> {
             pulls: pulls.iter().map(Pull::to_string).collect(),
             ..AllEntry::default()
         };
-        Ok((entry, in_portainer, planned))
+        Ok((entry, planned))
     }
 
     fn open(&self, stack: &Stack, settings: &Settings) -> Result<Opened> {
