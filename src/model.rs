@@ -355,6 +355,14 @@ pub struct Variable {
     pub value: String,
 }
 
+/// The last value of each variable.
+pub fn values(variables: &[Variable]) -> BTreeMap<&str, &str> {
+    let pairs = variables.iter();
+    pairs
+        .map(|one| (one.name.as_str(), one.value.as_str()))
+        .collect()
+}
+
 impl fmt::Debug for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Variable({}=…)", self.name)

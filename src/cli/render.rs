@@ -1,7 +1,6 @@
 //! `stacklift render <STACK>`: the body of the create request (C53), from the stack's files alone.
 
 use std::{
-    collections::BTreeMap,
     io::{IsTerminal, Write, stdout},
     sync::Arc,
 };
@@ -21,7 +20,7 @@ use super::{
 use crate::{
     failure::Failure,
     migrate::Rewrite,
-    model::Variable,
+    model::{Variable, values},
     plan::Keep,
     portainer::Payload,
     rewrite::{faithful::Faithful, masked},
@@ -166,11 +165,7 @@ pub(super) fn print_diff([old, new]: [String; 2], before: &str, after: &str, rev
 /// Prints how the variables differ, without their values, and returns whether they do.
 pub(super) fn print_variables(head: [String; 2], before: &[Variable], after: &[Variable]) -> bool {
     let lines = |env: &[Variable], value: &dyn Fn(&str) -> String| -> String {
-        let values: BTreeMap<&str, &str> = env
-            .iter()
-            .map(|one| (one.name.as_str(), one.value.as_str()))
-            .collect();
-        let lines: Vec<String> = values
+        let lines: Vec<String> = values(env)
             .into_iter()
             .map(|(name, of)| format!("{}={}\n", printable(name), value(of)))
             .collect();

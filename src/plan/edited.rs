@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{RecordFacts, Sent, losses::record::values};
-use crate::text::printable;
+use super::{RecordFacts, Sent};
+use crate::{model::values, text::printable};
 
 /// The text and the variables that Portainer has: like what would be sent, and like what was last sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

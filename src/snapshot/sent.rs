@@ -1,14 +1,11 @@
 //! What was last sent to Portainer (B22). Whatever else Portainer has was edited there.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-};
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
-use crate::model::Variable;
+use crate::model::{Variable, values};
 
 /// The digests of the text and of the variables that were last sent. There are several while it is unknown which of them
 /// Portainer has. It may have the text of one and the variables of another (N15).
@@ -46,11 +43,7 @@ impl LastSent {
 
 /// The last value of each variable counts, and their order does not.
 fn hash_of(variables: &[Variable]) -> String {
-    let pairs = variables.iter();
-    let values: BTreeMap<&str, &str> = pairs
-        .map(|one| (one.name.as_str(), one.value.as_str()))
-        .collect();
-    hash(&format!("{values:?}"))
+    hash(&format!("{:?}", values(variables)))
 }
 
 /// The SHA-256 hash, hexadecimal.

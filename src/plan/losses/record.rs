@@ -1,11 +1,11 @@
 //! What is lost with a deleted Portainer stack (B01).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use composefile::document::{Document, Node};
 
 use crate::{
-    model::{Deployment, Record, Variable},
+    model::{Deployment, Record, values},
     plan::{InPortainer, Loss, RecordFacts, Sent},
 };
 
@@ -68,14 +68,6 @@ pub fn edit_lost(in_portainer: InPortainer, parts: Vec<String>) -> Option<Loss> 
     }
 }
 
-/// The last value of each variable.
-pub fn values(env: &[Variable]) -> BTreeMap<&str, &str> {
-    let pairs = env
-        .iter()
-        .map(|one| (one.name.as_str(), one.value.as_str()));
-    pairs.collect()
-}
-
 fn members_lost(old: &str, new: &str) -> Vec<Loss> {
     let (Ok(old), Ok(new)) = (Document::parse(old), Document::parse(new)) else {
         return Vec::new();
@@ -103,7 +95,7 @@ fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
 mod tests {
     use super::*;
     use crate::{
-        model::{Carried, StackKind},
+        model::{Carried, StackKind, Variable},
         snapshot::LastSent,
     };
 
