@@ -337,6 +337,9 @@ impl Situation<'_> {
     ) -> T {
         let (stack, base_url) = (self.stack, self.base_url);
         let details = &before.details;
+        let contents = before.contents.as_ref();
+        let contents =
+            contents.map(|(contents, _)| (contents.text.as_str(), contents.env.as_slice()));
         then(&Facts {
             name: stack.name().as_str(),
             project: &stack.name().portainer_name(),
@@ -356,14 +359,10 @@ impl Situation<'_> {
             networks: details.networks.as_ref(),
             volumes: details.volumes.as_ref(),
             changes: &details.changes,
-            record: before.record.as_ref().map(|record| RecordFacts {
-                record,
-                contents: before
-                    .contents
-                    .as_ref()
-                    .map(|(contents, _)| (contents.text.as_str(), contents.env.as_slice())),
-                last_sent: &before.last_sent,
-            }),
+            record: before
+                .record
+                .as_ref()
+                .map(|record| RecordFacts::new(record, contents, &before.last_sent, sent)),
             namesakes: &before.namesakes,
             rejection: details.rejection.as_ref(),
             unasked: details.unasked.as_deref(),

@@ -112,7 +112,9 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         let rewrite = input.rewrite.iter();
         let mut plan = Adoption {
             request: request(facts),
-            in_portainer: InPortainer::of(facts.record.as_ref(), facts.sent),
+            in_portainer: facts
+                .record
+                .map_or(InPortainer::Nothing, |record| record.in_portainer),
             blockers: rewrite
                 .map(|blocker| Blocker::of_rewrite(blocker, input.file))
                 .collect(),
@@ -349,7 +351,7 @@ fn request(facts: &Facts) -> Request {
         return Request::Create;
     };
     let id = record.record.id.clone();
-    let is_same = InPortainer::of(Some(record), facts.sent) == InPortainer::UpToDate;
+    let is_same = record.in_portainer == InPortainer::UpToDate;
     if is_same && record.record.deployment == Deployment::Active {
         Request::Nothing(id)
     } else {

@@ -5,7 +5,11 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{RecordFacts, Sent};
-use crate::{model::values, text::printable};
+use crate::{
+    model::{Variable, values},
+    snapshot::LastSent,
+    text::printable,
+};
 
 /// The text and the variables that Portainer has: like what would be sent, and like what was last sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -25,11 +29,10 @@ pub enum InPortainer {
 
 impl InPortainer {
     /// Compares them with `sent`, which is empty if nothing can be sent.
-    pub fn of(record: Option<&RecordFacts>, sent: Sent) -> Self {
-        let Some((record, (text, env))) = record.and_then(|one| Some((one, one.contents?))) else {
+    pub fn of(contents: Option<(&str, &[Variable])>, last: &LastSent, sent: Sent) -> Self {
+        let Some((text, env)) = contents else {
             return Self::Nothing;
         };
-        let last = record.last_sent;
         if text == sent.text && values(env) == values(sent.env) {
             return Self::UpToDate;
         }
@@ -72,7 +75,7 @@ pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
 /// Why a container has neither the configuration of the files nor what would be sent.
 pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent) -> String {
     match record {
-        Some(record) if InPortainer::of(Some(record), sent) == InPortainer::Edited => {
+        Some(record) if record.in_portainer == InPortainer::Edited => {
             if record.last_sent.has(sent.text, sent.env) {
                 let parts = parts(record, sent).join(" and ");
                 format!("edited in Portainer: {}", printable(&parts))
@@ -87,10 +90,6 @@ pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        model::{Deployment, Record, StackKind, Variable},
-        snapshot::LastSent,
-    };
 
     #[test]
     fn b22_what_portainer_has_was_edited_if_it_is_neither_sent_nor_last_sent() {
@@ -100,15 +99,6 @@ mod tests {
             name: "A".to_owned(),
             value: "1".to_owned(),
         }];
-        let record = Record {
-            id: "7".to_owned(),
-            name: "web".to_owned(),
-            endpoint_id: 1,
-            kind: StackKind::Compose,
-            deployment: Deployment::Active,
-            carries: Vec::new(),
-            variables: std::collections::BTreeSet::new(),
-        };
         // What Portainer has, what was last sent, what would be sent.
         for (has, last, sent, expected) in [
             ("", "", "b", Nothing),
@@ -125,27 +115,16 @@ mod tests {
         ] {
             let last_sent =
                 of(last).map_or_else(LastSent::default, |text| LastSent::of(text, &env));
-            let facts = RecordFacts {
-                record: &record,
-                contents: of(has).map(|text| (text, &env[..])),
-                last_sent: &last_sent,
-            };
-            let sent = Sent {
-                text: sent,
-                env: &env,
-            };
-            let found = InPortainer::of(Some(&facts), sent);
-            assert_eq!(found, expected, "{has:?} {last:?} {:?}", sent.text);
-        }
-        assert_eq!(
-            InPortainer::of(
-                None,
+            let contents = of(has).map(|text| (text, &env[..]));
+            let found = InPortainer::of(
+                contents,
+                &last_sent,
                 Sent {
-                    text: "b",
-                    env: &[]
-                }
-            ),
-            Nothing
-        );
+                    text: sent,
+                    env: &env,
+                },
+            );
+            assert_eq!(found, expected, "{has:?} {last:?} {sent:?}");
+        }
     }
 }

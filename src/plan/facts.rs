@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{
     compose::Rejection,
     model::{Changes, Container, Record, Rights, Variable, is_folder_of},
-    plan::{Blocker, Refusal},
+    plan::{Blocker, InPortainer, Refusal},
     snapshot::{Inspected, Known, LastSent},
 };
 
@@ -147,6 +147,25 @@ pub struct RecordFacts<'a> {
     pub contents: Option<(&'a str, &'a [Variable])>,
     /// What was last sent (B22).
     pub last_sent: &'a LastSent,
+    /// Its text and variables, compared with what was last sent and with what would be sent.
+    pub in_portainer: InPortainer,
+}
+
+impl<'a> RecordFacts<'a> {
+    /// `sent` is empty if nothing can be sent.
+    pub fn new(
+        record: &'a Record,
+        contents: Option<(&'a str, &'a [Variable])>,
+        last_sent: &'a LastSent,
+        sent: Sent,
+    ) -> Self {
+        Self {
+            record,
+            contents,
+            last_sent,
+            in_portainer: InPortainer::of(contents, last_sent, sent),
+        }
+    }
 }
 
 /// The environment on which the stack will be created (B03, B06).

@@ -142,6 +142,10 @@ impl World {
         let listed: Vec<Container> = self.containers.iter().map(listed).collect();
         let known = BTreeSet::from(["known".to_owned()]);
         let nothing_sent = LastSent::default();
+        let sent = Sent {
+            text: &text,
+            env: &env.variables,
+        };
         then(&Facts {
             name: self.name,
             project: "web",
@@ -156,10 +160,7 @@ impl World {
                 document: document.as_ref(),
                 env: self.env.as_deref(),
             },
-            sent: Sent {
-                text: &text,
-                env: &env.variables,
-            },
+            sent,
             context: &context,
             listed: Some(&listed),
             unread: None,
@@ -171,10 +172,8 @@ impl World {
             networks: Some(&known),
             volumes: Some(&known),
             changes: &self.changes,
-            record: self.deployed.as_ref().map(|(text, env)| RecordFacts {
-                record: &record,
-                contents: Some((text, env)),
-                last_sent: &nothing_sent,
+            record: self.deployed.as_ref().map(|(text, env)| {
+                RecordFacts::new(&record, Some((text, env)), &nothing_sent, sent)
             }),
             namesakes: &[],
             environment: self.environment.clone(),

@@ -54,8 +54,7 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
         losses.push(Loss::RecordValues(changed));
     }
     losses.extend(members_lost(text, sent.text));
-    let in_portainer = InPortainer::of(Some(facts), sent);
-    losses.extend(edit_lost(in_portainer, Vec::new()));
+    losses.extend(edit_lost(facts.in_portainer, Vec::new()));
     losses
 }
 
@@ -124,11 +123,8 @@ mod tests {
             variables: env.iter().map(|one| one.name.clone()).collect(),
             ..record(Deployment::Active)
         };
-        let facts = RecordFacts {
-            record: &record,
-            contents: Some((text, env)),
-            last_sent: &LastSent::default(),
-        };
+        let last_sent = LastSent::default();
+        let facts = RecordFacts::new(&record, Some((text, env)), &last_sent, sent);
         losses(&facts, sent).iter().map(Loss::to_string).collect()
     }
 
