@@ -268,6 +268,16 @@ impl Situation<'_> {
         self.place()?.interrupted(engine.as_deref(), now, self.tool)
     }
 
+    /// The requests in the journal (B11), read without a lock. Without a state directory, no run can have sent one.
+    pub fn unanswered(&self) -> Result<Vec<String>> {
+        let Some(place) = self.place().filter(Place::has_unanswered) else {
+            return Ok(Vec::new());
+        };
+        let store = place.open(self.engine.id().ok().as_deref());
+        let requests = store.unanswered()?.into_iter();
+        Ok(requests.map(|one| one.request.to_string()).collect())
+    }
+
     /// The first record of this name and environment, and the others of this name.
     fn record(&self, records: Vec<Record>, before: &mut Before) {
         let name = self.stack.name();

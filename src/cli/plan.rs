@@ -10,18 +10,15 @@ use super::{
     interrupt::watch_reading,
     opened::Opened,
     render::{blocked, print_diff, print_masked, print_variables},
-    settings::state_folder,
 };
 use crate::{
     adopt::Prepared,
     inventory::{Commands, MigrateWay, Ways, plan},
-    observe::Situation,
     plan::Request,
     portainer::{Contents, Payload},
     report::PlanReport,
     rewrite::{faithful::Faithful, masked},
     run::Stopped,
-    snapshot::Place,
     stack::Stack,
 };
 
@@ -131,20 +128,5 @@ pub(super) fn planned(opened: &Opened, ways: Ways) -> Result<PlanReport> {
         typed: &opened.settings.typed,
         has_file: opened.settings.location.file.is_some(),
     };
-    let situation = opened.situation();
-    plan(&situation, ways, &commands, unanswered(&situation)?)
-}
-
-/// The requests in the journal (B11), read without a lock. Without a state directory, no run can have sent one.
-fn unanswered(situation: &Situation) -> Result<Vec<String>> {
-    let Ok(state) = state_folder() else {
-        return Ok(Vec::new());
-    };
-    let place = Place::new(&state, situation.stack.name().as_str());
-    if !place.has_unanswered() {
-        return Ok(Vec::new());
-    }
-    let store = place.open(situation.engine.id().ok().as_deref());
-    let requests = store.unanswered()?.into_iter();
-    Ok(requests.map(|one| one.request.to_string()).collect())
+    plan(&opened.situation(), ways, &commands)
 }

@@ -46,13 +46,8 @@ pub struct Commands<'a> {
     pub has_file: bool,
 }
 
-/// Plans each way. `unanswered` are the requests of earlier runs without a known end. Fails if no way can be planned.
-pub fn plan(
-    situation: &Situation,
-    ways: Ways,
-    commands: &Commands,
-    unanswered: Vec<String>,
-) -> Result<PlanReport> {
+/// Plans each way. Fails if no way can be planned.
+pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<PlanReport> {
     // Side by side: each waits for Portainer, the engine and Compose.
     let migration_by = |way: MigrateWay| (way, migrate::Prepared::new(situation, way.grace));
     let adoption_with = |keep: Keep| (keep, adopt::Prepared::new(situation, keep));
@@ -87,7 +82,7 @@ pub fn plan(
                 migration(prepared, situation, way.force)
             })
         });
-    let stack = stack(situation, before, commands.typed, unanswered);
+    let stack = stack(situation, before, commands.typed)?;
     let is_broken = matches!(
         stack.interrupted_run,
         Some(InterruptedRun::Restore(_) | InterruptedRun::InProgress)
@@ -123,25 +118,20 @@ fn report<P>(prepared: &Result<P>, of: impl FnOnce(&P) -> WayReport) -> WayRepor
     }
 }
 
-fn stack(
-    situation: &Situation,
-    before: &Before,
-    command: &RestoreCommand,
-    unanswered: Vec<String>,
-) -> StackReport {
+fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Result<StackReport> {
     let name = situation.stack.name().as_str();
     let interrupted = situation.interrupted(before);
     let containers = before.all.as_ref();
-    StackReport {
+    Ok(StackReport {
         name: name.to_owned(),
         dir: situation.stack.dir_text().to_owned(),
         file: situation.stack.file().to_owned(),
         containers: containers.map(|all| Containers::of(all, situation.tool)),
         portainer_stack: before.record.as_ref().map(PortainerStack::of),
         may_be_unseen: before.may_be_unseen(),
-        unanswered,
+        unanswered: situation.unanswered()?,
         interrupted_run: interrupted.map(|run| interrupted_run(run, name, command)),
-    }
+    })
 }
 
 impl Commands<'_> {
