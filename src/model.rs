@@ -269,6 +269,22 @@ pub struct Record {
     pub variables: BTreeSet<String>,
 }
 
+#[cfg(test)]
+impl Record {
+    /// A Compose stack that is deployed, with this ID.
+    pub fn with_id(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            name: "web".to_owned(),
+            endpoint_id: 1,
+            kind: StackKind::Compose,
+            deployment: Deployment::Active,
+            carries: Vec::new(),
+            variables: BTreeSet::new(),
+        }
+    }
+}
+
 /// What the user of the API key sees and may do on an environment (M22). Its `Display` says what that means, unless it is
 /// [`Self::Administrator`].
 #[derive(Debug, Clone, PartialEq, Eq)]

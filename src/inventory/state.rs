@@ -78,13 +78,9 @@ mod tests {
 
     fn record(kind: StackKind, deployment: Deployment) -> Record {
         Record {
-            id: "1".to_owned(),
-            name: "web".to_owned(),
-            endpoint_id: 1,
             kind,
             deployment,
-            carries: Vec::new(),
-            variables: std::collections::BTreeSet::new(),
+            ..Record::with_id("1")
         }
     }
 

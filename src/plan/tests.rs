@@ -11,10 +11,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     compose::{Doubt, Rejection},
-    model::{
-        Changes, Container, Deployment, Mount, MountKind, PublishedPort, Record, Rights, StackKind,
-        Variable,
-    },
+    model::{Changes, Container, Mount, MountKind, PublishedPort, Record, Rights, Variable},
     plan::{blockers::validation, facts::services::with_sent},
     rewrite::{env::contract_env, literal},
     snapshot::{Known, LastSent},
@@ -130,15 +127,7 @@ impl World {
             overrides: &[],
             env_files: &no_files,
         };
-        let record = Record {
-            id: "7".to_owned(),
-            name: "web".to_owned(),
-            endpoint_id: 1,
-            kind: StackKind::Compose,
-            deployment: Deployment::Active,
-            carries: Vec::new(),
-            variables: BTreeSet::new(),
-        };
+        let record = Record::with_id("7");
         let listed: Vec<Container> = self.containers.iter().map(listed).collect();
         let known = BTreeSet::from(["known".to_owned()]);
         let nothing_sent = LastSent::default();

@@ -346,17 +346,8 @@ mod tests {
     }
 
     fn look(ids: &[&str]) -> Look {
-        let record = |id: &&str| Record {
-            id: (*id).to_owned(),
-            name: "web".to_owned(),
-            endpoint_id: 1,
-            kind: crate::model::StackKind::Compose,
-            deployment: Deployment::Active,
-            carries: Vec::new(),
-            variables: std::collections::BTreeSet::new(),
-        };
         Look {
-            records: Some(ids.iter().map(record).collect()),
+            records: Some(ids.iter().map(|id| Record::with_id(id)).collect()),
             containers: Vec::new(),
             busy: None,
         }

@@ -94,7 +94,7 @@ fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
 mod tests {
     use super::*;
     use crate::{
-        model::{Carried, StackKind, Variable},
+        model::{Carried, Variable},
         snapshot::LastSent,
     };
 
@@ -107,13 +107,8 @@ mod tests {
 
     fn record(deployment: Deployment) -> Record {
         Record {
-            id: "7".to_owned(),
-            name: "web".to_owned(),
-            endpoint_id: 1,
-            kind: StackKind::Compose,
             deployment,
-            carries: Vec::new(),
-            variables: BTreeSet::new(),
+            ..Record::with_id("7")
         }
     }
 
