@@ -9,7 +9,7 @@ mod escape;
 mod mask;
 mod shell;
 
-pub use count::{bulleted, counted, listed};
+pub use count::{bulleted, counted, listed, plural};
 pub use credentials::without_credentials;
 pub use downtime::down;
 pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};

@@ -8,7 +8,7 @@ use super::{RecordFacts, Sent};
 use crate::{
     model::{Variable, values},
     snapshot::LastSent,
-    text::printable,
+    text::{plural, printable},
 };
 
 /// The text and the variables that Portainer has: like what would be sent, and like what was last sent.
@@ -62,11 +62,7 @@ pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
         .into_iter()
         .filter(|name| now.get(name) != after.get(name))
         .collect();
-    let noun = if names.len() == 1 {
-        "variable"
-    } else {
-        "variables"
-    };
+    let noun = plural(names.len(), "variable");
     let text = (text != sent.text).then(|| "its text".to_owned());
     let variables = (!names.is_empty()).then(|| format!("the {noun} {}", names.join(", ")));
     text.into_iter().chain(variables).collect()

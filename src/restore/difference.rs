@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     snapshot::{is_empty, is_unset},
-    text::listed,
+    text::{listed, plural},
 };
 
 /// What differs in a container. Prints as a name, never as a value.
@@ -95,11 +95,7 @@ impl fmt::Display for Difference<'_> {
             Self::Labels => "the labels",
             Self::MacAddresses => "the MAC addresses",
             Self::Variables(names) => {
-                let noun = if names.len() == 1 {
-                    "variable"
-                } else {
-                    "variables"
-                };
+                let noun = plural(names.len(), "variable");
                 return write!(f, "the {noun} {}", listed(&Vec::from_iter(names)));
             }
             Self::Setting(key) => return write!(f, "`{}`", compose_key(key)),

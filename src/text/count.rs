@@ -4,13 +4,16 @@ use std::fmt;
 
 /// `n` and the plural of `noun` that fits it: `1 container`, `2 containers`, `0 entries`.
 pub fn counted(n: usize, noun: &str) -> String {
-    if n == 1 {
-        return format!("1 {noun}");
-    }
+    format!("{n} {}", plural(n, noun))
+}
+
+/// `noun`, or its plural if there are not exactly one.
+pub fn plural(n: usize, noun: &str) -> String {
     match noun.strip_suffix('y') {
-        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{n} {stem}ies"),
-        _ if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{n} {noun}es"),
-        _ => format!("{n} {noun}s"),
+        _ if n == 1 => noun.to_owned(),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
+        _ if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{noun}es"),
+        _ => format!("{noun}s"),
     }
 }
 

@@ -118,10 +118,7 @@ fn state(report: &PlanReport) -> String {
         None => "containers unknown".to_owned(),
         Some(containers) => match (containers.all, containers.running) {
             (0, _) => "no containers on this host".to_owned(),
-            (all, 0) => {
-                let noun = if all == 1 { "container" } else { "containers" };
-                format!("{all} stopped {noun} on this host")
-            }
+            (all, 0) => format!("{} on this host", counted(all, "stopped container")),
             (all, running) => {
                 let stopped = match all - running {
                     0 => String::new(),
