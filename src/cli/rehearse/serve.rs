@@ -17,7 +17,7 @@ pub(super) fn serve(
 ) -> Result<()> {
     // The Compose program of the host computes other hashes.
     rehearsal.world(World::label_as_rehearsal);
-    create_mounted(rehearsal, root)?;
+    rehearsal.create_mounted(root)?;
     let certificate = root.join("certificate.pem");
     fs::write(&certificate, rehearsal.certificate_pem())
         .with_context(|| format!("failed to write {}", certificate.display()))?;
@@ -44,18 +44,4 @@ pub(super) fn serve(
     loop {
         thread::park();
     }
-}
-
-/// Creates the directories below the stacks root that containers mount, as Docker does.
-fn create_mounted(rehearsal: &Rehearsal, root: &Path) -> Result<()> {
-    let sources: Vec<String> = rehearsal.world(|world| {
-        let mounts = world.containers.values().flat_map(|one| &one.mounts);
-        mounts.map(|mount| mount.source.clone()).collect()
-    });
-    let missing = sources.iter().map(Path::new);
-    for source in missing.filter(|source| source.starts_with(root) && !source.exists()) {
-        fs::create_dir_all(source)
-            .with_context(|| format!("failed to create {}", source.display()))?;
-    }
-    Ok(())
 }
