@@ -147,15 +147,6 @@ pub enum Input<'a> {
         /// `stack.env`. Portainer writes none if it is empty.
         env: &'a str,
     },
-    /// The same in Portainer's folder, whose path replaces that of the temporary folder in the configuration.
-    Stored {
-        project: &'a str,
-        text: &'a str,
-        env: &'a str,
-        folder: &'a str,
-    },
-    /// A `compose.yaml` and a `.env` in a folder that contains nothing else, with the environment of this process.
-    Exported { text: &'a str, env: &'a str },
     /// The files in a directory of this host, with the environment of this process.
     OnDisk {
         /// `None`: the name that Compose finds by itself.
@@ -215,14 +206,13 @@ impl Input<'_> {
             Self::Sent {
                 project, text, env, ..
             } => Some([project, text, env].map(str::to_owned)),
-            _ => None,
+            Self::OnDisk { .. } => None,
         }
     }
 
     fn project(&self) -> Option<&str> {
         match *self {
-            Self::Sent { project, .. } | Self::Stored { project, .. } => Some(project),
-            Self::Exported { .. } => None,
+            Self::Sent { project, .. } => Some(project),
             Self::OnDisk { project, .. } => project,
         }
     }
@@ -231,7 +221,6 @@ impl Input<'_> {
         match *self {
             Self::Sent { dir, .. } => dir,
             Self::OnDisk { dir, .. } => Some(dir),
-            Self::Stored { .. } | Self::Exported { .. } => None,
         }
     }
 }
@@ -387,24 +376,16 @@ impl Compose {
             None => None,
             Some(user) => user.context("failed to find the owner of the stack's directory")?,
         };
-        let new_folder =
-            || folder::Folder::new(user.is_some()).context("failed to create a temporary folder");
         let folder = match *input {
-            Input::Sent { text, env, .. } | Input::Stored { text, env, .. } => {
-                let folder = new_folder()?;
+            Input::Sent { text, env, .. } => {
+                let folder = folder::Folder::new(user.is_some())
+                    .context("failed to create a temporary folder")?;
                 folder.write(folder::COMPOSE_FILE, text)?;
                 if !env.is_empty() {
                     folder.write(folder::ENV_FILE, env)?;
                     options.extend(["--env-file", folder::ENV_FILE]);
                 }
                 options.extend(["-f", folder::COMPOSE_FILE]);
-                Some(folder)
-            }
-            Input::Exported { text, env } => {
-                let folder = new_folder()?;
-                for (name, text) in folder::EXPORTED.into_iter().zip([text, env]) {
-                    folder.write(name, text)?;
-                }
                 Some(folder)
             }
             Input::OnDisk {
@@ -420,10 +401,8 @@ impl Compose {
             // Files on disk have a directory.
             let dir = temporary.or(input.dir()).unwrap_or(Path::new("/"));
             match input {
-                Input::Sent { .. } | Input::Stored { .. } => {
-                    process.env_clear().envs(container_environment())
-                }
-                Input::Exported { .. } | Input::OnDisk { .. } => process.env("PWD", dir),
+                Input::Sent { .. } => process.env_clear().envs(container_environment()),
+                Input::OnDisk { .. } => process.env("PWD", dir),
             };
             process.current_dir(dir);
         })?;
@@ -521,19 +500,7 @@ impl Program for Compose {
             Profiles::All => &["--profile", "*"],
             Profiles::Active => &[],
         };
-        let (output, dir) = self.run_config(input, options, &arguments)?;
-        let mut text = self.printed((output, dir.clone()), mask)?;
-        if let (Input::Stored { folder, .. }, Some(dir)) = (input, dir) {
-            // Compose prints the path that the system gives it, without links.
-            let parent = env::temp_dir().canonicalize().unwrap_or_default();
-            let real = parent.join(dir.file_name().unwrap_or_default());
-            for dir in [dir, real] {
-                let printed = String::from_utf8_lossy(&text);
-                text = printed
-                    .replace(&*dir.to_string_lossy(), folder)
-                    .into_bytes();
-            }
-        }
+        let text = self.printed(self.run_config(input, options, &arguments)?, mask)?;
         let name = &self.name;
         serde_json::from_slice(&text)
             .with_context(|| format!("`{name} config` did not print the configuration as JSON"))

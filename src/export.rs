@@ -11,21 +11,18 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use composefile::reader::OVERRIDE_FILES;
-use serde_json::Value;
 
 use crate::{
-    compose::{self, Input, Profiles, Program, Values},
-    disk::{self, Dir, Existing, INCOMPLETE, Refused, Rights},
+    disk::{Dir, Existing, INCOMPLETE, Refused, Rights},
     failure::Failure,
-    model::{Record, StackKind, Variable},
+    model::{Record, StackKind},
     portainer::{PortainerReader, Stored},
     rewrite::{
-        combine::{differences, expected},
-        env::{secrets, stack_env},
+        env::stack_env,
         export::{self, ExportedFiles},
         portainer::STACK_ENV,
     },
-    text::{Mask, bulleted, printable},
+    text::{bulleted, printable},
 };
 
 /// The file with the text.
@@ -33,14 +30,9 @@ const COMPOSE_FILE: &str = "compose.yaml";
 /// The file with the variables.
 const ENV_FILE: &str = ".env";
 
-const OF_SWARM: &str =
-    "a swarm stack is deployed with `docker stack deploy`, which does not read .env";
-
 /// How stacks are exported.
 pub struct Export<'a> {
     pub portainer: &'a PortainerReader,
-    /// The Compose program of this host.
-    pub compose: &'a compose::Host,
     /// Whether files in the directory may be replaced.
     pub force: bool,
 }
@@ -56,8 +48,6 @@ pub struct Exported {
     pub notes: Vec<String>,
     /// Whether the stack has data in Portainer's folder, which is deleted with the stack in Portainer.
     pub moves_data: bool,
-    /// The Compose program that reads the same configuration from both, or why they were not compared.
-    pub same: Result<String, String>,
 }
 
 impl Export<'_> {
@@ -74,14 +64,9 @@ impl Export<'_> {
             .into());
         }
         let stored = self.portainer.stored(&record.id)?;
-        let shown = values(&stored.contents.env);
-        let mask = Mask::new(shown.iter().map(String::as_str));
-        let (files, same) = if record.kind == StackKind::Swarm {
-            (as_it_is(&stored), Err(OF_SWARM.to_owned()))
-        } else {
-            let files = files_of(record, &stored)?;
-            let same = self.compare(record, &stored, &files, &mask)?;
-            (files, same)
+        let files = match record.kind {
+            StackKind::Swarm => as_it_is(&stored),
+            _ => files_of(record, &stored)?,
         };
         let written = write(dir, &files, self.force)?;
         Ok(Exported {
@@ -89,7 +74,6 @@ impl Export<'_> {
             variables: stored.contents.env.len() - files.left_out.len(),
             notes: notes(&files, &stored.folder),
             moves_data: files.changes.iter().any(is_path),
-            same,
         })
     }
 
@@ -131,79 +115,6 @@ impl Export<'_> {
         }
         Ok(())
     }
-
-    /// The Compose program that reads the same configuration from Portainer's text as from the files. The inner error says
-    /// why it was not asked. Fails if the configurations differ.
-    fn compare(
-        &self,
-        record: &Record,
-        stored: &Stored,
-        files: &ExportedFiles,
-        mask: &Mask,
-    ) -> Result<Result<String, String>> {
-        let program = match self.compose.compose() {
-            Ok(program) => program,
-            Err(none) => return Ok(Err(none.to_string())),
-        };
-        let is_here = |file: &&String| disk::exists(Path::new(file));
-        if let Some(file) = files.outside.iter().find(is_here) {
-            return Ok(Err(format!(
-                "this host has {}, which Portainer does not read",
-                printable(file)
-            )));
-        }
-        let env = stack_env(&stored.contents.env);
-        let before = Input::Stored {
-            project: &record.name,
-            text: &stored.contents.text,
-            env: &env,
-            folder: &stored.folder,
-        };
-        let after = Input::Exported {
-            text: &files.text,
-            env: &files.env,
-        };
-        for profiles in [Profiles::Active, Profiles::All] {
-            let before = match config(program, &before, profiles, mask) {
-                Ok(before) => before,
-                // Compose does not read the env files of services whose profiles are inactive.
-                Err(_) if profiles == Profiles::All => break,
-                Err(error) => {
-                    return Ok(Err(format!(
-                        "Compose cannot read the stack as Portainer stores it: {error:#}"
-                    )));
-                }
-            };
-            let after = config(program, &after, profiles, mask).with_context(|| {
-                format!(
-                    "cannot export {}; nothing was written",
-                    printable(&record.name)
-                )
-            })?;
-            let read = |config| expected(config, &record.name, &files.env);
-            let (before, after) = (read(before), read(after));
-            if let Some((place, ..)) = differences(&before, &after).into_iter().next() {
-                return Err(Failure::new(format!(
-                    "Compose reads {} of the exported stack {} differently from what Portainer deploys; nothing was written",
-                    place.join("."),
-                    printable(&record.name)
-                ))
-                .hint("a variable in your shell may have a different value than in Portainer: unset it, then run the command again")
-                .into());
-            }
-        }
-        Ok(Ok(program.name()))
-    }
-}
-
-fn config(program: &dyn Program, input: &Input, profiles: Profiles, mask: &Mask) -> Result<Value> {
-    program.config(input, profiles, Values::Resolved, mask)
-}
-
-/// The values that no message may show.
-fn values(variables: &[Variable]) -> Vec<String> {
-    let own = variables.iter().map(|one| one.value.clone());
-    own.chain(secrets(&stack_env(variables))).collect()
 }
 
 /// The text, unchanged.
@@ -214,7 +125,6 @@ fn as_it_is(stored: &Stored) -> ExportedFiles {
         names_stack_env: false,
         changes: Vec::new(),
         left_out: Vec::new(),
-        outside: Vec::new(),
     }
 }
 

@@ -190,9 +190,7 @@ pub(super) enum Command {
     /// Export a Portainer stack as compose.yaml and .env
     ///
     /// Writes the stack's text to compose.yaml and its variables to .env, so that `docker compose up -d` in that
-    /// directory does what Portainer does. If this host has a Compose program, checks with it that Compose reads the
-    /// same configuration from these files as from the stack in Portainer. Only reads from Portainer, and contacts no
-    /// container.
+    /// directory does what Portainer does. Only reads from Portainer, and contacts no container.
     Export(ExportArguments),
     /// Try it against an embedded Portainer and Docker
     ///

@@ -29,15 +29,12 @@ pub(super) fn run(
 ) -> Result<(), Ended> {
     let name = arguments.stack.as_deref().map(StackName::new).transpose()?;
     watch_reading(console);
-    let Surroundings {
-        portainer, compose, ..
-    } = Surroundings::new(common, console)?;
+    let Surroundings { portainer, .. } = Surroundings::new(common, console)?;
     let (portainer, endpoint) = portainer?;
     let portainer = portainer.reader();
     let exporting = Exporting {
         export: Export {
             portainer,
-            compose: &compose,
             force: arguments.force,
         },
         console,
@@ -110,13 +107,6 @@ impl Exporting<'_> {
         }
         if exported.moves_data {
             console.warning("the stack uses paths in Portainer's folder: move that data before you delete the stack or remove Portainer");
-        }
-        match exported.same {
-            Ok(_) => console.step("", "Compose reads it as it reads Portainer's copy"),
-            Err(why) => console.warning(&format!(
-                "could not check whether the exported files of {} match the stack in Portainer: {why}",
-                record.name
-            )),
         }
         Ok(())
     }

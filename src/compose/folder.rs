@@ -28,9 +28,6 @@ pub(super) const COMPOSE_FILE: &str = "docker-compose.yml";
 /// Its variables.
 pub(super) const ENV_FILE: &str = "stack.env";
 
-/// The files of an exported stack: Compose finds them by itself.
-pub(super) const EXPORTED: [&str; 2] = ["compose.yaml", ".env"];
-
 /// A folder that is younger may not be locked yet. Older versions did not lock theirs, and had one for 10 seconds.
 const YOUNG: Duration = Duration::from_mins(1);
 
@@ -156,8 +153,8 @@ fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();
-        let names = [COMPOSE_FILE, ENV_FILE, EXPORTED[0], EXPORTED[1]];
-        if !entry.file_type()?.is_file() || !names.iter().any(|known| name == *known) {
+        let is_known = [COMPOSE_FILE, ENV_FILE].iter().any(|known| name == *known);
+        if !entry.file_type()?.is_file() || !is_known {
             return Ok(());
         }
         files.push(entry.path());

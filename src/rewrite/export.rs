@@ -52,15 +52,13 @@ pub struct ExportedFiles {
     pub changes: Vec<TextChange>,
     /// The variables that are left out because they have no effect in Portainer.
     pub left_out: Vec<String>,
-    /// The files that Compose reads if they exist, which Portainer does not have.
-    pub outside: Vec<String>,
 }
 
 /// Writes a Portainer stack as files. The error lists everything that prevents it.
 pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Blocker>> {
     let (variables, left_out) = variables(stored)?;
     let env = stack_env(&variables);
-    let (rewritten, outside) = rewritten(stored, &env)?;
+    let rewritten = rewritten(stored, &env)?;
     let internal = || Blocker::internal("the exported file failed verification", None);
     let text = renamed(&rewritten.text, stored.project).ok_or_else(|| vec![internal()])?;
     let after = Document::parse(&text).map_err(|_| vec![internal()])?;
@@ -70,7 +68,6 @@ pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Blocker>> {
         env,
         changes: rewritten.edits,
         left_out,
-        outside,
         text,
     })
 }
@@ -96,16 +93,11 @@ fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Blocke
     Ok((kept.cloned().collect(), left_out))
 }
 
-/// The text in which nothing depends on Portainer's folder or container, and the files outside that it names.
-fn rewritten(
-    stored: &Stored,
-    env: &str,
-) -> Result<(faithful::Faithful, Vec<String>), Vec<Blocker>> {
+/// The text in which nothing depends on Portainer's folder or container.
+fn rewritten(stored: &Stored, env: &str) -> Result<faithful::Faithful, Vec<Blocker>> {
     let shell = |name: &str| (name == "HOME").then(|| HOME.to_owned());
     let context = portainer::context(stored.folder, HOME, &shell, stored.project);
-    let rewritten = faithful::rewrite(stored.text, Some(env), &context, &Runs::default())?;
-    let outside = faithful::env_files_needed(stored.text, Some(env), &context);
-    Ok((rewritten, outside))
+    faithful::rewrite(stored.text, Some(env), &context, &Runs::default())
 }
 
 #[cfg(test)]

@@ -47,11 +47,7 @@ impl Embedded {
         self.rehearsal.world(|world| match *input {
             Input::Sent {
                 project, text, env, ..
-            }
-            | Input::Stored {
-                project, text, env, ..
             } => world.hashes_of_text(project, text, env),
-            Input::Exported { .. } => Err("a rehearsal exports nothing".to_owned()),
             Input::OnDisk {
                 project,
                 dir,
