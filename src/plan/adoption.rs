@@ -23,6 +23,7 @@ use crate::{
         facts::portainer,
         facts::services::{SentStack, with_sent},
         fates::dependents,
+        fates::steering::Steering,
         fates::{self, Deciding},
         losses::containers,
         losses::record,
@@ -164,7 +165,7 @@ impl Adoption {
         };
         let id = &record.id;
         for service in &mut self.services {
-            if let Fate::LeftBehind(_) = &service.fate {
+            if let Fate::LeftBehind(_) | Fate::Removed(_) = &service.fate {
                 self.blockers.push(
                     Blocker::new(
                         format!(
@@ -194,8 +195,8 @@ impl Adoption {
             return;
         };
         let runs = |service: &ServicePlan| match service.fate {
-            Fate::LeftBehind(_) => true,
-            Fate::Recreated(_) | Fate::Removed(_) => false,
+            Fate::LeftBehind(_) | Fate::Removed(_) => true,
+            Fate::Recreated(_) => false,
             Fate::Unchanged | Fate::Started(_) | Fate::Restarted(_) | Fate::Unknown(_) => {
                 !service.containers.is_empty()
                     && inspected(facts, &service.containers)
@@ -269,6 +270,9 @@ impl Adoption {
                 .extend(validation::doubts(facts, stack, first));
         }
         self.check_dependencies(facts, stack);
+        let steering = Steering::new(stack, compose);
+        self.blockers.extend(steering.blockers(&self.services));
+        self.warnings.extend(steering.doubt());
         // M06
         let pulled = stack.active().into_iter().filter(|service| {
             let policy = service.given(&["pull_policy"]).known();
@@ -399,9 +403,9 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
         found.push((service.name.to_owned(), own, fate));
     }
     dependents::follow(&mut found, &services, deciding.portainer);
+    let orphan = Steering::new(stack, deciding.portainer).orphan();
     for (service, own) in containers {
-        let fate = Fate::LeftBehind("it is not in the Compose file".to_owned());
-        found.push((printable(service).into_owned(), own, fate));
+        found.push((printable(service).into_owned(), own, orphan.clone()));
     }
     for container in one_off {
         let service = container

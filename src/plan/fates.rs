@@ -5,6 +5,7 @@
 //! host decide only where both compute the same hash.
 
 pub mod dependents;
+pub mod steering;
 pub mod versions;
 
 use std::{collections::BTreeMap, fmt};

@@ -12,7 +12,7 @@ pub use needs::images_to_pull;
 use crate::{
     model::{PORTAINER_FOLDERS, may_be_portainers},
     plan::{
-        Adoption, AdoptionFacts, Blocker, Facts, Keep, PathKind, Request,
+        Adoption, AdoptionFacts, Blocker, Facts, Fate, Keep, PathKind, Request,
         facts::services::{SentStack, with_sent},
     },
     rewrite::faithful::Reason,
@@ -323,6 +323,8 @@ impl<'f> Blocking<'_, 'f> {
                     (false, true) => Some(format!(
                         "{name}: no profile of service {service} is active in Portainer"
                     )),
+                    // The plan says of what is removed that it is.
+                    (false, false) if self.is_removed(name) => None,
                     (false, false) => Some(format!(
                         "{name}: the Compose file does not define service {service}"
                     )),
@@ -339,6 +341,13 @@ impl<'f> Blocking<'_, 'f> {
                 orphans,
             );
         }
+    }
+
+    fn is_removed(&self, container: &str) -> bool {
+        self.plan.services.iter().any(|service| {
+            matches!(service.fate, Fate::Removed(_))
+                && service.containers.iter().any(|name| name == container)
+        })
     }
 
     /// Containers that Compose cannot start, and jobs that it would run a second time (M05, N08).

@@ -1,4 +1,5 @@
-//! Which Compose versions compute the same configuration hash for a service (N05).
+//! Which Compose each version of Portainer has (N18), and which Compose versions compute the same configuration hash for a
+//! service (N05).
 
 use std::{fmt, str::FromStr};
 
@@ -45,6 +46,17 @@ pub struct PortainerCompose {
     pub last: ComposeVersion,
     /// Whether it is the library in Portainer's own process, not a program.
     pub is_library: bool,
+    /// Whether it follows the variables of a stack.
+    pub follows: Followed,
+}
+
+/// Whether Compose in Portainer follows variables of a stack (N14). `None` is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Followed {
+    /// `COMPOSE_PROFILES`
+    pub profiles: Option<bool>,
+    /// `COMPOSE_REMOVE_ORPHANS`
+    pub orphans: Option<bool>,
 }
 
 /// The programs that Portainer's images contain: the first Portainer version, and the version of Compose.
@@ -55,12 +67,14 @@ const BUNDLED: [((u16, u16, u16), ComposeVersion); 5] = [
     ((2, 20, 2), ComposeVersion(2, 26, 1)),
     ((2, 21, 0), ComposeVersion(2, 29, 2)),
 ];
-/// The first Portainer version with the library, and what is known of the library's version (N04–N07).
+/// The first program that reads `COMPOSE_REMOVE_ORPHANS` from its env file (N14).
+const FOLLOWS_ORPHANS: ComposeVersion = ComposeVersion(2, 27, 0);
+/// The first Portainer version with the library, and the first and the last version of the library (N18).
 const FIRST_WITH_LIBRARY: (u16, u16, u16) = (2, 24, 0);
-/// The Portainer version whose library is known, without the patch level. Later ones are not.
-const KNOWN_LIBRARY: (u16, u16) = (2, 45);
 const LIBRARY: (ComposeVersion, ComposeVersion) =
     (ComposeVersion(2, 29, 7), ComposeVersion(2, 40, 3));
+/// The newest known Portainer version, without the patch level.
+const NEWEST: (u16, u16) = (2, 45);
 
 impl PortainerCompose {
     /// A program of an exact version.
@@ -69,15 +83,28 @@ impl PortainerCompose {
             first: version,
             last: version,
             is_library: false,
+            follows: Followed {
+                profiles: Some(true),
+                orphans: Some(version >= FOLLOWS_ORPHANS),
+            },
         }
     }
 
     /// The same program, or the one of this version.
     #[must_use]
     pub fn or(self, version: ComposeVersion) -> Self {
+        let other = Self::exactly(version).follows;
+        let orphans = self
+            .follows
+            .orphans
+            .filter(|one| other.orphans == Some(*one));
         Self {
             first: self.first.min(version),
             last: self.last.max(version),
+            follows: Followed {
+                orphans,
+                ..self.follows
+            },
             ..self
         }
     }
@@ -101,21 +128,36 @@ impl PortainerCompose {
     pub fn of(portainer: &str) -> Option<Self> {
         let ComposeVersion(major, minor, patch) = portainer.parse().ok()?;
         let version = (major, minor, patch);
-        if (major, minor) > KNOWN_LIBRARY {
+        if (major, minor) > NEWEST {
             return None;
         }
         if version >= FIRST_WITH_LIBRARY {
             let (first, last) = LIBRARY;
-            let is_known = (major, minor) == KNOWN_LIBRARY;
-            let first = if is_known { last } else { first };
+            let is_last = matches!(version, (2, 33, 7..) | (2, 38.., _));
             return Some(Self {
-                first,
+                first: if is_last { last } else { first },
                 last,
                 is_library: true,
+                follows: Followed::by_library(version),
             });
         }
         let bundled = BUNDLED.iter().rev().find(|(from, _)| *from <= version)?;
         Some(Self::exactly(bundled.1))
+    }
+}
+
+impl Followed {
+    fn by_library(version: (u16, u16, u16)) -> Self {
+        match version {
+            (2, 24, _) => Self {
+                profiles: Some(false),
+                orphans: Some(false),
+            },
+            version => Self {
+                profiles: (version >= (2, 33, 6)).then_some(true),
+                orphans: (version >= (2, 43, 0)).then_some(true),
+            },
+        }
     }
 }
 
@@ -287,15 +329,51 @@ mod tests {
     }
 
     #[test]
-    fn portainers_compose_follows_from_its_version() {
-        let exact = |portainer: &str| PortainerCompose::of(portainer).map(|compose| compose.first);
-        assert_eq!(exact("2.20.1"), Some(ComposeVersion(2, 24, 6)));
-        assert_eq!(exact("2.23.0"), Some(ComposeVersion(2, 29, 2)));
-        assert_eq!(exact("1.24.0"), None);
-        assert_eq!(exact("2.46.0"), None);
-        assert_eq!(exact("2.44.0"), Some(ComposeVersion(2, 29, 7)));
-        assert_eq!(exact("2.45.1"), Some(ComposeVersion(2, 40, 3)));
-        let newer = PortainerCompose::of("2.45.0").expect("known");
-        assert!(newer.is_library && newer.last == ComposeVersion(2, 40, 3));
+    fn n18_portainers_compose_follows_from_its_version() {
+        let found = |portainer: &str| {
+            let compose = PortainerCompose::of(portainer)?;
+            Some((
+                compose.first.to_string(),
+                compose.last.to_string(),
+                compose.is_library,
+            ))
+        };
+        let known = |first: &str, last: &str, is_library| {
+            Some((first.to_owned(), last.to_owned(), is_library))
+        };
+        let between = known("2.29.7", "2.40.3", true);
+        let last = known("2.40.3", "2.40.3", true);
+        for (portainer, expected) in [
+            ("1.24.0", None),
+            ("2.20.1", known("2.24.6", "2.24.6", false)),
+            ("2.23.0", known("2.29.2", "2.29.2", false)),
+            ("2.24.0", between.clone()),
+            ("2.33.6", between.clone()),
+            ("2.33.7", last.clone()),
+            ("2.37.0", between),
+            ("2.38.0", last.clone()),
+            ("2.39.1", last.clone()),
+            ("2.45.1", last),
+            ("2.46.0", None),
+        ] {
+            assert_eq!(found(portainer), expected, "{portainer}");
+        }
+    }
+
+    #[test]
+    fn n14_which_variables_steer_compose_depends_on_the_version() {
+        for (portainer, profiles, orphans) in [
+            ("2.20.3", Some(true), Some(false)),
+            ("2.23.0", Some(true), Some(true)),
+            ("2.24.1", Some(false), Some(false)),
+            ("2.27.0", None, None),
+            ("2.33.6", Some(true), None),
+            ("2.43.0", Some(true), Some(true)),
+        ] {
+            let follows = PortainerCompose::of(portainer).expect(portainer).follows;
+            assert_eq!(follows, Followed { profiles, orphans }, "{portainer}");
+        }
+        let old = PortainerCompose::of("2.23.0").expect("known");
+        assert_eq!(old.or(version("2.26.1")).follows.orphans, None);
     }
 }

@@ -1,5 +1,7 @@
 //! What runs besides the text, and what does not run.
 
+use rehearsal::Era;
+
 use super::{adopt, adopts, exits, refuses};
 use crate::bench::{Bench, PLAIN};
 
@@ -14,6 +16,48 @@ fn n09_services_that_run_and_are_not_started_by_the_text() {
         &["containers of project web run that Portainer would not start, and removes when the stack is stopped or deleted\nweb-debug-1: no profile of service debug is active in Portainer\nweb-old-1: the Compose file does not define service old\nhint: add them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; pass --leave-orphans to leave them as they are".to_owned()],
     );
     adopts(&bench, "web", "web --leave-orphans");
+}
+
+#[test]
+fn n14_orphans_that_portainer_would_remove() {
+    let bench = Bench::of(Era::Async);
+    let all = format!("{PLAIN}  old:\n    image: x\n");
+    bench.started("web", &all, Some("COMPOSE_REMOVE_ORPHANS=true\n"));
+    bench.write("web", "docker-compose.yml", PLAIN);
+    for flag in ["", " --leave-orphans"] {
+        refuses(
+            &bench,
+            &format!("web{flag}"),
+            &["Portainer would remove containers that the Compose file does not define, because .env sets COMPOSE_REMOVE_ORPHANS\nweb-old-1\nhint: remove COMPOSE_REMOVE_ORPHANS from .env, or add these services to the Compose file".to_owned()],
+        );
+    }
+    let plan = bench.run("plan web --output json").json();
+    assert_eq!(plan["adopt"]["services"][1]["service"], "old");
+    assert_eq!(plan["adopt"]["services"][1]["fate"]["kind"], "removed");
+    bench.write("web", ".env", "");
+    adopts(&bench, "web", "web --leave-orphans");
+}
+
+#[test]
+fn n14_variables_that_compose_rejects() {
+    let bench = Bench::new();
+    let env = "COMPOSE_PARALLEL_LIMIT=many\nCOMPOSE_REMOVE_ORPHANS=1\nCOMPOSE_IGNORE_ORPHANS=1\n";
+    bench.started("web", PLAIN, None);
+    bench.write("web", ".env", env);
+    refuses(
+        &bench,
+        "web",
+        &[
+            ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that\nhint: remove one of them from .env".to_owned(),
+            "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that\nhint: correct it in .env".to_owned(),
+        ],
+    );
+    bench.write(
+        "web",
+        ".env",
+        "COMPOSE_PARALLEL_LIMIT=4\nCOMPOSE_REMOVE_ORPHANS=1\n",
+    );
+    adopts(&bench, "web", "web");
 }
 
 #[test]

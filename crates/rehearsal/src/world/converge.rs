@@ -64,6 +64,9 @@ impl World {
         }
         self.pull(deployment, &project)?;
         self.create_shared(deployment, &project)?;
+        if deployment.by_library && project.removes_orphans {
+            self.remove_orphans(deployment, &project);
+        }
         let mut replaced = Replaced::new();
         let mut wanted = Vec::new();
         for service in &project.services {
@@ -91,7 +94,7 @@ impl World {
         for service in &project.services {
             let image = &service.image;
             let is_missing = self.image(image).is_none();
-            // The program builds only a missing image, the library at each deployment (N13). The context must exist where
+            // The program builds only a missing image, the library at each deployment (N22). The context must exist where
             // Compose runs (M11).
             if service.builds() {
                 if !deployment.by_hand && (deployment.by_library || is_missing) {
@@ -219,6 +222,27 @@ impl World {
             _ => true,
         });
         !deployment.by_library || !old.is_running() || (on_all && has_all)
+    }
+
+    /// Removes the containers of services that the file does not define (N14). One-off containers stay while they run.
+    fn remove_orphans(&mut self, deployment: &Deployment, project: &Project) {
+        let (of, one_off) = (self.label("service"), self.label("oneoff"));
+        let is_orphan = |one: &&&Container| {
+            if one
+                .labels
+                .get(&one_off)
+                .is_some_and(|label| label == "True")
+            {
+                return !one.is_running();
+            }
+            let service = one.labels.get(&of);
+            service.is_none_or(|service| !project.defined.contains(service))
+        };
+        let all = self.project(&deployment.project);
+        let orphans = all.iter().filter(is_orphan).map(|one| one.id.clone());
+        for id in orphans.collect::<Vec<_>>() {
+            self.remove_container(&id, AnonymousVolumes::Keep);
+        }
     }
 
     fn scale_down(&mut self, deployment: &Deployment, service: &Service) {

@@ -16,6 +16,10 @@ use super::{
 pub(super) struct Project {
     /// The enabled services, dependencies first.
     pub services: Vec<Service>,
+    /// The names of all services.
+    pub defined: BTreeSet<String>,
+    /// Whether the library removes orphans (N14).
+    pub removes_orphans: bool,
     pub networks: BTreeMap<String, Resource>,
     pub volumes: BTreeMap<String, Resource>,
 }
@@ -56,7 +60,17 @@ impl Project {
         let Context {
             networks, volumes, ..
         } = context;
+        let is_set = |name: &str| variables.get(name).is_some_and(|value| value == "true");
+        if let Some(limit) = variables.get("COMPOSE_PARALLEL_LIMIT")
+            && limit.parse::<i64>().is_err()
+        {
+            return Err(format!(
+                "COMPOSE_PARALLEL_LIMIT must be an integer (found: {limit:?})"
+            ));
+        }
         Ok(Self {
+            defined: services.keys().cloned().collect(),
+            removes_orphans: is_set("COMPOSE_REMOVE_ORPHANS") && !is_set("COMPOSE_IGNORE_ORPHANS"),
             services: ordered(services, variables)?,
             networks,
             volumes,

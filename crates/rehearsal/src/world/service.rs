@@ -138,7 +138,7 @@ impl Service {
         let is_taken = |key: &str| !RESOLVED.contains(&key) && !key.starts_with("x-");
         let rest = self.written.iter().filter(|(key, _)| is_taken(key));
         let mut config = json!({
-            // The name of an image that is only built is no part of it (N13).
+            // The name of an image that is only built is no part of it (N22).
             "rest": rest.collect::<BTreeMap<_, _>>(),
             "environment": self.env,
             "mounts": self.mounts,

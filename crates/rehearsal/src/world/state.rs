@@ -17,7 +17,7 @@ pub enum Era {
     /// 2.23: runs the Compose program and responds when the deployment is finished (M01–M20).
     #[default]
     Sync,
-    /// 2.41 and later: uses the Compose library and responds immediately (N01–N12).
+    /// 2.41 and later: uses the Compose library and responds immediately (N01–N14).
     Async,
 }
 

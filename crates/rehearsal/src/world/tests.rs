@@ -247,6 +247,30 @@ fn n07_what_a_record_in_error_takes_with_it() {
 }
 
 #[test]
+fn n14_only_the_library_removes_orphans() {
+    let (remove, ignore) = (
+        ("COMPOSE_REMOVE_ORPHANS", "true"),
+        ("COMPOSE_IGNORE_ORPHANS", "true"),
+    );
+    for (era, env, kept) in [
+        (Era::Sync, vec![remove], true),
+        (Era::Async, vec![remove], false),
+        (Era::Async, vec![remove, ignore], true),
+    ] {
+        let mut world = running(WEB);
+        world.era = era;
+        let id = create_with(&mut world, &service(""), &env).unwrap();
+        world.finish_deployment(id);
+        assert!(world.container("app-a-1").is_some());
+        assert_eq!(
+            world.container("app-b-1").is_some(),
+            kept,
+            "{era:?} {env:?}"
+        );
+    }
+}
+
+#[test]
 fn n05_what_happens_to_the_dependents_of_a_recreated_service() {
     // (recreated, restarted) of b, c and d
     for (era, expected) in [
@@ -272,7 +296,7 @@ fn n05_what_happens_to_the_dependents_of_a_recreated_service() {
 }
 
 #[test]
-fn n13_a_build_in_the_text() {
+fn n22_a_build_in_the_text() {
     let own = "services:\n  a:\n    build: .\n";
     let both = "services:\n  a:\n    build: .\n    image: own/a\n";
     for (text, sent, era, stays) in [
@@ -315,7 +339,7 @@ fn n13_a_build_in_the_text() {
 }
 
 #[test]
-fn n15_an_anonymous_volume_that_the_text_names_keeps_its_data() {
+fn n24_an_anonymous_volume_that_the_text_names_keeps_its_data() {
     for era in [Era::Sync, Era::Async] {
         let mut world = running(TEXT);
         world.era = era;

@@ -1,0 +1,120 @@
+//! The variables of a stack that steer Compose in Portainer (N14).
+
+use crate::{
+    plan::{
+        Blocker, PortainerCompose, ServicePlan,
+        facts::services::{SentService, SentStack},
+        fates::Fate,
+    },
+    text::listed,
+};
+
+const PROFILES: &str = "COMPOSE_PROFILES";
+const REMOVE_ORPHANS: &str = "COMPOSE_REMOVE_ORPHANS";
+const IGNORE_ORPHANS: &str = "COMPOSE_IGNORE_ORPHANS";
+const PARALLEL_LIMIT: &str = "COMPOSE_PARALLEL_LIMIT";
+
+/// Such variables of a stack, as far as Portainer's Compose follows them.
+pub struct Steering<'a, 'r, 'd, 't> {
+    stack: &'a SentStack<'r, 'd, 't>,
+    /// `None` if its version is unknown: it may follow all of them.
+    portainer: Option<PortainerCompose>,
+}
+
+impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
+    pub fn new(stack: &'a SentStack<'r, 'd, 't>, portainer: Option<PortainerCompose>) -> Self {
+        Self { stack, portainer }
+    }
+
+    /// What happens to the containers of a service that the Compose file does not define (N09, N14).
+    pub fn orphan(&self) -> Fate {
+        let follows = self.portainer.map(|compose| compose.follows.orphans);
+        let removes = self.is_true(REMOVE_ORPHANS) && !self.is_true(IGNORE_ORPHANS);
+        match follows.unwrap_or_default() {
+            Some(true) if removes => Fate::Removed(format!(".env sets {REMOVE_ORPHANS}")),
+            None if removes => Fate::Removed(format!(
+                ".env sets {REMOVE_ORPHANS}, and this version of Portainer may follow it"
+            )),
+            _ => Fate::LeftBehind("it is not in the Compose file".to_owned()),
+        }
+    }
+
+    /// What prevents an adoption, where `services` are planned.
+    pub fn blockers(&self, services: &[ServicePlan]) -> Vec<Blocker> {
+        let mut found = Vec::new();
+        let removed: Vec<String> = services
+            .iter()
+            .filter(|service| matches!(service.fate, Fate::Removed(_)))
+            .flat_map(|service| service.containers.clone())
+            .collect();
+        if !removed.is_empty() {
+            let what = format!(
+                "Portainer would remove containers that the Compose file does not define, because .env sets {REMOVE_ORPHANS}"
+            );
+            let hint = format!(
+                "remove {REMOVE_ORPHANS} from .env, or add these services to the Compose file"
+            );
+            found.push(Blocker::new(what, hint).details(removed));
+        }
+        // A program fails then, a library ignores the orphans.
+        let is_program = self
+            .portainer
+            .is_none_or(|compose| !compose.is_library && compose.follows.orphans != Some(false));
+        if is_program && self.is_true(REMOVE_ORPHANS) && self.is_true(IGNORE_ORPHANS) {
+            found.push(Blocker::new(
+                format!(
+                    ".env sets both {REMOVE_ORPHANS} and {IGNORE_ORPHANS}: Compose rejects that"
+                ),
+                "remove one of them from .env",
+            ));
+        }
+        let limit = self.stack.reader.here(PARALLEL_LIMIT);
+        if limit.is_some_and(|limit| limit.parse::<i64>().is_err()) {
+            found.push(Blocker::new(
+                format!("{PARALLEL_LIMIT} in .env is not an integer: Compose rejects that"),
+                "correct it in .env",
+            ));
+        }
+        let by_profile = self.by_profile();
+        if !by_profile.is_empty() && self.follows_profiles() == Some(false) {
+            found.push(Blocker::new(
+                format!(
+                    "this version of Portainer ignores {PROFILES}, and would not start {}",
+                    listed(&by_profile)
+                ),
+                "upgrade Portainer, or remove `profiles` from these services",
+            ));
+        }
+        found
+    }
+
+    /// What could not be checked.
+    pub fn doubt(&self) -> Option<String> {
+        let by_profile = self.by_profile();
+        (!by_profile.is_empty() && self.follows_profiles().is_none()).then(|| {
+            format!(
+                "this version of Portainer may ignore {PROFILES}: {} may not be started",
+                listed(&by_profile)
+            )
+        })
+    }
+
+    fn follows_profiles(&self) -> Option<bool> {
+        self.portainer.and_then(|compose| compose.follows.profiles)
+    }
+
+    /// The services that only an active profile starts.
+    fn by_profile(&self) -> Vec<String> {
+        let has_profile = |service: &SentService| service.nodes("profiles").next().is_some();
+        let active = self.stack.active().into_iter().filter(has_profile);
+        active.map(|service| service.name.to_owned()).collect()
+    }
+
+    fn is_true(&self, name: &str) -> bool {
+        let value = self.stack.reader.here(name).unwrap_or_default();
+        matches!(
+            value.trim().to_lowercase().as_str(),
+            "1" | "t" | "true" | "y"
+        )
+    }
+}
