@@ -138,8 +138,7 @@ fn plans_cannot_write() {
 /// caller names.
 #[test]
 fn b29_only_one_module_opens_files_of_stacks() {
-    const OTHERS: [&str; 10] = [
-        "cli/rehearse/serve",
+    const OTHERS: [&str; 9] = [
         "cli/rehearse/stage",
         "compose/folder",
         "compose/plugin",
@@ -166,8 +165,7 @@ fn b29_only_one_module_opens_files_of_stacks() {
 /// Only `disk` writes into directories of users. These modules write into directories of the caller and temporary ones.
 #[test]
 fn b30_only_one_module_creates_files_of_users() {
-    const OTHERS: [&str; 5] = [
-        "cli/rehearse/serve",
+    const OTHERS: [&str; 4] = [
         "cli/rehearse/stage",
         "compose/folder",
         "snapshot/folder",

@@ -509,14 +509,10 @@ pub(super) fn command() -> clap::Command {
     command
         .long_version(DETAILED_VERSION)
         .mut_subcommand("rehearse", |rehearse| {
-            rehearse
-                .mut_arg("faults", |flag| flag.long_help(rehearsing::fault_help()))
-                .mut_arg("stacks-root", |flag| {
-                    flag.help(
-                        "Directory that contains your stack directories [default: the examples]",
-                    )
+            rehearse.mut_arg("stacks-root", |flag| {
+                flag.help("Directory that contains your stack directories [default: the examples]")
                     .long_help(None::<&'static str>)
-                })
+            })
         })
         .mut_subcommand("migrate", |migrate| {
             migrate.after_long_help(format!("{ENVIRONMENT}\n\n{EXIT_CODES}"))

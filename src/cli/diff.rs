@@ -1,6 +1,6 @@
 //! Differences between two texts, line by line.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use imara_diff::{
     Algorithm, BasicLineDiffPrinter, Diff, InternedInput, Interner, UnifiedDiffConfig,
@@ -49,50 +49,4 @@ pub(super) fn hunks(before: Shown, after: Shown) -> String {
     let printer = BasicLineDiffPrinter(&input.interner);
     diff.unified_diff(&printer, UnifiedDiffConfig::default(), &input)
         .to_string()
-}
-
-/// The changed lines after `-` or `+`, indented ones below the heading that they belong to: the last line before them
-/// that is not indented. Empty if the texts are equal.
-pub(super) fn lines(before: &str, after: &str) -> String {
-    // The last line must not differ by its missing end.
-    let (before, after) = (format!("{before}\n"), format!("{after}\n"));
-    let input = InternedInput::new(before.as_str(), after.as_str());
-    let mut diff = Diff::compute(Algorithm::Histogram, &input);
-    diff.postprocess_lines(&input);
-    let (before, after): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
-    let is_heading = |line: &&str| !line.starts_with(' ');
-    let mut shown = String::new();
-    let mut last_heading = None;
-    for hunk in diff.hunks() {
-        let removed = &before[hunk.before.start as usize..hunk.before.end as usize];
-        let added = &after[hunk.after.start as usize..hunk.after.end as usize];
-        let above = &after[..hunk.after.start as usize];
-        let heading = above.iter().rposition(is_heading);
-        let has_own = removed.first().or(added.first()).is_some_and(is_heading);
-        if let Some(at) = heading.filter(|_| !has_own && heading != last_heading) {
-            // Writing to a String does not fail.
-            let _ = writeln!(shown, "  {}", after[at]);
-        }
-        last_heading = heading;
-        let removed = removed.iter().map(|line| ('-', line));
-        for (sign, line) in removed.chain(added.iter().map(|line| ('+', line))) {
-            let _ = writeln!(shown, "{sign} {line}");
-        }
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn changed_lines_below_their_heading() {
-        let before = "a\n  1\n  2\nb\n  3\nc\n  4";
-        let after = "a\n  1\n  2\nb\n  5\n  6\nc\n  4";
-        assert_eq!(lines(before, after), "  b\n-   3\n+   5\n+   6\n");
-        assert_eq!(lines(before, before), "");
-        assert_eq!(lines("x", "x\na\n  1"), "+ a\n+   1\n");
-        assert_eq!(lines("x\na\n  1\nb", "x\nb"), "- a\n-   1\n");
-    }
 }

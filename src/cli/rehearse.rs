@@ -6,7 +6,6 @@
 mod comparison;
 mod embedded;
 mod program;
-mod serve;
 mod stage;
 
 use std::{
@@ -23,16 +22,15 @@ use rehearsal::World;
 use self::{
     comparison::Outcome,
     embedded::Embedded,
-    stage::{Stage, folder, of_examples, of_user},
+    stage::{folder, of_examples, of_user},
 };
 use super::{
     Ended, adopt as adopt_command,
     arguments::{Common, RehearseArguments, RehearsedWay},
     console::Console,
     console::INTERRUPTED,
-    diff, events, plan,
+    events, plan,
     settings::Settings,
-    style::Meaning,
 };
 use crate::{
     compose,
@@ -42,7 +40,6 @@ use crate::{
     report::{AdoptReport, WayReport},
     run::{Event, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
-    text::counted,
 };
 
 /// The default example. It shows each kind of loss.
@@ -59,24 +56,16 @@ pub(super) fn run(
     name.refuse_management_plane()?;
     // Holds every file of the rehearsal.
     let folder = folder()?;
-    let code = if arguments.serve { 0 } else { INTERRUPTED };
-    remove_on_signal(folder.path(), code, console)?;
+    remove_on_signal(folder.path(), console)?;
     let is_own = is_own(&name, arguments, common, &settings.location);
     let stage = if is_own {
         of_user(&name, &settings.location, folder.path())?
     } else {
-        if !arguments.serve && !EXAMPLES.contains(&name.as_str()) {
+        if !EXAMPLES.contains(&name.as_str()) {
             return Err(unknown_example(&name).into());
         }
         of_examples(&settings.location, folder.path())?
     };
-    if arguments.serve {
-        let Stage { world, location } = stage;
-        let rehearsal = embedded::start(world, arguments.era.into(), folder.path())?;
-        embedded::disturb(&rehearsal, &arguments.faults);
-        serve::serve(&rehearsal, &location.root, &name, console)?;
-        return Ok(());
-    }
     let stack = Stack::find(name, &stage.location)?;
     console.line(&if is_own {
         let dir = stack_dir(stack.name(), &settings.location)?;
@@ -112,38 +101,10 @@ impl Rehearsed<'_> {
     fn migrate(&self, world: World) -> Result<(), Ended> {
         let console = self.console;
         let embedded = self.embed(world, "migrate")?;
-        embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
-        let before = embedded.world().summary().to_string();
-        let mut warnings = 0;
         let ended = embedded.migrate(self.arguments.force, &mut |event| {
-            warnings += usize::from(matches!(event, Event::Warning(_)));
             events::show(console, &event.in_full());
         });
         console.done();
-        console.heading("Changes");
-        match diff::lines(&before, &embedded.world().summary().to_string()) {
-            changes if changes.is_empty() => console.line("none"),
-            changes => {
-                for line in changes.lines() {
-                    console.text(Meaning::of_diff(line), line);
-                }
-            }
-        }
-        console.heading("Verdict");
-        let rehearsed = format!("the rehearsed migration of {}", self.stack.name());
-        let (meaning, verdict) = match (&ended, warnings) {
-            (Err(_), _) => {
-                let snapshots = "its snapshots are deleted with the rehearsal";
-                (Meaning::Failed, format!("{rehearsed} failed; {snapshots}"))
-            }
-            (Ok(()), 0) => (Meaning::Kept, format!("{rehearsed} succeeded")),
-            (Ok(()), warnings) => {
-                let warnings = counted(warnings, "warning");
-                let verdict = format!("{rehearsed} succeeded, with {warnings} above");
-                (Meaning::Kept, verdict)
-            }
-        };
-        console.text(meaning, &verdict);
         self.show_requests(&embedded);
         ended.map_err(without_snapshot)
     }
@@ -170,7 +131,6 @@ impl Rehearsed<'_> {
         planned.is_comparison = false;
         plan::show_without_next(&planned, console);
         console.heading("Adopting it in the rehearsal");
-        embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
         let before = embedded.world();
         let (mut report, ended) = embedded.adopt(&mut |event| {
             // The plan has just shown them.
@@ -186,7 +146,6 @@ impl Rehearsed<'_> {
         let embedded = self.embed(world, "migrate")?;
         let before = embedded.world();
         console.waiting("migrating the same stack, to compare");
-        embedded::disturb(&embedded.rehearsal, &self.arguments.faults);
         let migrated = embedded.migrate(self.arguments.force, &mut |_| ());
         console.done();
         let migrated = Outcome::new(&before, &embedded.world(), self.stack, migrated.is_ok());
@@ -254,8 +213,8 @@ fn is_own(name: &StackName, arguments: &RehearseArguments, common: &Common, at: 
         || (arguments.stack.is_some() && has_directory())
 }
 
-/// Removes `folder` and exits with `code` on SIGINT, SIGTERM and SIGHUP.
-fn remove_on_signal(folder: &Path, code: i32, console: &Arc<Console>) -> Result<()> {
+/// Removes `folder` and exits with [`INTERRUPTED`] on SIGINT, SIGTERM and SIGHUP.
+fn remove_on_signal(folder: &Path, console: &Arc<Console>) -> Result<()> {
     let (folder, console) = (folder.to_owned(), Arc::clone(console));
     ctrlc::set_handler(move || {
         console.done();
@@ -265,14 +224,14 @@ fn remove_on_signal(folder: &Path, code: i32, console: &Arc<Console>) -> Result<
         let failed = Command::new("/bin/sh")
             .args(["-c", REMOVE, "stacklift"])
             .arg(&folder)
-            .arg(code.to_string())
+            .arg(INTERRUPTED.to_string())
             .env_clear()
             .exec();
         console.warning(&format!(
             "failed to delete the copies in {}: {failed}",
             folder.display()
         ));
-        process::exit(code);
+        process::exit(INTERRUPTED);
     })
     .context("failed to handle signals")
 }

@@ -194,9 +194,21 @@ impl Bench {
         self.rehearsal
             .world(|world| world.start_by_hand(name, &folder))
             .expect("a stack that starts");
-        let created = self.rehearsal.create_mounted(&dir);
-        created.expect("directories");
+        self.create_mounted(&dir);
         dir
+    }
+
+    /// Creates the directories below `dir` that containers mount and that are missing, as Docker does.
+    fn create_mounted(&self, dir: &Path) {
+        let sources: Vec<String> = self.rehearsal.world(|world| {
+            let mounts = world.containers.values().flat_map(|one| &one.mounts);
+            mounts.map(|mount| mount.source.clone()).collect()
+        });
+        for source in sources.iter().map(Path::new) {
+            if source.starts_with(dir) && !source.exists() {
+                fs::create_dir_all(source).expect("a directory");
+            }
+        }
     }
 
     /// A Portainer stack that runs nothing yet.

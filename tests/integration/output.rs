@@ -156,7 +156,7 @@ fn the_help_of_a_command_shows_the_flags_that_it_uses() {
             &["--quiet", "--rerun-jobs"],
         ),
         ("restore", &["--to", "--base-url"], &["--file"]),
-        ("rehearse", &["--fault", "--endpoint"], &["--tls", "[env: "]),
+        ("rehearse", &["--era", "--endpoint"], &["--tls", "[env: "]),
     ] {
         let run = bench.succeeds(&["help", command], used);
         assert_eq!(bench.run(&[command, "--help"]).code(0).out, run.out);

@@ -30,12 +30,7 @@ fn each_example_rehearses_in_both_eras() {
             let create = "Portainer POST /api/stacks/create/standalone/string?endpointId=1";
             rehearse(&format!("--as migrate {name} --era {era}"))
                 .code(0)
-                .says(&[
-                    &format!("created stack {name} with Id "),
-                    &format!("\nChanges\n  {name}\n-   not in Portainer\n"),
-                    "+   Portainer stack 2 in environment 1, active\n",
-                    "\nVerdict\nthe rehearsed migration of ",
-                ])
+                .says(&[&format!("created stack {name} with Id ")])
                 .hides("API requests")
                 .hides(create);
             rehearse(&format!("-v --as migrate {name} --era {era}"))
@@ -90,32 +85,6 @@ result        succeeded  succeeded
 }
 
 #[test]
-fn a_rehearsed_adoption_that_fails_is_restored() {
-    for era in ["sync", "async"] {
-        let args = format!("--era {era} --fault create=late-failure:0.1");
-        let run = rehearse(&args)
-            .code(1)
-            .says(&["error: Portainer could not deploy books-db: ", " restored"]);
-        // Only the migration may have removed some.
-        let row = |name: &str| -> Vec<&str> {
-            let row = run.out.lines().find(|line| line.starts_with(name));
-            row.unwrap_or_default()
-                .split("  ")
-                .map(str::trim)
-                .filter(|cell| !cell.is_empty())
-                .collect()
-        };
-        assert!(
-            row("removed").get(1).is_none_or(|adopted| *adopted == "0"),
-            "{run:#?}"
-        );
-        let kept = row("kept running").get(1) == Some(&"1");
-        assert_eq!(kept, era == "async", "{run:#?}");
-        assert_eq!(row("result"), ["result", "failed", "failed"], "{run:#?}");
-    }
-}
-
-#[test]
 fn without_a_stack_it_shows_each_kind_of_loss() {
     rehearse("--as migrate").code(0).says(&[
         "the stack will lose:",
@@ -123,36 +92,6 @@ fn without_a_stack_it_shows_each_kind_of_loss() {
         "../shared",
         "anonymous volume",
     ]);
-}
-
-#[test]
-fn faults_make_calls_fail() {
-    rehearse("--as migrate minio -v --fault create=close-after*1 --fault=engine-list=500*1")
-    .code(1)
-    .says(&[
-        "the stack's containers are unknown: what they will lose",
-        "Portainer POST /api/stacks/create/standalone/string?endpointId=1 → no response",
-        "the stack exists as Portainer stack 2",
-        "the rehearsed migration of minio failed; its snapshots are deleted with the rehearsal\n",
-    ])
-    // The snapshot is deleted with the rehearsal.
-    .hides("stacklift restore");
-    for era in ["sync", "async"] {
-        rehearse(&format!(
-            "--as migrate minio --era {era} --fault list=die-after"
-        ))
-        .code(1)
-        .says("nothing was changed");
-    }
-    for (wrong, listed) in [
-        ("lists=503", "engine-remove"),
-        ("list=503x", "close-before"),
-        ("list=", "slow-drip"),
-        ("list=503*x", "invalid count"),
-        ("list", "CALL=KIND"),
-    ] {
-        rehearse(&format!("--fault {wrong}")).code(2).says(listed);
-    }
 }
 
 #[test]
@@ -169,26 +108,26 @@ fn a_signal_deletes_the_copies() {
     let bench = Bench::new();
     let dir = bench.stack("mine", PLAIN, Some("TOKEN=s3cr3t-value\n"));
     let root = dir.parent().expect("a root").to_owned();
-    for (signal, serves) in [("-INT", false), ("-TERM", false), ("-INT", true)] {
+    // It waits for this program when the signal arrives.
+    let compose = bench.script("docker-compose", "exec sleep 600");
+    for signal in ["-INT", "-TERM"] {
         let folder = bench.root().join("tmp");
         fs::create_dir(&folder).expect("a folder");
-        let way = if serves { "--serve" } else { "--as=migrate" };
-        let mut command = bare(&format!(
-            "rehearse mine {way} --fault create=hang --stacks-root"
-        ));
+        let mut command = bare("rehearse mine --as=migrate --stacks-root");
         command.arg(&root).env("TMPDIR", &folder);
+        command.env("PATH", bench.path(&[&compose]));
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
-        let wanted = if serves { "export " } else { "snapshot " };
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let mut lines = lines.map(|line| line.expect("a line"));
-        lines.find(|line| line.contains(wanted)).expect(wanted);
+        lines
+            .find(|line| line.contains("rehearsing "))
+            .expect("a line");
         assert_eq!(fs::read_dir(&folder).expect("read").count(), 1);
         let sent = Command::new("kill")
             .args([signal, &child.id().to_string()])
             .status();
         assert!(sent.expect("kill").success());
-        let code = child.wait().expect("it ends").code();
-        assert_eq!(code, Some(if serves { 0 } else { 130 }));
+        assert_eq!(child.wait().expect("it ends").code(), Some(130));
         assert_eq!(fs::read_dir(&folder).expect("read").count(), 0);
         fs::remove_dir(&folder).expect("empty");
     }
@@ -226,10 +165,7 @@ fn env_files_outside_the_directory_and_override_files_are_copied() {
     variable.env("STACKLIFT_STACKS_ROOT", root);
     for mut command in [flag, dir_flag, variable] {
         command.env("HOME", root);
-        Run::of(&mut command)
-            .code(0)
-            .says(&losses)
-            .says("succeeded, with ");
+        Run::of(&mut command).code(0).says(&losses);
     }
     // A file of `extends` is copied: only Portainer does not find it.
     let text = "services: {a: {image: x, extends: {file: ./base.yml, service: b}}}\n";
@@ -314,65 +250,4 @@ secrets: {{near: {{file: ./near.txt}}, far: {{file: {}}}}}
     Run::of(command.arg(bench.root()))
         .code(1)
         .says("does not exist");
-}
-
-#[test]
-fn served_it_answers_the_program_and_curl() {
-    let mut child = bare("rehearse --serve")
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it serves");
-    let mut exports = Vec::new();
-    for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
-        let line = line.expect("a line");
-        match line.strip_prefix("export ") {
-            Some(export) => {
-                let (name, value) = export.split_once('=').expect("NAME=VALUE");
-                exports.push((name.to_owned(), value.to_owned()));
-            }
-            None => break,
-        }
-    }
-    let value = |name: &str| {
-        let found = exports.iter().find(|(export, _)| export == name);
-        found.expect(name).1.clone()
-    };
-    let run = Run::of(
-        bare("imgproxy --engine api")
-            .envs(exports.clone())
-            .env("HOME", "/nonexistent"),
-    );
-    // The Compose program of the host computes other hashes, and does not take those of the world for its own.
-    let bench = Bench::new();
-    let compose = bench.script(
-        "docker-compose",
-        "case \"$*\" in version*) echo 2.26.1;; *--hash*) printf 'db 1\\ncalibre-web 2\\n';; *) echo '{}';; esac\n",
-    );
-    let plan = Run::of(
-        bare("plan books-db --engine api")
-            .envs(exports.clone())
-            .env("PATH", bench.path(&[&compose])),
-    );
-    let stacks = Command::new("curl")
-        // curl rejects a certificate whose issuer is empty, such as Portainer's own (M18).
-        .args(["--silent", "--insecure", "-H"])
-        .arg(format!("X-API-Key: {}", value("STACKMGR_API_KEY")))
-        .arg(format!("{}/api/stacks", value("STACKLIFT_BASE_URL")))
-        .output();
-    let interrupt = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    let ended = child.wait().expect("it ends");
-    run.code(0).says("created stack imgproxy");
-    plan.code(0).says(&[
-        "  ?  db           may be recreated: Compose rehearsal-2.26.1 started it",
-        "  ~  calibre-web  recreated: the anonymous volume at /cache gets a name; its data stays",
-    ]);
-    assert!(interrupt.expect("kill").success());
-    assert!(ended.success(), "{ended:?}");
-    let stacks = String::from_utf8(stacks.expect("curl").stdout).expect("text");
-    assert!(stacks.contains("\"Name\":\"imgproxy\""), "{stacks}");
-    // The directory of the served stacks is deleted.
-    assert!(!std::path::Path::new(&value("STACKLIFT_STACKS_ROOT")).exists());
 }

@@ -105,13 +105,23 @@ const RESTORING: [Call; 4] = [
     Call::EngineNetworkCreate,
 ];
 
+/// Every kind without a status or a time. `late.rs` tests the late ones.
+const NAMED: [(&str, FaultKind); 10] = [
+    ("garbage", FaultKind::Garbage),
+    ("empty", FaultKind::Empty),
+    ("cut-off", FaultKind::CutOff),
+    ("close-before", FaultKind::CloseBefore),
+    ("close-after", FaultKind::CloseAfter),
+    ("hang", FaultKind::Hang),
+    ("hang-after", FaultKind::HangAfter),
+    ("slow-drip", FaultKind::SlowDrip),
+    ("die", FaultKind::Die),
+    ("die-after", FaultKind::DieAfter),
+];
+
 fn every_kind() -> Vec<FaultKind> {
     let page = |status| FaultKind::Status(status, PAGE.to_owned());
-    // `late.rs` tests the late ones.
-    let is_late =
-        |kind: &FaultKind| matches!(kind, FaultKind::LateSuccess(_) | FaultKind::LateFailure(_));
-    let named = FaultKind::NAMES.iter().map(|(kind, _)| kind.clone());
-    let mut kinds: Vec<FaultKind> = named.filter(|kind| !is_late(kind)).collect();
+    let mut kinds: Vec<FaultKind> = NAMED.map(|(_, kind)| kind).into();
     let statuses = ["401", "403", "404", "409", "413", "429", "500", "502"];
     kinds.extend(statuses.map(refusal_or_break));
     kinds.extend([200, 302, 502, 503].map(page));
@@ -122,13 +132,11 @@ fn every_kind() -> Vec<FaultKind> {
 
 /// A kind by its name; a status has an error body of Portainer.
 fn refusal_or_break(name: &str) -> FaultKind {
-    match name.parse().expect("a kind") {
-        FaultKind::Status(status, _) => {
-            let body = "{\"message\":\"no\",\"details\":\"the rehearsal refuses\"}";
-            FaultKind::Status(status, body.to_owned())
-        }
-        kind => kind,
+    if let Some((_, kind)) = NAMED.into_iter().find(|(named, _)| *named == name) {
+        return kind;
     }
+    let body = "{\"message\":\"no\",\"details\":\"the rehearsal refuses\"}";
+    FaultKind::Status(name.parse().expect("a status"), body.to_owned())
 }
 
 fn disturbed(start: Start, rules: &[(Call, FaultKind)]) -> Disturbed {

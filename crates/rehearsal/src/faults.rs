@@ -1,7 +1,6 @@
 //! Fault injection: rules by API call, which can change while the rehearsal runs.
 
 use std::{
-    str::FromStr,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -15,10 +14,9 @@ pub enum Peer {
     Engine,
 }
 
-/// The calls, each with its name in `--fault CALL=KIND` and its requests: `*` is any segment of the path, and `...` any
-/// rest.
+/// The calls, each with its requests: `*` is any segment of the path, and `...` any rest.
 macro_rules! calls {
-    ($($call:ident = $name:literal: $peer:ident $($pattern:literal),+;)*) => {
+    ($($call:ident: $peer:ident $($pattern:literal),+;)*) => {
         /// An API call that a rule can select.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Call {
@@ -27,48 +25,48 @@ macro_rules! calls {
             Other,
         }
 
-        /// The calls with their names and requests.
-        const CALLS: &[(Call, &str, Peer, &[&str])] =
-            &[$((Call::$call, $name, Peer::$peer, &[$($pattern),+]),)*];
+        /// The calls with their requests.
+        const CALLS: &[(Call, Peer, &[&str])] =
+            &[$((Call::$call, Peer::$peer, &[$($pattern),+]),)*];
     };
 }
 
 calls! {
-    Status = "status": Portainer "GET api/system/status";
-    Endpoints = "endpoints": Portainer "GET api/endpoints", "GET api/endpoints/*";
-    List = "list": Portainer "GET api/stacks";
-    Get = "get": Portainer "GET api/stacks/*";
-    File = "file": Portainer "GET api/stacks/*/file";
-    Create = "create": Portainer "POST api/stacks/create/standalone/string";
-    Update = "update": Portainer "PUT api/stacks/*";
-    Delete = "delete": Portainer "DELETE api/stacks/*";
-    Stop = "stop": Portainer "POST api/stacks/*/stop";
-    Access = "access": Portainer "PUT api/resource_controls/*";
-    Info = "info": Portainer "GET api/endpoints/*/docker/info";
-    Me = "me": Portainer "GET api/users/me";
-    EnginePing = "engine-ping": Engine "GET _ping", "HEAD _ping";
-    EngineVersion = "engine-version": Engine "GET version";
-    EngineInfo = "engine-info": Engine "GET info";
-    EngineEvents = "engine-events": Engine "GET events";
-    EngineList = "engine-list": Engine "GET containers/json";
-    EngineInspect = "engine-inspect": Engine "GET containers/*/json";
-    EngineRemove = "engine-remove": Engine "DELETE containers/*";
-    EngineChanges = "engine-changes": Engine "GET containers/*/changes";
-    EngineArchive = "engine-archive": Engine "GET containers/*/archive";
-    EngineUnpack = "engine-unpack": Engine "PUT containers/*/archive";
-    EngineTop = "engine-top": Engine "GET containers/*/top";
-    EngineCreate = "engine-create": Engine "POST containers/create";
-    EngineStart = "engine-start": Engine "POST containers/*/start";
-    EngineStop = "engine-stop": Engine "POST containers/*/stop";
-    EnginePause = "engine-pause": Engine "POST containers/*/pause", "POST containers/*/unpause";
-    EngineNetworks = "engine-networks": Engine "GET networks", "GET networks/*";
-    EngineNetworkCreate = "engine-network-create": Engine "POST networks/create";
-    EngineNetworkRemove = "engine-network-remove": Engine "DELETE networks/*";
-    EngineConnect = "engine-connect": Engine "POST networks/*/connect";
-    EngineVolumes = "engine-volumes": Engine "GET volumes", "GET volumes/*";
-    EngineVolumeCreate = "engine-volume-create": Engine "POST volumes/create";
-    EngineImages = "engine-images": Engine "GET images/...";
-    EnginePull = "engine-pull": Engine "POST images/create";
+    Status: Portainer "GET api/system/status";
+    Endpoints: Portainer "GET api/endpoints", "GET api/endpoints/*";
+    List: Portainer "GET api/stacks";
+    Get: Portainer "GET api/stacks/*";
+    File: Portainer "GET api/stacks/*/file";
+    Create: Portainer "POST api/stacks/create/standalone/string";
+    Update: Portainer "PUT api/stacks/*";
+    Delete: Portainer "DELETE api/stacks/*";
+    Stop: Portainer "POST api/stacks/*/stop";
+    Access: Portainer "PUT api/resource_controls/*";
+    Info: Portainer "GET api/endpoints/*/docker/info";
+    Me: Portainer "GET api/users/me";
+    EnginePing: Engine "GET _ping", "HEAD _ping";
+    EngineVersion: Engine "GET version";
+    EngineInfo: Engine "GET info";
+    EngineEvents: Engine "GET events";
+    EngineList: Engine "GET containers/json";
+    EngineInspect: Engine "GET containers/*/json";
+    EngineRemove: Engine "DELETE containers/*";
+    EngineChanges: Engine "GET containers/*/changes";
+    EngineArchive: Engine "GET containers/*/archive";
+    EngineUnpack: Engine "PUT containers/*/archive";
+    EngineTop: Engine "GET containers/*/top";
+    EngineCreate: Engine "POST containers/create";
+    EngineStart: Engine "POST containers/*/start";
+    EngineStop: Engine "POST containers/*/stop";
+    EnginePause: Engine "POST containers/*/pause", "POST containers/*/unpause";
+    EngineNetworks: Engine "GET networks", "GET networks/*";
+    EngineNetworkCreate: Engine "POST networks/create";
+    EngineNetworkRemove: Engine "DELETE networks/*";
+    EngineConnect: Engine "POST networks/*/connect";
+    EngineVolumes: Engine "GET volumes", "GET volumes/*";
+    EngineVolumeCreate: Engine "POST volumes/create";
+    EngineImages: Engine "GET images/...";
+    EnginePull: Engine "POST images/create";
 }
 
 impl Call {
@@ -90,30 +88,9 @@ impl Call {
         };
         let found = CALLS
             .iter()
-            .find(|(_, _, of, patterns)| *of == peer && patterns.iter().any(|one| fits(&one)));
+            .find(|(_, of, patterns)| *of == peer && patterns.iter().any(|one| fits(&one)));
         found.map_or(Self::Other, |(call, ..)| *call)
     }
-
-    /// The names of all calls.
-    pub fn names() -> String {
-        listed(CALLS.iter().map(|(_, name, ..)| *name))
-    }
-}
-
-impl FromStr for Call {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = CALLS.iter().find(|(_, name, ..)| *name == text);
-        found.map(|(call, ..)| *call).ok_or_else(|| {
-            let names = Self::names();
-            format!("unknown call {text:?}; expected one of {names}")
-        })
-    }
-}
-
-fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    names.collect::<Vec<_>>().join(", ")
 }
 
 /// A kind of fault. Unless noted otherwise, the request takes effect and only the response is wrong.
@@ -149,67 +126,6 @@ pub enum FaultKind {
     LateSuccess(Duration),
     /// Fails after this time. Portainer continues if the client of a create, update or delete disconnects (M21).
     LateFailure(Duration),
-}
-
-/// The delay of `late-success` and `late-failure` without one.
-const LATE: Duration = Duration::from_secs(3);
-
-impl FaultKind {
-    /// Every kind except statuses, with its name in `--fault CALL=KIND`.
-    pub const NAMES: &[(Self, &'static str)] = &[
-        (Self::Garbage, "garbage"),
-        (Self::Empty, "empty"),
-        (Self::CutOff, "cut-off"),
-        (Self::CloseBefore, "close-before"),
-        (Self::CloseAfter, "close-after"),
-        (Self::Hang, "hang"),
-        (Self::HangAfter, "hang-after"),
-        (Self::SlowDrip, "slow-drip"),
-        (Self::Die, "die"),
-        (Self::DieAfter, "die-after"),
-        (Self::LateSuccess(LATE), "late-success"),
-        (Self::LateFailure(LATE), "late-failure"),
-    ];
-
-    /// The names of all kinds except statuses.
-    pub fn names() -> String {
-        listed(Self::NAMES.iter().map(|(_, name)| *name))
-    }
-
-    /// The same kind with another delay; `None` if the kind has none.
-    fn delayed(&self, seconds: &str) -> Option<Self> {
-        let delay = Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?;
-        match self {
-            Self::LateSuccess(_) => Some(Self::LateSuccess(delay)),
-            Self::LateFailure(_) => Some(Self::LateFailure(delay)),
-            _ => None,
-        }
-    }
-}
-
-impl FromStr for FaultKind {
-    type Err = String;
-
-    /// Parses a name of [`FaultKind::NAMES`], a late one with its seconds such as `late-failure:0.5`, or a status such
-    /// as `503`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let named = |text: &str| Self::NAMES.iter().find(|(_, name)| *name == text);
-        if let Some((kind, _)) = named(text) {
-            return Ok(kind.clone());
-        }
-        if let Some((name, seconds)) = text.split_once(':')
-            && let Some(kind) = named(name).and_then(|(kind, _)| kind.delayed(seconds))
-        {
-            return Ok(kind);
-        }
-        if let Ok(status @ 200..=599) = text.parse() {
-            return Ok(Self::Status(status, "simulated failure".to_owned()));
-        }
-        Err(format!(
-            "unknown fault {text:?}; expected a status such as 503, or one of {}",
-            Self::names()
-        ))
-    }
 }
 
 /// A rule: injects a fault into requests of one call.
@@ -256,33 +172,6 @@ impl Rule {
             path: Some(part.to_owned()),
             ..self
         }
-    }
-}
-
-impl FromStr for Rule {
-    type Err = String;
-
-    /// Parses `CALL=KIND` (every request) and `CALL=KIND*TIMES` (the next ones), such as `create=close-after*1`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (call, rest) = text.split_once('=').ok_or_else(|| {
-            format!(
-                "expected CALL=KIND[*TIMES], such as create=close-after or list=503*1\n\
-                 calls: {}\n\
-                 kinds: a status such as 503, {}",
-                Call::names(),
-                FaultKind::names()
-            )
-        })?;
-        let (kind, times) = match rest.split_once('*') {
-            Some((kind, times)) => (
-                kind,
-                times
-                    .parse()
-                    .map_err(|_| format!("invalid count {times:?}: expected a number"))?,
-            ),
-            None => (rest, usize::MAX),
-        };
-        Ok(Self::new(call.parse()?, kind.parse()?).times(times))
     }
 }
 

@@ -22,7 +22,7 @@ mod tls;
 mod world;
 
 use std::{
-    fmt, fs,
+    fmt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -122,23 +122,6 @@ impl Rehearsal {
     /// Changes the world during the next request of `call`: after the request has taken effect, and before its response.
     pub fn world_with(&self, call: Call, change: impl FnOnce(&mut World) + Send + 'static) {
         self.server.shared.change_with(call, Box::new(change));
-    }
-
-    /// Creates the directories below `dir` that containers mount and that are missing, as Docker does.
-    ///
-    /// # Errors
-    /// If one cannot be created.
-    pub fn create_mounted(&self, dir: &Path) -> anyhow::Result<()> {
-        let sources: Vec<String> = self.world(|world| {
-            let mounts = world.containers.values().flat_map(|one| &one.mounts);
-            mounts.map(|mount| mount.source.clone()).collect()
-        });
-        let sources = sources.iter().map(Path::new);
-        for source in sources.filter(|source| source.starts_with(dir) && !source.exists()) {
-            fs::create_dir_all(source)
-                .with_context(|| format!("failed to create {}", source.display()))?;
-        }
-        Ok(())
     }
 
     /// Moves the clock of the world forward, so that late requests and deployments end.

@@ -7,7 +7,7 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | setup | `seed` (outside of `world`), `setup`, `summary` |
+//! | setup | `seed` (outside of `world`), `setup` |
 //! | Portainer | `stacks`, `in_flight`, `by_hand` |
 //! | Compose | `converge`, `create`, `body`, `resolve`, `service`, `mounts`, `context`, `deployment`, `ports`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
@@ -39,7 +39,6 @@ mod settings;
 mod setup;
 mod stacks;
 mod state;
-mod summary;
 #[cfg(test)]
 mod tests;
 mod values;

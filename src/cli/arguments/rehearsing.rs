@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
-use rehearsal::{Call, Era, FaultKind, Rule};
+use rehearsal::Era;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RehearseArguments {
@@ -12,22 +12,14 @@ pub(in crate::cli) struct RehearseArguments {
     #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,
     /// What to rehearse
-    #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Adopt, conflicts_with = "serve")]
+    #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Adopt)]
     pub way: RehearsedWay,
-    /// Keep Portainer and Docker running, and print how to connect
-    ///
-    /// Runs nothing else, and ends with Ctrl-C.
-    #[arg(long)]
-    pub serve: bool,
     /// API version of the embedded Portainer
     #[arg(long, value_name = "ERA", value_enum, default_value_t = EraArgument::Sync)]
     pub era: EraArgument,
     /// Override the safety checks
     #[arg(long)]
     pub force: bool,
-    /// Simulate failures of an API call; can be repeated
-    #[arg(long = "fault", value_name = "FAULT")]
-    pub faults: Vec<Rule>,
 }
 
 /// `--as`.
@@ -55,15 +47,4 @@ impl From<EraArgument> for Era {
             EraArgument::Async => Self::Async,
         }
     }
-}
-
-pub(super) fn fault_help() -> String {
-    let (calls, kinds) = (Call::names(), FaultKind::names());
-    format!(
-        "Simulate failures of an API call; can be repeated\n\n\
-         A fault is CALL=KIND or CALL=KIND*TIMES. For example, `create=close-after` makes every create fail, and `list=503*1` only the first list. \
-         `create=late-failure:5` fails each create after 5 seconds, even if its client has disconnected.\n\n\
-         Calls: {calls}\n\n\
-         Kinds: an HTTP status such as 503, {kinds}"
-    )
 }

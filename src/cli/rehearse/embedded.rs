@@ -3,7 +3,7 @@
 use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
 
 use anyhow::{Result, anyhow};
-use rehearsal::{Era, Options, Rehearsal, Rule, World};
+use rehearsal::{Era, Options, Rehearsal, World};
 
 use super::program;
 use crate::{
@@ -31,13 +31,6 @@ pub(super) fn start(world: World, era: Era, folder: &Path) -> Result<Rehearsal> 
         ..Options::default()
     };
     Rehearsal::start(world, &options)
-}
-
-/// Lets API calls fail from now on.
-pub(super) fn disturb(rehearsal: &Rehearsal, faults: &[Rule]) {
-    for rule in faults {
-        rehearsal.faults().add(rule.clone());
-    }
 }
 
 /// A stack in an embedded Portainer and engine.

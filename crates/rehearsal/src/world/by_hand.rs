@@ -5,32 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::{
-    deployment::{Deployment, variables},
+    deployment::{Deployment, PROGRAM, variables},
     mounts::MountSource,
     resolve::Project,
     state::World,
 };
 
-/// The version of the Compose program, and of the library in the newer Portainer. They differ in how they hash a service
-/// and when they recreate a container (N04, N05).
-const PROGRAM: &str = "2.26.1";
-const LIBRARY: &str = "2.40.3";
-
 impl World {
-    /// The value of the label `version`.
-    pub(super) fn version_label(&self, deployment: &Deployment) -> String {
-        let version = if deployment.by_library {
-            LIBRARY
-        } else {
-            PROGRAM
-        };
-        if self.labels_say_rehearsal {
-            format!("rehearsal-{version}")
-        } else {
-            version.to_owned()
-        }
-    }
-
     pub(super) fn resolve(&self, deployment: &Deployment) -> Result<Project, String> {
         let given = match &deployment.env_text {
             Some(text) => variables(text, &deployment.env_path, &BTreeMap::new())?,

@@ -168,7 +168,7 @@ impl World {
         let mut labels = of.labels();
         labels.insert(self.label(kind), key.to_owned());
         labels.insert(self.label("project"), deployment.project.clone());
-        labels.insert(self.label("version"), self.version_label(deployment));
+        labels.insert(self.label("version"), deployment.version());
         labels
     }
 

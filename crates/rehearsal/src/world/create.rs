@@ -170,7 +170,7 @@ impl World {
             ("project.config_files", deployment.file.clone()),
             ("project.working_dir", deployment.folder.clone()),
             ("service", service.name.clone()),
-            ("version", self.version_label(deployment)),
+            ("version", deployment.version()),
         ];
         let mut labels = service.labels();
         labels.extend(

@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 
 use composefile::{dotenv, path::Base};
 
+/// The version of the Compose program, and of the library in the newer Portainer. They differ in how they hash a service
+/// and when they recreate a container (N04, N05).
+pub(super) const PROGRAM: &str = "2.26.1";
+const LIBRARY: &str = "2.40.3";
+
 /// The inputs of `compose up`.
 #[derive(Clone)]
 pub(super) struct Deployment {
@@ -37,6 +42,12 @@ impl Deployment {
             by_hand: false,
             is_here: true,
         }
+    }
+
+    /// The value of the label `version`.
+    pub fn version(&self) -> String {
+        let version = if self.by_library { LIBRARY } else { PROGRAM };
+        version.to_owned()
     }
 
     /// Makes a path absolute by the rules of Compose: `~` is the home directory.

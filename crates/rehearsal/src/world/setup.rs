@@ -53,7 +53,6 @@ impl World {
             exits: BTreeMap::new(),
             health: BTreeMap::new(),
             volume_folder: "/var/lib/docker/volumes".to_owned(),
-            labels_say_rehearsal: false,
             deploy_polls: 2,
             deploy_millis: Some(3_000),
             now: clock(),
@@ -98,18 +97,6 @@ impl World {
     pub fn add_empty_file(&mut self, path: &str) {
         if self.read_host(path).is_none() {
             self.add_file(path, "");
-        }
-    }
-
-    /// Changes the label `version` of every container, and of those to come, to one that no Compose program has:
-    /// `rehearsal-2.26.1`. A program of the host then does not take the hashes of the world for its own.
-    pub fn label_as_rehearsal(&mut self) {
-        self.labels_say_rehearsal = true;
-        let label = self.label("version");
-        for container in self.containers.values_mut() {
-            if let Some(version) = container.labels.get_mut(&label) {
-                *version = format!("rehearsal-{version}");
-            }
         }
     }
 

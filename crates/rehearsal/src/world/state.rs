@@ -65,9 +65,6 @@ pub struct World {
     pub health: BTreeMap<String, Health>,
     /// The directory of the engine's volumes. Nothing is written to it.
     pub volume_folder: String,
-    /// Whether the label `version` of new containers is one that no Compose program has, such as `rehearsal-2.26.1`: a
-    /// program then does not take the hashes of the world for its own.
-    pub(super) labels_say_rehearsal: bool,
     /// How many `GET /api/stacks/<id>` see a deployment in progress, in [`Era::Async`].
     pub deploy_polls: u32,
     /// Milliseconds until a deployment finishes without being polled; `None` is never.
