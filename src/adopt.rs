@@ -139,7 +139,7 @@ impl Procedure<'_, '_> {
         let mut prepared = self.wait_for_dependencies(prepared)?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
-            if let Some(sent) = prepared.sent() {
+            if let Some(sent) = prepared.sent(self.at.tool) {
                 self.run.set_last_sent(&sent);
             }
             self.end_without_request(id);

@@ -219,9 +219,11 @@ impl<'a> Inventory<'a> {
 
 /// The run, with the command that heals the stack.
 fn interrupted_run(run: Interrupted, name: &str, command: &RestoreCommand) -> InterruptedRun {
+    let restore = || command.with(&["restore", name]);
     match run {
         Interrupted::InProgress => InterruptedRun::InProgress,
-        Interrupted::Restore => InterruptedRun::Restore(command.with(&["restore", name])),
+        Interrupted::Restore | Interrupted::RestoreAgain => InterruptedRun::Restore(restore()),
+        Interrupted::NotDeployed => InterruptedRun::NotDeployed(restore()),
         Interrupted::RunAgain => InterruptedRun::RunAgain,
     }
 }

@@ -1,6 +1,6 @@
 //! The literal migration (contract C01–C59): from the source on disk to a stack that Portainer runs.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::Result;
 use chrono::NaiveDate;
@@ -193,7 +193,9 @@ impl Procedure<'_, '_> {
         self.remove_containers(before)?;
         let created = self.create(&rewrite)?;
         self.wait_for_deployment(&created)?;
-        let sent = LastSent::of(&rewrite.text, &rewrite.env.variables);
+        // Portainer started every container.
+        let sent =
+            LastSent::of(&rewrite.text, &rewrite.env.variables).deployed_as(Some(BTreeSet::new()));
         self.run.set_last_sent(&sent);
         self.report(&created);
         Ok(())

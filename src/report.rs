@@ -228,6 +228,8 @@ pub enum InterruptedRun {
     InProgress,
     /// It was interrupted, and this command brings back what ran before.
     Restore(String),
+    /// It failed: what ran before runs, and Portainer has what it sent. This command gives Portainer back what it had.
+    NotDeployed(String),
     /// It was interrupted: the same command, run again, finishes it.
     RunAgain,
 }
@@ -237,7 +239,7 @@ impl fmt::Display for InterruptedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::InProgress => "wait until it has ended",
-            Self::Restore(command) => command,
+            Self::Restore(command) | Self::NotDeployed(command) => command,
             Self::RunAgain => "run it again",
         })
     }

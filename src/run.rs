@@ -278,8 +278,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The stack is as it was before the first change: if the run ends here, the next one finds nothing unfinished (B15).
-    pub fn is_as_before(&mut self) -> Result<()> {
+    /// The stack is as it was before the first change, or as it should be after the last one: if the run ends here, the next
+    /// one finds nothing unfinished (B15).
+    pub fn is_whole(&mut self) -> Result<()> {
         self.mark_finished()?;
         if self.mark == Mark::Set {
             self.mark = Mark::NotSet;

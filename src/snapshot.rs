@@ -182,9 +182,12 @@ impl Snapshot {
 
     /// Whether `restore` may choose this snapshot by itself (B15).
     pub fn is_default_of_restore(&self) -> bool {
-        self.ran_whole != Some(false)
-            && self.containers.known().is_some()
-            && self.command != "restore"
+        self.ran_whole != Some(false) && self.containers.known().is_some() && !self.is_of_restore()
+    }
+
+    /// Whether a restore took it.
+    pub fn is_of_restore(&self) -> bool {
+        self.command == "restore"
     }
 
     /// Whether a saved container ran in a restart loop (B28).

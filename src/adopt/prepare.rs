@@ -193,10 +193,19 @@ impl Prepared {
             .collect()
     }
 
-    /// The digest of what is sent (B22).
-    pub fn sent(&self) -> Option<LastSent> {
+    /// What counts as last sent if Portainer has it already (B22).
+    pub fn sent(&self, tool: &str) -> Option<LastSent> {
         let rewrite = self.rewrite.as_ref().ok()?;
-        Some(LastSent::of(&rewrite.text, &rewrite.env))
+        let sent = LastSent::of(&rewrite.text, &rewrite.env);
+        let mut services = self.plan.services.iter();
+        let hashes = if services.all(|one| one.fate.is_unchanged()) {
+            let all = self.before.all.iter().flatten();
+            let hashes = all.filter_map(|one| one.compose_label(tool, "config-hash"));
+            Some(hashes.map(str::to_owned).collect())
+        } else {
+            self.before.last_sent.hashes().cloned()
+        };
+        Some(sent.deployed_as(hashes))
     }
 
     /// What is sent for the stack `name`. Fails with every blocker at once.

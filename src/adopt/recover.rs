@@ -60,7 +60,7 @@ impl Procedure<'_, '_> {
         if changes.is_empty() {
             self.report.outcome = Outcome::Unchanged;
             // A mark that stays only makes the next run look closer.
-            let _ = self.run.is_as_before();
+            let _ = self.run.is_whole();
             let hint = self.hint_for_record(&seen, cause);
             self.mark(&Progress::Unchanged(seen));
             return because(said(), cause, hint);
@@ -122,7 +122,7 @@ impl Procedure<'_, '_> {
             Ok(()) => {
                 self.report.outcome = Outcome::Restored;
                 self.warn_of_jobs();
-                let _ = self.run.is_as_before();
+                let _ = self.run.is_whole();
                 let hint = self.hint_for_record(&seen, cause);
                 self.mark_not_deployed(&seen);
                 let what = self.told_restored(compared);
@@ -234,7 +234,7 @@ impl Procedure<'_, '_> {
             Scope::Everything
         };
         self.restore(&snapshot, scope, Cause::Unfinished)?;
-        self.run.is_as_before()?;
+        self.run.is_whole()?;
         self.start = Progress::Completed(snapshot);
         self.mark(&self.start.clone());
         self.prepare()
@@ -301,8 +301,9 @@ impl Procedure<'_, '_> {
 
     /// A mark that is missing only makes the list less exact.
     fn mark_not_deployed(&self, seen: &RecordSeen) {
-        if let (RecordSeen::Exists(id, _), Some(snapshot)) = (seen, &self.snapshot)
-            && self.has_other_contents(id, snapshot)
+        if let (RecordSeen::Exists(id, deployment), Some(snapshot)) = (seen, &self.snapshot)
+            && (matches!(deployment, Deployment::Failed(_))
+                || self.has_other_contents(id, snapshot))
         {
             let _ = self.run.store().mark_not_deployed();
         }
@@ -314,9 +315,9 @@ impl Procedure<'_, '_> {
         let now = self.run.portainer.read(id);
         saved.is_ok_and(|saved| {
             let before = saved.snapshot.record.known().and_then(Option::as_ref);
-            before
-                .zip(now.ok())
-                .is_some_and(|(before, (now, _))| before.text != now.text || before.env != now.env)
+            now.is_ok_and(|(now, _)| {
+                before.is_none_or(|before| before.text != now.text || before.env != now.env)
+            })
         })
     }
 }

@@ -68,20 +68,31 @@ impl Procedure<'_, '_> {
         let id = self.report.portainer_stack.as_deref().unwrap_or_default();
         let (name, endpoint) = (self.at.stack.name(), self.at.endpoint);
         let record = self.run.check_record(id, name, endpoint, payload);
+        let sent = LastSent::of(payload.text, payload.env);
         if record.is_none() {
-            self.run
-                .set_last_sent(&LastSent::of(payload.text, payload.env));
+            self.run.set_last_sent(&sent);
         }
-        self.verify_all(prepared, record).map_err(|error| {
+        self.verify_all(prepared, record, sent).map_err(|error| {
             self.report.outcome = Outcome::Unknown;
             error.context("failed to verify the containers, so nothing was restored")
         })
     }
 
-    fn verify_all(&mut self, prepared: &Prepared, record: Option<String>) -> Result<Verdict> {
+    fn verify_all(
+        &mut self,
+        prepared: &Prepared,
+        record: Option<String>,
+        sent: LastSent,
+    ) -> Result<Verdict> {
         // The engine remembers few events, and health checks are events too.
         let events = self.run.events(self.at.stack.name().as_str(), self.since);
         let now = self.wait_until_steady()?;
+        if record.is_none() {
+            let all = now.iter().map(Inspected);
+            let hashes = all.filter_map(|one| one.compose_label(self.at.tool, "config-hash"));
+            let sent = sent.deployed_as(Some(hashes.map(str::to_owned).collect()));
+            self.run.set_last_sent(&sent);
+        }
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
         let mut findings = findings(prepared, &compared, self.at.tool);
         let hint = "look at the stack in Portainer, then run the command again".to_owned();
@@ -117,6 +128,7 @@ impl Procedure<'_, '_> {
         if !flaws.is_empty() {
             let id = self.report.portainer_stack.as_deref().unwrap_or_default();
             let (outcome, state) = if is_in_portainer {
+                self.run.is_whole()?;
                 let state = format!(
                     "the stack exists as Portainer stack {id} and is deployed, but a job failed; the other containers run as before"
                 );
@@ -141,6 +153,7 @@ impl Procedure<'_, '_> {
         let id = self.report.portainer_stack.clone().unwrap_or_default();
         self.report.url = Some(self.page(&id));
         self.mark(&Progress::AsBefore(id));
+        self.run.is_whole()?;
         if findings.not_as_planned.is_empty() {
             self.report.outcome = Outcome::Adopted;
             self.report.undo = self.undo();

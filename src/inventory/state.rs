@@ -57,6 +57,7 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
         Some(_) => match facts.in_portainer {
             InPortainer::Nothing | InPortainer::UpToDate => StackState::InPortainer,
             InPortainer::LastSent => StackState::Both,
+            InPortainer::Redeployed => StackState::Redeployed,
             InPortainer::Edited | InPortainer::Differs => StackState::Edited,
         },
         None if facts.listed == Listed::Nothing && containers.running > 0 => StackState::Unknown,

@@ -127,6 +127,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             plan.block(&refusals);
             plan.services = services(input, stack);
             plan.replace_all_if_in_error(facts);
+            plan.compare_with_last_adoption(facts);
             plan.update_unless_all_run(facts);
             if !matches!(plan.request, Request::Nothing(_)) {
                 plan.check_text(input, stack);
@@ -188,6 +189,17 @@ impl Adoption {
         }
     }
 
+    fn compare_with_last_adoption(&mut self, facts: &Facts) {
+        let is_sent = matches!(
+            self.in_portainer,
+            InPortainer::UpToDate | InPortainer::LastSent
+        );
+        let mut services = self.services.iter();
+        if is_sent && services.any(|service| is_by_hand(facts, service) == Some(true)) {
+            self.in_portainer = InPortainer::Redeployed;
+        }
+    }
+
     /// The same text and variables are sent again if a service does not run, or would be recreated. A job that has
     /// finished counts as running. If nothing is sent, no container is touched, whatever a deployment would do.
     fn update_unless_all_run(&mut self, facts: &Facts) {
@@ -198,7 +210,8 @@ impl Adoption {
             Fate::LeftBehind(_) | Fate::Removed(_) => true,
             Fate::Recreated(_) => false,
             Fate::Unchanged | Fate::Started(_) | Fate::Restarted(_) | Fate::Unknown(_) => {
-                !service.containers.is_empty()
+                is_by_hand(facts, service) != Some(true)
+                    && !service.containers.is_empty()
                     && inspected(facts, &service.containers)
                         .iter()
                         .all(|one| one.is_running() || one.exit_code() == Some(0))
@@ -209,7 +222,8 @@ impl Adoption {
             return;
         }
         for service in &mut self.services {
-            if service.fate.is_unchanged() {
+            let is_unknown = matches!(service.fate, Fate::Unknown(_));
+            if service.fate.is_unchanged() || is_unknown && is_by_hand(facts, service).is_none() {
                 continue;
             }
             let mut containers = inspected(facts, &service.containers).into_iter();
@@ -492,6 +506,22 @@ pub fn stop_grace(containers: &[Inspected]) -> Option<u32> {
     running
         .map(|container| container.stop_grace().unwrap_or(10))
         .max()
+}
+
+/// Whether a container of a service was deployed by hand since the last adoption, with another configuration. `None` if it is
+/// unknown.
+fn is_by_hand(facts: &Facts, service: &ServicePlan) -> Option<bool> {
+    if service.fate.is_unchanged() {
+        return Some(false);
+    }
+    let containers = inspected(facts, &service.containers);
+    let record = facts.record.as_ref()?;
+    let by_hand = |one| edited::is_by_hand(one, record, facts.tool);
+    let all: Vec<Option<bool>> = containers.into_iter().map(by_hand).collect();
+    match all.contains(&Some(true)) {
+        false if all.contains(&None) => None,
+        is_by_hand => Some(is_by_hand),
+    }
 }
 
 /// The inspect objects of the containers with these names.

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{RecordFacts, Sent};
 use crate::{
-    model::{Variable, values},
-    snapshot::LastSent,
+    model::{PORTAINER_FOLDERS, Variable, is_folder_of, values},
+    snapshot::{Inspected, LastSent},
     text::{plural, printable},
 };
 
@@ -21,6 +21,8 @@ pub enum InPortainer {
     UpToDate,
     /// They are what was last sent, and the files have changed.
     LastSent,
+    /// They are one or the other, and containers were deployed by hand since then, with another configuration.
+    Redeployed,
     /// They are something else: somebody edited them there.
     Edited,
     /// They are something else, and nothing is known of a last send: the files or Portainer may have changed.
@@ -68,9 +70,31 @@ pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
     text.into_iter().chain(variables).collect()
 }
 
+/// Whether a container was deployed by hand since the last adoption, with another configuration than that left. `None` if it
+/// is unknown. The containers that an adoption kept were started by hand, too: their config hashes tell.
+pub(super) fn is_by_hand(container: Inspected, record: &RecordFacts, tool: &str) -> Option<bool> {
+    let dir = container.compose_label(tool, "project.working_dir")?;
+    if dir.starts_with(PORTAINER_FOLDERS) || is_folder_of(&record.record.id, dir) {
+        return Some(false);
+    }
+    let hash = container.compose_label(tool, "config-hash")?;
+    Some(!record.last_sent.hashes()?.contains(hash))
+}
+
 /// Why a container has neither the configuration of the files nor what would be sent.
-pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent) -> String {
+pub(super) fn why_changed(
+    container: Inspected,
+    record: Option<&RecordFacts>,
+    sent: Sent,
+    tool: &str,
+) -> String {
     match record {
+        Some(record)
+            if record.in_portainer == InPortainer::UpToDate
+                && is_by_hand(container, record, tool) == Some(true) =>
+        {
+            "it was deployed by hand since the last adoption".to_owned()
+        }
         Some(record) if record.in_portainer == InPortainer::Edited => {
             if record.last_sent.has(sent.text, sent.env) {
                 let parts = parts(record, sent).join(" and ");

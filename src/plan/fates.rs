@@ -251,8 +251,10 @@ impl Deciding<'_> {
         };
         match agreement(started_by, hashes.version, &features) {
             Agreement::Same => {
-                let record = self.facts.record.as_ref();
-                Fate::Recreated(edited::why_changed(record, self.facts.sent))
+                let Facts {
+                    record, sent, tool, ..
+                } = self.facts;
+                Fate::Recreated(edited::why_changed(container, record.as_ref(), *sent, tool))
             }
             Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(
                 "Compose {started_by} started it, and Compose {} on this host cannot compare that",

@@ -56,10 +56,14 @@ pub enum StackState {
     InPortainer,
     /// The same, and the Portainer stack has another text or other variables than an adoption would send.
     Both,
+    /// Containers run, and there is a Portainer stack. Some containers were deployed by hand since the last adoption, with
+    /// another configuration.
+    Redeployed,
     /// Containers run, and the Portainer stack was edited in Portainer since the last adoption: its text or its variables
     /// are neither what was last sent nor what `adopt` would send.
     Edited,
-    /// A run was interrupted: it was killed, or failed and left the stack incomplete.
+    /// A run was interrupted: it was killed, or failed and left the stack incomplete, unverified, or different from what
+    /// Portainer has.
     Interrupted,
     /// A run changes it now.
     InProgress,

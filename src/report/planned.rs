@@ -84,7 +84,7 @@ impl PlanReport {
     pub fn heals(&self) -> Option<&str> {
         match &self.stack.interrupted_run {
             Some(InterruptedRun::Restore(command)) => Some(command),
-            Some(InterruptedRun::InProgress | InterruptedRun::RunAgain) | None => None,
+            _ => None,
         }
     }
 

@@ -12,7 +12,12 @@ pub enum Interrupted {
     InProgress,
     /// The stack does not run as before: a restore brings it back.
     Restore,
-    /// A run begins by finishing it: Portainer may still be working, or there is nothing to restore.
+    /// As many containers run as before, and a restore failed: whether they are as before is unknown until it is run again.
+    RestoreAgain,
+    /// What ran before runs, and Portainer has what an adoption sent that failed.
+    NotDeployed,
+    /// A run begins by finishing it: Portainer may still be working, the result was not verified, or there is nothing to
+    /// restore.
     RunAgain,
 }
 
@@ -36,20 +41,27 @@ impl Place {
             return Some(Interrupted::InProgress);
         }
         let before = store.choose(None).ok().map(|saved| saved.snapshot);
-        match runs_as_before(now, before.as_ref(), tool) {
-            true if is_unanswered || is_not_deployed => Some(Interrupted::RunAgain),
-            true => None,
+        let how = match runs_as_before(now, before.as_ref(), tool) {
+            true if is_unanswered => Interrupted::RunAgain,
+            true if is_not_deployed => Interrupted::NotDeployed,
+            true if store.was_restored() => Interrupted::RestoreAgain,
+            true => Interrupted::RunAgain,
             // Somebody deployed it since then.
-            false if !is_open => None,
-            false if before.is_some() => Some(Interrupted::Restore),
-            false => Some(Interrupted::RunAgain),
-        }
+            false if !is_open => return None,
+            false => Interrupted::Restore,
+        };
+        let can_restore = before.is_some();
+        Some(if can_restore {
+            how
+        } else {
+            Interrupted::RunAgain
+        })
     }
 }
 
 /// The projects that a run has left marked below a state directory, on any engine.
 pub fn marked(state: &Path) -> BTreeSet<String> {
     store::projects_with(state, |file| {
-        file == store::UNFINISHED || file.ends_with(REQUEST)
+        [store::UNFINISHED, store::NOT_DEPLOYED].contains(&file) || file.ends_with(REQUEST)
     })
 }

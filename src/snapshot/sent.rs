@@ -13,6 +13,9 @@ use crate::model::{Variable, values};
 pub struct LastSent {
     texts: BTreeSet<String>,
     variables: BTreeSet<String>,
+    /// The config hashes of the containers that ran after it was deployed. `None` if they are unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hashes: Option<BTreeSet<String>>,
 }
 
 impl LastSent {
@@ -20,7 +23,19 @@ impl LastSent {
         Self {
             texts: BTreeSet::from([hash(text)]),
             variables: BTreeSet::from([hash_of(variables)]),
+            hashes: None,
         }
+    }
+
+    /// The same, deployed as containers with these config hashes, if they are known.
+    #[must_use]
+    pub fn deployed_as(self, hashes: Option<BTreeSet<String>>) -> Self {
+        Self { hashes, ..self }
+    }
+
+    /// The config hashes that it was deployed as, if they are known.
+    pub fn hashes(&self) -> Option<&BTreeSet<String>> {
+        self.hashes.as_ref()
     }
 
     /// Whether this text and these variables were sent.
@@ -37,6 +52,8 @@ impl LastSent {
     pub(super) fn and(mut self, other: &Self) -> Self {
         self.texts.extend(other.texts.iter().cloned());
         self.variables.extend(other.variables.iter().cloned());
+        let hashes = self.hashes.zip(other.hashes.as_ref());
+        self.hashes = hashes.map(|(own, other)| &own | other);
         self
     }
 }
@@ -87,6 +104,11 @@ mod tests {
         assert!(!LastSent::default().has("", &[]), "nothing is known");
         let other = sent.and(&LastSent::of("y", &[]));
         assert!(other.has("x", &[]) && other.has("y", &own));
+        let hashes = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
+        let deployed = |all: &[&str]| LastSent::default().deployed_as(Some(hashes(all)));
+        assert_eq!(other.hashes(), None, "one is unknown");
+        let both = deployed(&["h"]).and(&deployed(&["i"]));
+        assert_eq!(both.hashes(), Some(&hashes(&["h", "i"])));
         let json = serde_json::to_string(&other).expect("JSON");
         assert!(!json.contains("\"1\""), "no value in clear: {json}");
     }

@@ -30,8 +30,8 @@ const SNAPSHOT: &str = ".json";
 const NEWEST: usize = 9;
 /// The file that exists while the last run that changed something has not ended as intended.
 pub(super) const UNFINISHED: &str = "unfinished";
-/// The mark of an update that failed, after which other containers run than Portainer has.
-const NOT_DEPLOYED: &str = "not-deployed";
+/// The mark of an adoption that failed, after which other containers run than Portainer has.
+pub(super) const NOT_DEPLOYED: &str = "not-deployed";
 /// The file that reserves disk space and an inode for a request: it is removed if a request does not fit.
 const RESERVE: &str = "reserve";
 /// More than a request needs.
@@ -214,6 +214,13 @@ impl Store {
         // One that cannot be looked at may exist.
         let exists = |mark: PathBuf| mark.try_exists().unwrap_or(true);
         self.dirs.iter().any(|dir| exists(dir.join(UNFINISHED)))
+    }
+
+    /// Whether the last run that took a snapshot was a restore.
+    pub(super) fn was_restored(&self) -> bool {
+        let ids = self.ids().unwrap_or_default();
+        let last = ids.last().and_then(|id| self.load(id).ok());
+        last.is_some_and(|saved| saved.snapshot.is_of_restore())
     }
 
     /// Marks the stack: a run is about to change it. The mark stays if the run does not end as intended.

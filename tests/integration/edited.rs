@@ -249,6 +249,55 @@ fn b22_what_a_killed_or_failed_run_sent_does_not_count_as_edited() {
     }
 }
 
+/// `docker compose up -d` in the old directory.
+fn deploy_by_hand(bench: &Bench, text: &str) {
+    bench.started("web", text, Some(&format!("TOKEN={MARKED}\n")));
+}
+
+fn row(bench: &Bench) -> String {
+    let list = bench.run("list").code(0).out;
+    list.lines().nth(1).expect("a row").to_owned()
+}
+
+#[test]
+fn what_was_deployed_by_hand_since_the_adoption_is_not_called_up_to_date() {
+    let bench = adopted(Era::Sync);
+    // The same configuration, also in a new container.
+    deploy_by_hand(&bench, TEXT);
+    assert_eq!(row(&bench), "web    1/1         in Portainer  up to date");
+    deploy_by_hand(&bench, &format!("{TEXT}    command: sleep 2\n"));
+    assert_eq!(
+        row(&bench),
+        "web    1/1         in Portainer, then by hand  see stacklift plan"
+    );
+    // The file is as it was, the container is not.
+    bench.write("web", "docker-compose.yml", TEXT);
+    assert_eq!(state(&bench), ("redeployed".to_owned(), "ready".to_owned()));
+    let plan = bench.run("plan web").code(0).out;
+    let expected = "web  1 container on this host, in Portainer, deployed by hand since\n";
+    assert!(plan.starts_with(expected), "{plan}");
+    bench.forget_requests();
+    adopt(&bench, "--yes").code(0).says("updated web");
+    assert_eq!(bench.calls(Call::Update).len(), 1);
+    assert_eq!(row(&bench), "web    1/1         in Portainer  up to date");
+}
+
+#[test]
+fn without_a_memory_of_the_adoption_only_a_plan_tells_what_runs() {
+    let bench = adopted(Era::Sync);
+    let file = bench.saved("last-sent").pop().expect("a file");
+    let text = fs::read_to_string(&file).expect("JSON");
+    let mut sent: Value = serde_json::from_str(&text).expect("JSON");
+    let hashes = sent.as_object_mut().expect("fields").remove("hashes");
+    assert_eq!(hashes.expect("hashes").as_array().map(Vec::len), Some(1));
+    fs::write(&file, sent.to_string()).expect("written");
+    assert_eq!(
+        row(&bench),
+        "web    1/1         in Portainer  see stacklift plan"
+    );
+    adopt(&bench, "").code(0).says("up to date");
+}
+
 #[test]
 fn b22_a_migration_names_the_edit_as_a_loss() {
     let bench = adopted(Era::Sync);

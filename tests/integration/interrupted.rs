@@ -2,7 +2,7 @@
 
 use std::{process::Stdio, thread, time::Duration};
 
-use rehearsal::{Call, FaultKind};
+use rehearsal::{Call, Era, FaultKind, Health};
 use serde_json::{Value, json};
 
 use crate::{
@@ -90,6 +90,45 @@ fn an_interrupted_run_whose_stack_runs_is_run_again() {
     plan(&bench).says("The last run did not finish: run the same command again.");
     bench.run("adopt web").code(0);
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
+}
+
+#[test]
+fn a_restore_that_failed_is_run_again_although_every_container_runs() {
+    let bench = Bench::web(&format!(
+        "{PLAIN}    healthcheck: {{test: [CMD, 'true']}}\n"
+    ));
+    bench.run("migrate web").code(0);
+    bench.world(|world| world.health.insert("web/a".to_owned(), Health::Never));
+    bench.fails("restore web --yes", "expected healthy, got unhealthy");
+    let heal = json!({"kind": "restore", "command": "stacklift restore web"});
+    assert_eq!(listed(&bench), (json!("interrupted"), heal));
+    bench.world(|world| {
+        let container = world.containers.values_mut().next().expect("a container");
+        container.healthy_at = Some(0);
+    });
+    bench.succeeds("restore web --yes", "match");
+    assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
+}
+
+#[test]
+fn an_update_that_failed_can_be_undone() {
+    let bench = Bench::of(Era::Async);
+    let of_b = |command| format!("{PLAIN}  b:\n    image: busybox:1.36\n    command: {command}\n");
+    bench.started("web", &of_b("sleep 1"), None);
+    bench.run("adopt web").code(0);
+    bench.stack("web", &of_b("sleep 2"), None);
+    bench.once(Call::Update, FaultKind::LateFailure(Duration::ZERO));
+    bench.fails(
+        "adopt web --yes",
+        "Container web-b-1 had been changed and was restored",
+    );
+    let undo = json!({"kind": "not-deployed", "command": "stacklift restore web"});
+    assert_eq!(listed(&bench), (json!("interrupted"), undo));
+    bench.succeeds("list", &["interrupted run", "stacklift restore web"]);
+    plan(&bench).says("The last adoption failed: what ran before runs, but Portainer has what was sent. To undo that: stacklift restore web\n");
+    assert_eq!(checked(&bench).as_deref(), Some("interrupted: web"));
+    bench.succeeds("restore web --yes", "restored web");
+    assert_eq!(listed(&bench).1, Value::Null);
 }
 
 #[test]

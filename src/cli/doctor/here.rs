@@ -143,7 +143,7 @@ pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> 
         let tool = &settings.location.tool;
         match place.interrupted(Some(&id), &containers, tool) {
             None | Some(Interrupted::InProgress) => {}
-            Some(Interrupted::Restore | Interrupted::RunAgain) => stacks.push(place.name),
+            Some(_) => stacks.push(place.name),
         }
     }
     (!stacks.is_empty()).then(|| {

@@ -45,12 +45,14 @@ fn row(stack: &ListEntry) -> Vec<Part> {
     ]
 }
 
-/// Whether the stack would be updated with another text, and only a comparison of configurations tells what that interrupts.
+/// Whether only a comparison of configurations tells if a stack in Portainer has to be updated, or what that interrupts.
 fn is_to_be_planned(stack: &ListEntry) -> bool {
     let is_unknown = |fate: &Fate| matches!(fate, Fate::Unknown(_));
-    stack.state == StackState::Both
-        && stack.adopt.readiness == Readiness::Ready
-        && !stack.adopt.services_with(is_unknown).is_empty()
+    let is_in_question = match stack.adopt.readiness {
+        Readiness::Ready => matches!(stack.state, StackState::Both | StackState::Redeployed),
+        readiness => readiness == Readiness::NothingToDo,
+    };
+    is_in_question && !stack.adopt.services_with(is_unknown).is_empty()
 }
 
 /// How many containers run, and how many there are.
@@ -67,6 +69,7 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         StackState::ByHand => (Meaning::Plain, "by hand"),
         StackState::InPortainer => (Meaning::Kept, "in Portainer"),
         StackState::Both => (Meaning::Changed, "in Portainer, file differs"),
+        StackState::Redeployed => (Meaning::Changed, "in Portainer, then by hand"),
         StackState::Edited => (Meaning::Changed, "edited in Portainer"),
         StackState::Interrupted => (Meaning::Failed, "interrupted run"),
         StackState::InProgress => (Meaning::Changed, "a run is in progress"),

@@ -37,6 +37,9 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             InterruptedRun::Restore(_) => {
                 "A run was interrupted: restore what ran before, then plan again."
             }
+            InterruptedRun::NotDeployed(command) => &format!(
+                "The last adoption failed: what ran before runs, but Portainer has what was sent. To undo that: {command}"
+            ),
         };
         console.text(Meaning::Plain, what);
         if *run == InterruptedRun::InProgress {
@@ -148,6 +151,9 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
         }
         Some(InPortainer::Differs) => {
             return "in Portainer, which differs from the files".to_owned();
+        }
+        Some(InPortainer::Redeployed) => {
+            return "in Portainer, deployed by hand since".to_owned();
         }
         _ => {}
     }

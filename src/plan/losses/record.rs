@@ -63,7 +63,10 @@ pub fn edit_lost(in_portainer: InPortainer, parts: Vec<String>) -> Option<Loss> 
     match in_portainer {
         InPortainer::Edited => Some(Loss::RecordText(parts)),
         InPortainer::Differs => Some(Loss::RecordDiffers),
-        InPortainer::Nothing | InPortainer::UpToDate | InPortainer::LastSent => None,
+        InPortainer::Nothing
+        | InPortainer::UpToDate
+        | InPortainer::LastSent
+        | InPortainer::Redeployed => None,
     }
 }
 
