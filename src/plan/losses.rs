@@ -9,7 +9,6 @@ pub mod ports;
 pub mod record;
 pub mod replacement;
 pub mod reported;
-pub mod settings;
 mod subject;
 
 use std::fmt;
@@ -141,8 +140,6 @@ pub enum ContainerLoss {
     Aliases { network: String, names: Vec<String> },
     /// Settings that differ from the text, as after `docker update`.
     Limits(Vec<&'static str>),
-    /// Keys of the Compose file with another value.
-    Settings(Vec<&'static str>),
 }
 
 /// What is mounted.
@@ -323,11 +320,6 @@ impl fmt::Display for ContainerLoss {
                 f,
                 "settings reset to those of the Compose file: {}",
                 names.join(", ")
-            ),
-            Self::Settings(keys) => write!(
-                f,
-                "settings that differ in the Compose file: {}",
-                keys.join(", ")
             ),
         }
     }

@@ -142,7 +142,6 @@ impl Loss {
                             | C::OtherImage { .. }
                             | C::Access { .. }
                             | C::Ports(_)
-                            | C::Settings(_)
                     )
             }
             _ => false,

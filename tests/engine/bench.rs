@@ -348,7 +348,6 @@ impl Stack {
             "is mounted at",
             "no longer mounted",
             "published",
-            "settings that differ",
             "settings reset",
             "instead of",
         ] {

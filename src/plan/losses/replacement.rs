@@ -12,7 +12,6 @@ use crate::{
         losses::mounts,
         losses::ports,
         losses::reported::Reported,
-        losses::settings,
     },
     snapshot::Inspected,
 };
@@ -41,10 +40,6 @@ pub fn losses(
     let limits = limits::changed(container, service);
     if !limits.is_empty() {
         losses.push(ContainerLoss::Limits(limits));
-    }
-    let settings = settings::changed(facts, container, service, reported);
-    if !settings.is_empty() {
-        losses.push(ContainerLoss::Settings(settings));
     }
     (losses, unknown)
 }
@@ -239,3 +234,6 @@ fn networks(facts: &Facts, container: Inspected, service: &SentService) -> Vec<C
     }
     losses
 }
+
+#[cfg(test)]
+mod tests;
