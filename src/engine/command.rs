@@ -1,4 +1,4 @@
-//! The host's container command: what a migration cannot do without. It lists, stops and removes containers, inspects
+//! The host's container command: what a migration cannot do without. It lists and removes containers, inspects
 //! containers and images, pulls images, and identifies the engine. Everything else needs the Engine API.
 //!
 //! Invariant: only well-formed IDs and names that cannot be read as options are passed to the command.
@@ -20,7 +20,7 @@ use super::{
     about::Info,
     left_until,
     objects::identifies,
-    removal_result, stop_result,
+    removal_result,
     supported::{NoSharedVersion, is_podman},
     wire::ListedMount,
 };
@@ -147,22 +147,6 @@ impl Command {
             }
         }
         Ok(Vec::new())
-    }
-
-    /// Stops `containers`, each within `grace`.
-    pub(super) fn stop(&self, containers: &[Container], grace: Duration) -> Result<()> {
-        let limit = self.change_timeout + grace;
-        let grace = grace.as_secs().to_string();
-        let output = self.run(&with_ids(&["stop", "-t", &grace], &ids(containers)), limit)?;
-        if output.status.success() {
-            return Ok(());
-        }
-        // One that no longer exists fails the command, too.
-        let running = self.ids(&["ps", "-q", "--no-trunc"])?;
-        stop_result(
-            containers,
-            &still_there(containers, &running, &stderr(&output)),
-        )
     }
 
     /// Removes `containers`, but not their volumes.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use composefile::document::Document;
 
 use super::{Rewrite, namesake};
@@ -29,7 +29,8 @@ pub struct Prepared {
 
 impl Prepared {
     /// Reads the stack's files, Portainer and the engine. Fails where a migration stops before it plans: if the files or
-    /// Portainer's list of stacks cannot be read, or if another Portainer stack may have the name.
+    /// Portainer's list of stacks cannot be read, if another Portainer stack may have the name, or if containers cannot be
+    /// stopped within `grace`.
     pub fn new(situation: &Situation, grace: Option<Duration>) -> Result<Self> {
         let source = situation.stack.read()?;
         let records = situation.records()?;
@@ -45,6 +46,10 @@ impl Prepared {
         grace: Option<Duration>,
         depth: Depth,
     ) -> Result<Self> {
+        if grace.is_some() {
+            let needs = situation.engine.require_api();
+            needs.context("cannot stop the containers within --grace")?;
+        }
         let rewrite = Rewrite::literal(&source, situation.stack.dir_text());
         let sent = rewrite.sent();
         let mask = mask(&source, sent.env);

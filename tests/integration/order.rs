@@ -100,20 +100,13 @@ fn a_container_that_cannot_be_stopped_ends_the_run() {
 }
 
 #[test]
-fn grace_through_the_container_command() {
+fn grace_needs_the_engine_api() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
-    let log = bench.root().join("log");
-    let inspect = r#"[{"Id":"0123456789ab","Name":"/web-a-1","Image":"sha256:0","State":{"Status":"running","Running":true},"Config":{"Image":"x","Labels":{"com.docker.compose.project":"web"}}}]"#;
-    bench.script(
-        "docker",
-        &format!(
-            "echo \"$@\" >> {log}\ncase \"$1\" in ps) [ -e {log}.done ] || echo 0123456789ab;; inspect) echo '{inspect}';; rm) touch {log}.done;; image) echo '[{{\"Id\":\"sha256:0\"}}]';; esac\n",
-            log = log.display()
-        ),
-    );
-    let run = bench.run("web --engine command --grace 5").code(0);
-    let log = std::fs::read_to_string(log).expect("a log");
-    let places = places(&log, &["stop -t 5 0123456789ab", "rm -f 0123456789ab"]);
-    assert!(places.is_sorted(), "{log}{run:?}");
+    bench.script("docker", "");
+    bench
+        .run("web --engine command --grace 5")
+        .code(1)
+        .says("cannot stop the containers within --grace: this needs the Engine API");
+    assert!(bench.nothing_was_changed());
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::hostile::{body, check_containers, check_error};
+use crate::engine::tests::hostile::{body, check_containers, check_error};
 
 fn api() -> Api {
     let options = Options::new("docker", Choice::Api, ClientConfig::default(), Trace::off());

@@ -4,8 +4,7 @@ use anyhow::Result;
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value};
 
-use super::normalize;
-use crate::model::Container;
+use crate::{engine::normalize, model::Container};
 
 const KEYS: &[&str] = &[
     "Changes",
@@ -87,7 +86,7 @@ fn changes() -> impl Strategy<Value = Value> {
 }
 
 /// A response body, or the output of the command.
-pub(super) fn body() -> impl Strategy<Value = Vec<u8>> {
+pub fn body() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         4 => containers().prop_map(|json| json.to_string().into_bytes()),
         2 => changes().prop_map(|json| json.to_string().into_bytes()),
@@ -98,7 +97,7 @@ pub(super) fn body() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Checks that a body was read as its containers, in the same order, or was rejected for a reason.
-pub(super) fn check_containers(body: &[u8], read: Result<Vec<Container>>) {
+pub fn check_containers(body: &[u8], read: Result<Vec<Container>>) {
     let json = serde_json::from_slice(body).unwrap_or_default();
     match (read, json) {
         (Ok(mut containers), Value::Array(entries)) => {
@@ -120,7 +119,7 @@ pub(super) fn check_containers(body: &[u8], read: Result<Vec<Container>>) {
 }
 
 /// Checks that an error cannot control the terminal.
-pub(super) fn check_error(error: &anyhow::Error) {
+pub fn check_error(error: &anyhow::Error) {
     let message = format!("{error:#}");
     assert!(!message.contains(char::is_control), "{message:?}");
 }
