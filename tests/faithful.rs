@@ -142,8 +142,7 @@ fn shown(result: &Result<Faithful, Vec<Blocker>>) -> String {
                 writeln!(out, "project: {}", faithful.project).expect("written");
             }
             for edit in &faithful.edits {
-                writeln!(out, "edit: line {}: {}: {}", edit.line, edit.what, edit.why)
-                    .expect("written");
+                writeln!(out, "edit: line {}: {}", edit.line, edit.what).expect("written");
             }
             for notice in &faithful.notices {
                 let line = notice.line.unwrap_or_default();

@@ -18,7 +18,7 @@ use crate::{
         faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, Weight},
     },
     snapshot::{Inspected, LastSent},
-    stack::{Files, FilesRead, Origins, Shell, Stack, StackText},
+    stack::{Files, FilesRead, Shell, Stack, StackText},
     text::{Mask, bulleted, printable},
 };
 
@@ -26,9 +26,8 @@ use crate::{
 pub struct Prepared {
     /// The Compose file and `.env` on disk.
     pub source: StackText,
-    /// The Compose files that were combined into one text, and the files that each service comes from. `None` if the
-    /// Compose file is edited in place.
-    pub combined: Option<(Vec<String>, Origins)>,
+    /// The Compose files that were combined into one text; empty if the Compose file is edited in place.
+    pub combined: Vec<String>,
     /// What is sent, or everything that prevents the rewrite.
     pub rewrite: Result<Faithful, Vec<Blocker>>,
     /// The name that Compose gives the project of the files, if they can be parsed.
@@ -137,9 +136,10 @@ impl Prepared {
                 .push(plan::Blocker::new(format!("{error:#}"), hint));
         }
         Ok(Self {
-            combined: texts
-                .combined
-                .map(|combined| (combined.files(&texts.files), combined.origins)),
+            combined: match &texts.combined {
+                Some(combined) => combined.files(&texts.files),
+                None => Vec::new(),
+            },
             project: texts.project,
             source,
             rewrite,

@@ -8,7 +8,6 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use adopting::WrittenArguments;
 pub(super) use adopting::{AdoptArguments, OnFailureArgument};
 use color::{color_of, use_color};
 pub(super) use completing::{CompleteArguments, CompletionsArguments, ManArguments, Shell};
@@ -216,8 +215,7 @@ pub(super) enum Command {
     /// Show the request that would create the stack in Portainer
     ///
     /// Prints the JSON body of the request, with the values of .env masked. Reads the stack's files and,
-    /// with --as adopt, its containers. Contacts Portainer only with
-    /// --keep-anonymous, and only if an API key is set.
+    /// with --as adopt, its containers.
     #[command(hide = true)]
     Render(RenderArguments),
     /// Print the JSON schema of an output
@@ -251,7 +249,7 @@ pub(super) struct MigrateArguments {
     pub yes: bool,
     /// Stop the containers first, and wait this long for each
     ///
-    /// A number of seconds, or a number with s, m or h. By default, containers are removed while they
+    /// A number of seconds, or a number with s, m or h. Needs the Engine API. By default, containers are removed while they
     /// run: their processes end with SIGKILL. Portainer itself stops the containers of a Portainer stack
     /// that is deleted, and those that it adopts.
     #[arg(long, value_name = "DURATION", value_parser = options::duration)]
@@ -280,16 +278,14 @@ pub(super) struct RenderArguments {
     #[arg(long = "as", value_name = "REWRITE", value_enum, default_value_t = Way::Adopt)]
     pub way: Way,
     /// Print the exact request body or diff, including the values of variables
-    #[arg(long, conflicts_with = "explain")]
+    #[arg(long)]
     pub reveal: bool,
     /// Print a diff of the Compose file instead
     #[arg(long)]
     pub diff: bool,
-    /// Print each change and its reason instead; not with --as migrate
+    /// Keep variables that exist only in the running containers; not with --as migrate
     #[arg(long)]
-    pub explain: bool,
-    #[command(flatten)]
-    pub written: WrittenArguments,
+    pub keep_variables: bool,
 }
 
 /// The rewrites of a Compose file.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anstream::{AutoStream, ColorChoice};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::{
@@ -18,13 +18,12 @@ use super::{
     style::Meaning,
 };
 use crate::{
-    failure::Failure,
     migrate::Rewrite,
     model::{Variable, values},
     plan::Keep,
     portainer::Payload,
-    rewrite::{faithful::Faithful, masked},
-    stack::{Origins, Stack, StackName},
+    rewrite::masked,
+    stack::{Stack, StackName},
     text::printable,
 };
 
@@ -43,7 +42,10 @@ pub(super) fn run(
     match arguments.way {
         Way::Literal => literal(arguments, &Stack::find(name, &settings.location)?, console),
         Way::Adopt => {
-            let keep = (&arguments.written).into();
+            let keep = Keep {
+                variables: arguments.keep_variables,
+                ..Keep::default()
+            };
             console.waiting("inspecting the containers");
             let adopted = adopt::adopted(&name, &settings, keep, console);
             console.done();
@@ -54,17 +56,8 @@ pub(super) fn run(
 }
 
 fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Result<()> {
-    let flags = Keep::from(&arguments.written).flags();
-    if let Some(flag) = arguments
-        .explain
-        .then_some("--explain")
-        .or(flags.first().copied())
-    {
-        return Err(
-            Failure::new(format!("`{flag}` cannot be used with `--as migrate`"))
-                .hint("use --diff to show the changes of the literal rewrite")
-                .into(),
-        );
+    if arguments.keep_variables {
+        bail!("`--keep-variables` cannot be used with `--as migrate`");
     }
     let source = stack.read()?;
     let rewrite = Rewrite::literal(&source, stack.dir_text());
@@ -90,14 +83,11 @@ fn faithful(
         stack,
         source,
         rewrite,
-        origins,
     }: &adopt::Adopted,
     console: &Console,
 ) -> Result<()> {
-    if !arguments.explain {
-        for notice in &rewrite.notices {
-            console.warning(&notice.in_file(stack.file()));
-        }
+    for notice in &rewrite.notices {
+        console.warning(&notice.in_file(stack.file()));
     }
     if arguments.diff {
         let text = if arguments.reveal {
@@ -106,11 +96,6 @@ fn faithful(
             rewrite.shown()
         };
         print_diff(names(stack), &source.compose, &text, arguments.reveal);
-    }
-    if arguments.explain {
-        explain(stack, rewrite, origins.as_ref(), console);
-    }
-    if arguments.diff || arguments.explain {
         return Ok(());
     }
     let payload = Payload {
@@ -204,31 +189,6 @@ fn print_hunks([old, new]: [String; 2], before: diff::Shown, after: diff::Shown)
         let _ = writeln!(anstream::stdout().lock(), "{line}");
     }
     true
-}
-
-fn explain(stack: &Stack, rewrite: &Faithful, origins: Option<&Origins>, console: &Console) {
-    for (service, files) in origins.into_iter().flatten() {
-        let files = files.join(", ");
-        console.line(&printable(&format!("service {service}: {files}")));
-    }
-    // A combined text is not in any file, so its line numbers mean nothing to the user.
-    let file = origins.is_none().then(|| stack.file());
-    for edit in &rewrite.edits {
-        let place = file.map(|file| format!("{file}:{}: ", edit.line));
-        console.line(&format!(
-            "{}{}: {}",
-            place.unwrap_or_default(),
-            printable(&edit.what),
-            edit.why
-        ));
-    }
-    for notice in &rewrite.notices {
-        let notice = notice.in_file(stack.file());
-        console.line(&format!("note: {}", printable(&notice)));
-    }
-    if rewrite.edits.is_empty() && origins.is_none() {
-        console.line("no changes");
-    }
 }
 
 /// Writes bytes without the filters of [`Console`], and ends the last line on a terminal only.

@@ -12,7 +12,6 @@ use crate::{
 /// What an adoption would do.
 pub fn adoption(prepared: &adopt::Prepared, situation: &Situation) -> WayReport {
     let (plan, before) = (&prepared.plan, &prepared.before);
-    let combined = prepared.combined.as_ref().map(|(files, _)| files.clone());
     let rewrite = prepared.rewrite.as_ref().ok();
     WayReport {
         readiness: match plan.request {
@@ -31,9 +30,9 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation) -> WayReport 
         warnings: [before.warnings.as_slice(), &plan.warnings].concat(),
         notices: prepared.notices(situation.stack.file()),
         changed_lines: rewrite
-            .filter(|_| combined.is_none() || prepared.deployed().is_some())
+            .filter(|_| prepared.combined.is_empty() || prepared.deployed().is_some())
             .map(|rewrite| changed_lines(prepared.compared(), &rewrite.text)),
-        combined_files: combined.unwrap_or_default(),
+        combined_files: prepared.combined.clone(),
         diff_command: None,
     }
 }

@@ -32,7 +32,7 @@ pub struct Combined {
     secret: BTreeSet<String>,
     notices: Vec<Notice>,
     /// The files that each service comes from.
-    pub origins: Origins,
+    origins: Origins,
     /// The name that Compose gives the project.
     pub project: Option<String>,
     stack: Stack,

@@ -71,8 +71,6 @@ pub struct TextChange {
     pub span: Range<usize>,
     /// What changed.
     pub what: String,
-    /// Why.
-    pub why: &'static str,
 }
 
 /// Something the user should know. Never holds a value of an env file.

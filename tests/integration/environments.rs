@@ -46,7 +46,6 @@ fn each_command_finds_the_environment_and_says_which() {
         "list",
         "adopt web --dry-run",
         "migrate web --dry-run",
-        "render web --as adopt --keep-anonymous",
     ] {
         auto(&bench, args).code(0).says(found);
         assert!(bench.nothing_was_changed());

@@ -152,7 +152,7 @@ fn the_help_of_a_command_shows_the_flags_that_it_uses() {
         ("migrate", &["--base-url", "--file", "--tls"][..], &[][..]),
         (
             "render",
-            &["--as", "--file", "--engine", "--keep-anonymous"],
+            &["--as", "--file", "--engine", "--keep-variables"],
             &["--quiet", "--rerun-jobs"],
         ),
         ("restore", &["--to", "--base-url"], &["--file"]),

@@ -84,7 +84,7 @@ fn adopt_keeps_the_meaning() {
 fn adopt_hides_the_values_of_every_env_file() {
     let bench = Bench::new();
     rich(&bench);
-    for flags in ["", "--diff", "--explain", "--diff --explain"] {
+    for flags in ["", "--diff"] {
         let run = bench.run(&format!("render web --as adopt {flags}"));
         run.code(0)
             .hides(&["very-secret-value", "other-secret-value"]);
@@ -185,23 +185,6 @@ fn a_diff_on_a_terminal_has_no_escape_sequences() {
         }
         Run::of(&mut command).code(0).says(&[escaped]).hides(evil);
     }
-}
-
-#[test]
-fn an_explanation_names_line_change_and_reason() {
-    let bench = Bench::new();
-    rich(&bench);
-    bench.succeeds(
-        "render web --as adopt --explain",
-        &[
-            "docker-compose.yml:5: the env file of service a becomes stack.env: ",
-            "docker-compose.yml:7: the path becomes absolute: ",
-        ],
-    );
-    bench.fails("render web --as migrate --explain", "--as migrate");
-    bench
-        .run("render web --as adopt --reveal --explain")
-        .code(2);
 }
 
 /// A text with a secret in each form of a variable, and a line that each rewrite changes.
@@ -327,16 +310,14 @@ const ANONYMOUS: &str = "services:\n  a:\n    image: x:1\n    volumes: [/cache]\
 
 #[test]
 fn adopt_shows_what_adopt_sends_because_of_what_runs() {
-    for flags in ["", "--keep-variables", "--keep-anonymous --keep-variables"] {
+    for flags in ["", "--keep-variables"] {
         let bench = Bench::web(&format!("{ANONYMOUS}    environment: [B]\n"));
         bench.world(|world| {
             let container = world.containers.values_mut().next().expect("a container");
             container.env.push("B=other-shell".to_owned());
         });
         let mut command = bench.command(&format!("render web --as adopt --reveal {flags}"));
-        if !flags.contains("anonymous") {
-            command.env_remove("STACKMGR_API_KEY");
-        }
+        command.env_remove("STACKMGR_API_KEY");
         let rendered = Run::of(&mut command).code(0);
         assert!(bench.nothing_was_changed());
         assert_eq!(rendered.out.contains("other-shell"), !flags.is_empty());
@@ -376,13 +357,6 @@ fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
         (run.out.as_str(), run.err.matches("warning").count()),
         ("", 1)
     );
-    // Whether a container stays depends on Portainer.
-    let mut command = bench.command(&format!("{args} --keep-anonymous"));
-    command.env_remove("STACKMGR_API_KEY");
-    Run::of(&mut command).code(0).says(&[
-        "external",
-        "Portainer was not asked, so no container is certain to stay",
-    ]);
     bench.fails(
         "render web --as migrate --keep-variables",
         "`--keep-variables` cannot be used with `--as migrate`",

@@ -125,17 +125,6 @@ fn remote_files_are_refused() {
 
 #[test]
 #[ignore = "needs a compose program: run scripts/test"]
-fn the_files_of_each_service_are_explained() {
-    let bench = several();
-    let explain = "render web --as adopt --explain";
-    let run = Run::of(&mut with_real_compose(&bench, explain)).code(0);
-    let expected = "service a: docker-compose.yml, lib/base.yaml, docker-compose.override.yml\nservice app: app/compose.yaml\n";
-    assert!(run.out.starts_with(expected), "{}", run.out);
-    run.says("without comments").hides(SECRET);
-}
-
-#[test]
-#[ignore = "needs a compose program: run scripts/test"]
 fn the_plan_names_the_files_and_nothing_on_disk_changes() {
     let bench = several();
     let plan = "plan web --output json";

@@ -390,7 +390,7 @@ fn no_value_of_an_env_file_is_shown_or_written() {
         let started = stack.started(folder.path());
         let project = project(&started.original(&compose, &[]).expect("it loads"));
         let mut found = Vec::new();
-        for flags in [&[][..], &["--diff", "--explain"]] {
+        for flags in [&[][..], &["--diff"]] {
             let output = started.render(&compose, &project, flags);
             let printed = [output.stdout, output.stderr].concat();
             if String::from_utf8_lossy(&printed).contains(SECRET) {

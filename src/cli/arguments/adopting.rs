@@ -79,9 +79,10 @@ pub(in crate::cli) enum OnFailureArgument {
     Leave,
 }
 
-/// What to write into the Compose file because of the running containers.
+/// What to do with running and finished containers.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct WrittenArguments {
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(in crate::cli) struct KeepArguments {
     /// Leave anonymous volumes of kept containers unnamed
     ///
     /// By default, the rewritten Compose file names every anonymous volume, so that its data stays with
@@ -95,13 +96,6 @@ pub(in crate::cli) struct WrittenArguments {
     /// the files on disk do not give it, for example because it was started from another shell.
     #[arg(long)]
     pub keep_variables: bool,
-}
-
-/// What to do with running and finished containers.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct KeepArguments {
-    #[command(flatten)]
-    pub written: WrittenArguments,
     /// Keep running containers that Portainer would not start
     ///
     /// Without this flag, stacklift refuses to adopt a stack if containers of its project run whose
@@ -124,17 +118,8 @@ impl From<&KeepArguments> for Keep {
         Self {
             orphans: arguments.leave_orphans,
             jobs: arguments.rerun_jobs,
-            ..(&arguments.written).into()
-        }
-    }
-}
-
-impl From<&WrittenArguments> for Keep {
-    fn from(arguments: &WrittenArguments) -> Self {
-        Self {
             anonymous: arguments.keep_anonymous,
             variables: arguments.keep_variables,
-            ..Self::default()
         }
     }
 }

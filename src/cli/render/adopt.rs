@@ -10,15 +10,15 @@ use crate::{
         Console,
         opened::{inventory, say_where},
         peers,
-        settings::{KeySource, Settings},
+        settings::Settings,
     },
     compose,
     failure::Failure,
-    inventory::{Inventory, earlier},
+    inventory::earlier,
     observe::with_hint,
     plan::{Blocker, Keep},
     rewrite::faithful::{self, Faithful},
-    stack::{Origins, Stack, StackName, StackText},
+    stack::{Stack, StackName, StackText},
     text::{bulleted, counted},
 };
 
@@ -27,8 +27,6 @@ pub(super) struct Adopted {
     pub(super) stack: Stack,
     pub(super) source: StackText,
     pub(super) rewrite: Faithful,
-    /// The files that each service comes from, if several were combined.
-    pub(super) origins: Option<Origins>,
 }
 
 /// Rewrites the stack as `adopt` does, from its files and its containers. Warns if they are not enough. The error shows
@@ -47,32 +45,7 @@ pub(super) fn adopted(
     say_where(&stack, &settings.location, console);
     let compose = compose::Host::new(&settings.location.tool, console.trace());
     let alone = inventory(settings, None, engine.reader(), &compose);
-    // Whether a container stays depends on Portainer, and nothing else that is written does.
-    let asked = keep.anonymous.then(|| {
-        let key = KeySource::of(settings.api_key_file.as_deref())?.read()?;
-        console.hide(&key);
-        let portainer = peers::portainer(settings, key, true, console)?;
-        let portainer = portainer.reader();
-        let readers = (portainer, engine.reader());
-        let id = peers::environment(&mut settings.clone(), readers, console)?;
-        let asked = Inventory {
-            portainer: Some((portainer, id)),
-            ..alone
-        };
-        Prepared::new(&asked.situation(&stack, None), keep)
-    });
-    let alone = alone.situation(&stack, None);
-    let prepared = match asked {
-        Some(Ok(prepared)) => prepared,
-        Some(Err(error)) => {
-            console.warning(&format!(
-                "Portainer was not asked, so no container is certain to stay, and every anonymous volume gets a name here: {}",
-                with_hint(&error)
-            ));
-            Prepared::new(&alone, keep)?
-        }
-        None => Prepared::new(&alone, keep)?,
-    };
+    let prepared = Prepared::new(&alone.situation(&stack, None), keep)?;
     if !prepared.before.is_known() {
         let why = listed.as_ref().err();
         let why = why.map(|error| format!(": {}", with_hint(error)));
@@ -98,7 +71,6 @@ pub(super) fn adopted(
         stack,
         source,
         rewrite,
-        origins: prepared.combined.map(|(_, origins)| origins),
     })
 }
 

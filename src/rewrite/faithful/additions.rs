@@ -13,21 +13,13 @@ use super::{
     sharing::is_own,
 };
 
-/// Why no other env file stays.
-pub(super) const WHY: &str = "stack.env is the only env file that Portainer can read";
-
 /// The values that are written into one service.
 pub(super) struct Addition<'d> {
     pub(super) service: Service<'d>,
     pub(super) values: BTreeMap<String, String>,
     /// The key that names the service's files.
     pub(super) files: Option<Entry<'d>>,
-    /// Whether values come from the running container.
-    pub(super) is_kept: bool,
 }
-
-pub(super) const KEPT: &str =
-    "the running container has these values, but the file does not set them";
 
 impl<'d> Addition<'d> {
     /// The service's current `environment`.
@@ -51,7 +43,7 @@ impl<'d> Addition<'d> {
             1 => format!("1 variable of service {name} is written into `environment`"),
             count => format!("{count} variables of service {name} are written into `environment`"),
         };
-        Note::new(what, if self.is_kept { KEPT } else { WHY }).with(Secrecy::Secret)
+        Note::new(what).with(Secrecy::Secret)
     }
 }
 

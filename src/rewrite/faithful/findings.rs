@@ -62,7 +62,7 @@ pub(super) enum Edit<'d> {
         note: Note,
     },
     /// Removes a key and its value, wherever the mapping with that key is written.
-    RemoveEntry { entry: Entry<'d>, why: &'static str },
+    RemoveEntry { entry: Entry<'d> },
     /// Writes other entries in place of a key and its value. Includes its removal.
     ReplaceEntry {
         entry: Entry<'d>,
@@ -112,11 +112,10 @@ pub(super) enum NewValue {
     Item(String),
 }
 
-/// What an edit does and why, for people.
+/// What an edit does, for people.
 #[derive(Debug, Clone)]
 pub(super) struct Note {
     pub(super) what: String,
-    pub(super) why: &'static str,
     pub(super) secrecy: Secrecy,
 }
 
@@ -128,10 +127,9 @@ pub(super) enum Secrecy {
 }
 
 impl Note {
-    pub(super) fn new(what: impl Into<String>, why: &'static str) -> Self {
+    pub(super) fn new(what: impl Into<String>) -> Self {
         Self {
             what: what.into(),
-            why,
             secrecy: Secrecy::Public,
         }
     }

@@ -16,7 +16,7 @@ use composefile::{
 
 use super::{
     Blocker, Reason,
-    additions::{Addition, AllDropped, Dropped, KEPT, WHY},
+    additions::{Addition, AllDropped, Dropped},
     findings::{Edit, Findings, NewValue, Note, Secrecy},
     sharing::is_own,
     uses,
@@ -80,13 +80,10 @@ impl<'d> Inline<'_, 'd, '_> {
                 Edit::ReplaceEntry {
                     entry,
                     new: vec![(name.to_owned(), NewValue::EmptyList)],
-                    note: Note::new(
-                        format!("`{name}` becomes an empty list"),
-                        "otherwise a merged key of that name would take effect",
-                    ),
+                    note: Note::new(format!("`{name}` becomes an empty list")),
                 }
             } else {
-                Edit::RemoveEntry { entry, why: WHY }
+                Edit::RemoveEntry { entry }
             });
         }
     }
@@ -160,7 +157,7 @@ impl<'d> Inline<'_, 'd, '_> {
         };
         let service = addition.service.name;
         let what = format!("{name} of service {service} gets the value of its container");
-        let note = Note::new(what, KEPT).with(Secrecy::Secret);
+        let note = Note::new(what).with(Secrecy::Secret);
         let named = |item: &Node<'d>| {
             let text = item.as_str().and_then(|text| self.reader.read(text).ok());
             text.is_some_and(|text| text.split('=').next() == Some(name))

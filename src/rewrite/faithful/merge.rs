@@ -80,7 +80,7 @@ struct Requests<'d> {
     kept: NodeSet,
     set: Vec<Scalar<'d>>,
     /// By key, with the reason.
-    removed: BTreeMap<NodeId, (Entry<'d>, &'static str)>,
+    removed: BTreeMap<NodeId, Entry<'d>>,
     /// By key.
     replaced: BTreeMap<NodeId, Replacement<'d>>,
     inserted: Vec<Insertion<'d>>,
@@ -114,8 +114,8 @@ impl<'d> Merge<'d> {
                 let new = vec![(name, NewValue::Text(text))];
                 requests.filled.push(Replacement { entry, new, note });
             }
-            Edit::RemoveEntry { entry, why } => {
-                requests.removed.insert(entry.key.id(), (entry, why));
+            Edit::RemoveEntry { entry } => {
+                requests.removed.insert(entry.key.id(), entry);
             }
             Edit::ReplaceEntry { entry, new, note } => {
                 let known = requests.replaced.get(&entry.key.id());
@@ -185,7 +185,7 @@ impl<'d> Merge<'d> {
     /// Writes the removals, replacements and insertions of entries.
     fn entries(
         &mut self,
-        mut removed: BTreeMap<NodeId, (Entry<'d>, &'static str)>,
+        mut removed: BTreeMap<NodeId, Entry<'d>>,
         replaced: BTreeMap<NodeId, Replacement<'d>>,
         mut inserted: Vec<Insertion<'d>>,
     ) {
@@ -228,7 +228,7 @@ impl<'d> Merge<'d> {
     fn remove(
         &mut self,
         holders: &NodeMap<Node<'d>>,
-        removed: BTreeMap<NodeId, (Entry<'d>, &'static str)>,
+        removed: BTreeMap<NodeId, Entry<'d>>,
         inserted: &mut Vec<Insertion<'d>>,
     ) {
         let mut by_holder: BTreeMap<NodeId, (Node<'d>, Vec<_>)> = BTreeMap::new();
@@ -240,10 +240,10 @@ impl<'d> Merge<'d> {
         }
         for (holder, entries) in by_holder.into_values() {
             let nothing_stays = holder.own_entries().count() == entries.len();
-            for (at, (entry, why)) in entries.into_iter().enumerate() {
+            for (at, entry) in entries.into_iter().enumerate() {
                 self.mark_gone(entry);
                 let name = entry.name().unwrap_or_default();
-                let note = Note::new(format!("`{name}` is removed"), why);
+                let note = Note::new(format!("`{name}` is removed"));
                 if nothing_stays && at == 0 {
                     self.replace_all(holder, entry, note, inserted);
                 } else {

@@ -32,7 +32,6 @@ struct Splice {
     /// The text to show, if `text` contains a value of an env file.
     shown: Option<String>,
     what: String,
-    why: &'static str,
 }
 
 /// How the nodes of the new text must differ from the original.
@@ -233,7 +232,6 @@ impl Splices {
             text,
             shown: (note.secrecy == Secrecy::Secret).then(shown),
             what: note.what,
-            why: note.why,
         });
     }
 
@@ -260,7 +258,6 @@ impl Splices {
                 line: document.line(splice.span.start),
                 span: splice.span,
                 what: splice.what,
-                why: splice.why,
             });
         }
         new.push_str(text.get(done..).ok_or(Overlap)?);

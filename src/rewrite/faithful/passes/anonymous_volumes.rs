@@ -20,8 +20,6 @@ use crate::rewrite::faithful::{
     shell::effective_text,
 };
 
-const WHY: &str = "newer versions of Portainer give a recreated container empty anonymous volumes";
-
 /// Writes the name of every anonymous volume of `runs` into the text.
 pub(super) fn anonymous_volumes<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
     if runs.volumes().is_empty() {
@@ -168,7 +166,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             "the anonymous volume of service {} at {} gets a name",
             service.name, mount.target
         );
-        let note = Note::new(what, WHY);
+        let note = Note::new(what);
         self.changed.push(Changed {
             service,
             place: list,
@@ -295,7 +293,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 1 => format!("the anonymous volume of service {name} gets a name"),
                 count => format!("{count} anonymous volumes of service {name} get names"),
             };
-            let note = Note::new(what, WHY);
+            let note = Note::new(what);
             if place.is_sequence() {
                 let item = |item: String| (String::new(), NewValue::Item(item));
                 let new = items.into_iter().map(item).collect();
@@ -333,7 +331,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             message: "Docker still counts these volumes as anonymous: while no container uses them, `docker volume prune` deletes them".to_owned(),
             weight: Weight::Detail,
         });
-        let note = |what: &str| Note::new(format!("{what} defined"), WHY);
+        let note = |what: &str| Note::new(format!("{what} defined"));
         let present = root.get("volumes").map(Node::resolved);
         match present {
             None => self.found.edits.push(Edit::InsertEntries {

@@ -102,10 +102,7 @@ impl<'d> BareVariables<'_, 'd, '_> {
         match shell::substitution(self.reader, name) {
             Substitution::Portainer => None,
             Substitution::Inline(Some(value)) => {
-                let about = Note::new(
-                    format!("{name} is set to its value on this host"),
-                    "Portainer does not have the variables of your shell",
-                );
+                let about = Note::new(format!("{name} is set to its value on this host"));
                 Some((value, about.with(shell::secrecy(self.reader, name))))
             }
             Substitution::Inline(None) => {

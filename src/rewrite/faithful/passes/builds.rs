@@ -14,8 +14,6 @@ use crate::rewrite::faithful::{
     shell::is_true,
 };
 
-const WHY: &str = "Portainer cannot read the build context";
-
 /// Replaces every `build` that reads files of this host.
 pub(super) fn builds<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let mut pass = Builds {
@@ -69,7 +67,7 @@ impl<'d> Builds<'_, 'd, '_> {
                 self.found.edits.push(Edit::SetScalar {
                     node: image.value,
                     text: name,
-                    note: Note::new(what, WHY),
+                    note: Note::new(what),
                 });
                 if let Some(entry) = own_build {
                     self.remove(entry);
@@ -143,7 +141,7 @@ impl<'d> Builds<'_, 'd, '_> {
             "`build` of service {} becomes `image: {image}`",
             service.name
         );
-        let note = Note::new(what, WHY);
+        let note = Note::new(what);
         let new = vec![("image".to_owned(), NewValue::Text(image))];
         match own_build {
             Some(entry) if is_own(mapping, entry) => {
@@ -163,7 +161,7 @@ impl<'d> Builds<'_, 'd, '_> {
     }
 
     fn remove(&mut self, entry: Entry<'d>) {
-        self.found.edits.push(Edit::RemoveEntry { entry, why: WHY });
+        self.found.edits.push(Edit::RemoveEntry { entry });
     }
 
     fn notice_recreated(&mut self, service: Service<'d>, image: &str) {
@@ -187,10 +185,7 @@ impl<'d> Builds<'_, 'd, '_> {
             Some("build") => self.found.edits.push(Edit::SetScalar {
                 node: policy.value,
                 text: "missing".to_owned(),
-                note: Note::new(
-                    format!("`pull_policy` of service {name} becomes `missing`"),
-                    "the service no longer has a build",
-                ),
+                note: Note::new(format!("`pull_policy` of service {name} becomes `missing`")),
             }),
             Some("always" | "daily" | "weekly") => self.found.notice(
                 policy.key.line(),

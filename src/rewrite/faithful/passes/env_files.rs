@@ -13,7 +13,7 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Blocker, Reason,
-    additions::{Addition, AllDropped, Dropped, WHY},
+    additions::{Addition, AllDropped, Dropped},
     findings::{Edit, Findings, Note},
     inline::inline,
     listed::{Listed, unique},
@@ -103,7 +103,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
                     found.edits.push(Edit::RemoveItem {
                         list: first.entry.value.resolved(),
                         item: one.item,
-                        note: Note::new("an env file is removed", WHY),
+                        note: Note::new("an env file is removed"),
                     });
                 }
             }
@@ -120,7 +120,6 @@ impl<'d> EnvFiles<'_, 'd, '_> {
                         service,
                         values,
                         files: self.files.key(service),
-                        is_kept: false,
                     };
                     self.keep(&mut addition, found);
                     additions.push(addition);
@@ -141,7 +140,6 @@ impl<'d> EnvFiles<'_, 'd, '_> {
             return;
         }
         addition.values.extend(runs.variables.clone());
-        addition.is_kept = true;
         for &other in &self.reader.services {
             if let Some(name) = self.inherited(service, &runs.variables, other) {
                 found.blockers.push(Blocker::at(
@@ -247,10 +245,10 @@ fn apply<'d>(
     }
     match disposition {
         Disposition::Renamed if listed.path.as_str() != Some("stack.env") => {
-            let note = Note::new(
-                format!("the env file of service {} becomes stack.env", service.name),
-                "Portainer stores .env under that name",
-            );
+            let note = Note::new(format!(
+                "the env file of service {} becomes stack.env",
+                service.name
+            ));
             found.edits.push(Edit::SetScalar {
                 node: listed.path,
                 text: "stack.env".into(),

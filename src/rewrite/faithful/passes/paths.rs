@@ -47,10 +47,7 @@ fn place<'d>(
     match absolute(text, role, &reader.base(), &|name| reader.here(name)) {
         Ok(None) => found.edits.push(Edit::KeepScalar { node }),
         Ok(Some(Absolute { text, has_values })) => {
-            let mut about = Note::new(
-                "the path becomes absolute",
-                "Portainer resolves relative paths and ~ in other directories",
-            );
+            let mut about = Note::new("the path becomes absolute");
             if has_values {
                 let message = "the path contains a variable with a relative value: its current value is written in its place";
                 found.notice(node.line(), message);

@@ -80,7 +80,7 @@ fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Edi
         names => format!("{} are replaced by their values", names.join(", ")),
     };
     let secrecy = names.iter().map(|name| shell::secrecy(reader, name)).max();
-    let about = Note::new(what, "Portainer does not have the variables of your shell");
+    let about = Note::new(what);
     Some(Edit::InlineVariables {
         node,
         text: new,
