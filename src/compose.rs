@@ -9,6 +9,7 @@
 mod answer;
 mod folder;
 mod plugin;
+mod resources;
 
 use std::{
     collections::BTreeMap,
@@ -25,6 +26,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
+use self::resources::Resources;
 pub use self::{
     answer::{Checked, Doubt, Rejection, Version},
     folder::remove_all as remove_folders,
@@ -32,6 +34,7 @@ pub use self::{
 use crate::{
     disk,
     failure::Failure,
+    model::ConfigHashes,
     process::{self, Limits, Output, RunError},
     text::{Mask, excerpt},
     trace::{Exchange, Peer, Trace},
@@ -83,7 +86,7 @@ pub trait Program: fmt::Debug + Send + Sync {
         mask: &Mask,
     ) -> Result<Value>;
 
-    /// The config hash of each service that the input starts, by its name: the one that `up` writes into the label.
+    /// The config hashes of what the input starts: those that `up` writes into the labels.
     ///
     /// `containers` are the IDs of containers by service: `up` hashes the ID of a container whose namespace a service shares
     /// (N05).
@@ -92,7 +95,7 @@ pub trait Program: fmt::Debug + Send + Sync {
         input: &Input,
         containers: &BTreeMap<String, String>,
         mask: &Mask,
-    ) -> Result<BTreeMap<String, String>>;
+    ) -> Result<ConfigHashes>;
 }
 
 /// The place of a Compose program, which is looked for when it is needed first.
@@ -513,7 +516,7 @@ impl Program for Compose {
         input: &Input,
         containers: &BTreeMap<String, String>,
         mask: &Mask,
-    ) -> Result<BTreeMap<String, String>> {
+    ) -> Result<ConfigHashes> {
         let known = self
             .checked()
             .clone()
@@ -522,10 +525,12 @@ impl Program for Compose {
             Some((_, resolved)) => resolved,
             None => self.printed(self.run_config(input, &[], &JSON)?, mask)?,
         };
+        let resolved = String::from_utf8(resolved)?;
+        let resources = Resources::of(&resolved)?;
         let resolved = Input::Sent {
             dir: input.dir(),
             project: input.project().context("the project has no name")?,
-            text: &answer::as_input(String::from_utf8(resolved)?, containers),
+            text: &answer::as_input(resolved, containers),
             // Only the services that the input starts are left.
             env: "COMPOSE_PROFILES=*\n",
         };
@@ -544,7 +549,7 @@ impl Program for Compose {
                 )),
             }
         });
-        hashes.collect()
+        resources.hashes(hashes.collect::<Result<_>>()?)
     }
 }
 

@@ -63,6 +63,20 @@ pub struct Container {
     pub mounts: Vec<Mount>,
 }
 
+/// Networks or volumes by the engine's names, with the `config-hash` label of each that has one (N13).
+pub type Labeled = BTreeMap<String, Option<String>>;
+
+/// The config hashes that Compose computes for a text: those of services by their names (N05), those of networks and
+/// volumes by the engine's names (N13).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigHashes {
+    pub services: BTreeMap<String, String>,
+    /// Without external networks.
+    pub networks: BTreeMap<String, String>,
+    /// Without external volumes.
+    pub volumes: BTreeMap<String, String>,
+}
+
 impl Container {
     /// Its first name, or its ID if it has no name.
     pub fn name(&self) -> &str {

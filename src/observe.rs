@@ -20,7 +20,7 @@ use crate::{
     disk,
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
-    model::{Changes, Container, Record, Rights, Variable, compose_label},
+    model::{Changes, Container, Labeled, Record, Rights, Variable, compose_label},
     parallel::side_by_side,
     plan::{self, Blocker, Environment, Facts, PathKind, RecordFacts, Refusal, Removal, Sent},
     portainer::{BaseUrl, Contents, PortainerReader, Standing},
@@ -115,8 +115,8 @@ pub struct Details {
     pub containers: Option<Vec<Value>>,
     pub changes: BTreeMap<String, Known<Changes>>,
     pub images: BTreeMap<String, Option<Value>>,
-    pub networks: Option<BTreeSet<String>>,
-    pub volumes: Option<BTreeSet<String>>,
+    pub networks: Option<Labeled>,
+    pub volumes: Option<Labeled>,
     /// Why the Compose program of this host rejects what will be sent.
     pub rejection: Option<Rejection>,
     /// Why there is no Compose program to ask.

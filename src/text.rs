@@ -3,6 +3,7 @@
 
 mod count;
 mod credentials;
+mod digest;
 mod downtime;
 mod encodings;
 mod escape;
@@ -11,6 +12,7 @@ mod shell;
 
 pub use count::{bulleted, counted, listed, plural};
 pub use credentials::without_credentials;
+pub use digest::sha256;
 pub use downtime::down;
 pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};
 pub use mask::Mask;

@@ -8,7 +8,7 @@ use composefile::document::Document;
 use crate::{
     compose::{Input, Program},
     failure::Failure,
-    model::Container,
+    model::{ConfigHashes, Container},
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
     parallel::side_by_side,
     plan::{self, Adoption, AdoptionFacts, ComposeVersion, Hashes, Keep, Removal, Sent},
@@ -419,7 +419,7 @@ struct Hasher<'a> {
 
 impl Hasher<'_> {
     /// The hashes of the files on disk.
-    fn on_disk(&self) -> Result<BTreeMap<String, String>, String> {
+    fn on_disk(&self) -> Result<ConfigHashes, String> {
         self.ask(&Input::OnDisk {
             project: Some(self.stack.name().as_str()),
             dir: self.stack.dir(),
@@ -430,7 +430,7 @@ impl Hasher<'_> {
     }
 
     /// The hashes of what is sent.
-    fn sent(&self, sent: Sent) -> Result<BTreeMap<String, String>, String> {
+    fn sent(&self, sent: Sent) -> Result<ConfigHashes, String> {
         self.ask(&Input::Sent {
             dir: Some(self.stack.dir()),
             project: self.stack.name().as_str(),
@@ -439,7 +439,7 @@ impl Hasher<'_> {
         })
     }
 
-    fn ask(&self, input: &Input) -> Result<BTreeMap<String, String>, String> {
+    fn ask(&self, input: &Input) -> Result<ConfigHashes, String> {
         let hashes = self.compose.hashes(input, &self.containers, self.mask);
         hashes.map_err(|error| format!("{error:#}"))
     }

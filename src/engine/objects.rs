@@ -4,19 +4,14 @@
 //! Invariant: an object is returned only for its name, its full ID or a prefix of the ID of at least 12 characters.
 //! The engine itself also accepts shorter prefixes.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    fmt, fs,
-    path::Path,
-    time::UNIX_EPOCH,
-};
+use std::{collections::HashSet, fmt, fs, path::Path, time::UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::{Client, EngineReader};
 use crate::{
-    model::{Changes, compose_label},
+    model::{Changes, Labeled, compose_label},
     text::printable,
 };
 
@@ -84,20 +79,25 @@ impl EngineReader {
         self.members(ObjectKind::Volume, project)
     }
 
-    /// The names of all networks of the engine.
-    pub fn network_names(&self) -> Result<BTreeSet<String>> {
-        self.names(ObjectKind::Network)
+    /// All networks of the engine.
+    pub fn all_networks(&self) -> Result<Labeled> {
+        self.labeled(ObjectKind::Network)
     }
 
-    /// The names of all volumes of the engine. An error if the engine reports that its list is incomplete.
-    pub fn volume_names(&self) -> Result<BTreeSet<String>> {
-        self.names(ObjectKind::Volume)
+    /// All volumes of the engine. An error if the engine reports that its list is incomplete.
+    pub fn all_volumes(&self) -> Result<Labeled> {
+        self.labeled(ObjectKind::Volume)
     }
 
-    fn names(&self, kind: ObjectKind) -> Result<BTreeSet<String>> {
+    fn labeled(&self, kind: ObjectKind) -> Result<Labeled> {
         let listed = self.api().and_then(|api| api.objects(kind, None));
         let all = listed.with_context(|| format!("failed to list all {kind}s"))?;
-        Ok(all.into_iter().filter_map(|one| one.name).collect())
+        let label = compose_label(&self.adapter.tool, "config-hash");
+        let all = all.into_iter().filter_map(|one| {
+            let hash = one.labels.and_then(|mut labels| labels.remove(&label));
+            Some((one.name?, hash))
+        });
+        Ok(all.collect())
     }
 
     /// The files that differ between the writable layer of `container` and its image. They are lost with the container.

@@ -33,8 +33,8 @@ pub(super) fn details(
     let (networks, volumes) = match host {
         Some(host) => (host.networks.clone(), host.volumes.clone()),
         None => (
-            known(engine.network_names(), &mut failures),
-            known(engine.volume_names(), &mut failures),
+            known(engine.all_networks(), &mut failures),
+            known(engine.all_volumes(), &mut failures),
         ),
     };
     let details = Details {

@@ -1,7 +1,7 @@
 //! What is the same for all stacks of a host, read once for the plans of many stacks.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::{Mutex, PoisonError},
 };
 
@@ -12,7 +12,7 @@ use super::{environment::environment, identity, with_hint};
 use crate::{
     engine::EngineReader,
     failure::Failure,
-    model::{Container, Record, Rights},
+    model::{Container, Labeled, Record, Rights},
     parallel::side_by_side,
     plan::Environment,
     portainer::{HINT_FOR_UNCLEAR, Listed, PortainerReader},
@@ -30,8 +30,8 @@ pub struct Host {
     pub portainer_version: Option<String>,
     /// What the user of the API key sees and may do on the environment.
     pub rights: Rights,
-    pub(super) networks: Option<BTreeSet<String>>,
-    pub(super) volumes: Option<BTreeSet<String>>,
+    pub(super) networks: Option<Labeled>,
+    pub(super) volumes: Option<Labeled>,
     images: Mutex<BTreeMap<String, Option<Value>>>,
     files: Mutex<HashMap<String, Identity>>,
     /// What could not be read.
@@ -48,8 +48,8 @@ impl Host {
         let of_engine = || {
             (
                 engine.list_all(),
-                engine.network_names(),
-                engine.volume_names(),
+                engine.all_networks(),
+                engine.all_volumes(),
             )
         };
         let of_portainer = |(portainer, endpoint): (&PortainerReader, i64)| {

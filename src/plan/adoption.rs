@@ -23,6 +23,7 @@ use crate::{
         facts::portainer,
         facts::services::{SentStack, with_sent},
         fates::dependents,
+        fates::redefined::Redefined,
         fates::steering::Steering,
         fates::{self, Deciding},
         losses::containers,
@@ -125,12 +126,14 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         if let Some(stack) = stack {
             let refusals = validation::refusals(facts, text, Some(stack), false);
             plan.block(&refusals);
-            plan.services = services(input, stack);
+            let redefined = Redefined::new(input, portainer_compose(input));
+            plan.services = services(input, stack, &redefined);
             plan.replace_all_if_in_error(facts);
             plan.compare_with_last_adoption(facts);
             plan.update_unless_all_run(facts);
             if !matches!(plan.request, Request::Nothing(_)) {
                 plan.check_text(input, stack);
+                plan.blockers.extend(redefined.blockers());
             }
             plan.lose(input, stack);
         }
@@ -378,7 +381,7 @@ fn request(facts: &Facts) -> Request {
 }
 
 /// The fate of every service.
-fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
+fn services(input: &AdoptionFacts, stack: &SentStack, redefined: &Redefined) -> Vec<ServicePlan> {
     let facts = input.facts;
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
     let mut one_off: Vec<Inspected> = Vec::new();
@@ -415,6 +418,9 @@ fn services(input: &AdoptionFacts, stack: &SentStack) -> Vec<ServicePlan> {
             }),
         };
         found.push((service.name.to_owned(), own, fate));
+    }
+    for (_, own, fate) in &mut found {
+        *fate = redefined.fate(own, std::mem::replace(fate, Fate::Unchanged));
     }
     dependents::follow(&mut found, &services, deciding.portainer);
     let orphan = Steering::new(stack, deciding.portainer).orphan();

@@ -3,7 +3,7 @@
 pub mod portainer;
 pub mod services;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use composefile::{
     document::{Document, ParseError},
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     compose::Rejection,
-    model::{Changes, Container, Record, Rights, Variable, is_folder_of},
+    model::{Changes, Container, Labeled, Record, Rights, Variable, is_folder_of},
     plan::{Blocker, InPortainer, Refusal},
     snapshot::{Inspected, Known, LastSent},
 };
@@ -54,10 +54,10 @@ pub struct Facts<'a> {
     /// `plan::image_references`; `None` for one that does not exist. An image that the engine was
     /// not asked for is missing.
     pub images: &'a BTreeMap<String, Option<Value>>,
-    /// The names of all networks of the engine; `None` if they could not be listed.
-    pub networks: Option<&'a BTreeSet<String>>,
-    /// The names of all volumes of the engine; `None` if they could not be listed.
-    pub volumes: Option<&'a BTreeSet<String>>,
+    /// All networks of the engine; `None` if they could not be listed.
+    pub networks: Option<&'a Labeled>,
+    /// All volumes of the engine; `None` if they could not be listed.
+    pub volumes: Option<&'a Labeled>,
     /// The changed files in each container's own layer, by the container's ID.
     pub changes: &'a BTreeMap<String, Known<Changes>>,
     /// The Portainer stack that will be deleted.

@@ -5,6 +5,7 @@
 //! host decide only where both compute the same hash.
 
 pub mod dependents;
+pub mod redefined;
 pub mod steering;
 pub mod versions;
 
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    model::ConfigHashes,
     plan::{
         ComposeVersion, Facts, PortainerCompose, edited,
         facts::services::{Given, SentService},
@@ -114,22 +116,22 @@ pub fn fewer(now: usize, after: usize) -> Fate {
     ))
 }
 
-/// The configuration hashes that the Compose program of this host computes, by service.
+/// The config hashes that the Compose program of this host computes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hashes {
     /// The version of the program.
     pub version: ComposeVersion,
     /// Of the files on disk.
-    pub on_disk: BTreeMap<String, String>,
+    pub on_disk: ConfigHashes,
     /// Of what will be sent.
-    pub sent: BTreeMap<String, String>,
+    pub sent: ConfigHashes,
 }
 
 impl Hashes {
     /// Whether a container of a service certainly has the configuration of the files on disk.
     pub fn are_on_disk(&self, container: Inspected, service: &str, tool: &str) -> bool {
         let labeled = container.compose_label(tool, "config-hash");
-        labeled.is_some() && labeled == self.on_disk.get(service).map(String::as_str)
+        labeled.is_some() && labeled == self.on_disk.services.get(service).map(String::as_str)
     }
 }
 
@@ -214,8 +216,11 @@ impl Deciding<'_> {
             Ok(hashes) => hashes,
             Err(reason) => return Fate::Unknown(reason.to_owned()),
         };
-        let computed = [&hashes.on_disk, &hashes.sent];
-        if computed.iter().any(|of| !of.contains_key(service.name)) {
+        let (on_disk, sent) = (&hashes.on_disk.services, &hashes.sent.services);
+        if [on_disk, sent]
+            .iter()
+            .any(|of| !of.contains_key(service.name))
+        {
             return Fate::Unknown(format!(
                 "Compose {} on this host does not know its configuration",
                 hashes.version
@@ -227,7 +232,7 @@ impl Deciding<'_> {
         };
         let started_by: Option<ComposeVersion> =
             label("version").and_then(|version| version.parse().ok());
-        if is(&hashes.sent) {
+        if is(sent) {
             return self.by_version(started_by, hashes.version, service, &features);
         }
         // The hash contains the ID of the container that it shares with, which is not always known.
@@ -236,7 +241,7 @@ impl Deciding<'_> {
                 "it shares a namespace or volumes with another container".to_owned(),
             );
         }
-        if is(&hashes.on_disk) {
+        if is(on_disk) {
             return Fate::Recreated(
                 "its part of the Compose file is rewritten for Portainer".to_owned(),
             );

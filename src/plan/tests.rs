@@ -1,6 +1,6 @@
 //! The stack `web` in `/s/web`, and the plan of its migration to environment 1.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use composefile::{
     document::Document,
@@ -129,7 +129,7 @@ impl World {
         };
         let record = Record::with_id("7");
         let listed: Vec<Container> = self.containers.iter().map(listed).collect();
-        let known = BTreeSet::from(["known".to_owned()]);
+        let known = BTreeMap::from([("known".to_owned(), None)]);
         let nothing_sent = LastSent::default();
         let sent = Sent {
             text: &text,

@@ -1,11 +1,13 @@
 //! What was last sent to Portainer (B22). Whatever else Portainer has was edited there.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::collections::BTreeSet;
 
-use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Variable, values};
+use crate::{
+    model::{Variable, values},
+    text::sha256,
+};
 
 /// The digests of the text and of the variables that were last sent. There are several while it is unknown which of them
 /// Portainer has. It may have the text of one and the variables of another (N15).
@@ -21,7 +23,7 @@ pub struct LastSent {
 impl LastSent {
     pub fn of(text: &str, variables: &[Variable]) -> Self {
         Self {
-            texts: BTreeSet::from([hash(text)]),
+            texts: BTreeSet::from([sha256(text)]),
             variables: BTreeSet::from([hash_of(variables)]),
             hashes: None,
         }
@@ -40,7 +42,7 @@ impl LastSent {
 
     /// Whether this text and these variables were sent.
     pub fn has(&self, text: &str, variables: &[Variable]) -> bool {
-        self.texts.contains(&hash(text)) && self.variables.contains(&hash_of(variables))
+        self.texts.contains(&sha256(text)) && self.variables.contains(&hash_of(variables))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -60,17 +62,7 @@ impl LastSent {
 
 /// The last value of each variable counts, and their order does not.
 fn hash_of(variables: &[Variable]) -> String {
-    hash(&format!("{:?}", values(variables)))
-}
-
-/// The SHA-256 hash, hexadecimal.
-pub(super) fn hash(text: &str) -> String {
-    let mut hex = String::new();
-    for byte in digest(&SHA256, text.as_bytes()).as_ref() {
-        // Writing to a String does not fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    sha256(&format!("{:?}", values(variables)))
 }
 
 #[cfg(test)]

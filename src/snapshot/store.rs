@@ -18,9 +18,8 @@ use super::{
     folder::{self, time_of},
     is_whole,
     requests::{REQUEST, unanswered},
-    sent::hash,
 };
-use crate::{failure::Failure, model::portainer_name, text::shell_word};
+use crate::{failure::Failure, model::portainer_name, text::sha256, text::shell_word};
 
 /// The directory of the snapshots in the state directory.
 const SNAPSHOTS: &str = "snapshots";
@@ -416,5 +415,5 @@ fn ids_in(dir: &Path) -> Result<Vec<String>> {
 
 /// The first 16 hexadecimal digits of the hash.
 fn short_hash(text: &str) -> String {
-    hash(text)[..16].to_owned()
+    sha256(text)[..16].to_owned()
 }

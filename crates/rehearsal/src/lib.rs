@@ -36,7 +36,9 @@ use self::{deployer::Deployer, server::Server, shared::lock};
 pub use self::{
     faults::{Call, FaultKind, Faults, Peer, Rule},
     request::Request,
-    world::{Action, Container, Era, Event, Health, LayerChange, Record, Status, Variable, World},
+    world::{
+        Action, Container, Era, Event, Hashes, Health, LayerChange, Record, Status, Variable, World,
+    },
 };
 
 /// A running rehearsal. Dropping it ends its threads and removes its directory.

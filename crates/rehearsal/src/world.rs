@@ -45,6 +45,13 @@ mod values;
 mod volumes;
 mod work;
 
+pub use self::{
+    by_hand::Hashes,
+    container::{Container, LayerChange},
+    events::{Action, Event},
+    record::{Record, Status, Variable},
+    state::{Era, Health, World},
+};
 pub(crate) use self::{
     clock::{clock, millis},
     container::Port,
@@ -54,10 +61,4 @@ pub(crate) use self::{
     images::tagged,
     values::texts,
     work::{Accepted, Ending, Kind, Work},
-};
-pub use self::{
-    container::{Container, LayerChange},
-    events::{Action, Event},
-    record::{Record, Status, Variable},
-    state::{Era, Health, World},
 };

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::{
     compose::{Checked, Host, Input, Profiles, Program, Rejection, Values, Version},
+    model::ConfigHashes,
     text::{Mask, excerpt},
 };
 
@@ -43,8 +44,8 @@ impl Embedded {
     }
 
     /// The hashes, or the message that Compose prints.
-    fn ask(&self, input: &Input) -> Result<BTreeMap<String, String>, String> {
-        self.rehearsal.world(|world| match *input {
+    fn ask(&self, input: &Input) -> Result<ConfigHashes, String> {
+        let hashes = self.rehearsal.world(|world| match *input {
             Input::Sent {
                 project, text, env, ..
             } => world.hashes_of_text(project, text, env),
@@ -58,6 +59,11 @@ impl Embedded {
                 let file = files.first().map(String::as_str);
                 world.hashes_on_disk(project.unwrap_or_default(), folder, file)
             }
+        })?;
+        Ok(ConfigHashes {
+            services: hashes.services,
+            networks: hashes.networks,
+            volumes: hashes.volumes,
         })
     }
 }
@@ -97,7 +103,7 @@ impl Program for Embedded {
         input: &Input,
         _containers: &BTreeMap<String, String>,
         mask: &Mask,
-    ) -> Result<BTreeMap<String, String>> {
+    ) -> Result<ConfigHashes> {
         let failed = |message: String| anyhow!("{} failed: {}", self.name(), mask.hide(&message));
         self.ask(input).map_err(failed)
     }

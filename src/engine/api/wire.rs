@@ -40,6 +40,7 @@ struct ListedPort {
 pub(in crate::engine) struct ListedObject {
     pub(in crate::engine) id: Option<String>,
     pub(in crate::engine) name: Option<String>,
+    pub(in crate::engine) labels: Option<BTreeMap<String, String>>,
 }
 
 /// The response to `GET /volumes`.

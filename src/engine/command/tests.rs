@@ -359,7 +359,7 @@ fn everything_else_needs_the_engine_api() {
         engine.require_api().err(),
         engine.networks("web").err(),
         engine.inspect_volumes(&["data".to_owned()]).err(),
-        engine.volume_names().err(),
+        engine.all_volumes().err(),
         engine.changes("a").err(),
         engine.top("a").err(),
     ] {

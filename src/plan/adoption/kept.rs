@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        model::Variable,
+        model::{ConfigHashes, Variable},
         plan::{
             Adoption, Hashes, adoption,
             tests::{World, container, world},
@@ -202,7 +202,10 @@ mod tests {
     }
 
     fn hashes(on_disk: &str) -> Hashes {
-        let hashes = BTreeMap::from([("web".to_owned(), on_disk.to_owned())]);
+        let hashes = ConfigHashes {
+            services: BTreeMap::from([("web".to_owned(), on_disk.to_owned())]),
+            ..ConfigHashes::default()
+        };
         Hashes {
             version: "2.29.2".parse().expect("a version"),
             on_disk: hashes.clone(),

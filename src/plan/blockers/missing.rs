@@ -267,7 +267,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             let (name, is_external) = self.stack.resource("networks", &key);
             let known = self.facts.networks;
             if let (Given::Is(name), true, Some(known)) = (name, is_external, known)
-                && !known.contains(&name)
+                && !known.contains_key(&name)
                 && !matches!(name.as_str(), "host" | "none" | "bridge")
             {
                 self.external
@@ -280,7 +280,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             };
             let (name, is_external) = self.stack.resource("volumes", &key);
             if let (Given::Is(name), true, Some(known)) = (name, is_external, self.facts.volumes)
-                && !known.contains(&name)
+                && !known.contains_key(&name)
             {
                 self.external
                     .push(format!("volume {} does not exist", printable(&name)));

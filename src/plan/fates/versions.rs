@@ -124,6 +124,17 @@ impl PortainerCompose {
         self.last > RECREATES_DEPENDENTS
     }
 
+    /// Whether it compares the definitions of networks and volumes with those that exist (N13).
+    pub fn compares_definitions(self) -> Compares {
+        if self.first >= COMPARES_DEFINITIONS {
+            Compares::Yes
+        } else if self.last < COMPARES_DEFINITIONS {
+            Compares::No
+        } else {
+            Compares::Unknown
+        }
+    }
+
     /// The Compose of a Portainer version, such as `2.21.4`. `None` for a version that is not known.
     pub fn of(portainer: &str) -> Option<Self> {
         let ComposeVersion(major, minor, patch) = portainer.parse().ok()?;
@@ -163,6 +174,18 @@ impl Followed {
 
 /// The version that recreates the dependents of a service that it recreates, and ignores missing networks (N05).
 const RECREATES_DEPENDENTS: ComposeVersion = ComposeVersion(2, 26, 1);
+
+/// The first version that compares networks, and with 2.32 volumes, with their definitions (N13).
+const COMPARES_DEFINITIONS: ComposeVersion = ComposeVersion(2, 31, 0);
+
+/// Whether a Compose compares the definition of a network or volume with its label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compares {
+    Yes,
+    No,
+    /// Its version is not known exactly enough.
+    Unknown,
+}
 
 /// What happens to the dependents of a service that is recreated (N05).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -159,10 +159,14 @@ impl Scenario {
     }
 
     /// The kind of the fate of each service in `stacklift plan`.
-    fn plan(&self, services: &BTreeSet<String>, options: &[&str]) -> BTreeMap<String, String> {
+    pub fn plan(&self, services: &BTreeSet<String>, options: &[&str]) -> BTreeMap<String, String> {
         let name = self.stack.host.project.as_str();
         let mut arguments = vec!["plan", name, "--output=json"];
-        arguments.extend(options.iter().filter(|one| **one != "--overwrite"));
+        arguments.extend(
+            options
+                .iter()
+                .filter(|one| !["--overwrite", "--yes"].contains(one)),
+        );
         let run = self.stack.run(&arguments);
         let mut values = serde_json::Deserializer::from_str(&run.output).into_iter::<Value>();
         let report = values.next().unwrap().unwrap();

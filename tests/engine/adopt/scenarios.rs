@@ -2,11 +2,11 @@
 
 use std::{fmt::Write as _, fs, os::unix::fs::symlink};
 
-use rehearsal::Era;
+use rehearsal::{Era, Status};
 
 use super::{
     Case, Origin, by_each_portainer, by_each_portainer_and_origin, by_old_portainer,
-    scenario::{Happened, Scenario},
+    scenario::{Happened, Scenario, happened},
 };
 use crate::{
     bench::RECORD,
@@ -282,6 +282,107 @@ mod b28_a_setting_that_a_recreated_container_lost {
             "settings reset to those of the Compose file: memory nodes",
             "differs from before: `cpuset_mems`",
         ]);
+    }
+}
+
+mod b26_an_edited_network {
+    use super::*;
+
+    const TEXT: &str = "services:
+  db:
+    $SLEEP
+    volumes: [data:/data]
+    networks: {default: {ipv4_address: $SUBNET.10}}
+  web:
+    $SLEEP
+  alone:
+    $SLEEP
+    network_mode: none
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+    /// A stack that Compose 5 started, whose file was edited since.
+    fn edited(case: Case, from: &str, to: &str) -> Scenario {
+        let scenario = Scenario::new(case, TEXT, &[]);
+        let file = scenario.stack.dir().join("docker-compose.yml");
+        let text = fs::read_to_string(&file).expect("the Compose file");
+        fs::write(&file, text.replace(from, to)).expect("the Compose file");
+        scenario
+    }
+
+    /// Portainer would recreate the network, and no container could be reached by the name of its service.
+    #[test]
+    #[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
+    fn by_newer_from_five() {
+        let case = crate::adopt::NEWER_FROM_FIVE;
+        let scenario = edited(
+            case,
+            "default: {ipam",
+            "default: {labels: {edited: 'yes'}, ipam",
+        );
+        let name = scenario.stack.host.project.as_str();
+        let before = scenario.state();
+        let said = format!(
+            "network {name}_default has changed in the Compose file: Portainer recreates it"
+        );
+        scenario.run(&["plan", name]).code(0).says(&[&said]);
+        scenario
+            .run(&["adopt", name, "--yes"])
+            .code(1)
+            .says(&[&said]);
+        assert_eq!(scenario.state().containers, before.containers);
+        let fates = scenario.plan(&["alone", "db", "web"].map(str::to_owned).into(), &[]);
+        assert_eq!(fates["alone"], "unchanged");
+        assert_eq!([&*fates["db"], &*fates["web"]], ["restarted"; 2]);
+    }
+
+    /// What the plan says would happen, does, and why it is refused.
+    #[test]
+    #[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
+    fn in_portainer_by_newer_from_five() {
+        let scenario = Scenario::new(crate::adopt::NEWER_FROM_FIVE, TEXT, &[]);
+        let adopted = scenario.adopts(&[]);
+        let text = scenario.text_in_portainer();
+        let edited = text.replace("default: {ipam", "default: {labels: {edited: 'yes'}, ipam");
+        assert_eq!(scenario.update(&edited), (200, Status::Active));
+        let after = scenario.state();
+        let happened = happened(&adopted.after.containers, &after.containers);
+        assert_eq!(happened["alone"], Happened::Untouched);
+        assert_eq!([happened["db"], happened["web"]], [Happened::Started; 2]);
+        let name = scenario.stack.host.project.as_str();
+        let db = &after.containers[&scenario.stack.name("db")]["NetworkSettings"]["Networks"];
+        let aliases = db[format!("{name}_default")]["Aliases"].as_array();
+        assert!(!aliases.expect("aliases").contains(&"db".into()), "{db}");
+    }
+
+    /// Compose 2.26 does not look at it.
+    #[test]
+    #[ignore = "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
+    fn by_old_from_five() {
+        let case = crate::adopt::OLD_FROM_FIVE;
+        let scenario = edited(
+            case,
+            "default: {ipam",
+            "default: {labels: {edited: 'yes'}, ipam",
+        );
+        scenario.adopts(&[]);
+    }
+
+    /// A volume cannot change without its data.
+    #[test]
+    #[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
+    fn of_a_volume_by_newer_from_five() {
+        let case = crate::adopt::NEWER_FROM_FIVE;
+        let scenario = edited(case, "data: {}", "data: {labels: {edited: 'yes'}}");
+        let name = scenario.stack.host.project.as_str();
+        let before = scenario.state();
+        let said = format!("volume {name}_data has changed in the Compose file");
+        scenario
+            .run(&["adopt", name, "--yes"])
+            .code(1)
+            .says(&[&said]);
+        assert_eq!(scenario.state().containers, before.containers);
     }
 }
 

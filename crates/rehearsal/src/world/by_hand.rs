@@ -5,11 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::{
+    context::Resource,
     deployment::{Deployment, PROGRAM, variables},
     mounts::MountSource,
     resolve::Project,
     state::World,
 };
+
+/// The hashes that Compose computes (N05, N13).
+#[derive(Debug)]
+pub struct Hashes {
+    /// Of services, by their names.
+    pub services: BTreeMap<String, String>,
+    /// Of networks, by the engine's names.
+    pub networks: BTreeMap<String, String>,
+    /// Of volumes, by the engine's names.
+    pub volumes: BTreeMap<String, String>,
+}
 
 impl World {
     pub(super) fn resolve(&self, deployment: &Deployment) -> Result<Project, String> {
@@ -109,24 +121,19 @@ impl World {
         PROGRAM
     }
 
-    /// The hash of each service that a text starts, as [`World::compose_version`] computes it, by its name. `env` is
+    /// The hashes of what a text starts, as [`World::compose_version`] computes them. `env` is
     /// `stack.env`; it is not written if it is empty (M07).
     ///
     /// # Errors
     /// The message that Compose prints.
-    pub fn hashes_of_text(
-        &self,
-        project: &str,
-        text: &str,
-        env: &str,
-    ) -> Result<BTreeMap<String, String>, String> {
+    pub fn hashes_of_text(&self, project: &str, text: &str, env: &str) -> Result<Hashes, String> {
         self.hashes(&Deployment {
             env_text: (!env.is_empty()).then(|| env.to_owned()),
             ..Deployment::new(project, text, "/stack")
         })
     }
 
-    /// The hash of each service of the stack in `folder`. Without a file, of the one that Compose finds.
+    /// The hashes of the stack in `folder`. Without a file, of the one that Compose finds.
     ///
     /// # Errors
     /// The message that Compose prints.
@@ -135,18 +142,26 @@ impl World {
         project: &str,
         folder: &str,
         file: Option<&str>,
-    ) -> Result<BTreeMap<String, String>, String> {
+    ) -> Result<Hashes, String> {
         let file = file.map(|file| format!("{folder}/{file}"));
         self.hashes(&self.by_hand(project, folder, file.as_deref())?)
     }
 
-    fn hashes(&self, deployment: &Deployment) -> Result<BTreeMap<String, String>, String> {
-        let services = self.resolve(deployment)?.services.into_iter();
-        let hashes = services.map(|service| {
+    fn hashes(&self, deployment: &Deployment) -> Result<Hashes, String> {
+        let project = self.resolve(deployment)?;
+        let of_services = project.services.into_iter().map(|service| {
             let hash = service.hash(deployment.by_library);
             (service.name, hash)
         });
-        Ok(hashes.collect())
+        let of = |resources: BTreeMap<String, Resource>| {
+            let own = resources.into_values().filter(|one| !one.external);
+            own.map(|one| (one.name.clone(), one.hash())).collect()
+        };
+        Ok(Hashes {
+            services: of_services.collect(),
+            networks: of(project.networks),
+            volumes: of(project.volumes),
+        })
     }
 
     /// A deployment by a person. Without a file, of the one that Compose finds.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     deployment::Deployment,
+    entities::fingerprint,
     values::{labels, text},
 };
 
@@ -95,6 +96,11 @@ pub(super) fn resources(
 }
 
 impl Resource {
+    /// The hash of the definition (N13).
+    pub fn hash(&self) -> String {
+        fingerprint(&json!([self.name, self.written]).to_string())
+    }
+
     /// The labels that the file gives it.
     pub fn labels(&self) -> BTreeMap<String, String> {
         labels(self.written.get("labels"))

@@ -123,13 +123,23 @@ impl World {
         };
         for (key, network) in project.networks.iter().filter(|(key, _)| used(key)) {
             let name = &network.name;
-            if self.network(name).is_ok() {
-                continue;
-            }
-            if network.external {
+            let found = self.network(name).ok();
+            if found.is_none() && network.external {
                 return Err(format!(
                     "network {name} declared as external, but could not be found"
                 ));
+            }
+            let is_other = found.is_some_and(|found| {
+                let label = found.labels.get(&self.label("config-hash"));
+                let is_compared = deployment.by_library && !network.external;
+                is_compared && label.is_some_and(|label| *label != network.hash())
+            });
+            let is_missing = found.is_none();
+            let mut detached = Vec::new();
+            if is_other {
+                detached = self.detach(deployment, project, key, name)?;
+            } else if !is_missing {
+                continue;
             }
             let labels = self.shared_labels(deployment, network, "network", key);
             let wanted = wanted_network(network, &labels);
@@ -137,6 +147,10 @@ impl World {
                 let reason = error.message;
                 format!("failed to create network {name}: Error response from daemon: {reason}")
             })?;
+            for id in detached {
+                self.connect(name, &id, &Value::Null)
+                    .map_err(|error| error.message)?;
+            }
         }
         for (key, volume) in &project.volumes {
             let name = &volume.name;
@@ -158,6 +172,40 @@ impl World {
         Ok(())
     }
 
+    /// Stops the containers on a network and removes the network (N13). Returns the IDs of the containers.
+    fn detach(
+        &mut self,
+        deployment: &Deployment,
+        project: &Project,
+        key: &str,
+        name: &str,
+    ) -> Result<Vec<String>, String> {
+        let services = project.services.iter();
+        let on_it = services.filter(|service| service.networks.contains_key(key));
+        let names: Vec<_> = on_it.map(|service| service.name.as_str()).collect();
+        let of = self.label("service");
+        let is_on = |one: &&&Container| {
+            let service = one.labels.get(&of);
+            one.networks.contains_key(name)
+                && service.is_some_and(|service| names.contains(&service.as_str()))
+        };
+        let containers = self.project(&deployment.project);
+        let ids: Vec<_> = containers
+            .iter()
+            .filter(is_on)
+            .map(|one| one.id.clone())
+            .collect();
+        for id in &ids {
+            self.stop_container(id, STOPPED)
+                .map_err(|error| error.message)?;
+            if let Some(container) = self.containers.get_mut(id) {
+                container.networks.remove(name);
+            }
+        }
+        self.remove_network(name).map_err(|error| error.message)?;
+        Ok(ids)
+    }
+
     fn shared_labels(
         &self,
         deployment: &Deployment,
@@ -167,6 +215,9 @@ impl World {
     ) -> BTreeMap<String, String> {
         let mut labels = of.labels();
         labels.insert(self.label(kind), key.to_owned());
+        if deployment.by_library {
+            labels.insert(self.label("config-hash"), of.hash());
+        }
         labels.insert(self.label("project"), deployment.project.clone());
         labels.insert(self.label("version"), deployment.version());
         labels

@@ -339,6 +339,29 @@ fn n22_a_build_in_the_text() {
 }
 
 #[test]
+fn b26_the_library_recreates_an_edited_network_that_it_labeled() {
+    let text = service("    networks: {default: {aliases: [www]}}\n");
+    let edited = format!("{text}networks: {{default: {{labels: {{edited: 'yes'}}}}}}\n");
+    for (era, is_recreated) in [(Era::Sync, false), (Era::Async, true)] {
+        let mut world = world();
+        world.era = era;
+        let id = create(&mut world, &text).unwrap();
+        world.finish_deployment(id);
+        let before = world.container("app-a-1").unwrap().clone();
+        pass(&mut world, 60_000);
+        update(&mut world, id, &edited).unwrap();
+        world.finish_deployment(id);
+        let after = world.container("app-a-1").unwrap();
+        let on = |one: &Container| one.networks["app_default"].clone();
+        assert_eq!(after.id, before.id);
+        assert_eq!(after.started != before.started, is_recreated);
+        assert_eq!(on(after).network_id != on(&before).network_id, is_recreated);
+        let has_alias = on(after).aliases.contains(&"www".to_owned());
+        assert_eq!(has_alias, !is_recreated);
+    }
+}
+
+#[test]
 fn n24_an_anonymous_volume_that_the_text_names_keeps_its_data() {
     for era in [Era::Sync, Era::Async] {
         let mut world = running(TEXT);

@@ -1,0 +1,86 @@
+//! Networks and volumes whose definition changed since they were created (B26, N13).
+//!
+//! Compose from 2.31 on keeps the hash of the definition in a label. Where it differs, `up` stops the containers on the
+//! network, removes the network and creates it again. It connects the containers to the new one without their aliases and
+//! fixed addresses, and starts them. A volume stays as it is.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    model::Labeled,
+    plan::{AdoptionFacts, Blocker, Fate, PortainerCompose, fates::versions::Compares},
+    snapshot::Inspected,
+    text::printable,
+};
+
+/// The networks and volumes whose definition changed, by the engine's names.
+#[derive(Default)]
+pub struct Redefined {
+    networks: Vec<String>,
+    volumes: Vec<String>,
+    /// Whether Portainer's Compose certainly compares definitions.
+    is_certain: bool,
+}
+
+impl Redefined {
+    /// Those that Portainer's Compose finds, or may find. One without a label is left alone.
+    pub fn new(input: &AdoptionFacts, portainer: Option<PortainerCompose>) -> Self {
+        let compares = portainer.map_or(Compares::Unknown, PortainerCompose::compares_definitions);
+        let (Ok(hashes), false) = (input.hashes, compares == Compares::No) else {
+            return Self::default();
+        };
+        let changed = |now: Option<&Labeled>, sent: &BTreeMap<String, String>| {
+            let sent = sent.iter().filter(|(name, hash)| {
+                let label = now.and_then(|now| now.get(*name)?.as_ref());
+                label.is_some_and(|label| label != *hash)
+            });
+            sent.map(|(name, _)| name.clone()).collect()
+        };
+        Self {
+            networks: changed(input.facts.networks, &hashes.sent.networks),
+            volumes: changed(input.facts.volumes, &hashes.sent.volumes),
+            is_certain: compares == Compares::Yes,
+        }
+    }
+
+    /// What happens to a service of this fate because of the networks of its containers.
+    pub fn fate(&self, containers: &[Inspected], fate: Fate) -> Fate {
+        let running = containers.iter().filter(|one| one.is_running());
+        let mut on = running.flat_map(|one| one.networks());
+        let Some((network, _)) = on.find(|(network, _)| self.networks.contains(network)) else {
+            return fate;
+        };
+        match fate {
+            Fate::Unchanged | Fate::Started(_) if self.is_certain => {
+                Fate::Restarted(format!("network {network} has changed and is recreated"))
+            }
+            Fate::Unchanged | Fate::Started(_) => Fate::Unknown(format!(
+                "network {network} has changed, and Portainer may recreate it"
+            )),
+            fate => fate,
+        }
+    }
+
+    /// Why nothing is sent: the containers would not run as before, and a volume would not be what the text says.
+    pub fn blockers(&self) -> impl Iterator<Item = Blocker> {
+        let networks = self.networks.iter().map(|network| {
+            Blocker::new(
+                format!(
+                    "network {} has changed in the Compose file: Portainer recreates it, and then no container on it can be reached by the name of its service",
+                    printable(network)
+                ),
+                "undo the change, or run `docker compose down` and `docker compose up -d` first, which interrupts every service",
+            )
+        });
+        let volumes = self.volumes.iter().map(|volume| {
+            Blocker::new(
+                format!(
+                    "volume {} has changed in the Compose file, and Docker cannot change a volume",
+                    printable(volume)
+                ),
+                "undo the change, or copy the data to a volume with another name",
+            )
+        });
+        networks.chain(volumes)
+    }
+}
