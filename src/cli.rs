@@ -36,6 +36,7 @@ mod table;
 
 use arguments::{Arguments, Command, Common, MigrateArguments, RestoreArguments};
 use console::Console;
+use migrate::Called;
 
 /// Runs the program with the process's arguments and environment.
 pub fn main() -> ExitCode {
@@ -134,8 +135,8 @@ fn run(
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     match command {
-        None => migrate::run(migrate, common, console),
-        Some(Command::Migrate(migrate)) => migrate::run(&migrate, common, console),
+        None => migrate::run(migrate, Called::Bare, common, console),
+        Some(Command::Migrate(migrate)) => migrate::run(&migrate, Called::Named, common, console),
         Some(Command::Adopt(adopt)) => adopt::run(&adopt, common, console),
         Some(Command::Plan(plan)) => plan::run(&plan, common, console),
         Some(Command::Export(export)) => export::run(&export, common, console),

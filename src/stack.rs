@@ -325,6 +325,18 @@ impl Stack {
     }
 }
 
+/// The error of a stack that is not found, with the one directory in which its containers were started.
+pub fn started_elsewhere(
+    error: anyhow::Error,
+    containers: &[Container],
+    tool: &str,
+) -> anyhow::Error {
+    match started::other_dir(containers, tool, Path::new("")) {
+        Some(other) => elsewhere(&error, other).mistyped().into(),
+        None => error,
+    }
+}
+
 /// A stack that is not found where its containers were not started.
 fn elsewhere(error: &anyhow::Error, other: &str) -> Failure {
     let portainer = if may_be_portainers(other) {

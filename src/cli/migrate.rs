@@ -8,7 +8,9 @@ use super::{
     confirm::{consent, is_on_terminal},
     interrupt::Interrupt,
     opened::{Opened, settings_and_key},
-    peers, plan, stack_required,
+    peers, plan,
+    settings::Settings,
+    stack_required,
 };
 use crate::{
     compose,
@@ -16,11 +18,21 @@ use crate::{
     inventory::{MigrateWay, Ways},
     migrate::{self, Migration, OnRefusal},
     run::{Event, Stopped},
-    stack::{Stack, StackName},
+    stack::{Stack, StackName, started_elsewhere},
 };
+
+/// How a migration is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Called {
+    /// `stacklift <STACK>`: asks nobody before its checks (C04).
+    Bare,
+    /// `stacklift migrate <STACK>`
+    Named,
+}
 
 pub(super) fn run(
     arguments: &MigrateArguments,
+    called: Called,
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
@@ -29,6 +41,10 @@ pub(super) fn run(
     let (mut settings, key) = settings_and_key(common, Some(&name), console)?;
     let stack = Stack::find(name.clone(), &settings.location)
         .map_err(|error| suggest_command(&name, error))
+        .map_err(|error| match called {
+            Called::Bare => error,
+            Called::Named => say_where_it_runs(&name, &settings, error, console),
+        })
         .map_err(Stopped::untouched)?;
     peers::warn_about_tls(&settings, console);
     let interrupt = Interrupt::watch(console);
@@ -73,6 +89,21 @@ pub(super) fn on_refusal(force: bool) -> OnRefusal {
     } else {
         OnRefusal::Stop
     }
+}
+
+/// Says where the containers of a missing stack were started.
+fn say_where_it_runs(
+    name: &StackName,
+    settings: &Settings,
+    error: anyhow::Error,
+    console: &Arc<Console>,
+) -> anyhow::Error {
+    if settings.location.dir.is_some() || !Failure::is_mistyped(&error) {
+        return error;
+    }
+    let engine = peers::engine(settings, console);
+    let containers = engine.reader().list(name.as_str()).unwrap_or_default();
+    started_elsewhere(error, &containers, &settings.location.tool)
 }
 
 /// Suggests a command for a missing stack whose name is close to one, such as `migrat`.

@@ -1,6 +1,6 @@
 //! The settings, the API key, and the clients that they lead to, opened in the order of C04.
 
-use std::{ffi::OsStr, sync::Arc};
+use std::{ffi::OsStr, path::Path, sync::Arc};
 
 use anyhow::Result;
 use secrecy::SecretString;
@@ -38,8 +38,7 @@ pub(super) fn settings_and_key<'n>(
 }
 
 /// Says where a stack is that was found outside the stacks root.
-pub(super) fn say_where(stack: &Stack, at: &Location, console: &Console) {
-    let (name, dir) = (stack.name(), stack.dir());
+pub(super) fn say_where(name: &StackName, dir: &Path, at: &Location, console: &Console) {
     if at.dir.is_none() && !is_same(dir, &at.root.join(name.as_str())) {
         console.note(&format!(
             "{name} is in {}, where its containers were started",
@@ -109,7 +108,7 @@ impl Opened {
         let earlier = earlier(settings.state.as_deref(), name);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier)?;
         console.done();
-        say_where(&stack, &settings.location, console);
+        say_where(name, stack.dir(), &settings.location, console);
         Ok(Self {
             compose: compose::Host::new(&settings.location.tool, console.trace()),
             settings,

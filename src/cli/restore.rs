@@ -1,6 +1,6 @@
 //! `stacklift restore <STACK>`: restores the containers that ran before a run.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Result;
 
@@ -8,16 +8,19 @@ use super::{
     Common, Console, Ended, RestoreArguments,
     confirm::consent,
     interrupt::Interrupt,
+    opened::say_where,
     peers,
-    settings::{KeySource, Settings},
+    settings::{KeySource, Settings, state_folder},
     table::plain,
 };
 use crate::{
+    disk,
+    engine::EngineReader,
     observe::with_hint,
     restore::{self, Cause, Extent, OnMissing, Restore, Scope},
     run::Event,
-    snapshot::{Known, Store},
-    stack::{StackName, stack_dir},
+    snapshot::{Known, Place, Store},
+    stack::{Location, StackName, stack_dir},
 };
 
 pub(super) fn run(
@@ -41,7 +44,6 @@ pub(super) fn run(
         return Ok(list(setup.store(&engine), console)?);
     }
     let key = key.map(KeySource::read).transpose()?;
-    let dir = stack_dir(&name, &settings.location)?;
     let interrupt = Interrupt::watch(console);
     let peers = match key {
         Some(key) => {
@@ -50,6 +52,8 @@ pub(super) fn run(
         }
         None => peers::open_engine_only(&settings, console)?,
     };
+    let dir = dir(&name, &settings.location, peers.readers().1, arguments)?;
+    say_where(&name, &dir, &settings.location, console);
     let question = |question: &str| console.ask(question);
     let restore = Restore {
         name: &name,
@@ -81,6 +85,24 @@ pub(super) fn run(
     };
     let mut listener = |event: Event| interrupt.show(&event);
     Ok(restore::run(&restore, &mut listener)?)
+}
+
+/// The stack's directory: if it is neither given nor in the stacks root, the one in which the snapshot was taken.
+fn dir(
+    name: &StackName,
+    at: &Location,
+    engine: &EngineReader,
+    arguments: &RestoreArguments,
+) -> Result<PathBuf> {
+    let dir = stack_dir(name, at)?;
+    if at.dir.is_some() || disk::is_dir(&dir) {
+        return Ok(dir);
+    }
+    let engine = engine.id().ok();
+    let store = Place::new(&state_folder()?, name.as_str()).open(engine.as_deref());
+    // The restore says why there is no such snapshot.
+    let saved = store.choose(arguments.to.as_deref()).ok();
+    Ok(saved.map_or(dir, |saved| saved.snapshot.dir.into()))
 }
 
 fn list(store: &Store, console: &Console) -> Result<()> {

@@ -19,7 +19,7 @@ use crate::{
     plan::{Blocker, Keep},
     rewrite::faithful::{self, Faithful},
     stack::{Stack, StackName, StackText},
-    text::{bulleted, counted},
+    text::{counted, numbered},
 };
 
 /// A stack as it would be adopted.
@@ -42,7 +42,7 @@ pub(super) fn adopted(
     let containers = listed.as_deref().unwrap_or_default();
     let earlier = earlier(settings.state.as_deref(), name);
     let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
-    say_where(&stack, &settings.location, console);
+    say_where(name, stack.dir(), &settings.location, console);
     let compose = compose::Host::new(&settings.location.tool, console.trace());
     let alone = inventory(settings, None, engine.reader(), &compose);
     let prepared = Prepared::new(&alone.situation(&stack, None), keep)?;
@@ -81,7 +81,7 @@ pub(in crate::cli) fn blocked(stack: &Stack, problems: &[faithful::Blocker]) -> 
         .iter()
         .map(|one| Blocker::of_rewrite(one, stack.file()));
     let count = counted(problems.len(), "problem");
-    Failure::new(format!("cannot adopt the stack {name}: {count}"))
-        .details(bulleted(blockers))
+    Failure::new(format!("cannot adopt {name}: {count}"))
+        .details(numbered(blockers))
         .hint("fix the file, then run the command again")
 }
