@@ -115,8 +115,11 @@ impl NoResponse {
         if let Some(owners) = self.cause::<Owners>() {
             return Error::not_sent(action, owners.refused());
         }
+        if self.sent == Sent::No {
+            let failure = Failure::new(self.to_string()).hint(self.hint(tls));
+            return Error::unreachable(base_url, failure);
+        }
         let what = match &self.error {
-            _ if self.sent == Sent::No => "cannot reach Portainer at",
             ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
                 "invalid response from Portainer at"
             }
@@ -125,10 +128,7 @@ impl NoResponse {
         let failure = Failure::new(format!("{what} {base_url}"))
             .source(self.to_string())
             .hint(self.hint(tls));
-        match self.sent {
-            Sent::No => Error::not_sent(action, failure),
-            Sent::Perhaps => Error::unknown(action, failure),
-        }
+        Error::unknown(action, failure)
     }
 
     fn hint(&self, tls: &Tls) -> String {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::BaseUrl;
 use crate::{
     failure::Failure,
     text::{excerpt, last_words, without_credentials},
@@ -12,7 +13,7 @@ use crate::{
 /// The hint for an HTML page in place of JSON.
 pub(super) const HINT_FOR_HTML: &str = "an HTML page is not a response of the Portainer API: it comes from a proxy, a login page or another program; set --base-url to Portainer's own address";
 
-/// A request that failed. Prints as `failed to …`; its source says why, with a hint.
+/// A request that failed. Prints what failed; its source says why, with a hint.
 #[derive(Debug)]
 pub enum Error {
     /// The request never left this host: no connection, no TLS session, an invalid URL.
@@ -34,12 +35,28 @@ impl Error {
         Self::NotSent(Box::new(Cause::new(action, failure)))
     }
 
+    /// A [`Self::NotSent`] because Portainer is unreachable, whatever was attempted: `failure` says why.
+    pub(super) fn unreachable(base_url: &BaseUrl, failure: Failure) -> Self {
+        Self::NotSent(Box::new(Cause {
+            failed: format!("cannot reach Portainer at {base_url}"),
+            failure,
+        }))
+    }
+
     /// A [`Self::Refused`], with the hint for the response.
     pub(super) fn refused(action: &str, response: Response) -> Self {
-        let failure = Failure::new(response.summary()).hint(response.hint());
+        let failure = |why| Failure::new(why).hint(response.hint());
+        let cause = if response.rejects_key() {
+            Cause {
+                failed: "Portainer rejected the API key".to_owned(),
+                failure: failure(response.status_line()),
+            }
+        } else {
+            Cause::new(action, failure(response.summary()))
+        };
         Self::Refused {
+            cause: Box::new(cause),
             response,
-            cause: Box::new(Cause::new(action, failure)),
         }
     }
 
@@ -65,7 +82,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "failed to {}", self.cause().action)
+        f.write_str(&self.cause().failed)
     }
 }
 
@@ -75,17 +92,17 @@ impl std::error::Error for Error {
     }
 }
 
-/// What was attempted, and why it failed.
+/// What failed, and why.
 #[derive(Debug)]
 pub struct Cause {
-    action: String,
+    failed: String,
     failure: Failure,
 }
 
 impl Cause {
     fn new(action: &str, failure: Failure) -> Self {
-        let action = action.to_owned();
-        Self { action, failure }
+        let failed = format!("failed to {action}");
+        Self { failed, failure }
     }
 }
 
@@ -112,7 +129,7 @@ impl Response {
 
     /// One line: the status, and the start of the `message` of an error object (M01) or the kind of the body.
     pub fn summary(&self) -> String {
-        if self.status == 401 && !self.is_html() {
+        if self.rejects_key() {
             return "Portainer rejected the API key (401)".to_owned();
         }
         self.as_received()
@@ -162,10 +179,7 @@ impl Response {
             404 | 405 => format!(
                 "check --base-url and --endpoint, and that Portainer is 2.19 or later, {again}"
             ),
-            200..=299 => format!(
-                "this is not a response to a create: {}, {again}",
-                self.hint()
-            ),
+            200..=299 => format!("this is not Portainer's response: {}, {again}", self.hint()),
             _ => format!("{}, {again}", self.hint()),
         }
     }
@@ -218,6 +232,10 @@ impl Response {
         ]
         .into_iter()
         .any(|words| memchr::memmem::find(&self.body, words).is_some())
+    }
+
+    fn rejects_key(&self) -> bool {
+        self.status == 401 && !self.is_html()
     }
 
     fn is_html(&self) -> bool {
@@ -388,7 +406,7 @@ mod tests {
         let error = anyhow::Error::from(error);
         assert_eq!(
             format!("{error:#}"),
-            "failed to list the stacks: Portainer rejected the API key (401)"
+            "Portainer rejected the API key: status 401"
         );
         let hint = Failure::hint_of(&error).expect("a hint");
         assert!(hint.contains("config init"), "{hint}");

@@ -123,7 +123,7 @@ fn nothing_responds() {
 ok       settings         no settings file
 failed   Docker           failed to read the version and ID of Docker: cannot reach Docker on /no/engine.sock: No such file or directory
 warning  Compose          not found: neither `docker compose` nor `docker-compose` prints a version
-failed   Portainer        failed to read Portainer's version: cannot reach Portainer at https://127.0.0.1:1: Connection refused
+failed   Portainer        cannot reach Portainer at https://127.0.0.1:1: Connection refused
 warning  TLS              certificates are not verified; no program on this host listens at 127.0.0.1:1
 failed   API key          no API key (STACKMGR_API_KEY is required): run `stacklift config init`
 -        user             not checked: there is no API key
