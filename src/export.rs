@@ -57,7 +57,7 @@ impl Export<'_> {
         self.check(dir)?;
         if record.kind == StackKind::Kubernetes {
             return Err(Failure::new(format!(
-                "the Portainer stack {} is a Kubernetes stack: its text is not a Compose file",
+                "the Portainer stack {} is a Kubernetes stack: it has no Compose file",
                 printable(&record.name)
             ))
             .hint("copy its manifest from Portainer")
@@ -150,10 +150,10 @@ fn files_of(record: &Record, stored: &Stored) -> Result<ExportedFiles> {
             None => blocker.message.clone(),
         });
         Failure::new(format!(
-            "cannot export {name}: its text would have a different meaning outside Portainer"
+            "cannot export {name}: its Compose file would mean something else outside Portainer"
         ))
         .details(bulleted(lines))
-        .hint("fix the text in Portainer, or copy it and its variables from there")
+        .hint("change the Compose file in Portainer, or copy it and the variables from there")
         .into()
     })
 }
@@ -169,7 +169,7 @@ fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
             String::new()
         };
         format!(
-            "line {} of the text in Portainer: {}{why}",
+            "line {} of the file in Portainer: {}{why}",
             change.line, change.what
         )
     });
@@ -219,7 +219,10 @@ fn write(path: &Path, files: &ExportedFiles, replace: bool) -> Result<Vec<&'stat
     };
     let text =
         |name, text: &str, mode| dir.write(name, text.as_bytes(), Rights::AtMost(mode), existing);
-    one(ENV_FILE, &|| text(ENV_FILE, &files.env, 0o600))?;
+    // An `.env` that exists would set other variables.
+    if !files.env.is_empty() || files.names_stack_env || disk::exists(&path.join(ENV_FILE)) {
+        one(ENV_FILE, &|| text(ENV_FILE, &files.env, 0o600))?;
+    }
     one(COMPOSE_FILE, &|| text(COMPOSE_FILE, &files.text, 0o644))?;
     if files.names_stack_env {
         one(STACK_ENV, &|| dir.link(STACK_ENV, ENV_FILE, existing))?;

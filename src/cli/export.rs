@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use super::{
     Common, Console, Ended, arguments::ExportArguments, interrupt::watch_reading,
-    opened::Surroundings,
+    opened::Surroundings, style::Meaning,
 };
 use crate::{
     export::Export,
@@ -19,7 +19,7 @@ use crate::{
     model::Record,
     portainer::HINT_FOR_UNCLEAR,
     stack::StackName,
-    text::{counted, printable},
+    text::{counted, listed, printable},
 };
 
 pub(super) fn run(
@@ -92,16 +92,18 @@ impl Exporting<'_> {
         let exported = self.export.run(record, to);
         console.done();
         let exported = exported?;
-        console.step(
-            "exported",
-            &format!(
-                "{} to {}: {} ({})",
-                record.name,
-                to.display(),
-                exported.files.join(", "),
-                counted(exported.variables, "variable")
-            ),
+        let files: Vec<&str> = exported.files.iter().rev().copied().collect();
+        let variables = match exported.variables {
+            0 => String::new(),
+            some => format!(", {}", counted(some, "variable")),
+        };
+        let what = format!(
+            "{} to {}: {}{variables}",
+            record.name,
+            to.display(),
+            listed(&files)
         );
+        console.outcome("exported", &what);
         for note in &exported.notes {
             console.step("note", note);
         }
