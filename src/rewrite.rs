@@ -14,4 +14,4 @@ pub mod loss;
 mod masked;
 pub mod portainer;
 
-pub use masked::masked;
+pub use masked::{HIDDEN, masked};

@@ -6,6 +6,8 @@ use imara_diff::{
     Algorithm, BasicLineDiffPrinter, Diff, InternedInput, Interner, UnifiedDiffConfig,
 };
 
+use crate::rewrite::HIDDEN;
+
 /// A text, and what is shown of it, line by line.
 #[derive(Clone, Copy)]
 pub(super) struct Shown<'t> {
@@ -47,6 +49,46 @@ pub(super) fn hunks(before: Shown, after: Shown) -> String {
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
     let printer = BasicLineDiffPrinter(&input.interner);
-    diff.unified_diff(&printer, UnifiedDiffConfig::default(), &input)
-        .to_string()
+    let hunks = diff.unified_diff(&printer, UnifiedDiffConfig::default(), &input);
+    told(&hunks.to_string())
+}
+
+/// Says of which hidden values only the value changed: both lines are shown alike.
+fn told(hunks: &str) -> String {
+    let mut told = String::with_capacity(hunks.len());
+    let mut removed = Vec::new();
+    for line in hunks.split_inclusive('\n') {
+        let (sign, words) = line.split_at_checked(1).unwrap_or_default();
+        match sign {
+            "-" => removed.push(words),
+            "+" if words.contains(HIDDEN) && removed.contains(&words) => {
+                let end = words.trim_end_matches(['\r', '\n']);
+                told.push_str(&format!("+{end} (value changed)\n"));
+                continue;
+            }
+            "+" => {}
+            _ => removed.clear(),
+        }
+        told.push_str(line);
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_hidden_value_it_is_said_that_it_changed() {
+        let shown = |text| Shown {
+            text,
+            shown: "A=***\nB=***\nC\n",
+        };
+        let (before, after) = (shown("A=1\nB=1\nC\n"), shown("A=2\nB=1\nC\n"));
+        let hunks = hunks(before, after);
+        assert_eq!(
+            hunks,
+            "@@ -1,3 +1,3 @@\n-A=***\n+A=*** (value changed)\n B=***\n C\n"
+        );
+    }
 }

@@ -7,7 +7,8 @@ use composefile::document::{Document, Node, NodeKind, NodeSet, Style};
 
 use crate::text::without_credentials;
 
-const HIDDEN: &str = "***";
+/// What is shown in place of a value.
+pub const HIDDEN: &str = "***";
 
 /// The text with every value below an `environment` or `args` key hidden, also where an alias or a merge leads to it, and
 /// without the credentials of URLs. Every line stays a line. Of a text that is not YAML, only the keys stay.
