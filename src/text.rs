@@ -10,7 +10,7 @@ mod escape;
 mod mask;
 mod shell;
 
-pub use count::{bulleted, counted, listed, plural};
+pub use count::{bulleted, counted, listed, numbered, plural};
 pub use credentials::without_credentials;
 pub use digest::sha256;
 pub use downtime::down;

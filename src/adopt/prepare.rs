@@ -19,7 +19,7 @@ use crate::{
     },
     snapshot::{Inspected, LastSent},
     stack::{Files, FilesRead, Shell, Stack, StackText},
-    text::{Mask, bulleted, printable},
+    text::{Mask, numbered, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -216,8 +216,8 @@ impl Prepared {
                 text: &rewrite.text,
                 env: &rewrite.env,
             }),
-            (_, blockers) => Err(Failure::new(format!("cannot adopt the stack {name}"))
-                .details(bulleted(blockers))
+            (_, blockers) => Err(Failure::new(format!("cannot adopt {name}"))
+                .details(numbered(blockers))
                 .hint("fix the problems above, then run the command again")
                 .into()),
         }
@@ -347,7 +347,7 @@ impl Texts {
             }
             Uncombined::Different(key) => vec![Blocker::several_files(
                 format!(
-                    "Compose reads {key} differently after it combines the files of the stack ({files}) into one text"
+                    "Compose reads {key} differently after it combines the files of the stack ({files}) into one"
                 ),
                 "write one Compose file for which `docker compose config` prints the same, then pass it with --file",
             )],

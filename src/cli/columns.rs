@@ -69,8 +69,8 @@ pub(super) fn wrap(text: &str, first: usize, most: usize) -> Vec<String> {
     lines
 }
 
-/// Breaks each line of a text. The rest of a line is indented by two columns, or to the text of an item, after `-` or
-/// `+`. The first line has `taken` columns before it. Without a width, nothing is broken.
+/// Breaks each line of a text. The rest of a line is indented by two columns, or to the text of an item, after `-`, `+`
+/// or a number. The first line has `taken` columns before it. Without a width, nothing is broken.
 pub(super) fn wrap_lines(text: &str, taken: usize, width: Option<usize>) -> String {
     let most = readable(width);
     let mut wrapped = Vec::new();
@@ -93,7 +93,11 @@ pub(super) fn wrap_lines(text: &str, taken: usize, width: Option<usize>) -> Stri
 /// The spaces and the sign of an item that a line starts with, the rest, and the indentation of what does not fit.
 fn indented(line: &str) -> (&str, &str, usize) {
     let words = line.trim_start_matches(' ');
-    let item = words.strip_prefix(['-', '+']).unwrap_or_default();
+    let number = words.trim_start_matches(|c: char| c.is_ascii_digit());
+    let item = match words.strip_prefix(['-', '+']) {
+        None if number.len() < words.len() => number.strip_prefix('.').unwrap_or_default(),
+        item => item.unwrap_or_default(),
+    };
     let item_words = item.trim_start_matches(' ');
     let is_item = item.len() > item_words.len();
     let words = if is_item { item_words } else { words };

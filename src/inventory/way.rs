@@ -55,7 +55,7 @@ pub(super) fn migration(
         if force {
             warnings.push(format!("{refusal}; --force overrides this"));
         } else {
-            blockers.extend(Blocker::of_refusal(refusal));
+            blockers.extend(Blocker::of_refusal(refusal, stack.file()));
         }
     }
     WayReport {

@@ -8,7 +8,7 @@ use crate::{
     model::Container,
     observe::{Before, warnings_of},
     plan::{self, Loss, Plan, Refusal},
-    text::{bulleted, listed},
+    text::{listed, numbered},
 };
 
 impl Procedure<'_, '_> {
@@ -127,14 +127,14 @@ fn refused(refusals: &[Refusal]) -> Failure {
     }
     let reasons = refusals.iter().map(|refusal| {
         let mut lines = vec![refusal.to_string()];
-        lines.extend_from_slice(refusal.details());
-        lines.push(format!("hint: {}", refusal.hint()));
-        lines.join("\n    ")
+        lines.extend(refusal.details().iter().map(|detail| format!("- {detail}")));
+        lines.push(refusal.hint().to_string());
+        lines.join("\n")
     });
     Failure::new(format!(
         "refusing to migrate for {} reasons",
         refusals.len()
     ))
-    .details(bulleted(reasons))
+    .details(numbered(reasons))
     .hint("fix the problems above, or pass --force to migrate anyway")
 }

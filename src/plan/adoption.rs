@@ -122,10 +122,10 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 .collect(),
             ..Adoption::default()
         };
-        plan.check_surroundings(facts);
+        plan.check_surroundings(input);
         if let Some(stack) = stack {
             let refusals = validation::refusals(facts, text, Some(stack), false);
-            plan.block(&refusals);
+            plan.block(&refusals, input.file);
             let redefined = Redefined::new(input, portainer_compose(input));
             plan.services = services(input, stack, &redefined);
             plan.replace_all_if_in_error(facts);
@@ -239,12 +239,14 @@ impl Adoption {
         }
     }
 
-    fn block<'a>(&mut self, refusals: impl IntoIterator<Item = &'a Refusal>) {
+    fn block<'a>(&mut self, refusals: impl IntoIterator<Item = &'a Refusal>, file: &str) {
         let refusals = refusals.into_iter();
-        self.blockers.extend(refusals.flat_map(Blocker::of_refusal));
+        self.blockers
+            .extend(refusals.flat_map(|one| Blocker::of_refusal(one, file)));
     }
 
-    fn check_surroundings(&mut self, facts: &Facts) {
+    fn check_surroundings(&mut self, input: &AdoptionFacts) {
+        let facts = input.facts;
         let is_known = facts.listed.is_some() && facts.containers.is_some();
         if !is_known || facts.others.is_none() {
             let otherwise = || Blocker::new(UNREAD, "check that Docker is running");
@@ -264,14 +266,14 @@ impl Adoption {
             permissions::management(facts),
             portainer::runs_portainer(listed, facts.portainer_port),
         ];
-        self.block(refusals.iter().flatten());
+        self.block(refusals.iter().flatten(), input.file);
     }
 
     fn check_text(&mut self, input: &AdoptionFacts, stack: &SentStack) {
         let facts = input.facts;
         let missing = missing::missing(facts, stack);
         self.pulls = missing.pulls.into_iter().collect();
-        self.block(&missing.refusals);
+        self.block(&missing.refusals, input.file);
         self.warnings.extend(missing.doubts);
         let compose = portainer_compose(input);
         let last = compose.map(|compose| compose.last);

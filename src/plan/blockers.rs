@@ -47,15 +47,15 @@ impl Blocker {
     }
 
     /// A reason to refuse a migration that also prevents the adoption of `stack`: one blocker for each thing that has to
-    /// be fixed.
-    pub fn of_refusal(refusal: &Refusal) -> Vec<Self> {
+    /// be fixed in the Compose file `file` or elsewhere.
+    pub fn of_refusal(refusal: &Refusal, file: &str) -> Vec<Self> {
         let details = refusal.details();
         if refusal.lists_problems() {
             let problems = details.iter();
             return problems
                 .map(|problem| Self {
                     short: refusal.short(),
-                    ..Self::new(problem, refusal.hint())
+                    ..Self::new(problem, refusal.hint_in(file))
                 })
                 .collect();
         }
@@ -76,8 +76,11 @@ impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&printable(&self.message))?;
         for detail in &self.details {
-            write!(f, "\n    {}", printable(detail))?;
+            write!(f, "\n- {}", printable(detail))?;
         }
-        write!(f, "\n    hint: {}", printable(&self.hint))
+        if self.hint.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\n{}", printable(&self.hint))
     }
 }

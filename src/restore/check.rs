@@ -17,7 +17,7 @@ use crate::{
     model::Container,
     parallel::in_parallel,
     snapshot::Inspected,
-    text::{bulleted, counted},
+    text::{counted, numbered},
 };
 
 /// Something that prevents the restore: it is missing, or it is in use.
@@ -43,8 +43,8 @@ impl Procedure<'_, '_, '_> {
         }
         let lines = problems
             .iter()
-            .map(|problem| format!("{}\n    {}", problem.what, problem.remedy));
-        let lines = bulleted(lines);
+            .map(|problem| format!("{}\n{}", problem.what, problem.remedy));
+        let lines = numbered(lines);
         if self.restore.on_missing == OnMissing::Continue {
             self.run.warn(format!(
                 "the restore will be incomplete; continuing because of --force:\n{lines}"

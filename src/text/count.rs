@@ -39,6 +39,15 @@ pub fn bulleted<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// One item a line, after its number. The further lines of an item are below its text.
+pub fn numbered<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    let lines = (1..).zip(items).map(|(number, item)| {
+        let item = item.to_string().replace('\n', "\n     ");
+        format!("{number:>3}. {item}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

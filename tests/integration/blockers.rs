@@ -44,15 +44,17 @@ fn listed(run: &Run) -> Vec<String> {
     let mut is_list = false;
     for line in run.err.lines() {
         let words = line.trim_start();
-        if line.contains("cannot adopt the stack") {
+        let number = words.trim_start_matches(|c: char| c.is_ascii_digit());
+        let item = (number.len() < words.len()).then(|| number.strip_prefix(". "));
+        if line.contains("error: cannot adopt ") {
             is_list = true;
         } else if words.starts_with("hint: fix the problems above") || words.starts_with("state:") {
             is_list = false;
-        } else if let Some(first) = words.strip_prefix("- ").filter(|_| is_list) {
+        } else if let Some(first) = item.flatten().filter(|_| is_list) {
             found.push(first.to_owned());
         } else if let Some(last) = found.last_mut().filter(|_| is_list) {
             last.push('\n');
-            last.push_str(words);
+            last.push_str(words.strip_prefix("- ").unwrap_or(words));
         }
     }
     found

@@ -506,7 +506,7 @@ web  1 container on this host, not in Portainer yet
 
 Cannot be adopted yet:
   1. a mounts /missing/x, which does not exist
-     create it, or correct the path in the Compose file
+     create it, or correct the path in docker-compose.yml
 ";
     for args in ["plan web", "plan web --exit-code"] {
         let run = bench.run(args).code(1);
@@ -595,9 +595,9 @@ fn b11_a_request_without_an_answer_is_told() {
     let locked = File::open(bench.dir("web")).expect("the directory");
     locked.lock().expect("locked");
     let told = unanswered();
-    let create = "the create of the stack web, sent 2";
+    let create = "the creation of the stack web, sent 2";
     assert!(told.starts_with(&format!("[\"{create}")), "{told}");
-    bench.succeeds("plan web", &format!("An interrupted run has sent {create}"));
+    bench.succeeds("plan web", &format!("The outcome of {create}"));
     // A child that another test is starting may have a copy of the open directory.
     locked.unlock().expect("unlocked");
     bench.run("adopt web --wait 2s").code(0);

@@ -216,7 +216,7 @@ fn b34_values_in_the_compose_file_are_masked() {
     }
     bench.run("render web --as migrate --diff").code(0).says(&[
         "-    environment: {PASS: \"***\", DIR: \"***\"}\n",
-        "+    environment: {PASS: \"***\", DIR: \"***\"}\n",
+        "+    environment: {PASS: \"***\", DIR: \"***\"} (value changed)\n",
         "-    volumes: [./d:/d]\n",
     ]);
     bench.succeeds(
@@ -263,10 +263,10 @@ fn a_refusal_shows_every_place() {
     let text = "include: [x.yml]\nservices:\n  a:\n    image: x\n    env_file: none.env\n";
     bench.stack("web", text, None);
     bench.run("render web --as adopt").code(1).says(&[
-        "cannot adopt the stack web: 2 problems",
+        "cannot adopt web: 2 problems",
         "Portainer cannot read the files that `include` names",
-        "  - docker-compose.yml:1: ",
-        "  - docker-compose.yml:5: ",
+        "  1. docker-compose.yml:1: ",
+        "  2. docker-compose.yml:5: ",
         "docker-compose-plugin",
     ]);
     bench.stack("web", "services:\n  a: [x\n", None);

@@ -44,7 +44,7 @@ fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() 
             "web --grace 1s",
             &["refusing to migrate: ", hint, "--force"][..],
         ),
-        ("adopt web --yes", &["cannot adopt the stack web", hint]),
+        ("adopt web --yes", &["cannot adopt web", hint]),
         ("plan web", &["whether Portainer has it is unknown"]),
         ("list", &["blocked: ", LIMITED]),
         ("doctor", &[]),

@@ -9,7 +9,7 @@ use crate::{
     },
     plan::{InPortainer, Request, downtime},
     report::{InterruptedRun, Loss, PlanReport, Readiness, StackReport, Way, WayReport},
-    text::{counted, shell_word},
+    text::{counted, numbered, shell_word},
 };
 
 /// Prints the report, and its warnings on standard error.
@@ -48,7 +48,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
     }
     for request in &stack.unanswered {
         let text = format!(
-            "An interrupted run has sent {request}, whose outcome is unknown: each command first waits for Portainer to finish it."
+            "The outcome of {request}, is unknown. The next run first waits for Portainer to finish."
         );
         console.text(Meaning::Plain, &text);
     }
@@ -158,7 +158,7 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
         _ => {}
     }
     match record.state.as_str() {
-        "active" if is_updated && differs => "in Portainer with other files".to_owned(),
+        "active" if is_updated && differs => "in Portainer; your files have changed".to_owned(),
         "active" => "in Portainer".to_owned(),
         "inactive" => "in Portainer, where it is stopped".to_owned(),
         state => format!("in Portainer, where it is {state}"),
@@ -232,18 +232,7 @@ fn show_blockers(way: Way, of: &WayReport, console: &Console) {
         Way::Migrate => "Cannot be migrated yet:",
     };
     console.parts(&[(Meaning::Failed, heading.to_owned())]);
-    for (number, blocker) in (1..).zip(&of.blockers) {
-        let start = format!("{number:>3}. ");
-        let indent = " ".repeat(start.len());
-        console.item(&[(Meaning::Plain, start)], &blocker.message);
-        for detail in &blocker.details {
-            let start = format!("{indent}- ");
-            console.item(&[(Meaning::Plain, start)], detail);
-        }
-        if !blocker.hint.is_empty() {
-            console.item(&[(Meaning::Plain, indent)], &blocker.hint);
-        }
-    }
+    console.text(Meaning::Plain, &numbered(&of.blockers));
 }
 
 fn show_list(list: &[Loss], console: &Console) {
@@ -280,7 +269,7 @@ fn difference(way: Way, of: &WayReport) -> Option<String> {
             "Portainer gets your file as Compose resolves it: add --diff to see it.".to_owned(),
         ),
         (None, files) => Some(format!(
-            "Portainer gets one text made of {files} files: add --diff to see it."
+            "Portainer gets one file made of your {files} files: add --diff to see it."
         )),
     }
 }

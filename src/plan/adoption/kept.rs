@@ -234,7 +234,7 @@ mod tests {
             blockers[0].starts_with("web has 2 variables"),
             "{blockers:?}"
         );
-        assert!(blockers[0].contains("\n    B\n    C\n"), "{blockers:?}");
+        assert!(blockers[0].contains("\n- B\n- C\n"), "{blockers:?}");
         assert!(!blockers[0].contains("hunter2"));
     }
 
@@ -253,7 +253,7 @@ mod tests {
             blockers[0].starts_with("web has 1 variable"),
             "{blockers:?}"
         );
-        assert!(blockers[0].contains("\n    C\n"), "{blockers:?}");
+        assert!(blockers[0].contains("\n- C\n"), "{blockers:?}");
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl Refusal {
             Self::UnreadableEnv { .. } => {
                 "write the variable on one line, with matching quotes and a name without spaces"
             }
-            Self::MissingFiles(_) => "create it, or correct the path in the Compose file",
+            Self::MissingFiles(_) => "create them, or correct their paths in the Compose file",
             Self::UnreadableFiles(_) => "put its content into the Compose file",
             Self::MissingImages(_) => "pull or build it first, without `pull_policy: build`",
             Self::MissingExternal(_) => "create it first, or correct its name",
@@ -179,6 +179,14 @@ impl Refusal {
             Self::Held(_) => "stop that container, or change the Compose file",
         };
         hint.to_owned()
+    }
+
+    /// What to do about one of its details, in the Compose file `file`.
+    pub fn hint_in(&self, file: &str) -> String {
+        match self {
+            Self::MissingFiles(_) => format!("create it, or correct the path in {file}"),
+            _ => self.hint(),
+        }
     }
 
     /// The problem in two or three words, for a table.

@@ -46,7 +46,7 @@ fn container<'w>(world: &'w mut World, name: &str) -> &'w mut Container {
 #[track_caller]
 fn refuses_as(bench: &Bench, args: &str, why: &str) {
     let blocker = format!(
-        "services wait for a condition that is not met: the deployment would fail\n{why}\nhint: fix these containers, or change `depends_on` in the Compose file"
+        "services wait for a condition that is not met: the deployment would fail\n{why}\nfix these containers, or change `depends_on` in the Compose file"
     );
     refuses(bench, args, &[blocker]);
 }

@@ -25,7 +25,7 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
         "network n does not exist".to_owned(),
         "volume vol does not exist".to_owned(),
         format!(
-            "app: web-app\nb: absent:1\nhint: get them first: docker pull absent:1 && cd {folder} && docker compose build app"
+            "app: web-app\nb: absent:1\nget them first: docker pull absent:1 && cd {folder} && docker compose build app"
         ),
         "the container name taken is used by container".to_owned(),
         "the container name web-app-1 is used by container".to_owned(),
@@ -130,10 +130,7 @@ fn a_port_of_a_container_that_stays_beside_the_stack() {
     refuses(
         &bench,
         "web --leave-orphans",
-        &[
-            "port 18731/tcp is used by web-a-1\nhint: stop that container, or change the port"
-                .to_owned(),
-        ],
+        &["port 18731/tcp is used by web-a-1\nstop that container, or change the port".to_owned()],
     );
     // The container that publishes the port now is recreated by its own service.
     bench.stack("web", &old.replace("1000", "2000"), None);
@@ -154,7 +151,7 @@ fn a_port_that_a_program_of_this_host_uses() {
         &bench,
         "web",
         &[format!(
-            "port {port}/tcp is used by a program of this host\nhint: stop that program, or change the port"
+            "port {port}/tcp is used by a program of this host\nstop that program, or change the port"
         )],
     );
 }

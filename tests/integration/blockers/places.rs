@@ -14,7 +14,7 @@ fn c59_a_name_that_portainer_would_change() {
     bench.stack("AdvBig", PLAIN, None);
     start_as(&bench, "advbig", &folder);
     let why = "the stack cannot have the name AdvBig in Portainer: the name of its project would be \"advbig\"";
-    let hint = "hint: adopt it under the name of its project: stacklift adopt advbig --dir";
+    let hint = "adopt it under the name of its project: stacklift adopt advbig --dir";
     refuses(&bench, "AdvBig", &[format!("{why}\n{hint} {folder}")]);
     adopts(&bench, "advbig", &format!("advbig --dir {folder}"));
 }
@@ -26,7 +26,7 @@ fn containers_of_the_directory_that_belong_to_another_project() {
     bench.stack("web", PLAIN, None);
     start_as(&bench, "shop", &folder);
     let why = format!("1 container of {folder} belongs to project shop, not to web\nshop-a-1");
-    let hint = format!("hint: adopt them under that name: stacklift adopt shop --dir {folder}");
+    let hint = format!("adopt them under that name: stacklift adopt shop --dir {folder}");
     refuses(&bench, "web", &[format!("{why}\n{hint}")]);
     adopts(&bench, "shop", &format!("shop --dir {folder}"));
 }
@@ -40,7 +40,7 @@ fn a_text_that_names_another_project() {
     let why = format!(
         "the project of {folder} is shop, not web: its volumes and networks have that name"
     );
-    let hint = format!("hint: adopt it under that name: stacklift adopt shop --dir {folder}");
+    let hint = format!("adopt it under that name: stacklift adopt shop --dir {folder}");
     refuses(&bench, "web", &[format!("{why}\n{hint}")]);
     // The containers show that the stack was started under the other name.
     start_as(&bench, "web", &folder);
@@ -97,7 +97,7 @@ fn two_directories_with_the_same_project_name() {
     start_as(&bench, "web", &there);
     adopt(&bench, "web").code(1).says(&[
         &format!("containers of project web were started in {there}, not in {here}"),
-        "hint: both directories use the project name web: set another `name:` in one of the Compose files",
+        "both directories use the project name web: set another `name:` in one of the Compose files",
     ]);
 }
 
@@ -112,7 +112,7 @@ fn containers_that_were_started_in_another_directory() {
         &bench,
         "web",
         &[format!(
-            "containers of project web were started in {there}, not in {here}\nweb-a-1\nhint: adopt them from there: stacklift adopt web --dir {there}"
+            "containers of project web were started in {there}, not in {here}\nweb-a-1\nadopt them from there: stacklift adopt web --dir {there}"
         )],
     );
     fs::remove_dir_all(&here).expect("removed");
@@ -125,7 +125,7 @@ fn containers_that_were_started_in_another_directory() {
         &bench,
         &format!("web --dir {moved}"),
         &[format!(
-            "containers of project web were started in {there}, not in {moved}\nweb-a-1\nhint: that directory is gone: {RECREATE}"
+            "containers of project web were started in {there}, not in {moved}\nweb-a-1\nthat directory is gone: {RECREATE}"
         )],
     );
     fs::rename(&moved, &there).expect("moved back");
@@ -146,7 +146,7 @@ fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
     start_as(&bench, "web", &there);
     let refused = |hint: &str| {
         let expected = format!(
-            "containers of project web were started in {there}, not in {here}\nweb-a-1\nhint: {hint}"
+            "containers of project web were started in {there}, not in {here}\nweb-a-1\n{hint}"
         );
         refuses(&bench, "web", &[expected]);
     };
@@ -199,7 +199,7 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
             faults.set(Call::Me, FaultKind::Body(200, user.to_vec()));
         }
         let expected = format!(
-            "containers of project web were started in /data/compose/7, not in {here}\nweb-a-1\nhint: {hint}"
+            "containers of project web were started in /data/compose/7, not in {here}\nweb-a-1\n{hint}"
         );
         refuses(&bench, "web", &[expected]);
     }
@@ -230,9 +230,9 @@ fn containers_that_were_started_from_another_file() {
     refuses(&bench, "web --file docker-compose.yml --leave-orphans",
         &[
             format!(
-                "containers were started from other Compose files than {folder}/docker-compose.yml: {prod}\nweb-a-1\nhint: to adopt the stack from that file, pass --file prod.yml; if the stack no longer uses it, move it away"
+                "containers were started from other Compose files than {folder}/docker-compose.yml: {prod}\nweb-a-1\nto adopt the stack from that file, pass --file prod.yml; if the stack no longer uses it, move it away"
             ),
-            "1 image is not on this host\nb: other\nhint: pass --pull, or pull it first: docker pull other".to_owned(),
+            "1 image is not on this host\nb: other\npass --pull, or pull it first: docker pull other".to_owned(),
         ],
     );
     // Without `--file`, the label of the containers decides.

@@ -9,7 +9,7 @@ use crate::bench::{Bench, PLAIN, instead};
 fn another_engine_an_unknown_one_and_a_forbidden_one() {
     let bench = Bench::web(PLAIN);
     bench.world(|world| world.add_endpoint(2, "other"));
-    let hint = "hint: environment 1 is this host: pass --endpoint 1, or --endpoint auto";
+    let hint = "environment 1 is this host: pass --endpoint 1, or --endpoint auto";
     refuses(
         &bench,
         "web --endpoint 2",
@@ -28,7 +28,7 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     bench.always(Call::Endpoints, kind);
     refuses(&bench, "web",
         &[
-            "the API key is not allowed to use environment 1 (403)\nhint: use an administrator's API key, or give the user of this key access to the environment in Portainer"
+            "the API key is not allowed to use environment 1 (403)\nuse an administrator's API key, or give the user of this key access to the environment in Portainer"
                 .to_owned(),
         ],
     );
@@ -36,7 +36,7 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     bench.always(Call::Info, instead(200, "{}"));
     refuses(&bench, "web",
         &[
-            "cannot verify that environment 1 is this host: Portainer does not say which Docker it has\nhint: Portainer and Docker on this host must both be reachable"
+            "cannot verify that environment 1 is this host: Portainer does not say which Docker it has\nPortainer and Docker on this host must both be reachable"
                 .to_owned(),
         ],
     );
@@ -51,7 +51,7 @@ fn m20_portainer_stacks_of_the_same_name() {
         &bench,
         "web",
         &[format!(
-            "Portainer stack {id} on environment 2 has the same name, and Portainer allows each name only once\nhint: rename one of them first; with another `name:` in the Compose file, this one gets new, empty volumes"
+            "Portainer stack {id} on environment 2 has the same name, and Portainer allows each name only once\nrename one of them first; with another `name:` in the Compose file, this one gets new, empty volumes"
         )],
     );
     let first = bench.record("web", 1);
@@ -60,7 +60,7 @@ fn m20_portainer_stacks_of_the_same_name() {
         &bench,
         "web",
         &[format!(
-            "Portainer stack {second} on environment 1 has the same name as Portainer stack {first}\nhint: delete one of them in Portainer: this removes the containers of the project, so take a copy of their data first"
+            "Portainer stack {second} on environment 1 has the same name as Portainer stack {first}\ndelete one of them in Portainer: this removes the containers of the project, so take a copy of their data first"
         )],
     );
 }
@@ -82,13 +82,13 @@ fn a_portainer_stack_that_an_update_would_damage() {
         "web",
         &[
             format!(
-                "Portainer stack {id} is still deploying\nhint: wait until Portainer has finished, then run the command again"
+                "Portainer stack {id} is still deploying\nwait until Portainer has finished, then run the command again"
             ),
             format!(
-                "an update of Portainer stack {id} would break its link\nit is deployed from Git: https://***@git.example/web\nit is updated automatically\nhint: change the Compose file where the Portainer stack takes it from; or remove the link in Portainer first"
+                "an update of Portainer stack {id} would break its link\nit is deployed from Git: https://***@git.example/web\nit is updated automatically\nchange the Compose file where the Portainer stack takes it from; or remove the link in Portainer first"
             ),
             format!(
-                "Portainer stack {id} has services that the Compose file lacks\nmore\nhint: add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans"
+                "Portainer stack {id} has services that the Compose file lacks\nmore\nadd them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans"
             ),
         ],
     );
@@ -104,7 +104,7 @@ fn a_portainer_stack_of_a_swarm() {
         &bench,
         "web",
         &[format!(
-            "Portainer stack {id} has the same name and is a stack of a swarm\nhint: delete it in Portainer first: Portainer allows each name only once"
+            "Portainer stack {id} has the same name and is a stack of a swarm\ndelete it in Portainer first: Portainer allows each name only once"
         )],
     );
 }
@@ -115,7 +115,7 @@ fn b04_portainer_itself() {
     let text = "services:\n  a:\n    image: portainer/portainer-ce:2.23.0\n";
     bench.started("tools", text, None);
     refuses(&bench, "tools",
-        &["the stack runs Portainer itself: container tools-a-1 runs portainer/portainer-ce:2.23.0\nhint: manage this stack by hand: recreating it would cut you off from Portainer".to_owned()],
+        &["the stack runs Portainer itself: container tools-a-1 runs portainer/portainer-ce:2.23.0\nmanage this stack by hand: recreating it would cut you off from Portainer".to_owned()],
     );
 }
 

@@ -13,7 +13,7 @@ fn n09_services_that_run_and_are_not_started_by_the_text() {
     let text = format!("{PLAIN}  debug:\n    image: x\n    profiles: [debug]\n");
     bench.stack("web", &text, None);
     refuses(&bench, "web",
-        &["containers of project web run that Portainer would not start, and removes when the stack is stopped or deleted\nweb-debug-1: no profile of service debug is active in Portainer\nweb-old-1: the Compose file does not define service old\nhint: add them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; pass --leave-orphans to leave them as they are".to_owned()],
+        &["containers of project web run that Portainer would not start, and removes when the stack is stopped or deleted\nweb-debug-1: no profile of service debug is active in Portainer\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; pass --leave-orphans to leave them as they are".to_owned()],
     );
     adopts(&bench, "web", "web --leave-orphans");
 }
@@ -80,7 +80,7 @@ fn n08_jobs_that_would_run_again() {
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-retry-1", 3);
     refuses(&bench, "web",
-        &["finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\nhint: pass --rerun-jobs to let them run again, or give their services a profile that is not active".to_owned()],
+        &["finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\npass --rerun-jobs to let them run again, or give their services a profile that is not active".to_owned()],
     );
     adopts(&bench, "web", "web --rerun-jobs");
 }
@@ -104,7 +104,7 @@ fn m05_paused_containers() {
         world.containers.get_mut(&id).expect("web-a-1").state = "paused".to_owned();
     });
     refuses(&bench, "web",
-        &["paused containers cannot be adopted: Compose cannot start them\nweb-a-1\nhint: unpause them first: docker unpause web-a-1".to_owned()],
+        &["paused containers cannot be adopted: Compose cannot start them\nweb-a-1\nunpause them first: docker unpause web-a-1".to_owned()],
     );
 }
 
@@ -115,7 +115,12 @@ fn b20_containers_whose_removal_failed() {
         let id = world.container("web-a-1").expect("web-a-1").id.clone();
         world.containers.get_mut(&id).expect("web-a-1").state = "dead".to_owned();
     });
-    refuses(&bench, "web",
-        &["containers are being removed\nweb-a-1\nhint: remove them first: docker rm --force web-a-1".to_owned()],
+    refuses(
+        &bench,
+        "web",
+        &[
+            "containers are being removed\nweb-a-1\nremove them first: docker rm --force web-a-1"
+                .to_owned(),
+        ],
     );
 }
