@@ -265,11 +265,16 @@ impl fmt::Display for Loss {
     }
 }
 
-/// What an adoption changes and no row says. `containers` are those of the stack.
+/// What an adoption changes, unless a row or the loss of an edit in Portainer says it. `containers` are those of the stack.
 pub fn changes(plan: &plan::Adoption, containers: Option<&[Container]>, tool: &str) -> Vec<Loss> {
-    let changes = plan.changes.iter();
-    let untold: Vec<plan::Loss> = changes
-        .filter(|change| !change.is_told(&plan.services))
+    let is_edited = plan.in_portainer == InPortainer::Edited;
+    let is_told = |change: &plan::Loss| {
+        change.is_told(&plan.services) || (is_edited && change.is_of_variables())
+    };
+    let untold: Vec<plan::Loss> = plan
+        .changes
+        .iter()
+        .filter(|change| !is_told(change))
         .cloned()
         .collect();
     losses(&untold, containers, tool)

@@ -29,6 +29,11 @@ pub(super) fn run(
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     let [stack] = arguments.stacks.as_slice() else {
+        if arguments.stacks.is_empty() && !arguments.all {
+            return Err(Ended::Usage(
+                "--exclude and --everywhere choose among the stacks of --all: add --all",
+            ));
+        }
         return all::run(arguments, common, console);
     };
     if arguments.output == Output::Json {

@@ -8,7 +8,7 @@ use super::{RecordFacts, Sent};
 use crate::{
     model::{PORTAINER_FOLDERS, Variable, is_folder_of, values},
     snapshot::{Inspected, LastSent},
-    text::{plural, printable},
+    text::{listed, plural},
 };
 
 /// The text and the variables that Portainer has: like what would be sent, and like what was last sent.
@@ -53,7 +53,7 @@ impl InPortainer {
     }
 }
 
-/// What of a Portainer stack differs from what would be sent: its text, and the variables, by name.
+/// What of a Portainer stack differs from what would be sent: its Compose file, and the variables, by name.
 pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
     let Some((text, env)) = record.contents else {
         return Vec::new();
@@ -65,8 +65,8 @@ pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
         .filter(|name| now.get(name) != after.get(name))
         .collect();
     let noun = plural(names.len(), "variable");
-    let text = (text != sent.text).then(|| "its text".to_owned());
-    let variables = (!names.is_empty()).then(|| format!("the {noun} {}", names.join(", ")));
+    let text = (text != sent.text).then(|| "its Compose file".to_owned());
+    let variables = (!names.is_empty()).then(|| format!("the {noun} {}", listed(&names)));
     text.into_iter().chain(variables).collect()
 }
 
@@ -97,8 +97,7 @@ pub(super) fn why_changed(
         }
         Some(record) if record.in_portainer == InPortainer::Edited => {
             if record.last_sent.has(sent.text, sent.env) {
-                let parts = parts(record, sent).join(" and ");
-                format!("edited in Portainer: {}", printable(&parts))
+                "the stack was edited in Portainer".to_owned()
             } else {
                 "edited in Portainer or in the files since the container started".to_owned()
             }

@@ -148,6 +148,14 @@ impl Loss {
         }
     }
 
+    /// Whether variables of a container are removed or get another value.
+    pub fn is_of_variables(&self) -> bool {
+        let of = |loss: &ContainerLoss| {
+            matches!(loss, ContainerLoss::Variables(_) | ContainerLoss::Values(_))
+        };
+        matches!(self, Self::Container { loss, .. } if of(loss))
+    }
+
     /// Whether the rows, or the number of lines that change, say it already.
     pub fn is_told(&self, services: &[ServicePlan]) -> bool {
         let has = |is_it: &dyn Fn(&ServicePlan) -> bool| services.iter().any(is_it);

@@ -271,8 +271,12 @@ fn all_takes_what_is_in_the_stacks_root_and_not_excluded() {
         .says("there is no stack named wbe: ");
     // One stack is found by its name, wherever it is.
     let found = format!("far is in {folder}, where its containers were started\n");
+    let hint = format!("hint: the project's containers were started in {folder}: pass --dir ");
+    bench.fails("migrate far", &hint);
     bench.succeeds("adopt far --wait 2s", "").says(&found);
     assert_eq!(adopted(&bench), ["far"]);
+    let plan = bench.succeeds("restore far --dry-run", &found);
+    plan.hides("the new snapshot has no Compose file");
 }
 
 #[test]
@@ -284,6 +288,10 @@ fn all_is_not_used_with_one_stack() {
     bench.run("adopt").code(2).says("<STACK>");
     for more in ["--exclude web", "--everywhere"] {
         bench.run(&format!("adopt web {more}")).code(2);
+        bench
+            .run(&format!("adopt {more}"))
+            .code(2)
+            .says("add --all");
     }
     assert!(bench.journal().is_empty());
 }

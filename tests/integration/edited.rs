@@ -126,14 +126,14 @@ fn b22_a_plan_names_what_was_edited_in_portainer() {
     let lost =
         |what: &str| format!("what was edited in Portainer since the last adoption: {what}\"");
     edit_variable(&bench);
-    let variables = "--- variables\t(in Portainer)\n+++ variables\t(to be sent)\n@@ -1,1 +1,1 @@\n-TOKEN=***\n+TOKEN=***\n";
+    let variables = "--- variables\t(in Portainer)\n+++ variables\t(to be sent)\n@@ -1,1 +1,1 @@\n-TOKEN=***\n+TOKEN=*** (value changed)\n";
     assert_named(&bench, &lost("the variable TOKEN"), variables);
     edit_text(&bench);
     let both = bench.run("plan web --diff").code(0);
     both.says(&["-# theirs\n", variables]);
     bench
         .run("plan web --output json")
-        .says("its text and the variable TOKEN");
+        .says("its Compose file and the variable TOKEN");
 }
 
 #[test]

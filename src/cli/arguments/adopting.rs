@@ -11,7 +11,7 @@ use crate::plan::Keep;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct AdoptArguments {
     /// Name of the stack, or several names
-    #[arg(value_name = "STACK", required_unless_present = "all")]
+    #[arg(value_name = "STACK", required_unless_present_any = ["all", "exclude", "everywhere"])]
     pub stacks: Vec<OsString>,
     /// Adopt every stack in the stacks root
     ///
@@ -22,10 +22,10 @@ pub(in crate::cli) struct AdoptArguments {
     #[arg(long, conflicts_with = "stacks")]
     pub all: bool,
     /// With --all, leave out this stack; can be repeated
-    #[arg(long, value_name = "NAME", requires = "all", conflicts_with = "stacks")]
+    #[arg(long, value_name = "NAME", conflicts_with = "stacks")]
     pub exclude: Vec<OsString>,
     /// With --all, also adopt stacks outside the stacks root
-    #[arg(long, requires = "all", conflicts_with = "stacks")]
+    #[arg(long, conflicts_with = "stacks")]
     pub everywhere: bool,
     /// Continue with the next stack after a failure
     #[arg(long)]
@@ -106,9 +106,9 @@ pub(in crate::cli) struct KeepArguments {
     /// Allow finished containers to run again
     ///
     /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
-    /// with containers that have exited and are not restarted by the engine, such as one-shot jobs.
-    /// A job for whose success another service waits runs twice: `adopt` runs it first, and sends nothing
-    /// if it fails.
+    /// with containers that have exited and that Docker does not restart, such as one-shot jobs.
+    /// A job that another service waits for runs twice: `adopt` runs it first, and sends nothing to Portainer if it
+    /// fails.
     #[arg(long)]
     pub rerun_jobs: bool,
 }
