@@ -213,7 +213,7 @@ impl Procedure<'_, '_> {
         Err(Failure::new(
             "the stack's files, its containers or its Portainer stack changed before you answered",
         )
-        .hint("run the command again: it plans with the current state")
+        .hint("run the command again: it makes a new plan")
         .into())
     }
 
@@ -255,7 +255,7 @@ impl Procedure<'_, '_> {
         self.report.outcome = Outcome::NothingToDo;
         self.run.detail(
             "nothing",
-            format!("to do: Portainer stack {id} has this text and these variables, and its services run"),
+            format!("to do: Portainer stack {id} has this Compose file and these variables, and its services run"),
         );
     }
 

@@ -463,7 +463,7 @@ impl Situation<'_> {
         let is_warned_of = has_containers && before.rights != Rights::NoStacks;
         if before.may_be_unseen() && is_warned_of && portainer.is_some() && host.is_none() {
             before.warnings.push(format!(
-                "{}; if Portainer already has a stack {}, the create will fail (use an administrator's API key)",
+                "{}; if Portainer already has a stack {}, the deployment will fail (use an administrator's API key)",
                 before.rights,
                 self.stack.name()
             ));

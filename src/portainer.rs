@@ -192,7 +192,7 @@ impl PortainerReader {
     /// itself, with its own error object (M01).
     pub fn engine_of(&self, endpoint: i64) -> Result<EngineOf> {
         let path = format!("/api/endpoints/{endpoint}/docker/info");
-        let action = format!("get the engine ID of environment {endpoint}");
+        let action = format!("read the Docker ID of environment {endpoint}");
         match self.client.get(&path, &action) {
             Ok(info) => {
                 let id = wire::engine_id(info).map_err(failed_to(&action))?;

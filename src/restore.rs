@@ -371,7 +371,7 @@ impl fmt::Display for RecordStep {
             }
             Self::Skipped => "Portainer is left as it is, because of --engine-only",
             Self::Delete(_) => "the Portainer stack is deleted",
-            Self::Update(..) => "the Portainer stack gets its text and variables back",
+            Self::Update(..) => "the Portainer stack gets its Compose file and variables back",
             Self::Create(_) => "the Portainer stack is recreated, with a new ID",
             Self::Stop(_) => "the Portainer stack is stopped",
             Self::Access(_) => "the Portainer stack gets its access rights back",

@@ -286,7 +286,7 @@ impl Procedure<'_, '_> {
         let command = self.run.restore_command(name, snapshot, false);
         if !in_error && !is_create {
             return Some(format!(
-                "{first}. Portainer stack {id} has the new text and variables, which do not run: to put the old ones back, run: {command}"
+                "{first}. Portainer stack {id} has the new Compose file and variables, which do not run: to put the old ones back, run: {command}"
             ));
         }
         let why = if in_error {

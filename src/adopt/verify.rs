@@ -163,7 +163,7 @@ impl Procedure<'_, '_> {
         Ok(Verdict::Flawed(
             Failure::new("the stack is in Portainer and runs, but the plan was wrong")
                 .details(bulleted(&self.report.problems))
-                .hint("roll back if you need a file named above, otherwise nothing needs to be done; unless something else restarted or recreated a container meanwhile, please report this as an error of stacklift, with the versions of Portainer, Compose and Docker"),
+                .hint("if you need a file named above, roll back; otherwise, there is nothing to do. If nothing else restarted or recreated a container meanwhile, please report this as a bug, with the versions of Portainer, Compose and Docker"),
         ))
     }
 

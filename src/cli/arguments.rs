@@ -40,23 +40,23 @@ stacklift --help         examples, settings files, variables and exit codes";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  stacklift config init             Ask for the address of Portainer, and write the settings
-  stacklift doctor                  Check Portainer, Docker and the settings
-  stacklift list                    Show every stack of this host
-  stacklift plan books-db           Show what adopting a stack would do
-  stacklift adopt books-db          Move the running stack into Portainer
-  stacklift restore books-db        Bring back what ran before
-  stacklift adopt --all             Adopt every stack in the stacks root
-  stacklift rehearse                Try it against an embedded Portainer
+  stacklift config init        Ask for the settings, and write them to a file
+  stacklift doctor             Check Portainer, Docker and the settings
+  stacklift list               List every stack of this host
+  stacklift plan books-db      Show what adopting a stack would do
+  stacklift adopt books-db     Move the running stack into Portainer
+  stacklift restore books-db   Bring back what ran before
+  stacklift adopt --all        Adopt every stack in the stacks root
+  stacklift rehearse           Try it with a simulated Portainer and Docker
 
   `stacklift render` and `stacklift schema` are for scripts.
-  `stacklift <STACK>` migrates the stack: it stops it, and recreates it in Portainer.";
+  `stacklift <STACK>` stops the stack and recreates it in Portainer.";
 
 pub(super) const ENVIRONMENT: &str = "\
 Environment variables:
   STACKMGR_API_KEY     Portainer API key; there is no flag for it
-  STACKLIFT_STATE_DIR  Directory for snapshots [default: /var/lib/stacklift for root, otherwise
-                       ~/.local/state/stacklift]
+  STACKLIFT_STATE_DIR  Directory for snapshots [default: /var/lib/stacklift for
+                       root, ~/.local/state/stacklift for other users]
   STACKLIFT_SYSTEM_SETTINGS
                        System settings file [default: /etc/stacklift.toml]
   NO_COLOR             Disable colored output
@@ -67,8 +67,8 @@ Settings files:
   ~/.config/stacklift.toml  User settings
   /etc/stacklift.toml       System settings
 
-  The keys are the names of the flags, for example: base-url = \"https://localhost:9443\"
-  `stacklift config init` writes a file with all of them, and `stacklift config` shows them
+  Each key is the name of a flag: base-url = \"https://localhost:9443\"
+  `stacklift config init` writes the file; `stacklift config` shows the settings.
   Precedence: flags, environment variables, user settings, system settings";
 
 pub(super) const EXIT_CODES: &str = "\
@@ -174,7 +174,7 @@ pub(super) enum Command {
     Restore(RestoreArguments),
     /// List every stack, and what adopting it would interrupt
     ///
-    /// Lists the directories in the stacks root, the Compose projects of the engine, and the Portainer stacks of
+    /// Lists the directories in the stacks root, the Compose projects of this host, and the Portainer stacks of
     /// the environment. Only reads.
     List(ListArguments),
     /// Check everything that the other commands need
@@ -184,18 +184,19 @@ pub(super) enum Command {
     Doctor(DoctorArguments),
     /// Show the settings; `config init` asks for them
     ///
-    /// Shows every setting, and where its value comes from. Contacts neither Portainer nor the engine, and never shows the API key. Exits with 1 if a setting is invalid.
+    /// Shows every setting, and where its value comes from. Contacts neither Portainer nor Docker, and never shows the
+    /// API key. Exits with 1 if a setting is invalid.
     Config(ConfigArguments),
     /// Export a Portainer stack as compose.yaml and .env
     ///
-    /// Writes the stack's text to compose.yaml and its variables to .env, so that `docker compose up -d` in that
-    /// directory does what Portainer does. Only reads from Portainer, and contacts no container.
+    /// Writes the stack's Compose file to compose.yaml and its variables to .env, so that `docker compose up -d` in that
+    /// directory does what Portainer does. Changes nothing in Portainer, and no container.
     Export(ExportArguments),
-    /// Try it against an embedded Portainer and Docker
+    /// Try it with a simulated Portainer and Docker
     ///
-    /// Rehearses an adoption or a migration. Runs the same code as the commands, but does not connect to a real Portainer or engine. Works on
-    /// copies of the stack's Compose file and env files in a temporary directory. Ignores settings
-    /// files and all variables except `STACKLIFT_STACKS_ROOT`.
+    /// Plans and adopts a stack, then migrates it, and compares both. Runs the same code as these commands, but contacts
+    /// no real Portainer or Docker. Works on copies of the stack's Compose file and env files in a temporary directory.
+    /// Ignores settings files and all variables except `STACKLIFT_STACKS_ROOT`.
     Rehearse(RehearseArguments),
     /// Stop a stack and recreate it in Portainer
     ///
@@ -209,7 +210,7 @@ pub(super) enum Command {
     /// Print a completion script for a shell
     ///
     /// The script completes commands, flags, stacks and snapshots. It runs stacklift, which reads the settings, the
-    /// stacks root and the names of the snapshots, and contacts neither Portainer nor the engine.
+    /// stacks root and the names of the snapshots, and contacts neither Portainer nor Docker.
     #[command(after_help = completing::EXAMPLES)]
     Completions(CompletionsArguments),
     /// Show the request that would create the stack in Portainer
@@ -236,9 +237,9 @@ pub(super) struct MigrateArguments {
     pub stack: Option<OsString>,
     /// Override the safety checks
     ///
-    /// Without this flag, stacklift refuses to migrate a stack if the rewrite would damage the Compose
-    /// file, if the Portainer environment is not this host, if the stack runs Portainer itself, or if
-    /// there is something to remove and Portainer is known to be unable to create the stack.
+    /// Without this flag, stacklift refuses to migrate a stack if the rewrite would damage the Compose file, if the
+    /// Portainer environment is not this host, if the stack runs Portainer itself, or if containers would be removed
+    /// although Portainer is known to be unable to create the stack.
     #[arg(long)]
     pub force: bool,
     /// Do not ask for confirmation
@@ -347,7 +348,7 @@ pub(super) struct Common {
     pub file: Option<String>,
     /// Print each request, and errors in full
     ///
-    /// Prints how the engine is reached, and the method, path, status and time of each request.
+    /// Prints how Docker is reached, and the method, path, status and time of each request.
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
     #[arg(help_heading = None::<&'static str>, display_order = LAST)]
     pub verbose: bool,

@@ -118,7 +118,7 @@ pub(super) const TIMEOUT: Setting = Setting {
     variable: "STACKLIFT_TIMEOUT",
     default: "20m",
     placeholder: "DURATION",
-    help: "Time limit for each create, each delete, and each wait for a deployment",
+    help: "Time limit for each deployment and each deletion in Portainer",
     more: "In seconds, or with the unit s, m or h: 90, 90s, 20m, 2h. At most 168h.",
     hint: ValueHint::Other,
     check: |text| duration(text).map(drop),

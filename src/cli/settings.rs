@@ -134,7 +134,7 @@ fn find(
     let given = given.map(OsString::into_string);
     if let Some(Err(_)) = given {
         let invalid = Failure::new(format!("{variable} is not valid UTF-8"))
-            .hint("set it to a UTF-8 text, or unset it");
+            .hint("set it to valid UTF-8, or unset it");
         return (Source::variable(variable), Err(invalid.into()));
     }
     if let Some(text) = flags.value(key) {

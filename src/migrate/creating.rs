@@ -48,7 +48,7 @@ impl Procedure<'_, '_> {
         let status = response.status_line();
         let message = match &found.record {
             RecordSeen::Exists(id, deployment) => format!(
-                "unexpected response to the create ({status}), but the stack exists as Portainer stack {id} ({deployment})"
+                "unexpected response ({status}), but the stack exists as Portainer stack {id} ({deployment})"
             ),
             _ => format!("failed to create the stack {name}: {status}"),
         };
@@ -64,12 +64,12 @@ impl Procedure<'_, '_> {
         let found = self.look(End::MayContinue);
         let message = match &found.record {
             RecordSeen::Unknown => {
-                "no response to the create, and listing Portainer's stacks failed too".to_owned()
+                "no response from Portainer, and listing its stacks failed too".to_owned()
             }
             RecordSeen::Exists(id, deployment) => format!(
-                "no response to the create, but the stack exists as Portainer stack {id} ({deployment})"
+                "no response from Portainer, but the stack exists as Portainer stack {id} ({deployment})"
             ),
-            RecordSeen::Absent => "no response to the create: Portainer does not list the stack, but may still be deploying it".to_owned(),
+            RecordSeen::Absent => "no response from Portainer: it does not list the stack, but may still be deploying it".to_owned(),
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
         Failure::new(message)

@@ -131,7 +131,7 @@ impl Progress {
             }
             (Step::Begun(id), ..) => write!(
                 f,
-                "the delete of Portainer stack {id} was in progress, and its outcome is unknown: Portainer stack {id} and its containers may be gone"
+                "Portainer stack {id} was being deleted, and the outcome is unknown: it and its containers may be gone"
             ),
             (record, containers, _) => {
                 match record {
@@ -159,7 +159,7 @@ impl Progress {
                         write!(f, "{} removed; ", were(*count, "old container"))?;
                     }
                 }
-                f.write_str("the create was not sent")
+                f.write_str("the stack was not sent to Portainer")
             }
         }
     }
@@ -171,7 +171,7 @@ impl Progress {
                 f.write_str("Portainer does not list the stack, but may still be deploying it")?;
             }
             (RecordSeen::Unknown, End::MayContinue) => f.write_str(
-                "the create was sent once, and its outcome is unknown: the stack may exist or may still be deploying",
+                "the stack was sent to Portainer once, and the outcome is unknown: the stack may exist or may still be deploying",
             )?,
             (_, End::Over) if found.containers == Some(0) => {
                 return match self.removed() {
@@ -212,7 +212,7 @@ impl fmt::Display for Progress {
         match &self.create {
             Sent::No => self.fmt_before_create(f),
             Sent::Unanswered => f.write_str(
-                "the create was in progress, and its outcome is unknown: the stack may exist or may still be deploying",
+                "the deployment was in progress, and its outcome is unknown: the stack may exist or may still be deploying",
             ),
             Sent::Created(id) => write!(f, "the stack was created as Portainer stack {id}"),
             Sent::Deploying(id) => RecordSeen::Exists(id.clone(), Deployment::Deploying).fmt(f),

@@ -39,7 +39,7 @@ impl Procedure<'_, '_> {
         let id = |record: &Record| record.id.clone();
         if records.iter().find(is_own).map(id) != before.record.as_ref().map(id) {
             return Err(Failure::new(format!("the Portainer stack changed {when}"))
-                .hint("run the command again: it plans with the current state")
+                .hint("run the command again: it makes a new plan")
                 .into());
         }
         Ok(true)

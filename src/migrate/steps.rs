@@ -196,7 +196,7 @@ impl Procedure<'_, '_> {
                 Ok(_) => {
                     self.mark(|progress| progress.record = Step::Done(record.id.clone()));
                     error.context(format!(
-                        "Portainer did not confirm the delete, but Portainer stack {} was deleted",
+                        "Portainer did not confirm the deletion, but Portainer stack {} was deleted",
                         record.id
                     ))
                 }

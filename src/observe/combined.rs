@@ -217,7 +217,7 @@ fn notices(
 ) -> Vec<Notice> {
     let combines = match all_files(files, origins).as_slice() {
         [one] => format!("Portainer gets {one} as resolved by Compose"),
-        files => format!("Portainer gets one text that combines {}", files.join(", ")),
+        files => format!("Portainer gets one file that combines {}", files.join(", ")),
     };
     let mut messages = vec![format!(
         "{combines}, without comments; the files on disk do not change"
@@ -235,10 +235,10 @@ fn notices(
         ));
     }
     if resolved.model.is_none() {
-        messages.push("Compose cannot print these files with their variables, so the values of env files are written into the text, except in `environment`".to_owned());
+        messages.push("Compose cannot print these files with their variables, so the values of env files are written into Portainer's copy, except in `environment`".to_owned());
     }
     messages.extend(written.iter().map(|(name, key)| {
-        format!("the value of {name} is written into the text ({key}): changing the variable in Portainer has no effect there")
+        format!("the value of {name} is written into Portainer's copy ({key}): changing the variable in Portainer has no effect there")
     }));
     let notice = |message| Notice {
         line: None,

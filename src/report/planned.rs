@@ -63,7 +63,7 @@ pub struct Recommended {
 
 impl PlanReport {
     /// `adopt` if nothing prevents it; `migrate` if it is the only way that was asked for. What blocks an adoption, such
-    /// as a file that Compose rejects, may also make the create of a migration fail.
+    /// as a file that Compose rejects, may also make a migration fail.
     pub fn recommend(adopt: Option<&WayReport>, migrate: Option<&WayReport>) -> Option<Way> {
         let way = adopt.map(|way| (Way::Adopt, way));
         let (name, way) = way.or(migrate.map(|way| (Way::Migrate, way)))?;

@@ -240,7 +240,7 @@ impl Procedure<'_, '_, '_> {
         let id = &record.id;
         self.run.detail(
             "update",
-            format!("the text and variables of Portainer stack {id}"),
+            format!("the Compose file and variables of Portainer stack {id}"),
         );
         self.run.wait(format!(
             "waiting for the deployment of Portainer stack {id}"
@@ -250,7 +250,7 @@ impl Procedure<'_, '_, '_> {
             Ok(()) => self.wait_for_deployment(id),
             // The containers that it removed are recreated anyway.
             refused => {
-                let action = format!("restore the text of Portainer stack {id}");
+                let action = format!("restore the Compose file of Portainer stack {id}");
                 self.tolerate_refusal(refused, &action)
             }
         }

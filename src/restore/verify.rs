@@ -298,7 +298,7 @@ impl Procedure<'_, '_, '_> {
             Some(false) => wrong.push(format!("Portainer stack {} differs: {what}", record.id)),
             None => unchecked.push(format!("{what} of Portainer stack {}", record.id)),
         };
-        differ("the text", Some(saved.text == contents.text));
+        differ("the Compose file", Some(saved.text == contents.text));
         differ("the variables", Some(saved.env == contents.env));
         let inactive = saved.inactive.map(|saved| saved == standing.inactive);
         differ("the status", inactive);
@@ -323,7 +323,7 @@ impl Procedure<'_, '_, '_> {
                 "if Portainer has a stack that was created since the snapshot, delete it (it may still be deploying)"
             }
             Known::Known(Some(_)) => {
-                "the text, variables, status and access rights of the Portainer stack are not restored yet"
+                "the Compose file, variables, status and access rights of the Portainer stack are not restored yet"
             }
             Known::Unknown(_) => {
                 "check the Portainer stack: the snapshot contains no data about it, so a restore does not change it"

@@ -127,7 +127,8 @@ impl Run<'_> {
         let action = format!("send {request}");
         let not_sent = |error: anyhow::Error| {
             let hint = Failure::hint_of(&error).unwrap_or_default().to_owned();
-            let failure = Failure::new("failed to record the request in the journal").source(error);
+            let failure =
+                Failure::new("failed to save the request before sending it").source(error);
             Error::not_sent(&action, failure.hint(hint))
         };
         self.mark_unfinished().map_err(not_sent)?;

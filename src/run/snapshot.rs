@@ -86,7 +86,7 @@ impl Run<'_> {
                 "the snapshot would be incomplete, and what it lacks could not be restored",
             )
             .details(bulleted(lines))
-            .hint("make everything above readable, then run the command again")
+            .hint("fix the problems above, then run the command again")
             .into())
         })
     }

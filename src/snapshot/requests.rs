@@ -141,10 +141,10 @@ impl fmt::Display for Request {
 impl fmt::Display for RequestKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Create => "create",
+            Self::Create => "creation",
             Self::Stop => "stop",
             Self::Update => "update",
-            Self::Delete => "delete",
+            Self::Delete => "deletion",
         })
     }
 }

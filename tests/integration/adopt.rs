@@ -456,11 +456,7 @@ fn an_edit_in_portainer_during_the_run_is_not_overwritten() {
 fn an_engine_that_only_the_command_reaches_is_refused() {
     let bench = started(Era::Sync);
     let run = bench.run("adopt web --engine command").code(1);
-    run.says(&[
-        "cannot adopt the stack web",
-        "needs the Engine API",
-        "--engine api",
-    ]);
+    run.says(&["cannot adopt web", "needs the Engine API", "--engine api"]);
     assert!(bench.nothing_was_changed());
 }
 
@@ -668,7 +664,7 @@ fn a_plan_that_was_wrong_is_told() {
     assert_eq!(report["outcome"], "plan-was-wrong", "{report}");
     run.says(&[
         "the plan said that b would not be touched, but web-b-1 was recreated; files written inside the container: /root/report.txt",
-        "roll back if you need a file named above",
+        "if you need a file named above, roll back",
         "state: the stack exists as Portainer stack 1 and is deployed; its containers run",
     ])
     .hides(&["adopted web", "were restored"]);

@@ -347,7 +347,7 @@ Commands:
   doctor       Check everything that the other commands need
   config       Show the settings; `config init` asks for them
   export       Export a Portainer stack as compose.yaml and .env
-  rehearse     Try it against an embedded Portainer and Docker
+  rehearse     Try it with a simulated Portainer and Docker
   migrate      Stop a stack and recreate it in Portainer
   completions  Print a completion script for a shell
   help         Print this message or the help of the given subcommand(s)

@@ -359,7 +359,7 @@ fn c54_what_is_an_id() {
         bench.always(Call::Create, done(200, body));
         let run = bench.run("web");
         if says.is_empty() {
-            run.code(1).says("unexpected response to the create");
+            run.code(1).says("unexpected response (status");
         } else {
             run.code(0).says(says);
         }

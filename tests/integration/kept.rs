@@ -125,7 +125,7 @@ fn b08_an_update_of_a_portainer_stack_in_error_says_that_it_removes_every_contai
         .run("restore web --yes")
         .code(0)
         .says(&[
-            "  the Portainer stack gets its text and variables back; a is removed and recreated",
+            "  the Portainer stack gets its Compose file and variables back; a is removed and recreated",
             "restored web",
         ])
         .hides("\n  1 container matches");

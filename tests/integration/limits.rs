@@ -136,7 +136,7 @@ fn b07_an_entry_that_may_be_the_stack_stops_the_run() {
 #[test]
 fn b12_a_response_of_portainer_has_a_limit_in_time_and_size() {
     let changed_nothing = "state: nothing was changed";
-    let no_response = "no response to the create";
+    let no_response = "no response from Portainer";
     for (respond, words) in [
         (
             (|_| Reply::Drip("HTTP/1.1 200 OK\r\nX: ")) as Respond,

@@ -49,7 +49,7 @@ fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
         .run("web")
         .code(1)
         .says(&[
-            "unexpected response to the create (status 504), but the stack exists as Portainer stack 1 (active)",
+            "unexpected response (status 504), but the stack exists as Portainer stack 1 (active)",
             "state: the stack exists as Portainer stack 1 and is deployed; it has 1 container on this host",
         ])
         .hides("is down");
@@ -80,7 +80,7 @@ fn a_key_that_does_not_see_every_record_is_warned_of() {
     // The record is not shown to it, and the create fails on its name.
     as_a_user(&bench).code(1).says(&[
         WARNING,
-        "if Portainer already has a stack web, the create will fail",
+        "if Portainer already has a stack web, the deployment will fail",
     ]);
     assert_eq!(bench.calls(Call::Me).len(), 1);
 }

@@ -90,7 +90,7 @@ fn b11_adopt_all_settles_a_request_of_a_stack_with_nothing_to_do() {
     killed_in_flight(&bench, "adopt web");
     create_late(&bench);
     assert_eq!(bench.saved(".request").len(), 1);
-    bench.succeeds("adopt --all --yes", "waits for an earlier request");
+    bench.succeeds("adopt --all --yes", "Portainer is still busy with it");
     assert!(bench.saved(".request").is_empty());
 }
 
@@ -121,10 +121,10 @@ fn b11_a_create_that_ends_later_is_waited_for_before_anything_is_verified() {
 #[test]
 fn b11_an_interrupted_run_says_what_is_unanswered() {
     for (call, what) in [
-        (Call::Create, "the create of the stack web, sent 2"),
+        (Call::Create, "the creation of the stack web, sent 2"),
         (
             Call::Delete,
-            "the delete of Portainer stack 1 (web), sent 2",
+            "the deletion of Portainer stack 1 (web), sent 2",
         ),
     ] {
         let bench = Bench::web(PLAIN);
@@ -184,7 +184,7 @@ fn b11_without_portainer_an_outcome_stays_unknown() {
     bench.fails("restore web", hint).hides("restored web");
     for _ in 0..2 {
         let run = bench.run("restore web --engine-only").code(1).says(&[
-            "2 containers match the snapshot, but the outcome of the delete of Portainer stack 1 (web), sent 2",
+            "2 containers match the snapshot, but the outcome of the deletion of Portainer stack 1 (web), sent 2",
             "Portainer may still change the stack",
             "When Portainer responds again, run: ",
         ]);
@@ -211,7 +211,7 @@ fn b11_what_does_not_end_in_time_stops_the_run() {
     bench.always(Call::Get, instead(200, &deploying.to_string()));
     bench.forget_requests();
     for args in ["web --timeout 1s", "restore web --timeout 1s"] {
-        let unanswered = "; unanswered: the create of the stack web";
+        let unanswered = "; unanswered: the creation of the stack web";
         let run = bench.stops(args, &["still deploying after", unanswered]);
         run.hides("restored web");
     }
@@ -395,7 +395,7 @@ fn b11_a_restore_without_a_snapshot_names_the_unanswered_request() {
     for (args, says) in [
         (
             "restore web",
-            "state: nothing was changed; unanswered: the create of the stack web, sent 2",
+            "state: nothing was changed; unanswered: the creation of the stack web, sent 2",
         ),
         (
             "restore web --list",

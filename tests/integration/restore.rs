@@ -178,7 +178,7 @@ fn the_record_gets_its_text_and_variables_back() {
     bench.run("web").code(0);
     let new = first(&bench);
     assert_ne!(new, id);
-    let text = "the Portainer stack gets its text and variables back";
+    let text = "the Portainer stack gets its Compose file and variables back";
     bench.succeeds("restore web", text).hides("record-secret");
     let check = |bench: &Bench| {
         let record = bench.world(|world| world.records.values().next().expect("it").clone());

@@ -194,7 +194,7 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
         ("had been ", is_restored),
         ("is down", none && here == 0),
         ("did not create", none),
-        ("the create was not sent", none),
+        ("the stack was not sent to Portainer", none),
         ("does not list the stack", none),
         ("old container", gone == was.len()),
         ("on this host", state.contains(&counted)),

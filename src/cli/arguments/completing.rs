@@ -6,11 +6,13 @@ use clap::{Args, ValueEnum, ValueHint};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  source <(stacklift completions bash)         In ~/.bashrc
-  source <(stacklift completions zsh)          In ~/.zshrc, after compinit
-  stacklift completions fish | source          In ~/.config/fish/config.fish
-  stacklift completions nushell | save -f ($nu.data-dir | path join vendor autoload stacklift.nu)
-                                               Once, in Nushell";
+  source <(stacklift completions bash)   In ~/.bashrc
+  source <(stacklift completions zsh)    In ~/.zshrc, after compinit
+  stacklift completions fish | source    In ~/.config/fish/config.fish
+
+  Once, in Nushell:
+  stacklift completions nushell
+  | save -f ($nu.data-dir | path join vendor autoload stacklift.nu)";
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CompletionsArguments {

@@ -14,7 +14,7 @@ pub(in crate::cli) struct RehearseArguments {
     /// What to rehearse
     #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Adopt)]
     pub way: RehearsedWay,
-    /// API version of the embedded Portainer
+    /// API version of the simulated Portainer
     #[arg(long, value_name = "ERA", value_enum, default_value_t = EraArgument::Sync)]
     pub era: EraArgument,
     /// Override the safety checks

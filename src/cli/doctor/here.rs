@@ -73,7 +73,7 @@ pub(super) fn compose(host: &compose::Host, tool: &str) -> Check {
         Err(none) if none.failed() => Check::warning(
             Subject::Compose,
             none.to_string(),
-            "make it run: without it, a plan cannot tell which services stay unchanged",
+            "make it run: without it, a plan cannot tell which services keep running",
         ),
         Err(_) => Check::warning(
             Subject::Compose,

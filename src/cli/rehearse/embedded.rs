@@ -33,7 +33,7 @@ pub(super) fn start(world: World, era: Era, folder: &Path) -> Result<Rehearsal> 
     Rehearsal::start(world, &options)
 }
 
-/// A stack in an embedded Portainer and engine.
+/// A stack in a simulated Portainer and Docker.
 pub(super) struct Embedded {
     pub(super) rehearsal: Arc<Rehearsal>,
     pub(super) opened: Opened,

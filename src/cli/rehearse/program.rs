@@ -36,7 +36,7 @@ impl Embedded {
     ) -> Result<Self> {
         let version = rehearsal.world(|world| world.compose_version());
         Ok(Self {
-            version: Version::parse(version).context("the embedded Compose has no version")?,
+            version: Version::parse(version).context("the simulated Compose has no version")?,
             rehearsal,
             host,
             original,
@@ -70,7 +70,7 @@ impl Embedded {
 
 impl Program for Embedded {
     fn name(&self) -> String {
-        format!("the embedded Compose {}", self.version)
+        format!("the simulated Compose {}", self.version)
     }
 
     fn version(&self) -> &Version {

@@ -126,7 +126,7 @@ pub(in crate::cli) fn parse(path: &Path, text: &str) -> Result<Values, Failure> 
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(id) if setting.key == options::ENDPOINT.key => id.to_string(),
             _ => {
-                let reason = format!("{name} is not a text in quotes");
+                let reason = format!("{name} must be a string in quotes");
                 return Err(invalid(Some(value.span()), &reason, example()));
             }
         };

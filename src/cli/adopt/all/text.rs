@@ -113,7 +113,7 @@ fn planned(stack: &AllEntry) -> Part {
     let way = &stack.adopt;
     let (meaning, first) = match (stack.result, way.readiness) {
         (StackResult::Planned, Readiness::NothingToDo) => {
-            (Meaning::Kept, "waits for an earlier request".to_owned())
+            (Meaning::Kept, "Portainer is still busy with it".to_owned())
         }
         // What blocks it is only that images are missing.
         (StackResult::Planned, Readiness::Blocked) => (Meaning::Changed, String::new()),
