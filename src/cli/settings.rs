@@ -348,7 +348,7 @@ mod tests {
             ),
             (
                 "timeout = 20\n",
-                "cannot parse the settings file stacklift.toml: line 1: timeout is not a text in quotes",
+                "cannot parse the settings file stacklift.toml: line 1: timeout must be a string in quotes",
                 "expected lines such as: timeout = \"20m\"",
             ),
             (
