@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result};
 use composefile::reader::OVERRIDE_FILES;
 
 use crate::{
-    disk::{Dir, Existing, INCOMPLETE, Refused, Rights},
+    disk::{self, Dir, Existing, INCOMPLETE, Refused, Rights},
     failure::Failure,
     model::{Record, StackKind},
     portainer::{PortainerReader, Stored},

@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use super::{
     Common, Console, Ended, arguments::ExportArguments, interrupt::watch_reading,
-    opened::Surroundings, style::Meaning,
+    opened::Surroundings,
 };
 use crate::{
     export::Export,
