@@ -28,7 +28,7 @@ fn n14_orphans_that_portainer_would_remove() {
         refuses(
             &bench,
             &format!("web{flag}"),
-            &["Portainer would remove containers that the Compose file does not define, because .env sets COMPOSE_REMOVE_ORPHANS\nweb-old-1\nhint: remove COMPOSE_REMOVE_ORPHANS from .env, or add these services to the Compose file".to_owned()],
+            &["Portainer would remove containers that the Compose file does not define, because .env sets COMPOSE_REMOVE_ORPHANS\nweb-old-1\nremove COMPOSE_REMOVE_ORPHANS from .env, or add these services to the Compose file".to_owned()],
         );
     }
     let plan = bench.run("plan web --output json").json();
@@ -48,8 +48,8 @@ fn n14_variables_that_compose_rejects() {
         &bench,
         "web",
         &[
-            ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that\nhint: remove one of them from .env".to_owned(),
-            "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that\nhint: correct it in .env".to_owned(),
+            ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that\nremove one of them from .env".to_owned(),
+            "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that\ncorrect it in .env".to_owned(),
         ],
     );
     bench.write(
