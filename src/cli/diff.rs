@@ -63,7 +63,7 @@ fn told(hunks: &str) -> String {
             "-" => removed.push(words),
             "+" if words.contains(HIDDEN) && removed.contains(&words) => {
                 let end = words.trim_end_matches(['\r', '\n']);
-                told.push_str(&format!("+{end} (value changed)\n"));
+                told.extend(["+", end, " (value changed)\n"]);
                 continue;
             }
             "+" => {}

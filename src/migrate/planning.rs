@@ -128,7 +128,7 @@ fn refused(refusals: &[Refusal]) -> Failure {
     let reasons = refusals.iter().map(|refusal| {
         let mut lines = vec![refusal.to_string()];
         lines.extend(refusal.details().iter().map(|detail| format!("- {detail}")));
-        lines.push(refusal.hint().to_string());
+        lines.push(refusal.hint());
         lines.join("\n")
     });
     Failure::new(format!(
