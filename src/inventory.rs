@@ -218,7 +218,7 @@ impl<'a> Inventory<'a> {
 }
 
 /// The run, with the command that heals the stack.
-fn interrupted_run(run: Interrupted, name: &str, command: &RestoreCommand) -> InterruptedRun {
+pub fn interrupted_run(run: Interrupted, name: &str, command: &RestoreCommand) -> InterruptedRun {
     let restore = || command.with(&["restore", name]);
     match run {
         Interrupted::InProgress => InterruptedRun::InProgress,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{AdoptReport, Containers, StackState, WayReport};
+use super::{AdoptReport, Containers, InterruptedRun, StackState, WayReport};
 
 /// What `stacklift adopt --output json` prints with `--all` or several stacks.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -33,9 +33,13 @@ pub struct AllEntry {
     pub containers: Option<Containers>,
     /// Its state before the run, as `stacklift list` shows it.
     pub state_before: StackState,
+    /// The earlier run on it that was interrupted or is in progress; null if there is none.
+    pub interrupted_run: Option<InterruptedRun>,
     pub result: StackResult,
     /// The plan that was shown before the first stack was adopted. It compares the configurations.
     pub adopt: WayReport,
+    /// Whether what an interrupted run left is restored first. What follows is planned then.
+    pub restored_first: bool,
     /// The missing images that are pulled first, because of `--pull`.
     pub pulls: Vec<String>,
     /// What `stacklift adopt <STACK> --output json` prints; null if the adoption was not started or did not end.
@@ -61,6 +65,8 @@ pub enum StackResult {
     Edited,
     /// Its plan says that it cannot be adopted.
     Blocked,
+    /// An earlier run was interrupted or is in progress, and `--all` does not begin with a restore.
+    Unfinished,
     /// It is never adopted: it runs Portainer itself, or is part of the management plane.
     Refused,
     /// There is no Compose file on this host.
@@ -78,7 +84,7 @@ impl StackResult {
     pub fn is_missing(self) -> bool {
         matches!(
             self,
-            Self::Planned | Self::Blocked | Self::Failed | Self::Interrupted
+            Self::Planned | Self::Blocked | Self::Unfinished | Self::Failed | Self::Interrupted
         )
     }
 }

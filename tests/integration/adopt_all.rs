@@ -97,6 +97,44 @@ fn every_stack_is_adopted_in_the_order_of_the_list() {
     assert!(bench.nothing_was_changed());
 }
 
+/// A migration of the stack is killed after it removed the containers.
+fn interrupt(bench: &Bench, name: &str) {
+    bench.once(Call::Create, FaultKind::Hang);
+    let mut child = bench.spawn(&format!("migrate {name}"));
+    bench.wait_for(Call::Create, &mut child);
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+}
+
+#[test]
+fn what_an_interrupted_run_left_is_restored_first_only_if_the_stack_is_named() {
+    let bench = Bench::new();
+    for name in ["mongo", "web"] {
+        bench.started(name, PLAIN, None);
+    }
+    interrupt(&bench, "web");
+    bench.forget_requests();
+    let run = all(&bench, "--dry-run").code(0);
+    assert_eq!(
+        run.out,
+        "STACK  CONTAINERS  STATE            ADOPT
+mongo  1/1         by hand          may interrupt a
+web    0/0         interrupted run  stacklift restore web\n"
+    );
+    let left_out = all(&bench, "--dry-run --output json").code(0);
+    assert_eq!(results(&left_out), ["mongo planned", "web unfinished"]);
+    let said = "web: what an interrupted run left is restored first";
+    let args = "adopt mongo web --wait 2s";
+    on_terminal(&bench, args, "n\n").code(1).says(&[
+        "interrupted run  restored first",
+        said,
+        "Canceled",
+    ]);
+    assert!(bench.nothing_was_changed());
+    let run = bench.run(&format!("{args} --yes --output json")).code(0);
+    assert_eq!(results(&run), ["mongo adopted", "web adopted"]);
+}
+
 #[test]
 fn the_table_and_the_report_as_text() {
     let bench = host();

@@ -24,7 +24,7 @@ use crate::{
     },
     compose,
     failure::Failure,
-    inventory::{Files, Found, Inventory, adoption, missing},
+    inventory::{Files, Found, Inventory, adoption, interrupted_run, missing},
     model::Pull,
     observe::{Host, with_hint},
     parallel::in_parallel,
@@ -34,7 +34,7 @@ use crate::{
         WayReport,
     },
     run::{Peers, State, Stopped},
-    snapshot::Place,
+    snapshot::{Interrupted, Place},
     stack::{Stack, StackName},
     text::counted,
 };
@@ -157,11 +157,11 @@ struct All<'a> {
     console: &'a Arc<Console>,
 }
 
-/// A stack that is to be adopted, and its plan.
+/// A stack that is to be adopted, and its plan. `None` if it is restored first: it is planned again then.
 struct Planned {
     stack: Stack,
     settings: Settings,
-    plan: Adoption,
+    plan: Option<Adoption>,
 }
 
 impl All<'_> {
@@ -252,11 +252,19 @@ impl All<'_> {
         let failed =
             |error: &anyhow::Error| without_plan(StackResult::Blocked, WayReport::failed(error));
         let unplanned = |result, readiness| without_plan(result, WayReport::unplanned(readiness));
+        let interrupted = inventory.interrupted(found);
+        let is_broken = matches!(
+            interrupted,
+            Some(Interrupted::InProgress | Interrupted::Restore | Interrupted::RestoreAgain)
+        );
         let (entry, planned) = match (inventory.refusal(found), &found.files) {
             _ if !self.is_wanted(found) => unplanned(StackResult::LeftOut, Readiness::Unknown),
             (Some(blocker), _) => without_plan(StackResult::Refused, WayReport::blocked(blocker)),
+            (None, Files::Stack(_)) if is_broken && self.arguments.all => {
+                unplanned(StackResult::Unfinished, Readiness::Unknown)
+            }
             (None, Files::Stack(stack)) => self
-                .prepare(found, stack)
+                .prepare(found, stack, interrupted)
                 .unwrap_or_else(|error| failed(&error)),
             (None, Files::Unusable(_, error)) => failed(error),
             (None, Files::None) => unplanned(StackResult::NoFile, Readiness::NoFile),
@@ -264,12 +272,13 @@ impl All<'_> {
         let tool = &self.settings.location.tool;
         let containers = found.containers.as_ref();
         let containers = containers.map(|all| Containers::of(all.iter().copied(), tool));
-        let interrupted = inventory.interrupted(found);
         let state = Inventory::state(found, host, containers.as_ref(), interrupted, &entry.adopt);
         let entry = AllEntry {
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
             state_before: state,
+            interrupted_run: interrupted
+                .map(|run| interrupted_run(run, &found.name, &self.settings.typed)),
             containers,
             ..entry
         };
@@ -277,12 +286,29 @@ impl All<'_> {
     }
 
     /// The plan of `adopt <STACK>`, and the images that it would pull.
-    fn prepare(&self, found: &Found, stack: &Stack) -> Result<(AllEntry, Option<Planned>)> {
+    fn prepare(
+        &self,
+        found: &Found,
+        stack: &Stack,
+        interrupted: Option<Interrupted>,
+    ) -> Result<(AllEntry, Option<Planned>)> {
         let mut settings = self.settings.clone();
         if found.needs_dir(&settings.location) {
             settings.location.dir = Some(stack.dir().to_owned());
         }
         let opened = self.open(stack, &settings)?;
+        if interrupted == Some(Interrupted::Restore) {
+            let entry = AllEntry {
+                restored_first: true,
+                ..AllEntry::default()
+            };
+            let planned = Planned {
+                stack: opened.stack,
+                settings,
+                plan: None,
+            };
+            return Ok((entry, Some(planned)));
+        }
         let situation = opened.situation();
         let prepared = Prepared::new(&situation, (&self.arguments.keep).into())?;
         let adopt = adoption(&prepared, &situation);
@@ -302,7 +328,7 @@ impl All<'_> {
         let planned = (result == StackResult::Planned).then_some(Planned {
             stack: opened.stack,
             settings,
-            plan: prepared.plan,
+            plan: Some(prepared.plan),
         });
         let entry = AllEntry {
             result,
@@ -322,7 +348,11 @@ impl All<'_> {
     fn ask(&self, planned: &[Option<Planned>]) -> Result<()> {
         let (mut names, mut effects) = (Vec::new(), Vec::new());
         for one in planned.iter().flatten() {
-            let (name, effect) = (one.stack.name().as_str(), one.plan.interruption());
+            let name = one.stack.name().as_str();
+            let effect = match &one.plan {
+                Some(plan) => plan.interruption(),
+                None => Some("what an interrupted run left is restored first".to_owned()),
+            };
             names.push(name);
             effects.extend(effect.map(|effect| format!("{name}: {effect}")));
         }
@@ -351,7 +381,7 @@ impl All<'_> {
                 adopt(
                     self.arguments,
                     &opened,
-                    Some(&one.plan),
+                    one.plan.as_ref(),
                     interrupt,
                     self.console,
                 )

@@ -20,7 +20,10 @@ use crate::{
 /// Shows what would be done with each stack that would be adopted or was named, and what each would lose.
 pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console: &Console) {
     let (shown, rest): (Vec<_>, Vec<_>) = report.stacks.iter().partition(|stack| {
-        let is_named = matches!(stack.result, StackResult::Planned | StackResult::Edited);
+        let is_named = matches!(
+            stack.result,
+            StackResult::Planned | StackResult::Edited | StackResult::Unfinished
+        );
         !arguments.all || is_named
     });
     if !shown.is_empty() {
@@ -111,6 +114,12 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
 /// What would happen to a stack.
 fn planned(stack: &AllEntry) -> Part {
     let way = &stack.adopt;
+    if let (StackResult::Unfinished, Some(run)) = (stack.result, &stack.interrupted_run) {
+        return (Meaning::Plain, run.to_string());
+    }
+    if stack.restored_first {
+        return (Meaning::Changed, "restored first".to_owned());
+    }
     let (meaning, first) = match (stack.result, way.readiness) {
         (StackResult::Planned, Readiness::NothingToDo) => {
             (Meaning::Kept, "Portainer is still busy with it".to_owned())
