@@ -151,6 +151,9 @@ pub struct WayReport {
     /// What Portainer has, compared with what would be sent and with what was last sent (B22).
     #[serde(skip)]
     pub in_portainer: InPortainer,
+    /// What of it was edited there: its text, and variables by name.
+    #[serde(skip)]
+    pub edited: Vec<String>,
     /// The command that shows these lines; null in a list.
     pub diff_command: Option<String>,
 }

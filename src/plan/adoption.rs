@@ -160,6 +160,16 @@ impl Adoption {
             .collect()
     }
 
+    /// What was edited in Portainer and will be overwritten: the text, and variables by name.
+    pub fn edited(&self) -> &[String] {
+        let mut all = self.losses.iter().chain(&self.changes);
+        let edited = all.find_map(|loss| match loss {
+            Loss::RecordText(parts) => Some(parts.as_slice()),
+            _ => None,
+        });
+        edited.unwrap_or_default()
+    }
+
     /// The update of a Portainer stack in error removes every container of the project first (N07).
     fn replace_all_if_in_error(&mut self, facts: &Facts) {
         let record = facts.record.as_ref().map(|record| record.record);

@@ -9,7 +9,7 @@ use crate::{
     },
     plan::{InPortainer, Request, downtime},
     report::{InterruptedRun, Loss, PlanReport, Readiness, StackReport, Way, WayReport},
-    text::{counted, numbered, shell_word},
+    text::{counted, listed, numbered, shell_word},
 };
 
 /// Prints the report, and its warnings on standard error.
@@ -167,7 +167,7 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
 
 fn show_way(way: Way, of: &WayReport, console: &Console) {
     if of.readiness == Readiness::Edited {
-        console.text(Meaning::Plain, overwritten(of));
+        console.text(Meaning::Plain, &overwritten(of));
         if of.blockers.is_empty() {
             return;
         }
@@ -214,14 +214,16 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
 }
 
 /// What an adoption would do to what somebody may have edited in Portainer (B22).
-fn overwritten(of: &WayReport) -> &'static str {
-    match of.in_portainer {
-        InPortainer::Edited => {
-            "Adopting it again would overwrite what was edited there: see --diff."
+fn overwritten(of: &WayReport) -> String {
+    match (of.in_portainer, of.edited.as_slice()) {
+        (InPortainer::Edited, []) => {
+            "Adopting it again would overwrite what was edited there: see --diff.".to_owned()
         }
-        _ => {
-            "It is unknown which was changed. Adopting it would overwrite what Portainer has: see --diff."
-        }
+        (InPortainer::Edited, edited) => format!(
+            "Adopting it again would overwrite what was edited there, {}: see --diff.",
+            listed(edited)
+        ),
+        _ => "It is unknown which was changed. Adopting it would overwrite what Portainer has: see --diff.".to_owned(),
     }
 }
 
