@@ -188,9 +188,12 @@ impl RecordStep {
 /// Restores the stack.
 pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
     let lock = lock_dir(restore.name, restore.dir);
-    run::under_lock(lock, restore.peers, restore.setup, listener, |run| {
-        within(restore, run)
-    })
+    let (peers, setup) = (restore.peers, restore.setup);
+    let procedure = |run: &mut Run| within(restore, run);
+    match restore.extent {
+        Extent::Plan => run::only_reading(lock, peers, setup, listener, procedure),
+        Extent::All => run::under_lock(lock, peers, setup, listener, procedure),
+    }
 }
 
 /// Restores the stack as a part of a run that holds the locks.
@@ -198,9 +201,6 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
     run.engine.refuse_podman()?;
     let saved = run.store().choose(restore.snapshot)?;
     run.restores(&saved);
-    if restore.extent == Extent::Plan {
-        run.only_reads();
-    }
     let mut procedure = Procedure {
         restore,
         saved: &saved,

@@ -192,9 +192,35 @@ pub fn under_lock<'a>(
     listener: &'a mut Listener<'a>,
     procedure: impl FnOnce(&mut Run<'a>) -> Result<()>,
 ) -> Result<(), Stopped> {
+    run_with(lock, Mark::NotSet, peers, setup, listener, procedure)
+}
+
+/// The same for a procedure that changes nothing: neither the stack nor what an earlier run left.
+pub fn only_reading<'a>(
+    lock: Result<Lock>,
+    peers: &'a Peers,
+    setup: &'a Setup,
+    listener: &'a mut Listener<'a>,
+    procedure: impl FnOnce(&mut Run<'a>) -> Result<()>,
+) -> Result<(), Stopped> {
+    run_with(lock, Mark::Reads, peers, setup, listener, procedure)
+}
+
+fn run_with<'a>(
+    lock: Result<Lock>,
+    mark: Mark,
+    peers: &'a Peers,
+    setup: &'a Setup,
+    listener: &'a mut Listener<'a>,
+    procedure: impl FnOnce(&mut Run<'a>) -> Result<()>,
+) -> Result<(), Stopped> {
     let lock = lock.map_err(Stopped::untouched)?;
     // The directory alone is not enough: another run may have been given another directory, or it may not exist.
-    let project = setup.place.lock().map_err(Stopped::untouched)?;
+    let project = match mark {
+        Mark::Reads => setup.place.lock_to_read(),
+        _ => setup.place.lock(),
+    };
+    let project = project.map_err(Stopped::untouched)?;
     let mut run = Run {
         portainer: peers.portainer.reader(),
         engine: &peers.engine,
@@ -208,7 +234,7 @@ pub fn under_lock<'a>(
         open: Vec::new(),
         is_prepared: false,
         snapshot: None,
-        mark: Mark::NotSet,
+        mark,
         holds_volumes: false,
         secrets: Vec::new(),
     };
@@ -286,11 +312,6 @@ impl<'a> Run<'a> {
             self.mark = Mark::NotSet;
         }
         Ok(())
-    }
-
-    /// The run changes nothing: neither the stack nor what an earlier run left.
-    pub fn only_reads(&mut self) {
-        self.mark = Mark::Reads;
     }
 
     fn mark_finished(&self) -> Result<()> {

@@ -5,6 +5,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use clap::{
     Arg, ArgAction, ArgMatches, Args, ColorChoice, CommandFactory, FromArgMatches, Parser,
     Subcommand, ValueEnum, ValueHint,
+    builder::NonEmptyStringValueParser,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
@@ -306,7 +307,7 @@ pub(super) struct RestoreArguments {
     #[arg(value_name = "STACK")]
     pub stack: OsString,
     /// Snapshot to restore, or the beginning of its ID [default: the newest that shows the complete stack]
-    #[arg(long, value_name = "ID", conflicts_with = "list")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "list")]
     pub to: Option<String>,
     /// Restore what is possible, even if something that the snapshot needs is missing
     ///

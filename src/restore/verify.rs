@@ -119,13 +119,20 @@ impl Procedure<'_, '_, '_> {
                 "  to get back what was edited in Portainer: {command}"
             ));
         }
-        if let (RecordStep::Delete(_), Cause::Wanted) = (record, self.restore.cause) {
-            let stack = self.stack();
-            let file = stack.dir().join(stack.file());
-            self.run.line(format!(
-                "  it is no longer in Portainer: edit {} from now on",
-                file.display()
-            ));
+        if self.restore.cause != Cause::Wanted {
+            return;
+        }
+        let stack = self.stack();
+        let file = stack.dir().join(stack.file());
+        let file = file.display();
+        match record {
+            RecordStep::Delete(_) => self.run.line(format!(
+                "  it is no longer in Portainer: edit {file} from now on"
+            )),
+            RecordStep::Update(..) => self.run.line(format!(
+                "  {file} stays as it is: the next adoption deploys what it says now"
+            )),
+            _ => {}
         }
     }
 

@@ -31,7 +31,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub struct ProjectLock {
     path: PathBuf,
-    _file: File,
+    /// `None` if it only reads.
+    file: Option<File>,
     /// The directories that did not exist before, the innermost first.
     created: Vec<PathBuf>,
 }
@@ -52,7 +53,7 @@ impl Place {
                 Ok(Some(file)) => {
                     return Ok(ProjectLock {
                         path,
-                        _file: file,
+                        file: Some(file),
                         created,
                     });
                 }
@@ -77,6 +78,18 @@ impl Place {
             }
         }
         Err(self.is_busy())
+    }
+
+    /// The same for a run that only reads: it creates nothing, and fails if a run holds the lock.
+    pub fn lock_to_read(&self) -> Result<ProjectLock> {
+        if self.is_locked() {
+            return Err(self.is_busy());
+        }
+        Ok(ProjectLock {
+            path: self.path_of_lock(),
+            file: None,
+            created: Vec::new(),
+        })
     }
 
     /// The locked file, or `None` if another run removed it in the meantime.
@@ -121,6 +134,9 @@ impl Place {
 
 impl Drop for ProjectLock {
     fn drop(&mut self) {
+        if self.file.is_none() {
+            return;
+        }
         // While it is locked: a run that waits for the file sees that it is another one. What cannot be removed is empty.
         let _ = fs::remove_file(&self.path);
         for dir in &self.created {

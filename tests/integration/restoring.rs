@@ -258,6 +258,32 @@ fn b18_a_volume_that_was_recreated_is_another_one() {
 }
 
 #[test]
+fn a_dry_run_writes_nothing() {
+    let bench = Bench::web(HEALTH);
+    bench.run("web").code(0);
+    let changed = || fs::metadata(bench.state()).and_then(|found| found.modified());
+    let before = changed().expect("a time");
+    bench.run("restore web --dry-run").code(0);
+    assert_eq!(changed().expect("a time"), before);
+    let run = bench.run(&["restore", "web", "--to", ""]).code(2);
+    run.says("a value is required for '--to <ID>' but none was supplied");
+}
+
+#[test]
+fn a_restore_of_an_update_says_what_the_file_on_disk_is() {
+    let bench = Bench::web(HEALTH);
+    bench.run("adopt web").code(0);
+    let edited = format!("{HEALTH}    hostname: b\n");
+    let file = bench.write("web", "docker-compose.yml", &edited);
+    bench.run("adopt web --yes").code(0);
+    let line = format!(
+        "\n  {} stays as it is: the next adoption deploys what it says now\n",
+        file.display()
+    );
+    bench.succeeds("restore web --yes", &line);
+}
+
+#[test]
 fn b18_health_is_awaited_in_the_order_of_dependencies() {
     let bench = Bench::web(HEALTH);
     bench.run("web").code(0);
