@@ -14,12 +14,14 @@ use super::{
 use crate::{
     adopt::Prepared,
     inventory::{Commands, MigrateWay, Ways, plan},
+    observe::mask,
     plan::Request,
     portainer::{Contents, Payload},
     report::PlanReport,
     rewrite::{faithful::Faithful, masked},
     run::Stopped,
     stack::Stack,
+    text::Mask,
 };
 
 mod text;
@@ -67,7 +69,9 @@ fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<()
         ),
         None => (file.to_owned(), format!("{file}\t(in Portainer)")),
     };
-    let text_differs = print_diff([old, new], prepared.compared(), &rewrite.shown(), false);
+    let mask = mask_of(prepared, rewrite);
+    let (before, after) = (prepared.compared(), rewrite.shown());
+    let text_differs = print_diff([old, new], before, &after, Some(&mask));
     let env_differs = prepared.before.contents.as_ref().is_some_and(|(now, _)| {
         let head = ["in Portainer", "to be sent"].map(|which| format!("variables\t({which})"));
         print_variables(head, &now.env, &rewrite.env)
@@ -81,7 +85,8 @@ fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<()
 /// Prints the body of the request, without the values of variables (B34).
 fn show_request(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<(), Ended> {
     let rewrite = rewrite(prepared, stack)?;
-    let (text, env) = (masked(&rewrite.shown()), rewrite.env.clone());
+    let mask = mask_of(prepared, rewrite);
+    let (text, env) = (masked(&rewrite.shown(), &mask), rewrite.env.clone());
     let body = match &prepared.plan.request {
         Request::Nothing(_) => {
             console.note("no request: Portainer is up to date");
@@ -96,6 +101,13 @@ fn show_request(prepared: &Prepared, stack: &Stack, console: &Console) -> Result
         .body(),
     };
     Ok(print_masked(body, console)?)
+}
+
+/// Hides the values of `.env`, of what would be sent, and of what Portainer has.
+fn mask_of(prepared: &Prepared, rewrite: &Faithful) -> Mask {
+    let now = prepared.before.contents.as_ref();
+    let now = now.map_or(&[][..], |(contents, _)| &contents.env);
+    mask(&prepared.source, &[&rewrite.env, now].concat())
 }
 
 fn rewrite<'p>(prepared: &'p Prepared, stack: &Stack) -> Result<&'p Faithful, Ended> {

@@ -20,11 +20,12 @@ use super::{
 use crate::{
     migrate::Rewrite,
     model::{Variable, values},
+    observe::mask,
     plan::Keep,
     portainer::Payload,
     rewrite::masked,
     stack::{Stack, StackName},
-    text::printable,
+    text::{Mask, printable},
 };
 
 mod adopt;
@@ -61,20 +62,17 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
     }
     let source = stack.read()?;
     let rewrite = Rewrite::literal(&source, stack.dir_text());
+    let mask = mask(&source, &rewrite.env.variables);
+    let mask = Some(&mask).filter(|_| !arguments.reveal);
     for warning in &rewrite.env.warnings {
         console.warning(&format!("{}/.env: {warning}", stack.dir().display()));
     }
     if arguments.diff {
-        print_diff(
-            names(stack),
-            &source.compose,
-            &rewrite.text,
-            arguments.reveal,
-        );
+        print_diff(names(stack), &source.compose, &rewrite.text, mask);
         return Ok(());
     }
     let payload = rewrite.payload(stack.name().as_str());
-    print(payload, &rewrite.text, arguments.reveal, console)
+    print(payload, &rewrite.text, mask, console)
 }
 
 fn faithful(
@@ -89,13 +87,15 @@ fn faithful(
     for notice in &rewrite.notices {
         console.warning(&notice.in_file(stack.file()));
     }
+    let mask = mask(source, &rewrite.env);
+    let mask = Some(&mask).filter(|_| !arguments.reveal);
     if arguments.diff {
         let text = if arguments.reveal {
             rewrite.text.clone()
         } else {
             rewrite.shown()
         };
-        print_diff(names(stack), &source.compose, &text, arguments.reveal);
+        print_diff(names(stack), &source.compose, &text, mask);
         return Ok(());
     }
     let payload = Payload {
@@ -103,17 +103,17 @@ fn faithful(
         text: &rewrite.text,
         env: &rewrite.env,
     };
-    print(payload, &rewrite.shown(), arguments.reveal, console)
+    print(payload, &rewrite.shown(), mask, console)
 }
 
-/// Prints `payload` as bytes with `reveal`, else with `text` in place of its own and without the values of variables
+/// Prints `payload` as bytes without a `mask`, else with `text` in place of its own and without the values of variables
 /// (B34).
-fn print(payload: Payload, text: &str, reveal: bool, console: &Console) -> Result<()> {
-    if reveal {
+fn print(payload: Payload, text: &str, mask: Option<&Mask>, console: &Console) -> Result<()> {
+    let Some(mask) = mask else {
         write(payload.body().to_string().as_bytes());
         return Ok(());
-    }
-    let text = &masked(text);
+    };
+    let text = &masked(text, mask);
     print_masked(Payload { text, ..payload }.body(), console)
 }
 
@@ -132,16 +132,15 @@ fn names(stack: &Stack) -> [String; 2] {
     [file.to_owned(), format!("{file}\t(in Portainer)")]
 }
 
-/// Prints the changes as a patch, and returns whether there are any. Without `reveal`, the values of variables are masked
+/// Prints the changes as a patch, and returns whether there are any. With a `mask`, the values of variables are masked
 /// (B34). Control characters are escaped on a terminal and in a colored patch only: a patch in a file must be exact.
-pub(super) fn print_diff([old, new]: [String; 2], before: &str, after: &str, reveal: bool) -> bool {
-    let shown = |text: &str| {
-        if reveal {
-            text.to_owned()
-        } else {
-            masked(text)
-        }
-    };
+pub(super) fn print_diff(
+    [old, new]: [String; 2],
+    before: &str,
+    after: &str,
+    mask: Option<&Mask>,
+) -> bool {
+    let shown = |text: &str| mask.map_or_else(|| text.to_owned(), |mask| masked(text, mask));
     let of = |text, shown| diff::Shown { text, shown };
     let (of_before, of_after) = (shown(before), shown(after));
     print_hunks([old, new], of(before, &of_before), of(after, &of_after))

@@ -5,19 +5,24 @@ use std::collections::BTreeMap;
 
 use composefile::document::{Document, Node, NodeKind, NodeSet, Style};
 
-use crate::text::without_credentials;
+use crate::text::Mask;
 
 /// What is shown in place of a value.
 pub const HIDDEN: &str = "***";
 
-/// The text with every value below an `environment` or `args` key hidden, also where an alias or a merge leads to it, and
-/// without the credentials of URLs. Every line stays a line. Of a text that is not YAML, only the keys stay.
-pub fn masked(text: &str) -> String {
+/// The text with every value below an `environment` or `args` key hidden, also where an alias or a merge leads to it, without
+/// the credentials of URLs, and without what `mask` hides: a value of `.env` may stand in a label, a command or a comment.
+/// Every line stays a line. Of a text that is not YAML, only the keys stay.
+pub fn masked(text: &str, mask: &Mask) -> String {
     let shown = match Document::parse(text) {
         Ok(document) => without_variables(&document),
         Err(_) => text.split_inclusive('\n').map(only_key).collect(),
     };
-    without_credentials(&shown).into_owned()
+    let hide = |line: &str| match line.strip_suffix('\n') {
+        Some(line) => mask.hide(line) + "\n",
+        None => mask.hide(line),
+    };
+    shown.split_inclusive('\n').map(hide).collect()
 }
 
 fn without_variables(document: &Document) -> String {
@@ -123,6 +128,10 @@ mod tests {
 
     use super::*;
 
+    fn hidden(text: &str) -> String {
+        masked(text, &Mask::default())
+    }
+
     #[test]
     fn b34_the_values_of_variables_are_hidden() {
         for (text, shown) in [
@@ -156,7 +165,7 @@ mod tests {
                 "command: psql postgres://***@db/a # https://***@h",
             ),
         ] {
-            assert_eq!(masked(text), shown, "{text}");
+            assert_eq!(hidden(text), shown, "{text}");
         }
     }
 
@@ -164,7 +173,7 @@ mod tests {
     fn b34_of_a_text_that_is_not_yaml_only_the_keys_stay() {
         let text = "\u{feff}a: [\n  b: x # y\n  - C=x: y\n  - \"D=x\"\n  # x\n\n  e:\n  x\n  https://x\n f:x\r\n  G=";
         let shown = "\u{feff}a: ***\n  b: ***\n  - C=***\n  - ***\n  ***\n\n  e:\n  ***\n  ***\n ***\r\n  G=";
-        assert_eq!(masked(text), shown);
+        assert_eq!(hidden(text), shown);
     }
 
     #[test]
@@ -175,7 +184,7 @@ mod tests {
             writeln!(text, "x{n}: &a{n} [*a{}]", n - 1).expect("a string");
         }
         text.push_str("environment: {A: *a19999, B: &b [*b]}\n");
-        assert!(masked(&text).starts_with("x0: &a0 [\"***\"]\n"));
+        assert!(hidden(&text).starts_with("x0: &a0 [\"***\"]\n"));
     }
 
     proptest! {
@@ -183,7 +192,7 @@ mod tests {
         fn b34_every_line_stays_a_line(
             text in "(environment|args|[ab]|-|  |: |\\n|\\n  |\\n    |A=|[|>&*'\"{}\\[\\],#!=]|[a-c]|é){0,30}",
         ) {
-            let shown = masked(&text);
+            let shown = hidden(&text);
             prop_assert_eq!(shown.matches('\n').count(), text.matches('\n').count());
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use crate::bench::{Bench, PLAIN, Run};
+use crate::bench::{Bench, MARKED, PLAIN, Run};
 
 #[test]
 fn reveal_gives_the_bytes_that_a_migration_sends() {
@@ -223,6 +223,27 @@ fn b34_values_in_the_compose_file_are_masked() {
         "render web --as migrate",
         &["PASS=***", "postgres://***@db/a"],
     );
+}
+
+#[test]
+fn b34_values_of_the_env_file_are_masked_in_the_whole_text() {
+    let bench = Bench::new();
+    let text = format!(
+        "{PLAIN}    labels: {{token: {MARKED}}}\n    env_file: .env\n# {MARKED} is the token\n"
+    );
+    bench.started("web", &text, Some(&format!("TOKEN={MARKED}\n")));
+    for args in [
+        "plan web --diff",
+        "plan web --request",
+        "render web",
+        "render web --as migrate",
+        "render web --diff",
+        "render web --as migrate --diff",
+    ] {
+        let run = bench.run(args).code(0).hides(MARKED);
+        assert!(run.out.contains("labels: {token: ***}"), "{run:#?}");
+    }
+    fs::remove_dir_all(bench.dir("web")).expect("its text has the value");
 }
 
 #[test]
