@@ -126,6 +126,17 @@ impl Dir {
         rights: Rights,
         existing: Existing,
     ) -> io::Result<()> {
+        self.prepare(name, contents, rights, existing)?.finish()
+    }
+
+    /// The same without the last step: the file has another name until it is finished. It is removed if it never is.
+    pub fn prepare<'d>(
+        &'d self,
+        name: &'d str,
+        contents: &[u8],
+        rights: Rights,
+        existing: Existing,
+    ) -> io::Result<Incomplete<'d>> {
         if existing == Existing::Replace {
             self.check_replaced(name, &[FileType::RegularFile])?;
         }
@@ -134,12 +145,14 @@ impl Dir {
             Rights::CopyOf(_) => 0o600,
         };
         let (incomplete, file) = self.new_file(mode)?;
-        let written = fill(&file.into(), contents, rights)
-            .and_then(|()| self.give_name(&incomplete, name, existing));
-        if written.is_err() {
-            unlinkat(&self.0, &incomplete, AtFlags::empty()).ok();
-        }
-        written
+        let prepared = Incomplete {
+            dir: self,
+            now: incomplete,
+            name,
+            existing,
+        };
+        fill(&file.into(), contents, rights)?;
+        Ok(prepared)
     }
 
     /// Creates a link to `target`, which replaces a file or link of this name.
@@ -201,6 +214,28 @@ impl Dir {
             Err(Errno::NOENT) => Ok(None),
             found => Ok(Some(found?)),
         }
+    }
+}
+
+/// A file that was written and does not have its name yet.
+pub struct Incomplete<'d> {
+    dir: &'d Dir,
+    /// The name that it has now.
+    now: String,
+    name: &'d str,
+    existing: Existing,
+}
+
+impl Incomplete<'_> {
+    pub fn finish(self) -> io::Result<()> {
+        self.dir.give_name(&self.now, self.name, self.existing)
+    }
+}
+
+impl Drop for Incomplete<'_> {
+    fn drop(&mut self) {
+        // It is gone if it was finished.
+        unlinkat(&self.dir.0, &self.now, AtFlags::empty()).ok();
     }
 }
 

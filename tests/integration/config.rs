@@ -1,6 +1,10 @@
 //! `stacklift config` and `stacklift config init`.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+};
 
 use rehearsal::Call;
 use serde_json::json;
@@ -288,6 +292,39 @@ Next: stacklift doctor
     assert_eq!(key(), "ptr_another\n");
     let files = fs::read_dir(file.parent().expect("a parent")).expect("a directory");
     assert_eq!(files.count(), 2, "no temporary file is left");
+}
+
+#[test]
+fn b32_init_writes_both_files_or_neither() {
+    let bench = Bench::new();
+    let (file, elsewhere) = (bench.settings(), bench.home().join("elsewhere"));
+    let dir = file.parent().expect("a parent").to_owned();
+    let init = |typed: &str| {
+        let args = "config init --user --base-url https://nas:9443";
+        on_terminal(&bench, args, typed)
+    };
+    bench.set("");
+    fs::rename(&file, &elsewhere).expect("moved");
+    symlink(&elsewhere, &file).expect("a link");
+    let refused = format!(
+        "refusing to write {}: it is not a regular file",
+        file.display()
+    );
+    init(&format!("{KEY}\n\n")).code(1).says(&refused);
+    fs::remove_file(&file).expect("removed");
+    let set_mode = |path: &Path, mode| {
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
+    };
+    set_mode(&dir, 0o777);
+    let writable = format!("{} is writable by other users", dir.display());
+    init(&format!("{KEY}\n\n")).code(1).says(&writable);
+    assert_eq!(fs::read_dir(&dir).expect("a directory").count(), 0);
+    set_mode(&dir, 0o755);
+    // Rights that are stricter stay.
+    bench.set("");
+    set_mode(&file, 0o600);
+    init("\n\n").code(0);
+    assert_eq!(mode(&file), 0o600);
 }
 
 #[test]

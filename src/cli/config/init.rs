@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -44,6 +45,7 @@ pub(super) fn run(arguments: InitArguments, common: &Common, console: &Arc<Conso
     }
     let is_root = rustix::process::geteuid().is_root();
     let path = target(arguments, is_root)?;
+    check(&path)?;
     let before = settings_text(&path)?;
     let now = before
         .as_ref()
@@ -55,12 +57,14 @@ pub(super) fn run(arguments: InitArguments, common: &Common, console: &Arc<Conso
         None => settings_file(&values),
     };
     let mut written = path.display().to_string();
-    if let Some((file, key)) = key {
-        let key = format!("{}\n", key.expose_secret());
-        write(&file, &key, MODE_OF_KEY)?;
+    let key = key.map(|(file, key)| (file, format!("{}\n", key.expose_secret())));
+    if let Some((file, _)) = &key {
         written = format!("{written} and {} (0600)", file.display());
     }
-    write(&path, &text, MODE_OF_SETTINGS)?;
+    // A new key must not go to an old address: both files are written before the first gets its name.
+    let mut files = vec![(path, text, MODE_OF_SETTINGS)];
+    files.extend(key.map(|(file, key)| (file, key, MODE_OF_KEY)));
+    write(&files)?;
     console.line(&format!("written {written}"));
     let has_key = [&values, &now]
         .iter()
@@ -173,6 +177,8 @@ fn ask_key(
     settings: &Path,
     console: &Console,
 ) -> Result<Option<(PathBuf, SecretString)>> {
+    let file = now.map_or_else(|| settings.with_extension("key"), PathBuf::from);
+    check(&file)?;
     let what = match now {
         Some(file) => format!("hidden; empty keeps {file}"),
         None => "hidden; My account → Access tokens".to_owned(),
@@ -183,7 +189,6 @@ fn ask_key(
         return Ok(None);
     }
     console.hide(&key);
-    let file = now.map_or_else(|| settings.with_extension("key"), PathBuf::from);
     Ok(Some((file, key)))
 }
 
@@ -237,16 +242,49 @@ fn started<'c>(container: &'c Container, tool: &str) -> Option<(&'c str, &'c str
     Some((parent, container.compose_label(tool, "project")?)).filter(|_| is_here)
 }
 
-/// Writes a file atomically with at most this mode, and syncs it. Creates its directory.
-fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
+/// Fails if a file of this path cannot be written, or if another user could replace it (B32).
+fn check(path: &Path) -> Result<()> {
+    let (dir, name) = parts(path);
+    let found = disk::check_path(dir).and_then(|()| match Dir::open(dir) {
+        Err(error) if disk::is_absent(&error) => Ok(false),
+        dir => dir?.has_file(name),
+    });
+    found.map(|_| ()).map_err(|error| {
+        Failure::new(format!("refusing to write {}", path.display()))
+            .source(error)
+            .hint("it must be a regular file or not exist, and no other user may be able to replace it: correct that, then run the command again")
+            .into()
+    })
+}
+
+/// Writes files with at most these modes and those that they have, and syncs them. Each is complete before the first gets its
+/// name. Creates their directories.
+fn write(files: &[(PathBuf, String, u32)]) -> Result<()> {
+    let mut dirs = Vec::new();
+    for (path, ..) in files {
+        check(path)?;
+        let failed = || format!("failed to write {}", path.display());
+        dirs.push(Dir::create(parts(path).0).with_context(failed)?);
+    }
+    let mut prepared = Vec::new();
+    for ((path, text, mode), dir) in files.iter().zip(&dirs) {
+        let now = disk::metadata(path).map_or(*mode, |found| found.mode());
+        let rights = Rights::AtMost(mode & now);
+        let file = dir.prepare(parts(path).1, text.as_bytes(), rights, Existing::Replace);
+        prepared.push(file.with_context(|| format!("failed to write {}", path.display()))?);
+    }
+    for (((path, ..), dir), file) in files.iter().zip(&dirs).zip(prepared) {
+        file.finish()
+            .and_then(|()| dir.sync())
+            .with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The directory and the name of a file.
+fn parts(path: &Path) -> (&Path, &str) {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    Dir::create(path.parent().unwrap_or(Path::new("/")))
-        .and_then(|dir| {
-            let rights = Rights::AtMost(mode);
-            dir.write(name, text.as_bytes(), rights, Existing::Replace)?;
-            dir.sync()
-        })
-        .with_context(|| format!("failed to write {}", path.display()))
+    (path.parent().unwrap_or(Path::new("/")), name)
 }
 
 #[cfg(test)]
