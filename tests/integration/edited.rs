@@ -87,7 +87,7 @@ fn assert_edited(bench: &Bench) {
 #[test]
 fn b22_what_was_edited_in_portainer_is_not_overwritten() {
     for (edit, what) in [
-        (edit_text as fn(&Bench), "its text"),
+        (edit_text as fn(&Bench), "its Compose file"),
         (edit_variable, "the variable TOKEN"),
     ] {
         let bench = adopted(Era::Sync);
