@@ -22,8 +22,10 @@ use crate::{
     failure::Failure,
     model::{Changes, Container, Labeled, Record, Rights, Variable, compose_label},
     parallel::side_by_side,
-    plan::{self, Blocker, Environment, Facts, PathKind, RecordFacts, Refusal, Removal, Sent},
-    portainer::{BaseUrl, Contents, PortainerReader, Standing},
+    plan::{
+        self, Blocker, Environment, Facts, Namesake, PathKind, RecordFacts, Refusal, Removal, Sent,
+    },
+    portainer::{BaseUrl, Contents, EngineOf, PortainerReader, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
     snapshot::{Interrupted, Known, LastSent, Place},
@@ -81,7 +83,7 @@ pub struct Before {
     /// The Portainer stack that will be deleted (C51).
     pub record: Option<Record>,
     /// The other Portainer stacks with the stack's name, on this environment and on others.
-    pub namesakes: Vec<Record>,
+    pub namesakes: Vec<Namesake>,
     /// Its text and variables, and its standing, if they could be read.
     pub contents: Option<(Contents, Standing)>,
     /// What was last sent to it (B22).
@@ -287,7 +289,28 @@ impl Situation<'_> {
             .partition(|record| record.endpoint_id == self.endpoint);
         let mut here = here.into_iter();
         before.record = here.next();
+        let here = here.map(|record| Namesake {
+            record,
+            is_on_this_host: Some(true),
+        });
+        let elsewhere = elsewhere.into_iter().map(|record| Namesake {
+            is_on_this_host: self.is_on_this_host(record.endpoint_id),
+            record,
+        });
         before.namesakes = here.chain(elsewhere).collect();
+    }
+
+    /// Whether the engine of an environment is that of this host; `None` if one of them cannot be asked.
+    fn is_on_this_host(&self, endpoint: i64) -> Option<bool> {
+        let ask = || match self.portainer?.engine_of(endpoint).ok()? {
+            EngineOf::Engine(theirs) => Some(self.engine.id().ok()? == theirs),
+            EngineOf::NoEnvironment => Some(false),
+            EngineOf::Unnamed | EngineOf::Forbidden(_) => None,
+        };
+        match self.host {
+            Some(host) => host.is_on_this_host(endpoint, ask),
+            None => ask(),
+        }
     }
 
     /// A failure is tolerated by a migration (C52). It is not if no API version is shared.

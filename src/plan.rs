@@ -24,8 +24,8 @@ pub use blockers::{
 };
 pub use edited::InPortainer;
 pub use facts::{
-    Environment, Facts, PathKind, RecordFacts, Removal, Sent, Source, portainer::runs_portainer,
-    services::image_references,
+    Environment, Facts, Namesake, PathKind, RecordFacts, Removal, Sent, Source,
+    portainer::runs_portainer, services::image_references,
 };
 pub use fates::{
     Fate, Hashes,

@@ -34,6 +34,7 @@ pub struct Host {
     pub(super) volumes: Option<Labeled>,
     images: Mutex<BTreeMap<String, Option<Value>>>,
     files: Mutex<HashMap<String, Identity>>,
+    environments: Mutex<BTreeMap<i64, Option<bool>>>,
     /// What could not be read.
     pub warnings: Vec<String>,
 }
@@ -98,6 +99,7 @@ impl Host {
             containers,
             images: Mutex::default(),
             files: Mutex::default(),
+            environments: Mutex::default(),
             warnings,
         }
     }
@@ -139,6 +141,17 @@ impl Host {
         let image = inspect()?;
         lock().insert(reference.to_owned(), image.clone());
         Ok(image)
+    }
+
+    /// Whether the engine of an environment is that of this host, from `ask` if it was not asked before.
+    pub(super) fn is_on_this_host(
+        &self,
+        endpoint: i64,
+        ask: impl FnOnce() -> Option<bool>,
+    ) -> Option<bool> {
+        let environments = self.environments.lock();
+        let mut environments = environments.unwrap_or_else(PoisonError::into_inner);
+        *environments.entry(endpoint).or_insert_with(ask)
     }
 
     /// Which file a path is.

@@ -25,6 +25,7 @@ use crate::{
         fates::dependents,
         fates::redefined::Redefined,
         fates::steering::Steering,
+        fates::versions::takes_name_of_other_host,
         fates::{self, Deciding},
         losses::containers,
         losses::record,
@@ -123,6 +124,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             ..Adoption::default()
         };
         plan.check_surroundings(input);
+        plan.check_name(input);
         if let Some(stack) = stack {
             let refusals = validation::refusals(facts, text, Some(stack), false);
             plan.block(&refusals, input.file);
@@ -274,9 +276,46 @@ impl Adoption {
         let refusals = [
             permissions::environment(facts),
             permissions::management(facts),
+            permissions::registered(facts),
             portainer::runs_portainer(listed, facts.portainer_port),
         ];
         self.block(refusals.iter().flatten(), input.file);
+    }
+
+    /// Whether Portainer takes a name that a Portainer stack of another host has (M20).
+    fn check_name(&mut self, input: &AdoptionFacts) {
+        let facts = input.facts;
+        if facts.record.is_some() || facts.environment.is_other_engine() {
+            return;
+        }
+        let has_containers = facts.listed.is_none_or(|listed| !listed.is_empty());
+        for other in facts.namesakes {
+            let (id, theirs) = (&other.record.id, other.record.endpoint_id);
+            let is_here = other.is_on_this_host;
+            if theirs == facts.endpoint || is_here == Some(true) {
+                continue;
+            }
+            if is_here.is_none() {
+                self.warnings.push(format!(
+                    "could not check that environment {theirs}, where Portainer stack {id} has the same name, is another host"
+                ));
+            }
+            let said = format!("Portainer stack {id} on environment {theirs} has the same name");
+            let version = input.portainer_version;
+            match version.and_then(takes_name_of_other_host) {
+                Some(false) if has_containers => self.blockers.push(Blocker::new(
+                    format!(
+                        "{said}, and Portainer {} does not take a second one while its containers exist",
+                        version.unwrap_or_default()
+                    ),
+                    "upgrade Portainer to 2.43 or later; then this stack keeps its name",
+                )),
+                None if has_containers => self.warnings.push(format!(
+                    "{said}: this version of Portainer may refuse a second one; nothing changes then"
+                )),
+                _ => {}
+            }
+        }
     }
 
     fn check_text(&mut self, input: &AdoptionFacts, stack: &SentStack) {

@@ -63,7 +63,7 @@ pub struct Facts<'a> {
     /// The Portainer stack that will be deleted.
     pub record: Option<RecordFacts<'a>>,
     /// The other Portainer stacks with the stack's name, on this environment and on others (M20).
-    pub namesakes: &'a [Record],
+    pub namesakes: &'a [Namesake],
     /// Why the Compose program of this host rejects what is sent; `None` if it accepts it, or if it was not asked.
     pub rejection: Option<&'a Rejection>,
     /// Why there is no Compose program to ask.
@@ -183,6 +183,14 @@ pub enum Environment {
     Forbidden(u16),
     /// Which engine it has is unknown, with the reason.
     Unknown(String),
+}
+
+/// Another Portainer stack with the stack's name (M20).
+#[derive(Debug, Clone)]
+pub struct Namesake {
+    pub record: Record,
+    /// Whether the engine of its environment is that of this host; `None` if that is unknown.
+    pub is_on_this_host: Option<bool>,
 }
 
 impl Environment {

@@ -52,13 +52,6 @@ pub fn migration(facts: &Facts) -> Plan {
             is_parsed: facts.source.document.is_ok(),
             ..Plan::default()
         };
-        let mut elsewhere = facts.namesakes.iter();
-        if let Some(other) = elsewhere.find(|other| other.endpoint_id != facts.endpoint) {
-            plan.warnings.push(format!(
-                "Portainer stack {} on environment {} has the same name and stays; Portainer may refuse a second one",
-                other.id, other.endpoint_id
-            ));
-        }
         plan.refuse(facts, text, stack);
         plan.lose(facts, stack);
         plan
@@ -86,6 +79,7 @@ impl Plan {
             Refusal::OtherEngine { .. } | Refusal::OtherSocket(_) => !listed.is_empty(),
             _ => self.destroys,
         }));
+        self.refusals.extend(permissions::registered(facts));
         self.refusals.extend(facts.unlistable.cloned());
         if self.destroys {
             self.refuse_a_failing_create(facts, text, stack, is_damaged);

@@ -23,6 +23,18 @@ pub fn management(facts: &Facts) -> Option<Refusal> {
     (facts.rights == Rights::NoStacks).then_some(Refusal::ForbiddenStacks { endpoint })
 }
 
+/// The refusal if the project of this engine has a Portainer stack on another environment with this engine (M20).
+pub fn registered(facts: &Facts) -> Option<Refusal> {
+    let mut others = facts.namesakes.iter().filter(|_| facts.record.is_none());
+    let found = others.find(|other| {
+        other.record.endpoint_id != facts.endpoint && other.is_on_this_host == Some(true)
+    })?;
+    Some(Refusal::InPortainerAlready {
+        id: found.record.id.clone(),
+        endpoint: found.record.endpoint_id,
+    })
+}
+
 /// The refusal if containers were started in a folder like those of Portainer, and it lists no Portainer stack: the create
 /// would fail on its name.
 pub fn hidden(facts: &Facts) -> Option<Refusal> {

@@ -30,6 +30,8 @@ pub enum Refusal {
     },
     /// The containers cannot be listed, because no API version is shared (B06): who shares none, and what to do.
     NoSharedVersion { problem: String, hint: String },
+    /// Another environment is this host, too, and has a Portainer stack of this name (M20).
+    InPortainerAlready { id: String, endpoint: i64 },
     /// Portainer has no such environment (B06).
     NoEnvironment { endpoint: i64, here: Option<i64> },
     /// The API key may not use the environment (B06): the status, 401 or 403.
@@ -75,6 +77,11 @@ impl fmt::Display for Refusal {
                 "the stack runs Portainer itself: container {container} {because}"
             ),
             Self::NoSharedVersion { problem, .. } => f.write_str(problem),
+            Self::InPortainerAlready { id, endpoint } => write!(
+                f,
+                "environment {endpoint} is this host, too, and Portainer stack {} there has this name",
+                printable(id)
+            ),
             Self::NoEnvironment { endpoint, .. } => {
                 write!(f, "Portainer has no environment {endpoint}")
             }
@@ -154,6 +161,9 @@ impl Refusal {
                     ),
                     None => "pass the ID of this host's environment with --endpoint".to_owned(),
                 };
+            }
+            Self::InPortainerAlready { endpoint, .. } => {
+                return format!("to update that one, pass --endpoint {endpoint}");
             }
             Self::OtherSocket(_) => MOUNT_SOCKET,
             Self::RunsPortainer { .. } => {

@@ -157,6 +157,17 @@ impl PortainerCompose {
     }
 }
 
+/// Whether a Portainer version creates a stack over running containers while another environment has a stack of that name
+/// (M20); `None` if that is unknown.
+pub fn takes_name_of_other_host(portainer: &str) -> Option<bool> {
+    let ComposeVersion(major, minor, _) = portainer.parse().ok()?;
+    match (major, minor) {
+        (..=1, _) | (2, ..=23) => Some(false),
+        (2, 24..=42) => None,
+        _ => Some(true),
+    }
+}
+
 impl Followed {
     fn by_library(version: (u16, u16, u16)) -> Self {
         match version {

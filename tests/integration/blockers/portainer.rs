@@ -1,6 +1,6 @@
 //! The engine of the environment, Portainer itself, and its stacks.
 
-use rehearsal::{Call, Status};
+use rehearsal::{Call, Era, Status};
 
 use super::{adopt, adopts, exits, refuses};
 use crate::bench::{Bench, PLAIN, instead};
@@ -42,18 +42,68 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     );
 }
 
-#[test]
-fn m20_portainer_stacks_of_the_same_name() {
-    let bench = Bench::web(PLAIN);
+/// Another host in Portainer, with a stack `web`.
+fn with_other_host(era: Era) -> (Bench, u64) {
+    let bench = Bench::of(era);
+    bench.started("web", PLAIN, None);
     bench.world(|world| world.add_endpoint(2, "other"));
     let id = bench.record("web", 2);
+    (bench, id)
+}
+
+#[test]
+fn m20_a_stack_of_the_same_name_on_another_host() {
+    let (bench, id) = with_other_host(Era::Sync);
     refuses(
         &bench,
         "web",
         &[format!(
-            "Portainer stack {id} on environment 2 has the same name, and Portainer allows each name only once\nrename one of them first; with another `name:` in the Compose file, this one gets new, empty volumes"
+            "Portainer stack {id} on environment 2 has the same name, and Portainer 2.23.0 does not take a second one while its containers exist\nupgrade Portainer to 2.43 or later; then this stack keeps its name"
         )],
     );
+    bench.world(|world| world.down("web"));
+    adopts(&bench, "none", "web");
+
+    let (bench, _) = with_other_host(Era::Async);
+    adopts(&bench, "web", "web");
+    let endpoints = bench.world(|world| {
+        let records = world.records.values();
+        records.map(|one| one.endpoint).collect::<Vec<_>>()
+    });
+    assert_eq!(endpoints, [2, 1]);
+}
+
+#[test]
+fn m20_a_version_that_may_refuse_the_name() {
+    let (bench, id) = with_other_host(Era::Sync);
+    bench.always(Call::Status, instead(200, r#"{"Version":"2.39.1"}"#));
+    let warning = format!(
+        "Portainer stack {id} on environment 2 has the same name: this version of Portainer may refuse a second one; nothing changes then"
+    );
+    bench.run("plan web --output json").code(0).says(&warning);
+    let before = bench.containers("web");
+    adopt(&bench, "web --yes").code(1).says("already exists");
+    assert_eq!(bench.containers("web"), before);
+}
+
+#[test]
+fn m20_two_environments_with_this_engine() {
+    let bench = Bench::web(PLAIN);
+    let id = bench.record("web", 2);
+    bench.world(|world| {
+        let this = world.endpoints[&1].clone();
+        world.endpoints.insert(2, this);
+    });
+    let said =
+        format!("environment 2 is this host, too, and Portainer stack {id} there has this name");
+    let hint = "to update that one, pass --endpoint 2";
+    refuses(&bench, "web", &[format!("{said}\n{hint}")]);
+    bench.stops("web", &[&said, hint]);
+}
+
+#[test]
+fn several_portainer_stacks_of_the_same_name() {
+    let bench = Bench::web(PLAIN);
     let first = bench.record("web", 1);
     let second = bench.record("web", 1);
     refuses(

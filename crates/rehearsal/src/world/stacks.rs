@@ -90,8 +90,12 @@ impl World {
         user: &str,
     ) -> Result<Work, PortainerError> {
         let name = normalize(name);
-        // In any environment (M20).
-        if self.records.values().any(|record| record.name == name) {
+        // M20
+        let mut same = self.records.values().filter(|one| one.name == name);
+        let has_containers = self.is_here(endpoint) && !self.project(&name).is_empty();
+        let is_taken = same.clone().any(|one| one.endpoint == endpoint)
+            || (self.era == Era::Sync && has_containers && same.next().is_some());
+        if is_taken {
             let text = format!("A stack with the normalized name '{name}' already exists");
             return Err(PortainerError::new(409, &text, &text));
         }

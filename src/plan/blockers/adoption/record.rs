@@ -11,20 +11,12 @@ impl Blocking<'_, '_> {
     /// The Portainer stacks of this name.
     pub fn records(&mut self) {
         let Facts { endpoint, .. } = *self.facts;
-        for other in self.facts.namesakes {
-            let (id, theirs) = (printable(&other.id), other.endpoint_id);
-            if theirs == endpoint {
+        for other in self.facts.namesakes.iter().map(|other| &other.record) {
+            if other.endpoint_id == endpoint {
+                let id = printable(&other.id);
                 self.add(
                     format!("Portainer stack {id} on environment {endpoint} has the same name as Portainer stack {}", self.own_id()),
                     "delete one of them in Portainer: this removes the containers of the project, so take a copy of their data first",
-                    Vec::new(),
-                );
-            } else if self.plan.request == Request::Create
-                && !self.facts.environment.is_other_engine()
-            {
-                self.add(
-                    format!("Portainer stack {id} on environment {theirs} has the same name, and Portainer allows each name only once"),
-                    "rename one of them first; with another `name:` in the Compose file, this one gets new, empty volumes",
                     Vec::new(),
                 );
             }
