@@ -15,6 +15,7 @@ use crate::{
     plan::{
         Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes,
         InPortainer, Loss, NOT_PULLED, PortainerCompose, ReplacedBy, Touch,
+        blockers::inline,
         blockers::missing,
         blockers::permissions,
         blockers::refusal::Refusal,
@@ -338,6 +339,9 @@ impl Adoption {
                 .extend(validation::doubts(facts, stack, first));
         }
         self.check_dependencies(facts, stack);
+        let version = input.portainer_version;
+        self.blockers
+            .extend(version.and_then(|version| inline::lost_files(version, stack)));
         let steering = Steering::new(stack, compose);
         self.blockers.extend(steering.blockers(&self.services));
         self.warnings.extend(steering.doubt());

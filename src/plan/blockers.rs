@@ -3,6 +3,7 @@
 pub mod adoption;
 pub mod conditions;
 pub mod conflicts;
+pub mod inline;
 pub mod missing;
 pub mod permissions;
 pub mod refusal;

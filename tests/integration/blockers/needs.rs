@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use rehearsal::Call;
+
 use super::{adopt, dir, listed, refuses};
-use crate::bench::{Bench, PLAIN, Run};
+use crate::bench::{Bench, PLAIN, Run, instead};
 
 #[test]
 fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
@@ -154,4 +156,28 @@ fn a_port_that_a_program_of_this_host_uses() {
             "port {port}/tcp is used by a program of this host\nstop that program, or change the port"
         )],
     );
+}
+
+#[test]
+fn n17_versions_that_lose_inline_configs() {
+    let bench = Bench::new();
+    let text = format!(
+        "{PLAIN}    configs: [motd, {{source: host}}]\n    secrets: [token]\nconfigs:\n  motd:\n    content: hello\n  host:\n    file: /etc/hosts\nsecrets:\n  token:\n    environment: TOKEN\n"
+    );
+    bench.started("web", &text, Some("TOKEN=x\n"));
+    for (version, fixed) in [("2.33.4", "2.33.6"), ("2.36.0", "2.37.0")] {
+        bench.faults().clear();
+        let status = format!("{{\"Version\":\"{version}\"}}");
+        bench.always(Call::Status, instead(200, &status));
+        refuses(
+            &bench,
+            "web",
+            &[format!(
+                "Portainer {version} does not put the content of configs and secrets into containers\nconfigs.motd\nsecrets.token\nhint: upgrade Portainer to {fixed} or later, or mount these as files"
+            )],
+        );
+    }
+    bench.faults().clear();
+    bench.always(Call::Status, instead(200, r#"{"Version":"2.33.6"}"#));
+    bench.run("plan web").code(0);
 }

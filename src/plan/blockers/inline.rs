@@ -1,0 +1,54 @@
+//! Configs and secrets whose content Compose puts into containers, and the versions of Portainer that lose it (N17).
+
+use std::collections::BTreeSet;
+
+use composefile::document::Node;
+
+use crate::plan::{
+    Blocker, ComposeVersion,
+    facts::services::{SentService, SentStack},
+};
+
+/// The blocker if this version of Portainer loses the content that the text gives to a service.
+pub fn lost_files(portainer: &str, stack: &SentStack) -> Option<Blocker> {
+    let ComposeVersion(major, minor, patch) = portainer.parse().ok()?;
+    let fixed = match (major, minor, patch) {
+        (2, 33, 3..=5) => "2.33.6",
+        (2, 36, 0) => "2.37.0",
+        _ => return None,
+    };
+    let services = stack.active();
+    let lost: BTreeSet<String> = ["configs", "secrets"]
+        .into_iter()
+        .flat_map(|section| services.iter().flat_map(move |one| given(one, section)))
+        .collect();
+    let what = format!(
+        "Portainer {portainer} does not put the content of configs and secrets into containers"
+    );
+    let hint = format!("upgrade Portainer to {fixed} or later, or mount these as files");
+    let lost: Vec<String> = lost.into_iter().collect();
+    (!lost.is_empty()).then(|| Blocker::new(what, hint).details(lost))
+}
+
+/// What a service uses of a section, if the text or a variable has its content.
+fn given(service: &SentService, section: &str) -> Vec<String> {
+    let stack = service.stack;
+    let used = service.nodes(section).flat_map(Node::items);
+    let names = used.filter_map(|item| {
+        let source = item.get("source").unwrap_or(item);
+        stack.read(source).known()
+    });
+    let has_content = |name: &String| {
+        let of = stack.reader.document.get(section);
+        let one = of.and_then(|of| of.get(name));
+        one.is_some_and(|one| {
+            ["content", "environment"]
+                .iter()
+                .any(|key| one.get(key).is_some())
+        })
+    };
+    names
+        .filter(has_content)
+        .map(|name| format!("{section}.{name}"))
+        .collect()
+}
