@@ -251,6 +251,8 @@ impl Situation<'_> {
                 (None, Some(portainer)) => portainer.version(),
                 (None, None) => Ok(None),
             };
+            let doubt = self.portainer.and_then(PortainerReader::doubt);
+            before.warnings.extend(doubt.map(str::to_owned));
             match version {
                 Ok(version) => before.portainer_version = version,
                 Err(error) => before.warnings.push(with_hint(&error)),

@@ -4,6 +4,7 @@
 //! The changes fail with an [`Error`] that says whether they may have had an effect.
 
 use std::{
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -48,7 +49,11 @@ pub use status::Status;
 pub use tls::Tls;
 pub use wire::{Contents, Created, HINT_FOR_UNCLEAR, Listed, Payload};
 
-use http::Client;
+use http::{Client, Unread};
+
+/// Completes "failed to …".
+const LIST: &str = "list Portainer's stacks";
+const HINT_FOR_LIST: &str = "see Portainer's log: it cannot read one of its stacks; from 2.43 on, a stack whose workflow was deleted prevents every list (portainer/portainer#13291)";
 
 /// The pauses between two reads of a record that is deploying: the first and the longest.
 const POLL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -62,6 +67,8 @@ pub struct Portainer(PortainerReader);
 pub struct PortainerReader {
     client: Client,
     timeout: Duration,
+    /// Whether Portainer could list only the stacks of one environment (N16).
+    is_filtered: AtomicBool,
 }
 
 /// A record as Portainer stores it (M07).
@@ -105,6 +112,7 @@ impl Portainer {
         Ok(Self(PortainerReader {
             client: Client::new(options)?,
             timeout,
+            is_filtered: AtomicBool::default(),
         }))
     }
 
@@ -244,10 +252,9 @@ impl PortainerReader {
     ///
     /// Fails if an entry may be such a record in the environment `endpoint` but cannot be parsed (B07).
     pub fn records(&self, endpoint: i64, name: &str, normalized: &str) -> Result<Vec<Record>> {
-        let action = "list Portainer's stacks";
-        let list = self.client.get("/api/stacks", action)?;
+        let list = self.list(endpoint)?;
         let mut records =
-            wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(action))?;
+            wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(LIST))?;
         for record in &mut records {
             record.deployment = self.hidden(record.deployment.clone());
         }
@@ -257,13 +264,40 @@ impl PortainerReader {
     /// Call A for every stack: the records of all environments, in Portainer's order. An entry that may be a record of the
     /// environment `endpoint`, but cannot be parsed, says why (B07).
     pub fn all_records(&self, endpoint: i64) -> Result<Vec<Listed>> {
-        let action = "list Portainer's stacks";
-        let list = self.client.get("/api/stacks", action)?;
-        let mut listed = wire::all_records(list, endpoint).map_err(failed_to(action))?;
+        let list = self.list(endpoint)?;
+        let mut listed = wire::all_records(list, endpoint).map_err(failed_to(LIST))?;
         for record in listed.iter_mut().filter_map(|one| one.record.as_mut().ok()) {
             record.deployment = self.hidden(record.deployment.clone());
         }
         Ok(listed)
+    }
+
+    /// The response to call A. If Portainer cannot list the stacks of all environments, those of the environment `endpoint`
+    /// (N16).
+    fn list(&self, endpoint: i64) -> Result<Unread> {
+        let response = match self.client.get("/api/stacks", LIST) {
+            Err(Error::Refused { response, .. })
+                if response.status == 500 && response.message().is_some() =>
+            {
+                response
+            }
+            listed => return Ok(listed?),
+        };
+        let path = format!("/api/stacks?filters=%7B%22EndpointID%22%3A{endpoint}%7D");
+        let listed = self.client.get(&path, LIST).map_err(|_| {
+            Failure::new(format!("failed to {LIST}"))
+                .source(response.summary())
+                .hint(HINT_FOR_LIST)
+        })?;
+        self.is_filtered.store(true, Ordering::Relaxed);
+        Ok(listed)
+    }
+
+    /// What is not known because Portainer could list only the stacks of one environment (N16).
+    pub fn doubt(&self) -> Option<&'static str> {
+        self.is_filtered.load(Ordering::Relaxed).then_some(
+            "Portainer could list only the stacks of this environment: it cannot read a stack of another one; see its log, and remove that stack",
+        )
     }
 
     /// The text and the variables of a record, and its status and access rights (M17).
@@ -293,9 +327,16 @@ impl PortainerReader {
         let record = wire::read(record).map_err(failed_to(&action))?;
         let env = wire::env(&record).map_err(failed_to(&action))?;
         let action = format!("read the Compose file of Portainer stack {id}");
-        let file = self
-            .client
-            .get(&format!("/api/stacks/{id}/file"), &action)?;
+        let file = self.client.get(&format!("/api/stacks/{id}/file"), &action);
+        let file = file.map_err(|error| match error.status() {
+            // N20
+            Some(409) => Failure::new(format!(
+                "the Git settings of Portainer stack {id} were changed and not deployed"
+            ))
+            .hint("redeploy the stack in Portainer, then run the command again")
+            .into(),
+            _ => anyhow::Error::from(error),
+        })?;
         let text = wire::text(file).map_err(failed_to(&action))?;
         Ok((Contents { text, env }, record))
     }
@@ -316,7 +357,7 @@ impl PortainerReader {
                     "Portainer stack {id} is still deploying after {} s",
                     started.elapsed().as_secs()
                 ))
-                .hint("wait for the deployment to finish, then run the command again; use --timeout for a longer limit")
+                .hint("wait for the deployment to finish, then run the command again; if it never does, upgrade Portainer 2.41 to 2.43, which may miss the end; use --timeout for a longer limit")
                 .into());
             }
             thread::sleep(pause);

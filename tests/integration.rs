@@ -60,6 +60,8 @@ mod limits;
 mod list;
 #[path = "integration/listing.rs"]
 mod listing;
+#[path = "integration/newer.rs"]
+mod newer;
 #[path = "integration/order.rs"]
 mod order;
 #[path = "integration/output.rs"]

@@ -278,7 +278,8 @@ impl Procedure<'_, '_> {
         };
         let in_error = matches!(deployment, Deployment::Failed(_));
         let is_create = self.report.request == Some(Request::Create);
-        if !in_error && !is_create && !self.has_other_contents(id, snapshot) {
+        let differs = self.differs(id, snapshot).unwrap_or_default();
+        if !in_error && !is_create && differs == (false, false) {
             return None;
         }
         let first = Failure::hint_of(cause).unwrap_or("fix that, then run the command again");
@@ -289,7 +290,10 @@ impl Procedure<'_, '_> {
                 "{first}. Portainer stack {id} has the new Compose file and variables, which do not run: to put the old ones back, run: {command}"
             ));
         }
-        let why = if in_error {
+        let why = if in_error && !is_create && differs == (false, true) {
+            // N15
+            "stays in error, with the text from before the update and its new variables, and its next update recreates every container"
+        } else if in_error {
             "stays in error, and its next update recreates every container"
         } else {
             "stays"
@@ -303,22 +307,21 @@ impl Procedure<'_, '_> {
     fn mark_not_deployed(&self, seen: &RecordSeen) {
         if let (RecordSeen::Exists(id, deployment), Some(snapshot)) = (seen, &self.snapshot)
             && (matches!(deployment, Deployment::Failed(_))
-                || self.has_other_contents(id, snapshot))
+                || self.differs(id, snapshot).is_some_and(|differs| differs != (false, false)))
         {
             let _ = self.run.store().mark_not_deployed();
         }
     }
 
-    /// Whether Portainer has another text or other variables than before the run, as far as it answers.
-    fn has_other_contents(&self, id: &str, snapshot: &str) -> bool {
-        let saved = self.run.store().choose(Some(snapshot));
-        let now = self.run.portainer.read(id);
-        saved.is_ok_and(|saved| {
-            let before = saved.snapshot.record.known().and_then(Option::as_ref);
-            now.is_ok_and(|(now, _)| {
-                before.is_none_or(|before| before.text != now.text || before.env != now.env)
-            })
-        })
+    /// Whether Portainer has another text, and whether it has other variables, than before the run; `None` if it does not
+    /// answer. Where it had none, both are new.
+    fn differs(&self, id: &str, snapshot: &str) -> Option<(bool, bool)> {
+        let saved = self.run.store().choose(Some(snapshot)).ok()?;
+        let (now, _) = self.run.portainer.read(id).ok()?;
+        let before = saved.snapshot.record.known().and_then(Option::as_ref);
+        Some(before.map_or((true, true), |before| {
+            (before.text != now.text, before.env != now.env)
+        }))
     }
 }
 

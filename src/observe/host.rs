@@ -67,6 +67,8 @@ impl Host {
         };
         let ((containers, networks, volumes), of_portainer) =
             side_by_side(of_engine, || portainer.map(of_portainer));
+        let doubt = portainer.and_then(|(portainer, _)| portainer.doubt());
+        warnings.extend(doubt.map(str::to_owned));
         let (records, others) = of_portainer.unzip();
         let (environment, version, rights) = others.flatten().unwrap_or_else(|| {
             let reason = || "Portainer could not be read".to_owned();

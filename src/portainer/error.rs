@@ -116,6 +116,8 @@ pub struct Response {
     pub body: Vec<u8>,
     /// The target of a redirect; it is not followed.
     pub(super) location: Option<String>,
+    /// Whether the request had a `Cookie` of `--header-file`.
+    pub(super) had_cookie: bool,
 }
 
 impl Response {
@@ -176,6 +178,10 @@ impl Response {
         let again = "then run the command again: that is safe";
         match self.status {
             500..=599 if self.message().is_some() => format!("fix that, {again}"),
+            // N20
+            403 if self.message().is_some() && !self.had_cookie => format!(
+                "use an administrator's API key; if Portainer names an address, its SSRF protection refuses it: allow it in Portainer, {again}"
+            ),
             404 | 405 => format!(
                 "check --base-url and --endpoint, and that Portainer is 2.19 or later, {again}"
             ),
@@ -192,6 +198,10 @@ impl Response {
             400 if self.expects_https() => "the port expects HTTPS: use https:// in --base-url",
             400 if self.message().is_some() => "fix the error that Portainer reports",
             401 => "run stacklift config init, or set STACKMGR_API_KEY",
+            // N21
+            403 if self.had_cookie => {
+                "Portainer may check the origin of this request because of the Cookie in --header-file: let the proxy accept another header"
+            }
             403 => {
                 "the user of the API key lacks the permission, or a proxy forbids the request: use an administrator's API key"
             }
@@ -327,6 +337,7 @@ mod tests {
             status,
             body: body.as_bytes().to_vec(),
             location: None,
+            had_cookie: false,
         }
     }
 

@@ -32,6 +32,11 @@ impl Headers {
         }
     }
 
+    /// Whether one of them is a `Cookie` (N21).
+    pub(super) fn has_cookie(&self) -> bool {
+        self.0.iter().any(|(name, _)| name == "cookie")
+    }
+
     /// What no output may show: each value, and each word of it, such as the token after `Bearer` or a cookie's value.
     pub fn secrets(&self) -> Vec<&str> {
         let values = self.0.iter().filter_map(|(_, value)| value.to_str().ok());

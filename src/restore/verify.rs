@@ -305,11 +305,17 @@ impl Procedure<'_, '_, '_> {
             Some(false) => wrong.push(format!("Portainer stack {} differs: {what}", record.id)),
             None => unchecked.push(format!("{what} of Portainer stack {}", record.id)),
         };
-        differ("the Compose file", Some(saved.text == contents.text));
-        differ("the variables", Some(saved.env == contents.env));
+        let failed = matches!(record.deployment, Deployment::Failed(_));
+        let (is_text, is_env) = (saved.text == contents.text, saved.env == contents.env);
+        differ("the Compose file", Some(is_text));
+        if failed && is_text && !is_env {
+            // N15
+            differ("it has the variables of an update that failed", Some(false));
+        } else {
+            differ("the variables", Some(is_env));
+        }
         let inactive = saved.inactive.map(|saved| saved == standing.inactive);
         differ("the status", inactive);
-        let failed = matches!(record.deployment, Deployment::Failed(_));
         differ("its deployment failed", Some(!failed));
         let access = saved.access.as_ref();
         differ(

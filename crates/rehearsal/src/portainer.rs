@@ -184,8 +184,13 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             Ok(Response::json(200, &engine::info(world, engine)))
         }
         Call::List => {
+            let wanted = filter(incoming)?;
             let all = world.records.values();
+            let all = all.filter(|record| wanted.is_none_or(|id| record.endpoint == id));
             let seen = all.filter(|record| may_see(&key, record));
+            if seen.clone().any(|record| record.lost_workflow) {
+                return Err(lost_workflow());
+            }
             let shown = seen.map(|record| shown::record(record, world.era, true));
             Ok(Response::json(200, &shown.collect::<Value>()))
         }
@@ -206,6 +211,28 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
         }
         _ => access(world, &key, id, incoming),
     }
+}
+
+/// The environment in the filter of a list.
+fn filter(incoming: &Incoming) -> Result<Option<u64>, PortainerError> {
+    #[derive(Deserialize)]
+    struct Filters {
+        #[serde(rename = "EndpointID")]
+        endpoint: u64,
+    }
+    let filters = incoming.query("filters");
+    let filters = filters.map(|text| serde_json::from_str::<Filters>(&text));
+    filters
+        .transpose()
+        .map(|filters| filters.map(|filters| filters.endpoint))
+        .map_err(|error| {
+            PortainerError::new(400, "Invalid query parameter: filters", &error.to_string())
+        })
+}
+
+fn lost_workflow() -> PortainerError {
+    let details = "object not found inside the database";
+    PortainerError::new(500, "Unable to load git config for stack", details)
 }
 
 /// The access rights that a request sets.
@@ -316,6 +343,9 @@ fn managed<'w>(
 ) -> Result<&'w Record, PortainerError> {
     let found = id.parse().ok().and_then(|id: u64| world.records.get(&id));
     let record = found.ok_or_else(|| PortainerError::no_record(id))?;
+    if record.lost_workflow {
+        return Err(lost_workflow());
+    }
     if !may_see(key, record) {
         return Err(denied());
     }

@@ -36,6 +36,10 @@ pub struct Record {
     pub git: Option<Value>,
     /// The states of the last deployment, oldest first (N01).
     pub deployments: Vec<DeploymentNote>,
+    /// Whether it refers to a workflow that no longer exists: it cannot be read (N16).
+    pub lost_workflow: bool,
+    /// The text before the update that is being deployed. A failure brings it back (N15).
+    pub(super) before: Option<String>,
     pub(super) pending: Option<Pending>,
 }
 

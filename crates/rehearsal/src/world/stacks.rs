@@ -183,18 +183,21 @@ impl World {
     /// first (N07).
     pub(crate) fn store_deploying(&mut self, work: &Work) -> bool {
         let id = work.record.id;
-        let before = self.records.get(&id).map(|record| record.status);
+        let before = self.records.get(&id);
+        let (status, text) = before.map(|old| (old.status, old.text.clone())).unzip();
         // The stack was there when the request was checked.
         let _ = self.complete(work);
         let note = self.note(Status::Deploying, String::new());
         if let Some(record) = self.records.get_mut(&id) {
             record.status = Status::Deploying;
             record.deployments = vec![note];
+            record.before = text;
         }
-        before == Some(Status::Error)
+        status == Some(Status::Error)
     }
 
-    /// Ends a deployment. A stack that is gone stays gone.
+    /// Ends a deployment. A stack that is gone stays gone. The update that fails leaves the text before it, and its own
+    /// variables (N15).
     pub(crate) fn end_deployment(&mut self, id: u64, outcome: Result<(), String>) {
         let (status, message) = match outcome {
             Ok(()) => (Status::Active, String::new()),
@@ -204,6 +207,10 @@ impl World {
         if let Some(record) = self.records.get_mut(&id) {
             record.status = status;
             record.deployments.push(note);
+            let before = record.before.take();
+            if let Some(text) = before.filter(|_| status == Status::Error) {
+                record.text = text;
+            }
         }
     }
 
@@ -352,6 +359,8 @@ impl World {
             auto_update: None,
             git: None,
             deployments: Vec::new(),
+            lost_workflow: false,
+            before: None,
             pending: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Blocking;
 use crate::{
-    model::{Carried, Deployment, Record, StackKind},
+    model::{Carried, Deployment, Record, Rights, StackKind},
     plan::{Facts, Loss, Request, losses::record},
     text::{printable, shell_word},
 };
@@ -39,7 +39,11 @@ impl Blocking<'_, '_> {
                 format!(
                     "cannot read Portainer stack {id}: what an update would replace is unknown"
                 ),
-                "use the API key of an administrator",
+                if self.facts.rights == Rights::Administrator {
+                    "see the warning about it"
+                } else {
+                    "use the API key of an administrator"
+                },
                 Vec::new(),
             );
         }
@@ -83,7 +87,7 @@ impl Blocking<'_, '_> {
         if record.deployment == Deployment::Deploying {
             self.add(
                 format!("Portainer stack {id} is still deploying"),
-                "wait until Portainer has finished, then run the command again",
+                "wait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 may show this for ever: upgrade it then",
                 Vec::new(),
             );
         }

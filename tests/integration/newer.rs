@@ -1,0 +1,93 @@
+//! What only newer versions of Portainer do.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use rehearsal::{Call, Era, FaultKind, Status};
+
+use crate::bench::{Bench, PLAIN, Run, instead};
+
+#[test]
+fn n16_a_stack_of_another_environment_that_portainer_cannot_read() {
+    let bench = Bench::of(Era::Async);
+    bench.started("web", PLAIN, None);
+    bench.world(|world| world.add_endpoint(2, "gone"));
+    let lost = bench.record("other", 2);
+    bench.world(|world| world.records.get_mut(&lost).expect("it").lost_workflow = true);
+    let warning = "Portainer could list only the stacks of this environment: it cannot read a stack of another one; see its log, and remove that stack";
+    for args in ["plan web --output json", "list --output json"] {
+        bench.run(args).code(0).says(warning);
+    }
+    let before = bench.containers("web");
+    bench.run("adopt web").code(0);
+    assert_eq!(bench.containers("web"), before);
+}
+
+#[test]
+fn n16_a_stack_of_this_environment_that_portainer_cannot_read() {
+    let bench = Bench::of(Era::Async);
+    bench.started("web", PLAIN, None);
+    let lost = bench.record("other", 1);
+    bench.world(|world| world.records.get_mut(&lost).expect("it").lost_workflow = true);
+    let run = bench.stops(
+        "adopt web",
+        "hint: see Portainer's log: it cannot read one of its stacks; from 2.43 on, a stack whose workflow was deleted prevents every list (portainer/portainer#13291)",
+    );
+    run.says("failed to list Portainer's stacks: status 500: Unable to load git config for stack");
+    assert!(bench.calls(Call::Create).is_empty());
+}
+
+/// An update that fails leaves the text before it with its own variables: neither the files nor the snapshot have both.
+#[test]
+fn n15_a_failed_update_leaves_the_old_text_with_the_new_variables() {
+    let text = "services:\n  a:\n    image: x\n    environment:\n      GREETING: ${GREETING}\n  b:\n    image: x\n";
+    let bench = Bench::of(Era::Async);
+    bench.started("web", text, Some("GREETING=hello\n"));
+    bench.run("adopt web --wait 2s").code(0);
+    let stored = |bench: &Bench| {
+        bench.world(|world| {
+            let record = world.records.values().next().expect("a record");
+            let value = record.env.as_ref().expect("variables")[0].value.clone();
+            (record.text.contains("# new"), value, record.status)
+        })
+    };
+    let old = (false, "hello".to_owned(), Status::Active);
+    assert_eq!(stored(&bench), old);
+    bench.write("web", "docker-compose.yml", &format!("{text}# new\n"));
+    bench.write("web", ".env", "GREETING=goodbye\n");
+    bench.once(
+        Call::Update,
+        FaultKind::LateFailure(std::time::Duration::ZERO),
+    );
+    bench.run("adopt web --wait 2s --yes").code(1).says(
+        "Portainer stack 1 stays in error, with the text from before the update and its new variables, and its next update recreates every container; to undo it, with an interruption of every container, run: ",
+    );
+    assert_eq!(stored(&bench), (false, "goodbye".to_owned(), Status::Error));
+    bench.run("restore web --yes").code(0);
+    assert_eq!(stored(&bench), old);
+}
+
+#[test]
+fn n20_git_settings_that_were_not_deployed() {
+    let bench = Bench::of(Era::Async);
+    bench.started("web", PLAIN, None);
+    let id = bench.record("web", 1);
+    let body = r#"{"message":"Stack git settings have changed. Redeploy the stack to apply the new configuration.","details":"git settings updated without redeploy"}"#;
+    bench.always(Call::File, instead(409, body));
+    let what = format!("the Git settings of Portainer stack {id} were changed and not deployed");
+    let hint = "redeploy the stack in Portainer, then run the command again";
+    bench.run("export web").code(1).says(&what).says(hint);
+    bench.run("plan web --output json").says(&what).says(hint);
+}
+
+#[test]
+fn n21_a_cookie_for_a_proxy() {
+    let bench = Bench::web(PLAIN);
+    let path = bench.root().join("headers.env");
+    fs::write(&path, "Cookie: session=one1\n").expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+    let refused = r#"{"message":"Forbidden","details":"origin invalid"}"#;
+    bench.always(Call::Create, instead(403, refused));
+    let run = |args: &[&str]| Run::of(bench.command(args).env("STACKLIFT_HEADER_FILE", &path));
+    let hint = "Portainer may check the origin of this request because of the Cookie in --header-file: let the proxy accept another header";
+    run(&["adopt", "web"]).code(1).says(hint);
+}
