@@ -281,6 +281,8 @@ pub struct Record {
     pub carries: Vec<Carried>,
     /// The names of its environment variables.
     pub variables: BTreeSet<String>,
+    /// Whether Portainer removes services that the text no longer has. An update keeps it (N19).
+    pub prune: bool,
 }
 
 #[cfg(test)]
@@ -295,6 +297,7 @@ impl Record {
             deployment: Deployment::Active,
             carries: Vec::new(),
             variables: BTreeSet::new(),
+            prune: false,
         }
     }
 }

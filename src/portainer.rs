@@ -156,7 +156,12 @@ impl Portainer {
     pub fn update(&self, record: &Record, contents: &Contents) -> Result<(), Error> {
         let action = format!("update Portainer stack {}", record.id);
         let client = &self.0.client;
-        let response = client.change(Method::PUT, &path_of(record), &contents.body(), &action)?;
+        let response = client.change(
+            Method::PUT,
+            &path_of(record),
+            &contents.body(record.prune),
+            &action,
+        )?;
         match wire::deployed(&response.body) {
             Some(updated) if updated.id == record.id => Ok(()),
             _ => Err(self.0.client.refused(&action, response)),

@@ -92,7 +92,10 @@ fn show_request(prepared: &Prepared, stack: &Stack, console: &Console) -> Result
             console.note("no request: Portainer is up to date");
             return Ok(());
         }
-        Request::Update(_) => Contents { text, env }.body(),
+        Request::Update(_) => {
+            let record = prepared.before.record.as_ref();
+            Contents { text, env }.body(record.is_some_and(|record| record.prune))
+        }
         Request::Create | Request::Replace(_) => Payload {
             name: stack.name().as_str(),
             text: &text,

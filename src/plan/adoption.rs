@@ -342,7 +342,7 @@ impl Adoption {
         let version = input.portainer_version;
         self.blockers
             .extend(version.and_then(|version| inline::lost_files(version, stack)));
-        let steering = Steering::new(stack, compose);
+        let steering = Steering::new(stack, compose, facts.record.map(|one| one.record));
         self.blockers.extend(steering.blockers(&self.services));
         self.warnings.extend(steering.doubt());
         // M06
@@ -478,7 +478,8 @@ fn services(input: &AdoptionFacts, stack: &SentStack, redefined: &Redefined) -> 
         *fate = redefined.fate(own, std::mem::replace(fate, Fate::Unchanged));
     }
     dependents::follow(&mut found, &services, deciding.portainer);
-    let orphan = Steering::new(stack, deciding.portainer).orphan();
+    let record = facts.record.map(|facts| facts.record);
+    let orphan = Steering::new(stack, deciding.portainer, record).orphan();
     for (service, own) in containers {
         found.push((printable(service).into_owned(), own, orphan.clone()));
     }

@@ -43,12 +43,12 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// The body of the update that sets them (M16).
-    pub fn body(&self) -> Value {
+    /// The body of the update that sets them in a record (M16).
+    pub fn body(&self, prune: bool) -> Value {
         json!({
             "stackFileContent": self.text,
             "env": self.env,
-            "prune": false,
+            "prune": prune,
             "pullImage": false,
         })
     }
@@ -182,6 +182,7 @@ fn record(entry: &Value, endpoint: i64) -> Result<Option<Record>, Failure> {
         deployment: deployment(entry),
         carries: carries(entry),
         variables: variables(entry),
+        prune: entry.pointer("/Option/Prune") == Some(&Value::Bool(true)),
     }))
 }
 
@@ -372,7 +373,7 @@ mod tests {
 
     #[test]
     fn records_of_the_list() {
-        let list = br#"[{"Id":1,"Name":"web","EndpointId":2,"Type":1,"Status":3,"Env":[{"name":"A","value":"b"}]}]"#;
+        let list = br#"[{"Id":1,"Name":"web","EndpointId":2,"Type":1,"Status":3,"Env":[{"name":"A","value":"b"}],"Option":{"Prune":true}}]"#;
         let records = records(response(list), 1, &["web"]).expect("a list");
         assert_eq!(
             records,
@@ -384,6 +385,7 @@ mod tests {
                 deployment: Deployment::Deploying,
                 carries: Vec::new(),
                 variables: BTreeSet::from(["A".to_owned()]),
+                prune: true,
             }]
         );
     }

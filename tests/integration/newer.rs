@@ -91,3 +91,39 @@ fn n21_a_cookie_for_a_proxy() {
     let hint = "Portainer may check the origin of this request because of the Cookie in --header-file: let the proxy accept another header";
     run(&["adopt", "web"]).code(1).says(hint);
 }
+
+#[test]
+fn n19_an_update_keeps_the_option_to_prune() {
+    let bench = Bench::of(Era::Async);
+    bench.started("web", &format!("{PLAIN}  b:\n    image: x\n"), None);
+    bench.run("adopt web --wait 2s").code(0);
+    let prunes = |bench: &Bench| {
+        bench.world(|world| {
+            world
+                .records
+                .values()
+                .map(|one| one.prune)
+                .collect::<Vec<_>>()
+        })
+    };
+    bench.world(|world| world.records.get_mut(&1).expect("it").prune = Some(true));
+    let both = format!("{PLAIN}  b:\n    image: x\n    init: true\n");
+    bench.write("web", "docker-compose.yml", &both);
+    let request = bench.run("plan web --request").code(0).json();
+    assert_eq!(request["prune"], true);
+    bench.run("adopt web --wait 2s --yes").code(0);
+    assert_eq!(prunes(&bench), [Some(true)]);
+    // It would remove what the file no longer has.
+    bench.write("web", "docker-compose.yml", PLAIN);
+    bench.run("adopt web --leave-orphans").code(1).says(&[
+        "Portainer would remove containers that the Compose file does not define, because the Portainer stack has the option to prune services",
+        "turn that option off in Portainer, or add these services to the Compose file",
+    ]);
+    assert_eq!(bench.containers("web").len(), 2);
+    bench.world(|world| world.records.get_mut(&1).expect("it").prune = Some(false));
+    bench
+        .run("adopt web --leave-orphans --wait 2s --yes")
+        .code(0);
+    assert_eq!(bench.containers("web").len(), 2);
+    assert_eq!(prunes(&bench), [Some(false)]);
+}

@@ -120,6 +120,7 @@ struct Payload {
     name: String,
     stack_file_content: String,
     env: Option<Vec<Variable>>,
+    prune: bool,
 }
 
 /// The checked change of a create, update or delete.
@@ -144,7 +145,7 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
     if id.is_none() && payload.name.is_empty() {
         return invalid("Invalid stack name");
     }
-    let (text, env) = (payload.stack_file_content, payload.env);
+    let (text, env, prune) = (payload.stack_file_content, payload.env, payload.prune);
     if text.is_empty() {
         return invalid("Invalid stack file content");
     }
@@ -155,6 +156,9 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
     let mut work = world.prepare(id, given, Kind::Update)?;
     work.record.text = text;
     work.record.env = env;
+    if world.era == Era::Async {
+        work.record.prune = Some(prune);
+    }
     work.record.updated_by = key.user;
     Ok(work)
 }

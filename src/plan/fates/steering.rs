@@ -1,6 +1,7 @@
 //! The variables of a stack that steer Compose in Portainer (N14).
 
 use crate::{
+    model::Record,
     plan::{
         Blocker, PortainerCompose, ServicePlan,
         facts::services::{SentService, SentStack},
@@ -19,23 +20,47 @@ pub struct Steering<'a, 'r, 'd, 't> {
     stack: &'a SentStack<'r, 'd, 't>,
     /// `None` if its version is unknown: it may follow all of them.
     portainer: Option<PortainerCompose>,
+    /// Whether the Portainer stack has the option to prune services (N19).
+    prune: bool,
 }
 
 impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
-    pub fn new(stack: &'a SentStack<'r, 'd, 't>, portainer: Option<PortainerCompose>) -> Self {
-        Self { stack, portainer }
+    pub fn new(
+        stack: &'a SentStack<'r, 'd, 't>,
+        portainer: Option<PortainerCompose>,
+        record: Option<&Record>,
+    ) -> Self {
+        Self {
+            stack,
+            portainer,
+            prune: record.is_some_and(|record| record.prune),
+        }
     }
 
     /// What happens to the containers of a service that the Compose file does not define (N09, N14).
     pub fn orphan(&self) -> Fate {
-        let follows = self.portainer.map(|compose| compose.follows.orphans);
-        let removes = self.is_true(REMOVE_ORPHANS) && !self.is_true(IGNORE_ORPHANS);
-        match follows.unwrap_or_default() {
-            Some(true) if removes => Fate::Removed(format!(".env sets {REMOVE_ORPHANS}")),
-            None if removes => Fate::Removed(format!(
-                ".env sets {REMOVE_ORPHANS}, and this version of Portainer may follow it"
-            )),
-            _ => Fate::LeftBehind("it is not in the Compose file".to_owned()),
+        match self.removes_orphans() {
+            Some(why) => Fate::Removed(why),
+            None => Fate::LeftBehind("it is not in the Compose file".to_owned()),
+        }
+    }
+
+    /// Why Portainer removes orphans, if it does, or may.
+    fn removes_orphans(&self) -> Option<String> {
+        let follows = self.portainer.and_then(|compose| compose.follows.orphans);
+        let given = self.stack.reader.here(REMOVE_ORPHANS).is_some() && follows != Some(false);
+        if self.is_true(IGNORE_ORPHANS) {
+            None
+        } else if given && self.is_true(REMOVE_ORPHANS) {
+            let doubt = match follows {
+                Some(_) => "",
+                None => ", and this version of Portainer may follow it",
+            };
+            Some(format!(".env sets {REMOVE_ORPHANS}{doubt}"))
+        } else {
+            // The variable outranks the option.
+            (self.prune && !(given && follows == Some(true)))
+                .then(|| "the Portainer stack has the option to prune services".to_owned())
         }
     }
 
@@ -47,13 +72,16 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
             .filter(|service| matches!(service.fate, Fate::Removed(_)))
             .flat_map(|service| service.containers.clone())
             .collect();
-        if !removed.is_empty() {
+        if let (Some(why), false) = (self.removes_orphans(), removed.is_empty()) {
             let what = format!(
-                "Portainer would remove containers that the Compose file does not define, because .env sets {REMOVE_ORPHANS}"
+                "Portainer would remove containers that the Compose file does not define, because {why}"
             );
-            let hint = format!(
-                "remove {REMOVE_ORPHANS} from .env, or add these services to the Compose file"
-            );
+            let cure = if self.is_true(REMOVE_ORPHANS) {
+                format!("remove {REMOVE_ORPHANS} from .env")
+            } else {
+                "turn that option off in Portainer".to_owned()
+            };
+            let hint = format!("{cure}, or add these services to the Compose file");
             found.push(Blocker::new(what, hint).details(removed));
         }
         // A program fails then, a library ignores the orphans.

@@ -23,7 +23,7 @@ pub(super) fn record(record: &Record, era: Era, with_control: bool) -> Value {
         "UpdatedBy": record.updated_by,
         "AdditionalFiles": null,
         "AutoUpdate": record.auto_update,
-        "Option": null,
+        "Option": record.prune.map(|prune| json!({ "Prune": prune })),
         "GitConfig": record.git,
         "FromAppTemplate": false,
         "Namespace": "",

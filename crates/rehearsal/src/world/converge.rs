@@ -64,7 +64,7 @@ impl World {
         }
         self.pull(deployment, &project)?;
         self.create_shared(deployment, &project)?;
-        if deployment.by_library && project.removes_orphans {
+        if deployment.by_library && project.removes_orphans.unwrap_or(deployment.prune) {
             self.remove_orphans(deployment, &project);
         }
         let mut replaced = Replaced::new();

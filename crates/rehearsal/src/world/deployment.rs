@@ -23,6 +23,8 @@ pub(super) struct Deployment {
     /// Whether the library of the newer Portainer runs it.
     pub by_library: bool,
     pub by_hand: bool,
+    /// Whether the library removes orphans, unless a variable says otherwise (N14, N19).
+    pub prune: bool,
     /// Whether it is for the engine of this host. The containers of others are not simulated.
     pub is_here: bool,
 }
@@ -40,6 +42,7 @@ impl Deployment {
             home: "/root".to_owned(),
             by_library: false,
             by_hand: false,
+            prune: false,
             is_here: true,
         }
     }

@@ -36,6 +36,8 @@ pub struct Record {
     pub git: Option<Value>,
     /// The states of the last deployment, oldest first (N01).
     pub deployments: Vec<DeploymentNote>,
+    /// `Option.Prune` in the response: what the last update said, in [`Era::Async`](super::Era::Async) (N19).
+    pub prune: Option<bool>,
     /// Whether it refers to a workflow that no longer exists: it cannot be read (N16).
     pub lost_workflow: bool,
     /// The text before the update that is being deployed. A failure brings it back (N15).

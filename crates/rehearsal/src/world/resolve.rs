@@ -18,8 +18,8 @@ pub(super) struct Project {
     pub services: Vec<Service>,
     /// The names of all services.
     pub defined: BTreeSet<String>,
-    /// Whether the library removes orphans (N14).
-    pub removes_orphans: bool,
+    /// Whether the variables tell the library to remove orphans or to keep them (N14).
+    pub removes_orphans: Option<bool>,
     pub networks: BTreeMap<String, Resource>,
     pub volumes: BTreeMap<String, Resource>,
 }
@@ -60,7 +60,11 @@ impl Project {
         let Context {
             networks, volumes, ..
         } = context;
-        let is_set = |name: &str| variables.get(name).is_some_and(|value| value == "true");
+        let given = |name: &str| variables.get(name).map(|value| value == "true");
+        let removes_orphans = match given("COMPOSE_IGNORE_ORPHANS") {
+            Some(true) => Some(false),
+            _ => given("COMPOSE_REMOVE_ORPHANS"),
+        };
         if let Some(limit) = variables.get("COMPOSE_PARALLEL_LIMIT")
             && limit.parse::<i64>().is_err()
         {
@@ -70,7 +74,7 @@ impl Project {
         }
         Ok(Self {
             defined: services.keys().cloned().collect(),
-            removes_orphans: is_set("COMPOSE_REMOVE_ORPHANS") && !is_set("COMPOSE_IGNORE_ORPHANS"),
+            removes_orphans,
             services: ordered(services, variables)?,
             networks,
             volumes,

@@ -289,6 +289,7 @@ impl World {
         Deployment {
             env_text: (!env.is_empty()).then(|| lines.collect()),
             by_library: self.era == Era::Async,
+            prune: record.prune == Some(true),
             is_here: self.is_here(record.endpoint),
             ..Deployment::new(
                 &record.name,
@@ -359,6 +360,7 @@ impl World {
             auto_update: None,
             git: None,
             deployments: Vec::new(),
+            prune: None,
             lost_workflow: false,
             before: None,
             pending: None,
