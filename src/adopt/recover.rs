@@ -307,7 +307,9 @@ impl Procedure<'_, '_> {
     fn mark_not_deployed(&self, seen: &RecordSeen) {
         if let (RecordSeen::Exists(id, deployment), Some(snapshot)) = (seen, &self.snapshot)
             && (matches!(deployment, Deployment::Failed(_))
-                || self.differs(id, snapshot).is_some_and(|differs| differs != (false, false)))
+                || self
+                    .differs(id, snapshot)
+                    .is_some_and(|differs| differs != (false, false)))
         {
             let _ = self.run.store().mark_not_deployed();
         }

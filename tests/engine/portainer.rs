@@ -121,7 +121,7 @@ impl Portainer {
 fn inside(era: Era) -> &'static str {
     match era {
         Era::Sync => "/docker-compose",
-        Era::Async => "/newer",
+        Era::Library | Era::Async => "/newer",
     }
 }
 
@@ -129,7 +129,7 @@ fn inside(era: Era) -> &'static str {
 fn program(era: Era) -> String {
     match era {
         Era::Sync => compose_program(),
-        Era::Async => required("STACKLIFT_TEST_NEWER"),
+        Era::Library | Era::Async => required("STACKLIFT_TEST_NEWER"),
     }
 }
 

@@ -127,3 +127,23 @@ fn n19_an_update_keeps_the_option_to_prune() {
     assert_eq!(bench.containers("web").len(), 2);
     assert_eq!(prunes(&bench), [Some(false)]);
 }
+
+#[test]
+fn n26_portainer_2_39_deploys_with_the_library_and_removes_what_fails() {
+    let bench = Bench::of(Era::Library);
+    let text = format!("{PLAIN}  b:\n    image: x\n    volumes: [/data]\n");
+    bench.started("web", &text, None);
+    let before = bench.containers("web");
+    bench.once(
+        Call::Create,
+        FaultKind::LateFailure(std::time::Duration::ZERO),
+    );
+    bench
+        .run("adopt web --wait 2s --keep-anonymous --yes")
+        .code(1)
+        .says("Both containers had been removed and were restored");
+    bench.run("adopt web --wait 2s --yes").code(0);
+    let after = bench.containers("web");
+    assert_eq!(before.len(), after.len());
+    assert!(bench.run("list").code(0).out.contains("in Portainer"));
+}

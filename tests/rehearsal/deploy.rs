@@ -29,13 +29,13 @@ impl Deploy for Program {
         let has_env = record.env.as_ref().is_some_and(|env| !env.is_empty());
         let mut arguments = match self.era {
             Era::Sync => vec!["-f", &file, "--project-name", &record.name],
-            Era::Async => vec!["up", &record.name, &file],
+            Era::Library | Era::Async => vec!["up", &record.name, &file],
         };
         match self.era {
             Era::Sync if has_env => arguments.extend(["--env-file", &env, "up", "-d"]),
             Era::Sync => arguments.extend(["up", "-d"]),
-            Era::Async if has_env => arguments.push(&env),
-            Era::Async => {}
+            Era::Library | Era::Async if has_env => arguments.push(&env),
+            Era::Library | Era::Async => {}
         }
         self.run(record, &arguments)
     }
@@ -47,7 +47,7 @@ impl Deploy for Program {
                 record,
                 &["--project-name", project, "down", "--remove-orphans"],
             ),
-            Era::Async => self.run(record, &["down", project]),
+            Era::Library | Era::Async => self.run(record, &["down", project]),
         }
     }
 }

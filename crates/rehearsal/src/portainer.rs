@@ -322,6 +322,7 @@ fn key<'w>(world: &'w World, incoming: &Incoming) -> Result<&'w ApiKey, Portaine
 fn status(world: &World) -> Response {
     let version = match world.era {
         Era::Sync => "2.23.0",
+        Era::Library => "2.39.1",
         Era::Async => "2.45.0",
     };
     let instance = "5a1f7c0e-6f2b-4d0e-9a53-2f6f0c1d7b11";

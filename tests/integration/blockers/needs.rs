@@ -173,7 +173,7 @@ fn n17_versions_that_lose_inline_configs() {
             &bench,
             "web",
             &[format!(
-                "Portainer {version} does not put the content of configs and secrets into containers\nconfigs.motd\nsecrets.token\nhint: upgrade Portainer to {fixed} or later, or mount these as files"
+                "Portainer {version} does not put the content of configs and secrets into containers\nconfigs.motd\nsecrets.token\nupgrade Portainer to {fixed} or later, or mount these as files"
             )],
         );
     }

@@ -9,7 +9,7 @@ use super::{
     containers::AnonymousVolumes,
     context::Resource,
     create::Run,
-    deployment::Deployment,
+    deployment::{Deployment, Orphans},
     errors::EngineError,
     mounts::MountSource,
     resolve::Project,
@@ -64,7 +64,8 @@ impl World {
         }
         self.pull(deployment, &project)?;
         self.create_shared(deployment, &project)?;
-        if deployment.by_library && project.removes_orphans.unwrap_or(deployment.prune) {
+        if deployment.by_library && project.orphans.unwrap_or(deployment.orphans) == Orphans::Remove
+        {
             self.remove_orphans(deployment, &project);
         }
         let mut replaced = Replaced::new();

@@ -23,10 +23,27 @@ pub(super) struct Deployment {
     /// Whether the library of the newer Portainer runs it.
     pub by_library: bool,
     pub by_hand: bool,
-    /// Whether the library removes orphans, unless a variable says otherwise (N14, N19).
-    pub prune: bool,
+    /// What the library does with orphans, unless a variable says otherwise (N14, N19).
+    pub orphans: Orphans,
     /// Whether it is for the engine of this host. The containers of others are not simulated.
     pub is_here: bool,
+}
+
+/// What happens to the containers of services that the text does not define.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Orphans {
+    Keep,
+    Remove,
+}
+
+impl Orphans {
+    pub fn removed(are_removed: bool) -> Self {
+        if are_removed {
+            Self::Remove
+        } else {
+            Self::Keep
+        }
+    }
 }
 
 impl Deployment {
@@ -42,7 +59,7 @@ impl Deployment {
             home: "/root".to_owned(),
             by_library: false,
             by_hand: false,
-            prune: false,
+            orphans: Orphans::Keep,
             is_here: true,
         }
     }

@@ -45,7 +45,7 @@ impl World {
 
     /// The command lines of the Compose processes in Portainer's container (M21). Newer versions use a library.
     pub(crate) fn compose_processes(&self) -> Vec<String> {
-        if self.era == Era::Async {
+        if self.era != Era::Sync {
             return Vec::new();
         }
         let all = self.in_flight.iter();

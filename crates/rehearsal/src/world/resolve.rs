@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     context::{Context, Resource, resources, written},
-    deployment::Deployment,
+    deployment::{Deployment, Orphans},
     service::Service,
     values::{self, many, texts},
 };
@@ -18,8 +18,8 @@ pub(super) struct Project {
     pub services: Vec<Service>,
     /// The names of all services.
     pub defined: BTreeSet<String>,
-    /// Whether the variables tell the library to remove orphans or to keep them (N14).
-    pub removes_orphans: Option<bool>,
+    /// What the variables tell the library to do with orphans (N14).
+    pub orphans: Option<Orphans>,
     pub networks: BTreeMap<String, Resource>,
     pub volumes: BTreeMap<String, Resource>,
 }
@@ -61,9 +61,9 @@ impl Project {
             networks, volumes, ..
         } = context;
         let given = |name: &str| variables.get(name).map(|value| value == "true");
-        let removes_orphans = match given("COMPOSE_IGNORE_ORPHANS") {
-            Some(true) => Some(false),
-            _ => given("COMPOSE_REMOVE_ORPHANS"),
+        let orphans = match given("COMPOSE_IGNORE_ORPHANS") {
+            Some(true) => Some(Orphans::Keep),
+            _ => given("COMPOSE_REMOVE_ORPHANS").map(Orphans::removed),
         };
         if let Some(limit) = variables.get("COMPOSE_PARALLEL_LIMIT")
             && limit.parse::<i64>().is_err()
@@ -74,7 +74,7 @@ impl Project {
         }
         Ok(Self {
             defined: services.keys().cloned().collect(),
-            removes_orphans,
+            orphans,
             services: ordered(services, variables)?,
             networks,
             volumes,

@@ -2,7 +2,7 @@
 
 use super::{
     containers::AnonymousVolumes,
-    deployment::Deployment,
+    deployment::{Deployment, Orphans},
     entities::{ApiKey, Role},
     errors::PortainerError,
     record::{DeploymentNote, Pending, Record, ResourceControl, Status, Variable},
@@ -94,7 +94,7 @@ impl World {
         let mut same = self.records.values().filter(|one| one.name == name);
         let has_containers = self.is_here(endpoint) && !self.project(&name).is_empty();
         let is_taken = same.clone().any(|one| one.endpoint == endpoint)
-            || (self.era == Era::Sync && has_containers && same.next().is_some());
+            || (self.era != Era::Async && has_containers && same.next().is_some());
         if is_taken {
             let text = format!("A stack with the normalized name '{name}' already exists");
             return Err(PortainerError::new(409, &text, &text));
@@ -156,7 +156,7 @@ impl World {
     /// The old Portainer runs `compose up` first and keeps a new stack only if that succeeds (M05, M06). The newer one
     /// deploys in the background (N01, N06).
     pub(crate) fn begin(&mut self, work: Work, ending: Ending) -> Accepted {
-        if self.era == Era::Sync || work.kind == Kind::Delete {
+        if self.era != Era::Async || work.kind == Kind::Delete {
             return self.submit(work, ending);
         }
         let down_first = self.store_deploying(&work);
@@ -288,8 +288,8 @@ impl World {
             .map(|one| format!("{}={}\n", one.name, one.value));
         Deployment {
             env_text: (!env.is_empty()).then(|| lines.collect()),
-            by_library: self.era == Era::Async,
-            prune: record.prune == Some(true),
+            by_library: self.era != Era::Sync,
+            orphans: Orphans::removed(record.prune == Some(true)),
             is_here: self.is_here(record.endpoint),
             ..Deployment::new(
                 &record.name,

@@ -17,6 +17,8 @@ pub enum Era {
     /// 2.23: runs the Compose program and responds when the deployment is finished (M01–M20).
     #[default]
     Sync,
+    /// 2.24 to 2.40: uses the Compose library and responds when the deployment is finished (N04, N18, N26).
+    Library,
     /// 2.41 and later: uses the Compose library and responds immediately (N01–N14).
     Async,
 }
