@@ -30,6 +30,7 @@ mod restore;
 mod rows;
 mod schema;
 mod settings;
+mod signals;
 mod spinner;
 mod style;
 mod table;

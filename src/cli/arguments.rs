@@ -78,7 +78,7 @@ Exit codes:
   1    The run was refused or failed; the output reports the state of the stack
   2    Wrong usage
   3    With --exit-code: something would be lost
-  130  The run was interrupted; the output reports the state of the stack";
+  130  The run was interrupted (143 by SIGTERM); the output reports the state of the stack";
 
 /// The least similarity (Jaro) of a command or a setting that is suggested for a name.
 const SIMILAR: f64 = 0.8;

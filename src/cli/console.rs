@@ -20,6 +20,7 @@ use serde::Serialize;
 use super::{
     arguments::Output,
     columns::{of_terminal, readable, width, wrap, wrap_lines},
+    signals::on_signal,
     spinner::Spinner,
     style::Meaning,
     table::{self, Part, plain},
@@ -32,8 +33,6 @@ use crate::{
     trace::{Exchange, Peer, Trace},
 };
 
-/// The exit code of an interrupted run: 128 + SIGINT, as in shells.
-pub(super) const INTERRUPTED: i32 = 130;
 /// A verb is right-aligned in a column of this width.
 const VERBS: usize = 9;
 /// The least width of the text of an item. If less is left, the rest is indented by [`NARROW`].
@@ -208,9 +207,9 @@ impl Console {
         };
         let interrupted = restore.clone();
         // Without this, an interrupt would leave the terminal's echo off.
-        ctrlc::set_handler(move || {
+        on_signal(move |code| {
             interrupted();
-            std::process::exit(INTERRUPTED);
+            std::process::exit(code);
         })
         .context(failed)?;
         tcsetattr(stdin(), OptionalActions::Now, &hidden).context(failed)?;

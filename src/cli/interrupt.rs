@@ -6,8 +6,9 @@ use std::{
 };
 
 use super::{
-    console::{Console, INTERRUPTED},
+    console::Console,
     events::{show, show_roll_back},
+    signals::on_signal,
 };
 use crate::{
     compose,
@@ -52,14 +53,14 @@ impl Interrupt {
     ) -> Self {
         let state = Arc::new(Mutex::new(State::untouched()));
         let (shown, noted) = (Arc::clone(console), Arc::clone(&state));
-        let _ = ctrlc::set_handler(move || {
+        let _ = on_signal(move |code| {
             // Held until the exit: the run waits before its next event, and with it before its next change.
             let state = noted.lock().unwrap_or_else(PoisonError::into_inner);
             shown.end_line();
             shown.warning("interrupted");
             report(&shown, &state);
             compose::remove_folders();
-            std::process::exit(INTERRUPTED);
+            std::process::exit(code);
         });
         Self {
             console: Arc::clone(console),

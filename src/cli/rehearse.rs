@@ -28,9 +28,9 @@ use super::{
     Ended, adopt as adopt_command,
     arguments::{Common, RehearseArguments, RehearsedWay},
     console::Console,
-    console::INTERRUPTED,
     events, plan,
     settings::Settings,
+    signals::on_signal,
 };
 use crate::{
     compose,
@@ -213,10 +213,10 @@ fn is_own(name: &StackName, arguments: &RehearseArguments, common: &Common, at: 
         || (arguments.stack.is_some() && has_directory())
 }
 
-/// Removes `folder` and exits with [`INTERRUPTED`] on SIGINT, SIGTERM and SIGHUP.
+/// Removes `folder` and exits on SIGINT, SIGTERM and SIGHUP.
 fn remove_on_signal(folder: &Path, console: &Arc<Console>) -> Result<()> {
     let (folder, console) = (folder.to_owned(), Arc::clone(console));
-    ctrlc::set_handler(move || {
+    on_signal(move |code| {
         console.done();
         compose::remove_folders();
         // A shell replaces this process. Otherwise, the thread of the rehearsal could recreate the directory, or end the
@@ -224,14 +224,14 @@ fn remove_on_signal(folder: &Path, console: &Arc<Console>) -> Result<()> {
         let failed = Command::new("/bin/sh")
             .args(["-c", REMOVE, "stacklift"])
             .arg(&folder)
-            .arg(INTERRUPTED.to_string())
+            .arg(code.to_string())
             .env_clear()
             .exec();
         console.warning(&format!(
             "failed to delete the copies in {}: {failed}",
             folder.display()
         ));
-        process::exit(INTERRUPTED);
+        process::exit(code);
     })
     .context("failed to handle signals")
 }

@@ -110,7 +110,7 @@ fn a_signal_deletes_the_copies() {
     let root = dir.parent().expect("a root").to_owned();
     // It waits for this program when the signal arrives.
     let compose = bench.script("docker-compose", "exec sleep 600");
-    for signal in ["-INT", "-TERM"] {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let folder = bench.root().join("tmp");
         fs::create_dir(&folder).expect("a folder");
         let mut command = bare("rehearse mine --as=migrate --stacks-root");
@@ -127,7 +127,7 @@ fn a_signal_deletes_the_copies() {
             .args([signal, &child.id().to_string()])
             .status();
         assert!(sent.expect("kill").success());
-        assert_eq!(child.wait().expect("it ends").code(), Some(130));
+        assert_eq!(child.wait().expect("it ends").code(), Some(code));
         assert_eq!(fs::read_dir(&folder).expect("read").count(), 0);
         fs::remove_dir(&folder).expect("empty");
     }

@@ -120,11 +120,18 @@ fn b11_a_create_that_ends_later_is_waited_for_before_anything_is_verified() {
 
 #[test]
 fn b11_an_interrupted_run_says_what_is_unanswered() {
-    for (call, what) in [
-        (Call::Create, "the creation of the stack web, sent 2"),
+    for (call, what, signal, code) in [
+        (
+            Call::Create,
+            "the creation of the stack web, sent 2",
+            Signal::INT,
+            130,
+        ),
         (
             Call::Delete,
             "the deletion of Portainer stack 1 (web), sent 2",
+            Signal::TERM,
+            143,
         ),
     ] {
         let bench = Bench::web(PLAIN);
@@ -132,8 +139,8 @@ fn b11_an_interrupted_run_says_what_is_unanswered() {
         bench.once(call, FaultKind::Hang);
         let mut child = bench.spawn("web -v");
         bench.wait_for(call, &mut child);
-        let err = ended(&mut child, Signal::INT);
-        assert_eq!(child.wait().expect("it ends").code(), Some(130));
+        let err = ended(&mut child, signal);
+        assert_eq!(child.wait().expect("it ends").code(), Some(code));
         assert!(err.contains(&format!("; unanswered: {what}")), "{err}");
         assert_eq!(bench.saved(".request").len(), 1);
     }
