@@ -116,8 +116,8 @@ pub struct Response {
     pub body: Vec<u8>,
     /// The target of a redirect; it is not followed.
     pub(super) location: Option<String>,
-    /// Whether the request had a `Cookie` of `--header-file`.
-    pub(super) had_cookie: bool,
+    /// What to do if this is a 403 because of `--header-file`.
+    pub(super) hint_for_403: Option<&'static str>,
 }
 
 impl Response {
@@ -179,7 +179,7 @@ impl Response {
         match self.status {
             500..=599 if self.message().is_some() => format!("fix that, {again}"),
             // N20
-            403 if self.message().is_some() && !self.had_cookie => format!(
+            403 if self.message().is_some() && self.hint_for_403.is_none() => format!(
                 "use an administrator's API key; if Portainer names an address, its SSRF protection refuses it: allow it in Portainer, {again}"
             ),
             404 | 405 => format!(
@@ -198,13 +198,9 @@ impl Response {
             400 if self.expects_https() => "the port expects HTTPS: use https:// in --base-url",
             400 if self.message().is_some() => "fix the error that Portainer reports",
             401 => "run stacklift config init, or set STACKMGR_API_KEY",
-            // N21
-            403 if self.had_cookie => {
-                "Portainer may check the origin of this request because of the Cookie in --header-file: let the proxy accept another header"
-            }
-            403 => {
+            403 => self.hint_for_403.unwrap_or(
                 "the user of the API key lacks the permission, or a proxy forbids the request: use an administrator's API key"
-            }
+            ),
             404 => "check --base-url and --endpoint",
             409 => {
                 "Portainer is busy with this stack, or the name is already in use: check the stack in Portainer"
@@ -337,7 +333,7 @@ mod tests {
             status,
             body: body.as_bytes().to_vec(),
             location: None,
-            had_cookie: false,
+            hint_for_403: None,
         }
     }
 

@@ -21,6 +21,9 @@ const RESERVED: [&str; 13] = [
     "accept-encoding",
 ];
 
+/// With the cookie of its own page, Portainer expects a token besides the API key (N21).
+const PORTAINERS_COOKIE: &str = "portainer_api_key=";
+
 /// Names and secret values. `Debug` shows neither.
 #[derive(Clone, Default)]
 pub struct Headers(Vec<(HeaderName, HeaderValue)>);
@@ -32,9 +35,18 @@ impl Headers {
         }
     }
 
-    /// Whether one of them is a `Cookie` (N21).
-    pub(super) fn has_cookie(&self) -> bool {
-        self.0.iter().any(|(name, _)| name == "cookie")
+    /// What to do about a response with 403, if one of them may be the cause (N21).
+    pub(super) fn hint_for_403(&self) -> Option<&'static str> {
+        let has = |header: &str| self.0.iter().any(|(name, _)| name == header);
+        if has("authorization") {
+            Some(
+                "Portainer refuses an API key together with an Authorization header: let the proxy remove the one of --header-file, or accept another header",
+            )
+        } else {
+            has("cookie").then_some(
+                "Portainer may check the origin of this request because of the Cookie in --header-file: let the proxy accept another header",
+            )
+        }
     }
 
     /// What no output may show: each value, and each word of it, such as the token after `Bearer` or a cookie's value.
@@ -78,6 +90,13 @@ fn header(line: &str) -> Result<(HeaderName, HeaderValue), String> {
         return Err(format!("the header `{reserved}` cannot be set"));
     }
     let value = value.trim();
+    let mut cookies = value.split(';').map(str::trim);
+    if name == "cookie" && cookies.any(|cookie| cookie.starts_with(PORTAINERS_COOKIE)) {
+        return Err(
+            "`portainer_api_key` is Portainer's own cookie: Portainer refuses it beside an API key"
+                .to_owned(),
+        );
+    }
     if value.is_empty() {
         return Err("the value of the header is empty".to_owned());
     }
@@ -129,6 +148,10 @@ mod tests {
             ("X-Token: hunter2é", "the value contains a character"),
             ("x-api-KEY: hunter2", "`x-api-key` cannot be set"),
             ("Host: hunter2", "`host` cannot be set"),
+            (
+                "Cookie: a=b; portainer_api_key=hunter2",
+                "is Portainer's own cookie",
+            ),
             ("Content-Length: hunter2", "`content-length` cannot be set"),
         ] {
             let error = format!("# one\n\n{line}\n")

@@ -172,7 +172,7 @@ impl Client {
         let mask = self.mask();
         response.body = mask.hide_body(&response.body).into_bytes();
         response.location = response.location.map(|location| mask.hide(&location));
-        response.had_cookie = self.options.headers.has_cookie();
+        response.hint_for_403 = self.options.headers.hint_for_403();
         Error::refused(action, response)
     }
 
@@ -283,7 +283,7 @@ fn read(unread: &mut Unread, limit: u64) -> (Response, io::Result<usize>) {
         status: unread.status().as_u16(),
         body,
         location: location.map(|target| String::from_utf8_lossy(target.as_bytes()).into_owned()),
-        had_cookie: false,
+        hint_for_403: None,
     };
     (response, read)
 }

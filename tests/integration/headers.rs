@@ -24,7 +24,7 @@ fn run(bench: &Bench, file: &PathBuf, args: &[&str]) -> Run {
 #[test]
 fn each_request_to_portainer_carries_the_headers_and_no_output_shows_them() {
     let bench = Bench::web(PLAIN);
-    let text = format!("# the proxy\n\nCF-Access-Client-Id: id\nAuthorization: Bearer {MARKED}\n");
+    let text = format!("# the proxy\n\nCF-Access-Client-Id: id\nX-Proxy-Token: Bearer {MARKED}\n");
     let headers = file(&bench, &text, 0o600);
     let kind = refusal();
     bench.once(Call::Create, kind);
@@ -42,7 +42,7 @@ fn each_request_to_portainer_carries_the_headers_and_no_output_shows_them() {
     for request in portainer {
         assert!(has(request, "cf-access-client-id", "id"), "{request:?}");
         let value = format!("Bearer {MARKED}");
-        assert!(has(request, "authorization", &value), "{request:?}");
+        assert!(has(request, "x-proxy-token", &value), "{request:?}");
     }
     for request in engine {
         assert!(!format!("{request:?}").contains(MARKED), "{request:?}");

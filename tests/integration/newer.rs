@@ -80,16 +80,23 @@ fn n20_git_settings_that_were_not_deployed() {
 }
 
 #[test]
-fn n21_a_cookie_for_a_proxy() {
+fn n21_headers_for_a_proxy_that_portainer_refuses() {
     let bench = Bench::web(PLAIN);
     let path = bench.root().join("headers.env");
-    fs::write(&path, "Cookie: session=one1\n").expect("written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+    let adopt = |text: &str| {
+        fs::write(&path, text).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+        Run::of(
+            bench
+                .command("adopt web")
+                .env("STACKLIFT_HEADER_FILE", &path),
+        )
+        .code(1)
+    };
+    adopt("Authorization: Basic eDp5\n").says("Portainer refuses an API key together with an Authorization header: let the proxy remove the one of --header-file, or accept another header");
     let refused = r#"{"message":"Forbidden","details":"origin invalid"}"#;
     bench.always(Call::Create, instead(403, refused));
-    let run = |args: &[&str]| Run::of(bench.command(args).env("STACKLIFT_HEADER_FILE", &path));
-    let hint = "Portainer may check the origin of this request because of the Cookie in --header-file: let the proxy accept another header";
-    run(&["adopt", "web"]).code(1).says(hint);
+    adopt("Cookie: session=one1\n").says("Portainer may check the origin of this request because of the Cookie in --header-file: let the proxy accept another header");
 }
 
 #[test]

@@ -36,6 +36,15 @@ pub(super) fn respond(
     ending: Ending,
 ) -> Option<Response> {
     let outcome = match call {
+        // N21
+        _ if ["x-api-key", "authorization"]
+            .iter()
+            .all(|name| incoming.header(name).is_some()) =>
+        {
+            let message = "api key and auth header are not allowed at the same time";
+            let details = "Api key and auth header are not allowed at the same time";
+            Err(PortainerError::new(403, message, details))
+        }
         Call::Status => Ok(status(&shared.world())),
         Call::Other => Ok(Response::new(404, TEXT, "404 page not found\n")),
         _ if is_change(call) => change(shared, call, incoming, ending)?,
