@@ -19,7 +19,6 @@ use crate::{
     text::{bulleted, shell_word},
 };
 
-mod away;
 mod compared;
 mod dependencies;
 mod prepare;

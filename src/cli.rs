@@ -27,7 +27,6 @@ mod plan;
 mod rehearse;
 mod render;
 mod restore;
-mod rows;
 mod schema;
 mod settings;
 mod signals;

@@ -26,7 +26,6 @@ mod creating;
 mod planning;
 mod prepare;
 mod progress;
-mod pulling;
 mod steps;
 
 pub use prepare::Prepared;

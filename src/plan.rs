@@ -20,12 +20,13 @@ pub use blockers::{
     Blocker,
     adoption::{blocking, images_to_pull},
     conditions::{Awaited, Until},
+    permissions::runs_portainer,
     refusal::{MOUNT_SOCKET, Refusal},
 };
 pub use edited::InPortainer;
 pub use facts::{
     Environment, Facts, Namesake, PathKind, RecordFacts, Removal, Sent, Source,
-    portainer::runs_portainer, services::image_references,
+    services::image_references,
 };
 pub use fates::{
     Fate, Hashes,

@@ -32,7 +32,6 @@ mod headers;
 mod http;
 mod list;
 mod owner;
-mod rights;
 mod status;
 mod tls;
 mod wire;

@@ -12,17 +12,18 @@ use anyhow::Result;
 
 use crate::{
     engine::{ContainerEvent, Engine, EngineReader},
-    model::{Container, Pull, projects_of},
+    model::{Container, Pull, Variable, projects_of},
     plan::ServicePlan,
     portainer::{BaseUrl, Portainer, PortainerReader},
+    rewrite::env::secrets,
     snapshot::{Place, ProjectLock, Store, check_state_dir},
     stack::Lock,
+    text::Mask,
 };
 
 mod consent;
 mod held;
 mod requests;
-mod secrets;
 mod seen;
 mod settle;
 mod snapshot;
@@ -319,6 +320,16 @@ impl<'a> Run<'a> {
             (Mark::Stays | Mark::Reads, _) | (_, None) => Ok(()),
             (Mark::NotSet | Mark::Set, Some(store)) => store.mark_finished(),
         }
+    }
+
+    /// Hides the values of a `.env` and of `variables` in everything that Portainer says from now on, in addition to those
+    /// that are hidden already. Call it before the first request whose response may contain them.
+    pub fn hide(&mut self, env: Option<&str>, variables: &[Variable]) {
+        self.secrets.extend(env.into_iter().flat_map(secrets));
+        let values = variables.iter().map(|variable| variable.value.clone());
+        self.secrets.extend(values);
+        let mask = Mask::new(self.secrets.iter().map(String::as_str));
+        self.portainer.hide(mask);
     }
 
     /// Reports a step: its verb, and what it acts on.

@@ -4,16 +4,14 @@
 mod count;
 mod credentials;
 mod digest;
-mod downtime;
 mod encodings;
 mod escape;
 mod mask;
 mod shell;
 
-pub use count::{bulleted, counted, listed, numbered, plural};
+pub use count::{bulleted, counted, down, listed, numbered, plural};
 pub use credentials::without_credentials;
 pub use digest::sha256;
-pub use downtime::down;
 pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};
 pub use mask::Mask;
 pub use shell::shell_word;

@@ -8,7 +8,13 @@ use std::{fmt, time::Duration};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::{report::Change, restore::Difference, snapshot::Inspected, text::listed};
+use crate::{
+    engine::ContainerEvent,
+    report::Change,
+    restore::{self, Difference},
+    snapshot::Inspected,
+    text::listed,
+};
 
 /// A container before and after.
 #[derive(Clone, Copy)]
@@ -36,6 +42,29 @@ impl<'a> Compared<'a> {
             .any()
             .and_then(|one| one.compose_label(tool, "service"));
         service.unwrap_or_default()
+    }
+
+    /// How long an original container did not run, from the end of the old one to the start of the one that runs now. `None`
+    /// if that is unknown, or if it did not run before.
+    pub(super) fn away(self, events: &[ContainerEvent]) -> Option<Duration> {
+        match self.change {
+            Change::Kept if self.told_change() == Change::RestartedByPolicy => {}
+            Change::Kept => return Some(Duration::ZERO),
+            Change::Restarted | Change::Recreated => {}
+            Change::RestartedByPolicy
+            | Change::Started
+            | Change::Ended
+            | Change::New
+            | Change::Missing
+            | Change::Stray => {
+                return None;
+            }
+        }
+        restore::away(
+            self.before.filter(|old| old.is_running())?,
+            self.now?,
+            events,
+        )
     }
 
     /// What differs from before.
@@ -456,5 +485,45 @@ mod tests {
         let mut created = [container("10", "job", false, "")];
         created[0]["State"]["Status"] = json!("created");
         assert!(compared(&before, &created)[0].failed_again().is_some());
+    }
+
+    fn event(id: &str, started: bool, millis: u64) -> ContainerEvent {
+        ContainerEvent {
+            id: id.to_owned(),
+            started,
+            at: Duration::from_millis(millis),
+        }
+    }
+
+    #[test]
+    fn the_time_from_the_end_of_the_old_to_the_start_of_the_new() {
+        let (before, now) = (
+            [container("1", "a", true, "t")],
+            [container("2", "a", true, "u")],
+        );
+        let one = compared(&before, &now)[0];
+        let events = [
+            event("1", false, 1000),
+            event("9", true, 1100),
+            event("2", true, 1500),
+            event("2", true, 4000),
+        ];
+        assert_eq!(one.away(&events), Some(Duration::from_millis(500)));
+        // The engine remembers only its last events.
+        assert_eq!(one.away(&events[1..]), None);
+        assert_eq!(one.away(&events[..2]), None);
+    }
+
+    #[test]
+    fn a_restart_and_a_container_that_is_not_touched() {
+        let (before, now) = (
+            [container("1", "a", true, "t")],
+            [container("1", "a", true, "u")],
+        );
+        let events = [event("1", false, 5), event("1", true, 7)];
+        let restarted = compared(&before, &now)[0];
+        assert_eq!(restarted.away(&events), Some(Duration::from_millis(2)));
+        let kept = compared(&before, &before)[0];
+        assert_eq!(kept.away(&[]), Some(Duration::ZERO));
     }
 }

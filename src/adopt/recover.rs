@@ -4,7 +4,6 @@ use anyhow::{Error, Result};
 
 use super::{
     OnFailure, Prepared, Procedure,
-    away::away,
     compared::{Compared, compare, is_temporary},
     progress::Progress,
 };
@@ -156,7 +155,7 @@ impl Procedure<'_, '_> {
         let downs: Vec<(&str, f64)> = compared
             .iter()
             .filter(|one| one.change != Change::Kept)
-            .filter_map(|one| Some((one.service(self.at.tool), away(one, &events)?.as_secs_f64())))
+            .filter_map(|one| Some((one.service(self.at.tool), one.away(&events)?.as_secs_f64())))
             .collect();
         let downs = down(&downs).map_or_else(String::new, |downs| format!(": {downs}"));
         format!("{subject} had been {was} and {were} restored{downs}")

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::{
     Prepared, Procedure,
-    away::away,
     compared::{Compared, compare, told},
     progress::Progress,
 };
@@ -376,7 +375,7 @@ fn services(
             id: one.now.map(|now| now.id().to_owned()),
             running: one.now.is_some_and(Inspected::is_running),
             differences: one.differences().iter().map(ToString::to_string).collect(),
-            away: away(one, events).map(|away| away.as_secs_f64()),
+            away: one.away(events).map(|away| away.as_secs_f64()),
         };
         match services.iter_mut().find(|known| known.service == service) {
             Some(known) => known.containers.push(container),

@@ -7,6 +7,7 @@ use super::{
     arguments::DoctorArguments,
     peers as clients,
     settings::{Problem, Settings, Sourced},
+    style::Meaning,
 };
 use crate::{
     compose,
@@ -16,7 +17,6 @@ use crate::{
 
 mod here;
 mod peers;
-mod text;
 
 /// The time limit for each request, so that the command ends even if nothing responds.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub(super) fn run(
         version: VERSION,
         checks,
     };
-    console.result(arguments.output, &report, text::show)?;
+    console.result(arguments.output, &report, show)?;
     let mut checks = report.checks.iter();
     if checks.any(|check| check.status == Status::Failed) {
         return Err(Ended::Verdict(1));
@@ -110,4 +110,58 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     checks.extend([here::stacks_root(&settings.location), here::state_dir()]);
     checks.extend(here::runs(settings, reader));
     checks
+}
+
+/// The width of a status, and that of a subject.
+const WIDTHS: (usize, usize) = (7, 15);
+
+/// Prints the checks, and what to do. With `--quiet`, only warnings and failures.
+fn show(report: &DoctorReport, console: &Console) {
+    for check in &report.checks {
+        let needs_action = matches!(check.status, Status::Warning | Status::Failed);
+        if needs_action || !console.is_quiet() {
+            line(check, console);
+        }
+    }
+    let with = |status| {
+        let checks = report.checks.iter();
+        checks.filter(move |check| check.status == status)
+    };
+    let has_failed = with(Status::Failed).next().is_some();
+    let again = "Fix this, then run stacklift doctor again:";
+    hints(again, with(Status::Failed), console);
+    hints("Consider this:", with(Status::Warning), console);
+    if !has_failed && !console.is_quiet() {
+        console.line("\nNext: stacklift list");
+    }
+}
+
+fn line(check: &Check, console: &Console) {
+    let (meaning, status) = match check.status {
+        Status::Ok => (Meaning::Kept, "ok"),
+        Status::Warning => (Meaning::Warning, "warning"),
+        Status::Failed => (Meaning::Failed, "failed"),
+        Status::NotChecked => (Meaning::Plain, "-"),
+    };
+    let (first, second) = WIDTHS;
+    let subject = format!("{:second$}  ", check.subject.name());
+    let start = [
+        (meaning, format!("{status:first$}  ")),
+        (Meaning::Name, subject),
+    ];
+    console.item(&start, &check.fact);
+}
+
+/// What to do about some checks, if there are any.
+fn hints<'c>(heading: &str, checks: impl Iterator<Item = &'c Check>, console: &Console) {
+    let (first, second) = WIDTHS;
+    let mut heading = Some(heading);
+    for check in checks {
+        let Some(hint) = &check.hint else { continue };
+        if let Some(heading) = heading.take() {
+            console.line(&format!("\n{heading}"));
+        }
+        let subject = format!("{:first$}  {:second$}  ", "", check.subject.name());
+        console.item(&[(Meaning::Name, subject)], hint);
+    }
 }

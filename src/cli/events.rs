@@ -1,6 +1,6 @@
 //! What a run reports, on the console.
 
-use super::{Console, rows};
+use super::{Console, table::plan_rows};
 use crate::{
     failure::Failure,
     run::{Declined, Event, State, Stopped},
@@ -20,7 +20,7 @@ pub(super) fn show(console: &Console, event: &Event) {
         Event::Step(verb, object) => console.step(verb, object),
         Event::Detail(verb, object) if is_shown => console.step(verb, object),
         Event::Services(services) => {
-            for (start, text) in rows::lines(services) {
+            for (start, text) in plan_rows(services) {
                 console.row(&start, &text);
             }
         }

@@ -21,7 +21,6 @@ use crate::{
         blockers::refusal::Refusal,
         blockers::validation,
         edited,
-        facts::portainer,
         facts::services::{SentStack, with_sent},
         fates::dependents,
         fates::redefined::Redefined,
@@ -278,7 +277,7 @@ impl Adoption {
             permissions::environment(facts),
             permissions::management(facts),
             permissions::registered(facts),
-            portainer::runs_portainer(listed, facts.portainer_port),
+            permissions::runs_portainer(listed, facts.portainer_port),
         ];
         self.block(refusals.iter().flatten(), input.file);
     }

@@ -1,6 +1,5 @@
 //! Everything that is read before a migration, as the input of its plan. Nothing here reads.
 
-pub mod portainer;
 pub mod services;
 
 use std::collections::BTreeMap;

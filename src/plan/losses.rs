@@ -1,7 +1,7 @@
 //! What works before a run and not after (B01).
 
 pub mod containers;
-pub mod files;
+
 pub mod foreign;
 pub mod limits;
 pub mod mounts;
@@ -9,16 +9,16 @@ pub mod ports;
 pub mod record;
 pub mod replacement;
 pub mod reported;
-mod subject;
 
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::{
-    model::Carried,
+    model::{Carried, Changes},
     plan::Foreign,
     rewrite::loss::{Owner, TextLoss, TextLossKind},
+    snapshot::Inspected,
     text::{counted, printable, without_credentials},
 };
 
@@ -418,4 +418,103 @@ pub fn text_lost(losses: Vec<TextLoss>) -> Vec<Loss> {
         }
     }
     grouped
+}
+
+/// How many files of one container are named.
+const FILES_SHOWN: usize = 5;
+
+impl ContainerLoss {
+    /// The files that are lost with a container. `placed` are those that Compose itself puts into it.
+    pub fn files(container: Inspected, changes: &Changes, placed: &[String]) -> Option<Self> {
+        let (files, total) = written(container, changes, placed);
+        let shown = files.into_iter().take(FILES_SHOWN).map(str::to_owned);
+        (total > 0).then(|| Self::Files {
+            shown: shown.collect(),
+            total,
+        })
+    }
+}
+
+/// The changed files of a container's own layer that hold data, and the number of all. `placed` are the files that
+/// Compose itself puts into the container.
+fn written<'c>(
+    container: Inspected,
+    changes: &'c Changes,
+    placed: &[String],
+) -> (Vec<&'c str>, usize) {
+    let paths: Vec<&str> = changes
+        .listed
+        .iter()
+        .map(|change| change.path.as_str())
+        .filter(|path| placed.iter().all(|placed| placed != path))
+        .collect();
+    let unlisted = changes.total.saturating_sub(changes.listed.len());
+    let files = container.own_files(&paths, placed);
+    let total = files.len() + unlisted;
+    (files, total)
+}
+
+impl Loss {
+    /// What loses something: `service web`, a container by its name, `Portainer stack`; `None` for the whole stack.
+    pub fn subject(&self) -> Option<String> {
+        match self {
+            Self::Text(TextLoss { owner, .. }) | Self::Variables { owner, .. } => {
+                Some(owner.to_string())
+            }
+            Self::Container { container, .. } | Self::Foreign(Foreign { container, .. }) => {
+                Some(container.clone())
+            }
+            Self::Replicas { service, .. } => Some(format!("service {service}")),
+            Self::Carried(_)
+            | Self::RecordVariables(_)
+            | Self::RecordValues(_)
+            | Self::RecordMembers { .. }
+            | Self::RecordText(_)
+            | Self::RecordDiffers
+            | Self::RecordStarts => Some("Portainer stack".to_owned()),
+            Self::Killed(_) | Self::Adopted { .. } | Self::OtherProject { .. } => None,
+        }
+    }
+
+    /// The service that the text names as the subject.
+    pub fn service(&self) -> Option<&str> {
+        match self {
+            Self::Text(TextLoss { owner, .. }) | Self::Variables { owner, .. } => match owner {
+                Owner::Service(name) => Some(name),
+                _ => None,
+            },
+            Self::Replicas { service, .. } => Some(service),
+            _ => None,
+        }
+    }
+
+    /// What is lost, without the subject.
+    pub fn message(&self) -> String {
+        let text = self.to_string();
+        let subject = self.subject().unwrap_or_default();
+        let start = format!("{}: ", printable(&subject));
+        match text.strip_prefix(&start) {
+            Some(message) => message.to_owned(),
+            None => text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::{ContainerLoss, Loss, ReplacedBy};
+
+    #[test]
+    fn the_subject_is_apart_from_the_message() {
+        let loss = Loss::Container {
+            container: "web-a-1".to_owned(),
+            replaced_by: ReplacedBy::Run,
+            loss: ContainerLoss::Network("back".to_owned()),
+        };
+        assert_eq!(loss.subject().as_deref(), Some("web-a-1"));
+        assert_eq!(loss.message(), "no longer connected to network back");
+        let loss = Loss::Killed(2);
+        assert_eq!(loss.subject(), None);
+        assert_eq!(loss.message(), loss.to_string());
+    }
 }

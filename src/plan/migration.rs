@@ -9,10 +9,7 @@ use crate::{
     plan::{
         Environment, Facts, Loss, Refusal, ReplacedBy, ServicePlan,
         blockers::{conditions, conflicts, missing, permissions, validation},
-        facts::{
-            portainer::runs_portainer,
-            services::{SentStack, SentText, with_sent},
-        },
+        facts::services::{SentStack, SentText, with_sent},
         losses::{containers, record, text_lost},
     },
     rewrite::{
@@ -72,7 +69,7 @@ impl Plan {
         let listed = facts.listed.unwrap_or_default();
         if !listed.is_empty() {
             self.refusals
-                .extend(runs_portainer(listed, facts.portainer_port));
+                .extend(permissions::runs_portainer(listed, facts.portainer_port));
         }
         let environment = permissions::environment(facts);
         self.refusals.extend(environment.filter(|one| match one {

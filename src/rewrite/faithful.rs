@@ -8,14 +8,11 @@
 //! Invariant: pure; every result was parsed again and compared with the original node by node.
 #![deny(clippy::disallowed_methods)]
 
-mod additions;
-mod block;
 mod blocker;
 mod check;
 mod encode;
 mod findings;
 mod inline;
-mod input;
 mod listed;
 mod merge;
 mod mounts;
@@ -42,7 +39,11 @@ pub(in crate::rewrite) use shell::names;
 pub(in crate::rewrite) use write::quoted;
 
 pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
-use composefile::{document::Document, reader::Reader};
+use composefile::{
+    document::{Document, Position},
+    dotenv,
+    reader::Reader,
+};
 
 use crate::{model::Variable, rewrite::env::stack_env};
 
@@ -168,8 +169,8 @@ pub fn rewrite(
     context: &Context<'_>,
     runs: &Runs,
 ) -> Result<Faithful, Vec<Blocker>> {
-    let document = input::document(text).map_err(|blocker| vec![blocker])?;
-    let variables = input::variables(env, context).map_err(|blocker| vec![blocker])?;
+    let document = parsed(text).map_err(|blocker| vec![blocker])?;
+    let variables = variables_of(env, context).map_err(|blocker| vec![blocker])?;
     let reader = Reader::new(&document, env, &variables, context);
     let found = passes::run(&reader, runs).map_err(|blocker| vec![blocker])?;
     let merged = merge::merge(&document, found.edits);
@@ -232,7 +233,7 @@ fn read<R>(
     ask: impl FnOnce(&Reader<'_, '_>) -> R,
 ) -> Option<R> {
     let document = Document::parse(text).ok()?;
-    let variables = input::variables(env, context).ok()?;
+    let variables = variables_of(env, context).ok()?;
     Some(ask(&Reader::new(&document, env, &variables, context)))
 }
 
@@ -245,6 +246,41 @@ fn in_order(mut blockers: Vec<Blocker>) -> Vec<Blocker> {
         }
     }
     found
+}
+
+/// Parses the Compose file.
+fn parsed(text: &str) -> Result<Document<'_>, Blocker> {
+    let document = Document::parse(text).map_err(|error| Blocker::not_yaml(&error))?;
+    match unseen_line_break(text) {
+        Some(blocker) => Err(blocker),
+        None => Ok(document),
+    }
+}
+
+/// The variables of `.env`, as Compose reads them.
+fn variables_of(env: Option<&str>, context: &Context<'_>) -> Result<Vec<(String, String)>, Blocker> {
+    dotenv::parse(env.unwrap_or_default(), context.shell).map_err(|error| {
+        Blocker::new(
+            Reason::BadEnvFile,
+            format!("cannot parse {}: {error}", context.env_file),
+            "fix this line: `docker compose config` must accept the file",
+        )
+    })
+}
+
+/// YAML 1.1, and so Compose, ends a line at characters that YAML 1.2 does not.
+fn unseen_line_break(text: &str) -> Option<Blocker> {
+    let breaks = ["\u{85}", "\u{2028}", "\u{2029}"];
+    let find = |c: &&str| memchr::memmem::find(text.as_bytes(), c.as_bytes());
+    let at = breaks.iter().filter_map(find).min()?;
+    Some(Blocker {
+        position: Some(Position::of(text, at)),
+        ..Blocker::new(
+            Reason::NotYaml,
+            "Compose treats this invisible character (U+0085, U+2028 or U+2029) as a line break",
+            "remove it, or write it as an escape (`\"\\u2028\"`)",
+        )
+    })
 }
 
 #[cfg(test)]

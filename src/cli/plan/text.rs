@@ -4,8 +4,8 @@
 use crate::{
     cli::{
         Console,
-        rows::{column, line, lines},
         style::Meaning,
+        table::{column, line, plan_rows},
     },
     plan::{InPortainer, Request, downtime},
     report::{InterruptedRun, Loss, PlanReport, Readiness, StackReport, Way, WayReport},
@@ -177,7 +177,7 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
         show_blockers(way, of, console);
         return;
     }
-    for (start, text) in lines(&of.services) {
+    for (start, text) in plan_rows(&of.services) {
         console.item(&[start], &text);
     }
     if !of.services.is_empty() {

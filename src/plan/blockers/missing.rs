@@ -12,7 +12,7 @@ use crate::{
     model::{Container, MountKind, Pull},
     plan::{
         Environment, Facts, NOT_PULLED, PathKind, Refusal,
-        facts::portainer,
+        blockers::permissions,
         facts::services::{Given, Place, SentService, SentStack},
     },
     text::printable,
@@ -81,7 +81,7 @@ pub fn reads_files(stack: &SentStack) -> bool {
 
 /// Portainer's container, if Portainer runs on this host and its container can be identified.
 fn portainer<'f>(facts: &Facts<'f>) -> Option<&'f Container> {
-    portainer::portainer(facts.others?, facts.portainer_port?)
+    permissions::portainer(facts.others?, facts.portainer_port?)
 }
 
 struct Search<'a, 'f, 'r, 'd, 'x> {

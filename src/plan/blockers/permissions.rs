@@ -1,7 +1,7 @@
 //! What follows from the environment, and from an API key that may not see or manage every Portainer stack (B03, B06, B24).
 
 use crate::{
-    model::{Rights, may_be_portainers},
+    model::{Container, Rights, may_be_portainers},
     plan::{Environment, Facts, Refusal},
 };
 
@@ -49,4 +49,25 @@ pub fn hidden(facts: &Facts) -> Option<Refusal> {
     });
     let started: Vec<String> = started.collect();
     (!started.is_empty()).then_some(Refusal::HiddenStack(started))
+}
+
+/// The first container that runs Portainer (B04). `port` is `None` if Portainer is not on this host.
+pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Refusal> {
+    containers.iter().find_map(|container| {
+        Some(Refusal::RunsPortainer {
+            container: container.name().to_owned(),
+            because: container.runs_portainer(port)?,
+        })
+    })
+}
+
+/// The container of the Portainer at `port` of this host, if it is among `containers`.
+pub fn portainer(containers: &[Container], port: u16) -> Option<&Container> {
+    let mut by_port = containers.iter().filter(|one| one.publishes(port));
+    by_port.next().or_else(|| {
+        let is_portainer =
+            |one: &&Container| one.runs_portainer(None).is_some() && one.state == "running";
+        let mut by_image = containers.iter().filter(is_portainer);
+        by_image.next().filter(|_| by_image.next().is_none())
+    })
 }

@@ -3,10 +3,12 @@
 
 use std::ops::Range;
 
-use composefile::document::{Document, Entry, Layout, Node, NodeId, NodeKind, NodeMap, NodeSet};
+use composefile::document::{
+    Document, Entry, Layout, Node, NodeId, NodeKind, NodeMap, NodeSet, Style,
+};
 
 use super::{
-    TextChange, block,
+    TextChange,
     findings::{NewEntry, Note, Secrecy},
     write::{HIDDEN, Unwritable, entries_text, hidden, quoted, scalar_text, separator},
 };
@@ -86,10 +88,10 @@ impl Splices {
     ) -> Result<(), Unwritable> {
         let node = node.resolved();
         self.expected.scalars.insert(node.id(), value.to_owned());
-        if let Some(header) = block::header(node) {
+        if let Some(header) = block_header(node) {
             // On one line: a block cannot express every value, and would need the same indentation.
             let span = header.start..trimmed_end(node.document().text(), node.span().end);
-            let comment = block::after_header(node, &header);
+            let comment = after_header(node, &header);
             let text = quoted(value) + &comment;
             self.push(span, text, || quoted(HIDDEN) + &comment, about);
             return Ok(());
@@ -279,7 +281,7 @@ fn entry_span(entry: Entry<'_>) -> Range<usize> {
 
 /// The bytes of an item, without a comment after it.
 fn item_span(item: Node<'_>) -> Range<usize> {
-    let start = block::start(item);
+    let start = start_of(item);
     start..trimmed_end(item.document().text(), item.span().end).max(start)
 }
 
@@ -343,4 +345,50 @@ fn removal(
         return Ok(before.len() - 1..span.end);
     }
     Ok(span.clone())
+}
+
+/// The bytes of the header, `|` or `>` with its indicators; `None` for any other node.
+fn block_header(node: Node<'_>) -> Option<Range<usize>> {
+    if !matches!(
+        node.kind(),
+        NodeKind::Scalar(Style::Literal | Style::Folded)
+    ) {
+        return None;
+    }
+    let text = node.document().text();
+    // Its key, or another node that may be on the same line.
+    let before = node.before()?;
+    let from = if before.holds(node) {
+        before.span().start
+    } else {
+        before.span().end
+    };
+    let region = text.get(from..node.span().start)?.trim_end();
+    let line = from + region.rfind('\n').map_or(0, |at| at + 1);
+    let written = &text[line..from + region.len()];
+    written.match_indices(['|', '>']).find_map(|(at, _)| {
+        let rest = &written[at + 1..];
+        let length = rest
+            .bytes()
+            .take_while(|byte| matches!(byte, b'+' | b'-' | b'1'..=b'9'))
+            .count();
+        let after = rest[length..].trim_start();
+        let is_separate = written[..at].is_empty() || written[..at].ends_with([' ', '\t']);
+        let is_header = is_separate && (after.is_empty() || after.starts_with('#'));
+        is_header.then(|| line + at..line + at + 1 + length)
+    })
+}
+
+/// The rest of the line after the header: empty, or a comment.
+fn after_header(node: Node<'_>, header: &Range<usize>) -> String {
+    let text = node.document().text();
+    let line = text[header.end..].lines().next().unwrap_or_default();
+    line.trim_end().to_owned()
+}
+
+/// The first byte of a node, including its anchor, its tag and its header.
+fn start_of(node: Node<'_>) -> usize {
+    let spans = [node.anchor_span(), node.tag_span(), block_header(node)];
+    let starts = spans.into_iter().flatten().map(|span| span.start);
+    starts.fold(node.span().start, usize::min)
 }

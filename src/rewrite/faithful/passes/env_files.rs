@@ -13,9 +13,8 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Blocker, Reason,
-    additions::{Addition, AllDropped, Dropped},
     findings::{Edit, Findings, Note},
-    inline::inline,
+    inline::{Addition, AllDropped, Dropped, inline},
     listed::{Listed, unique},
     reading::{self, Explicit, Sources},
     runs::Runs,
