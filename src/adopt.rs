@@ -60,11 +60,11 @@ pub struct Adopt<'a> {
 }
 
 /// What to do about containers that a failed adoption changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum OnFailure {
-    /// Restore them from the snapshot.
+    /// Restore them from the snapshot
     Restore,
-    /// Leave them as they are.
+    /// Leave them as they are, and print the command that restores them
     Leave,
 }
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::{
     Common, Console, Ended,
-    arguments::{AdoptArguments, OnFailureArgument, Output, Reporting},
+    arguments::{AdoptArguments, Output, Reporting},
     confirm::consent,
     interrupt::Interrupt,
     opened::Opened,
     plan,
 };
 use crate::{
-    adopt::{self, Adopt, OnFailure},
+    adopt::{self, Adopt},
     inventory::Ways,
     plan::Adoption,
     report::AdoptReport,
@@ -81,10 +81,7 @@ fn adopt(
         overwrite: arguments.overwrite,
         wait: arguments.wait,
         timeout: opened.settings.timeout,
-        on_failure: match arguments.on_failure {
-            OnFailureArgument::Restore => OnFailure::Restore,
-            OnFailureArgument::Leave => OnFailure::Leave,
-        },
+        on_failure: arguments.on_failure,
         undo: opened.settings.typed.clone(),
     };
     let mut listener = |event: Event| interrupt.show(&event);

@@ -9,27 +9,23 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-pub(super) use adopting::{AdoptArguments, OnFailureArgument};
+pub(super) use adopting::AdoptArguments;
 use color::{color_of, use_color};
-pub(super) use completing::{CompleteArguments, CompletionsArguments, ManArguments, Shell};
-pub(super) use diagnosing::{
-    ConfigAction, ConfigArguments, DoctorArguments, InitArguments, ListArguments,
-};
-pub(super) use exporting::ExportArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
-pub(super) use rehearsing::{RehearseArguments, RehearsedWay};
+pub(super) use reading::{
+    CompleteArguments, CompletionsArguments, ConfigAction, ConfigArguments, DoctorArguments,
+    ExportArguments, InitArguments, ListArguments, ManArguments, RehearseArguments, RehearsedWay,
+    Shell,
+};
 
 use super::options;
 use crate::text::without_credentials;
 
 mod adopting;
 mod color;
-mod completing;
-mod diagnosing;
-mod exporting;
 mod planning;
-mod rehearsing;
+mod reading;
 
 const USAGE: &str = "\
 stacklift [OPTIONS] <COMMAND>
@@ -212,7 +208,7 @@ pub(super) enum Command {
     ///
     /// The script completes commands, flags, stacks and snapshots. It runs stacklift, which reads the settings, the
     /// stacks root and the names of the snapshots, and contacts neither Portainer nor Docker.
-    #[command(after_help = completing::EXAMPLES)]
+    #[command(after_help = reading::EXAMPLES)]
     Completions(CompletionsArguments),
     /// Show the request that would create the stack in Portainer
     ///

@@ -258,7 +258,10 @@ fn parsed(text: &str) -> Result<Document<'_>, Blocker> {
 }
 
 /// The variables of `.env`, as Compose reads them.
-fn variables_of(env: Option<&str>, context: &Context<'_>) -> Result<Vec<(String, String)>, Blocker> {
+fn variables_of(
+    env: Option<&str>,
+    context: &Context<'_>,
+) -> Result<Vec<(String, String)>, Blocker> {
     dotenv::parse(env.unwrap_or_default(), context.shell).map_err(|error| {
         Blocker::new(
             Reason::BadEnvFile,

@@ -41,8 +41,8 @@ fn versioned(incoming: &Incoming) -> (Option<&str>, Vec<&str>) {
 pub(super) fn respond(world: &mut World, call: Call, incoming: &Incoming) -> Response {
     let (version, path) = versioned(incoming);
     let name = decode(path.get(1).copied().unwrap_or_default());
-    let outcome = check_version(world, version)
-        .and_then(|()| perform(world, call, &name, path.last().copied(), incoming));
+    let outcome =
+        check_version(world, version).and_then(|()| perform(world, call, &name, incoming));
     let mut response = outcome
         .unwrap_or_else(|error| Response::json(error.status, &json!({ "message": error.message })));
     let engine = &world.engine;
@@ -80,12 +80,11 @@ fn check_version(world: &World, version: Option<&str>) -> Result<(), EngineError
     Err(EngineError::new(400, problem))
 }
 
-/// Performs a call on the object `name`. `last` is the last segment of the path.
+/// Performs a call on the object `name`.
 fn perform(
     world: &mut World,
     call: Call,
     name: &str,
-    last: Option<&str>,
     incoming: &Incoming,
 ) -> Result<Response, EngineError> {
     let query = |key: &str| incoming.query(key).unwrap_or_default();
@@ -115,10 +114,6 @@ fn perform(
         Call::EngineStop => {
             let stopped = world.stop_container(name, TERMINATED);
             stopped.and_then(|()| done())
-        }
-        Call::EnginePause => {
-            let paused = world.pause_container(name, last == Some("pause"));
-            paused.and_then(|()| done())
         }
         Call::EngineNetworks if name.is_empty() => {
             let wanted = labels(incoming);

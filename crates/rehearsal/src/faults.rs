@@ -58,7 +58,6 @@ calls! {
     EngineCreate: Engine "POST containers/create";
     EngineStart: Engine "POST containers/*/start";
     EngineStop: Engine "POST containers/*/stop";
-    EnginePause: Engine "POST containers/*/pause", "POST containers/*/unpause";
     EngineNetworks: Engine "GET networks", "GET networks/*";
     EngineNetworkCreate: Engine "POST networks/create";
     EngineNetworkRemove: Engine "DELETE networks/*";

@@ -2,10 +2,10 @@
 
 use std::{ffi::OsString, time::Duration};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::{super::options, Output};
-use crate::plan::Keep;
+use crate::{adopt::OnFailure, plan::Keep};
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
@@ -53,9 +53,9 @@ pub(in crate::cli) struct AdoptArguments {
     #[arg(long, value_name = "TIME", value_parser = options::duration, default_value = "60s")]
     pub wait: Duration,
     /// What to do with containers that a failed adoption changed
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnFailureArgument::Restore)]
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnFailure::Restore)]
     #[arg(hide_short_help = true)]
-    pub on_failure: OnFailureArgument,
+    pub on_failure: OnFailure,
     /// Show what would be done, without doing it
     ///
     /// Like `stacklift plan`, but only for this command.
@@ -68,15 +68,6 @@ pub(in crate::cli) struct AdoptArguments {
     /// Exit with 3 if something would be lost, and with 1 if the run would be refused
     #[arg(long, requires = "dry_run", hide_short_help = true)]
     pub exit_code: bool,
-}
-
-/// `--on-failure`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum OnFailureArgument {
-    /// Restore them from the snapshot
-    Restore,
-    /// Leave them as they are, and print the command that restores them
-    Leave,
 }
 
 /// What to do with running and finished containers.

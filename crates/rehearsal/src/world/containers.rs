@@ -156,22 +156,6 @@ impl World {
         self.events.push(Event::new(action, container, self.now));
     }
 
-    /// Pauses or unpauses a container.
-    pub(crate) fn pause_container(&mut self, name: &str, pause: bool) -> Result<(), EngineError> {
-        let container = self.find_mut(name)?;
-        let (before, after) = if pause {
-            ("running", "paused")
-        } else {
-            ("paused", "running")
-        };
-        if container.state != before {
-            let text = format!("Container {} is not {before}", container.id);
-            return Err(EngineError::new(409, text));
-        }
-        after.clone_into(&mut container.state);
-        Ok(())
-    }
-
     /// Renames a container.
     pub(super) fn rename_container(&mut self, id: &str, name: &str) -> Result<(), EngineError> {
         self.check_name(name)?;

@@ -1,0 +1,158 @@
+//! The arguments of the commands that change no stack.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use rehearsal::Era;
+
+use super::Output;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ListArguments {
+    /// Format of the list
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DoctorArguments {
+    /// Format of the checks
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(in crate::cli) struct ConfigArguments {
+    /// Format of the settings
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    #[command(subcommand)]
+    pub action: Option<ConfigAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum ConfigAction {
+    /// Ask for the settings of this host, and write a settings file
+    ///
+    /// Asks for Portainer's address, an API key and the directory of your stacks, unless flags give them. Writes the key
+    /// to a file of its own. Can run again: what is in the settings file already stays, with its comments.
+    Init(InitArguments),
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(in crate::cli) struct InitArguments {
+    /// Write the system settings, /etc/stacklift.toml [default for root]
+    #[arg(long, conflicts_with = "user")]
+    pub system: bool,
+    /// Write the user settings, ~/.config/stacklift.toml [default for other users]
+    #[arg(long)]
+    pub user: bool,
+    /// Print a new settings file with every setting instead; asks nothing
+    #[arg(long, conflicts_with_all = ["system", "user"])]
+    pub print: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ExportArguments {
+    /// Name of the Portainer stack
+    #[arg(value_name = "STACK", required_unless_present = "all")]
+    pub stack: Option<OsString>,
+    /// Export every stack of the environment, each into a directory with its name
+    #[arg(long, conflicts_with = "stack")]
+    pub all: bool,
+    /// Directory to write to [default: ./STACK]
+    ///
+    /// The directory must be empty or not exist. With --all, this is the parent directory of the stacks'
+    /// directories [default: .].
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+    /// Replace compose.yaml and .env in a directory that is not empty
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RehearseArguments {
+    /// Example stack, or one of your stacks with --stacks-root, --dir or `STACKLIFT_STACKS_ROOT`
+    /// [default: books-db]
+    #[arg(value_name = "STACK")]
+    pub stack: Option<OsString>,
+    /// What to rehearse
+    #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Adopt)]
+    pub way: RehearsedWay,
+    /// API version of the simulated Portainer
+    #[arg(long, value_name = "ERA", value_enum, default_value_t = EraArgument::Sync)]
+    pub era: EraArgument,
+    /// Override the safety checks
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `--as`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum RehearsedWay {
+    /// The plan and an adoption; then a migration of the same stack, to compare
+    Adopt,
+    /// A migration
+    Migrate,
+}
+
+/// `--era`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum EraArgument {
+    /// Portainer 2.40 and earlier: a create returns after the deployment
+    Sync,
+    /// Portainer 2.41 and later: a create returns before the deployment
+    Async,
+}
+
+impl From<EraArgument> for Era {
+    fn from(era: EraArgument) -> Self {
+        match era {
+            EraArgument::Sync => Self::Sync,
+            EraArgument::Async => Self::Async,
+        }
+    }
+}
+
+/// Of `completions`.
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  source <(stacklift completions bash)   In ~/.bashrc
+  source <(stacklift completions zsh)    In ~/.zshrc, after compinit
+  stacklift completions fish | source    In ~/.config/fish/config.fish
+
+  Once, in Nushell:
+  stacklift completions nushell
+  | save -f ($nu.data-dir | path join vendor autoload stacklift.nu)";
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: Shell,
+}
+
+/// The shells with completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Nushell,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CompleteArguments {
+    /// The words after the program's name, the last of which may be empty
+    #[arg(value_name = "WORD", last = true)]
+    pub words: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ManArguments {
+    /// Directory for the man pages; created if it does not exist
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub into: PathBuf,
+}
