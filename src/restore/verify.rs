@@ -307,13 +307,14 @@ impl Procedure<'_, '_, '_> {
         };
         let failed = matches!(record.deployment, Deployment::Failed(_));
         let (is_text, is_env) = (saved.text == contents.text, saved.env == contents.env);
-        differ("the Compose file", Some(is_text));
-        if failed && is_text && !is_env {
+        let compose_file = if failed && is_env {
             // N15
-            differ("it has the variables of an update that failed", Some(false));
+            "the Compose file, which the failed update put back; its variables are those of the snapshot"
         } else {
-            differ("the variables", Some(is_env));
-        }
+            "the Compose file"
+        };
+        differ(compose_file, Some(is_text));
+        differ("the variables", Some(is_env));
         let inactive = saved.inactive.map(|saved| saved == standing.inactive);
         differ("the status", inactive);
         differ("its deployment failed", Some(!failed));

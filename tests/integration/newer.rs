@@ -67,6 +67,31 @@ fn n15_a_failed_update_leaves_the_old_text_with_the_new_variables() {
 }
 
 #[test]
+fn n15_a_restore_whose_update_fails_names_the_text_that_stays() {
+    let text = "services:\n  a:\n    image: x\n    environment:\n      GREETING: ${GREETING}\n";
+    let bench = Bench::of(Era::Async);
+    bench.started("web", text, Some("GREETING=hello\n"));
+    bench.run("adopt web --wait 2s").code(0);
+    bench.write("web", "docker-compose.yml", &format!("{text}# new\n"));
+    bench.write("web", ".env", "GREETING=goodbye\n");
+    bench.run("adopt web --wait 2s --yes").code(0);
+    bench.once(
+        Call::Update,
+        FaultKind::LateFailure(std::time::Duration::ZERO),
+    );
+    bench.run("restore web --yes").code(1).says(&[
+        "Portainer stack 1 differs: the Compose file, which the failed update put back; its variables are those of the snapshot",
+        "Portainer stack 1 differs: its deployment failed",
+    ]);
+    bench.run("restore web --yes").code(0);
+    bench.world(|world| {
+        let record = world.records.values().next().expect("a record");
+        assert!(!record.text.contains("# new"));
+        assert_eq!(record.env.as_ref().expect("variables")[0].value, "hello");
+    });
+}
+
+#[test]
 fn n20_git_settings_that_were_not_deployed() {
     let bench = Bench::of(Era::Async);
     bench.started("web", PLAIN, None);
