@@ -1,14 +1,11 @@
 //! Compares `stacklift` with other ways to do the same, in alternation within one run. Prints medians and ratios.
 //!
-//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `plan`, `stacks`, `removal`, `rewrite` and `faithful`; the
-//! default is all.
+//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `plan`, `stacks` and `removal`; the default is all.
 
-mod faithful;
 mod list;
 mod place;
 mod plan;
 mod removal;
-mod rewrite;
 mod run;
 mod stacks;
 mod timing;
@@ -21,20 +18,12 @@ type Part = (&'static str, fn() -> Result<()>);
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments.as_slice() {
-        // Child processes of the parts.
-        ["--rewrite-once"] => return rewrite::once(),
-        ["--faithful-once", bytes] => return faithful::once(bytes),
-        _ => {}
-    }
-    let parts: [Part; 7] = [
+    let parts: [Part; 5] = [
         ("run", run::measure),
         ("list", list::measure),
         ("plan", plan::measure),
         ("stacks", stacks::measure),
         ("removal", removal::measure),
-        ("rewrite", rewrite::measure),
-        ("faithful", faithful::measure),
     ];
     if let Some(unknown) = arguments
         .iter()

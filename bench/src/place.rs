@@ -19,7 +19,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Starts the same rehearsal as `stacklift rehearse --serve`.
+    /// Starts a rehearsal with the example stacks.
     pub fn new() -> Result<Self> {
         let root = tempfile::tempdir()?;
         seed::write(root.path())?;
@@ -41,7 +41,7 @@ impl Place {
         Ok(command)
     }
 
-    /// A program with the environment that `rehearse --serve` prints.
+    /// A program with the environment that leads to the rehearsal.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         let url = self.rehearsal.base_url();

@@ -18,9 +18,11 @@ pub fn measure() -> Result<()> {
     let place = Place::new()?;
     place.reset(STACK);
     let folder = place.root.path().join(STACK);
-    let started = place
-        .rehearsal
-        .world(|world| world.start_by_hand(STACK, text(&folder)?).map_err(|error| anyhow!(error)));
+    let started = place.rehearsal.world(|world| {
+        world
+            .start_by_hand(STACK, text(&folder)?)
+            .map_err(|error| anyhow!(error))
+    });
     started?;
     let ids = place.rehearsal.world(|world| {
         let containers = world.project(STACK).into_iter();

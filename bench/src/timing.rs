@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    hint::black_box,
     path::Path,
     process::{Command, Stdio},
     thread,
@@ -18,15 +17,6 @@ pub struct Times(Vec<Duration>);
 impl Times {
     pub fn add(&mut self, time: Duration) {
         self.0.push(time);
-    }
-
-    /// Measures one call. Dropping its result is not measured.
-    pub fn time<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<()> {
-        let started = Instant::now();
-        let result = work();
-        self.add(started.elapsed());
-        black_box(result?);
-        Ok(())
     }
 
     pub fn median(&self) -> Duration {
