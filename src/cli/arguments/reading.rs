@@ -81,7 +81,7 @@ pub(in crate::cli) struct RehearseArguments {
     /// What to rehearse
     #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Adopt)]
     pub way: RehearsedWay,
-    /// API version of the simulated Portainer
+    /// First version of Portainer that behaves like the simulated one
     #[arg(long, value_name = "ERA", value_enum, default_value_t = EraArgument::Sync)]
     pub era: EraArgument,
     /// Override the safety checks
@@ -101,9 +101,14 @@ pub(in crate::cli) enum RehearsedWay {
 /// `--era`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum EraArgument {
-    /// Portainer 2.40 and earlier: a create returns after the deployment
+    /// Portainer up to 2.23: runs a Compose program
+    #[value(name = "2.23", alias = "sync")]
     Sync,
-    /// Portainer 2.41 and later: a create returns before the deployment
+    /// Portainer 2.24 to 2.40: has Compose built in
+    #[value(name = "2.24")]
+    Library,
+    /// Portainer 2.41 and later: also responds before the deployment
+    #[value(name = "2.41", alias = "async")]
     Async,
 }
 
@@ -111,6 +116,7 @@ impl From<EraArgument> for Era {
     fn from(era: EraArgument) -> Self {
         match era {
             EraArgument::Sync => Self::Sync,
+            EraArgument::Library => Self::Library,
             EraArgument::Async => Self::Async,
         }
     }
