@@ -101,7 +101,7 @@ fn interrupted_between_any_two_steps_it_says_truly_how_far_it_came() {
         |line| if line % 2 == 0 { "INT" } else { "TERM" },
         |start, bench, before, run, _| match run.code {
             // Its last response was in, and it was faster.
-            0 | 130 => judge(start, bench, before, run),
+            0 | 130 | 143 => judge(start, bench, before, run),
             code => vec![format!("exit code {code}")],
         },
     );

@@ -13,7 +13,7 @@ use crate::{
 /// - Containers, Portainer stacks and networks of others are as they were; no volume is gone (C52, N02).
 /// - Exit 0: one Portainer stack, deployed, and both containers run. A migration prints its Id (C54). An adoption keeps the
 ///   data, and the container that needs no change.
-/// - Exit 1 and 130: an error, a state and a hint, or that it was interrupted; every claim of the state line holds; where a
+/// - Exit 1, 130 and 143: an error, a state and a hint, or that it was interrupted; every claim of the state line holds; where a
 ///   container is gone and not restored, the restore that brings it back is named.
 pub fn judge(start: Start, bench: &Bench, before: &World, run: &Run) -> Vec<String> {
     let after = world(bench);
@@ -25,7 +25,7 @@ pub fn judge(start: Start, bench: &Bench, before: &World, run: &Run) -> Vec<Stri
     wrong.extend(match run.code {
         0 => success(start.way, before, &after, run),
         1 => failure(start.way, before, &after, run, &["error: "]),
-        130 => failure(start.way, before, &after, run, &["warning: interrupted"]),
+        130 | 143 => failure(start.way, before, &after, run, &["warning: interrupted"]),
         code => vec![format!("exit code {code}")],
     });
     if !wrong.is_empty() {
