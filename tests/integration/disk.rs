@@ -93,7 +93,7 @@ fn as_root_a_restore_that_cannot_record_its_request_changed_nothing() {
              cp -a /tmp/state-$$/. {state} 2>/dev/null || true\nrm -r /tmp/state-$$"
         );
         let run = in_its_own_mounts(&bench, "restore web --yes", &mounts);
-        if run.err.contains("failed to record the request") {
+        if run.err.contains("failed to save the request") {
             named += 1;
             run.says("nothing was changed").hides("partly restored");
             assert!(bench.nothing_was_changed());
