@@ -14,7 +14,7 @@ use crate::{
     observe::{Situation, foreign_since, warnings_of},
     plan::{Adoption, InPortainer, Keep, Request},
     report::{AdoptReport, Outcome, changes, losses},
-    run::{self, Consent, Listener, Peers, RestoreCommand, Run, Setup, Stopped, Witness},
+    run::{self, Access, Consent, Listener, Peers, RestoreCommand, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     text::{bulleted, shell_word},
 };
@@ -73,7 +73,8 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
     let at = adopt.situation;
     let name = at.stack.name();
     let mut report = AdoptReport::new(name.as_str(), at.endpoint);
-    let ended = run::under_lock(at.stack.lock(), adopt.peers, adopt.setup, listener, |run| {
+    let (lock, peers, setup) = (at.stack.lock(), adopt.peers, adopt.setup);
+    let ended = run::under_lock(lock, Access::Change, peers, setup, listener, |run| {
         let mut procedure = Procedure {
             a: adopt,
             at,

@@ -16,7 +16,7 @@ use crate::{
         env::{ContractEnv, contract_env},
         literal,
     },
-    run::{self, Consent, Listener, Peers, Run, Seen, Setup, Stopped, Witness},
+    run::{self, Access, Consent, Listener, Peers, Run, Seen, Setup, Stopped, Witness},
     snapshot::LastSent,
     stack::{Stack, StackText},
     text::shell_word,
@@ -59,7 +59,8 @@ pub enum OnRefusal {
 pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped> {
     let Situation { stack, tool, .. } = migration.situation;
     let (peers, setup) = (migration.peers, migration.setup);
-    run::under_lock(stack.lock(), peers, setup, listener, |run| {
+    let lock = stack.lock();
+    run::under_lock(lock, Access::Change, peers, setup, listener, |run| {
         let mut procedure = Procedure {
             m: migration,
             at: migration.situation,

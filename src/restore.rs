@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{
     model::{Deployment, Record},
     portainer::{BaseUrl, Contents},
-    run::{self, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
+    run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Inspected, Saved, Snapshot},
     stack::{Stack, StackName, lock_dir},
 };
@@ -190,10 +190,11 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
     let lock = lock_dir(restore.name, restore.dir);
     let (peers, setup) = (restore.peers, restore.setup);
     let procedure = |run: &mut Run| within(restore, run);
-    match restore.extent {
-        Extent::Plan => run::only_reading(lock, peers, setup, listener, procedure),
-        Extent::All => run::under_lock(lock, peers, setup, listener, procedure),
-    }
+    let access = match restore.extent {
+        Extent::Plan => Access::Read,
+        Extent::All => Access::Change,
+    };
+    run::under_lock(lock, access, peers, setup, listener, procedure)
 }
 
 /// Restores the stack as a part of a run that holds the locks.

@@ -56,6 +56,14 @@ pub struct Setup {
     restore: RestoreCommand,
 }
 
+/// What a procedure may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Change,
+    /// It changes neither the stack nor what an earlier run left.
+    Read,
+}
+
 /// What a run reports while it works.
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -188,28 +196,7 @@ impl Stopped {
 /// An error of the procedure stops the run in the state that the procedure set last.
 pub fn under_lock<'a>(
     lock: Result<Lock>,
-    peers: &'a Peers,
-    setup: &'a Setup,
-    listener: &'a mut Listener<'a>,
-    procedure: impl FnOnce(&mut Run<'a>) -> Result<()>,
-) -> Result<(), Stopped> {
-    run_with(lock, Mark::NotSet, peers, setup, listener, procedure)
-}
-
-/// The same for a procedure that changes nothing: neither the stack nor what an earlier run left.
-pub fn only_reading<'a>(
-    lock: Result<Lock>,
-    peers: &'a Peers,
-    setup: &'a Setup,
-    listener: &'a mut Listener<'a>,
-    procedure: impl FnOnce(&mut Run<'a>) -> Result<()>,
-) -> Result<(), Stopped> {
-    run_with(lock, Mark::Reads, peers, setup, listener, procedure)
-}
-
-fn run_with<'a>(
-    lock: Result<Lock>,
-    mark: Mark,
+    access: Access,
     peers: &'a Peers,
     setup: &'a Setup,
     listener: &'a mut Listener<'a>,
@@ -217,9 +204,9 @@ fn run_with<'a>(
 ) -> Result<(), Stopped> {
     let lock = lock.map_err(Stopped::untouched)?;
     // The directory alone is not enough: another run may have been given another directory, or it may not exist.
-    let project = match mark {
-        Mark::Reads => setup.place.lock_to_read(),
-        _ => setup.place.lock(),
+    let (project, mark) = match access {
+        Access::Change => (setup.place.lock(), Mark::NotSet),
+        Access::Read => (setup.place.lock_to_read(), Mark::Reads),
     };
     let project = project.map_err(Stopped::untouched)?;
     let mut run = Run {
