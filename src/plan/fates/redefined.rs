@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     model::Labeled,
-    plan::{AdoptionFacts, Blocker, Fate, PortainerCompose, fates::versions::Compares},
+    plan::{AdoptionFacts, Blocker, Fate, PortainerCompose},
     snapshot::Inspected,
     text::printable,
 };
@@ -25,8 +25,8 @@ pub struct Redefined {
 impl Redefined {
     /// Those that Portainer's Compose finds, or may find. One without a label is left alone.
     pub fn new(input: &AdoptionFacts, portainer: Option<PortainerCompose>) -> Self {
-        let compares = portainer.map_or(Compares::Unknown, PortainerCompose::compares_definitions);
-        let (Ok(hashes), false) = (input.hashes, compares == Compares::No) else {
+        let compares = portainer.and_then(PortainerCompose::compares_definitions);
+        let (Ok(hashes), None | Some(true)) = (input.hashes, compares) else {
             return Self::default();
         };
         let changed = |now: Option<&Labeled>, sent: &BTreeMap<String, String>| {
@@ -39,7 +39,7 @@ impl Redefined {
         Self {
             networks: changed(input.facts.networks, &hashes.sent.networks),
             volumes: changed(input.facts.volumes, &hashes.sent.volumes),
-            is_certain: compares == Compares::Yes,
+            is_certain: compares == Some(true),
         }
     }
 

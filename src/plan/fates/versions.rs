@@ -124,15 +124,10 @@ impl PortainerCompose {
         self.last > RECREATES_DEPENDENTS
     }
 
-    /// Whether it compares the definitions of networks and volumes with those that exist (N13).
-    pub fn compares_definitions(self) -> Compares {
-        if self.first >= COMPARES_DEFINITIONS {
-            Compares::Yes
-        } else if self.last < COMPARES_DEFINITIONS {
-            Compares::No
-        } else {
-            Compares::Unknown
-        }
+    /// Whether it compares the definitions of networks and volumes with those that exist (N13). `None` is unknown.
+    pub fn compares_definitions(self) -> Option<bool> {
+        let compares = |version: ComposeVersion| version >= COMPARES_DEFINITIONS;
+        (compares(self.first) == compares(self.last)).then(|| compares(self.last))
     }
 
     /// The Compose of a Portainer version, such as `2.21.4`. `None` for a version that is not known.
@@ -188,15 +183,6 @@ const RECREATES_DEPENDENTS: ComposeVersion = ComposeVersion(2, 26, 1);
 
 /// The first version that compares networks, and with 2.32 volumes, with their definitions (N13).
 const COMPARES_DEFINITIONS: ComposeVersion = ComposeVersion(2, 31, 0);
-
-/// Whether a Compose compares the definition of a network or volume with its label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compares {
-    Yes,
-    No,
-    /// Its version is not known exactly enough.
-    Unknown,
-}
 
 /// What happens to the dependents of a service that is recreated (N05).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
