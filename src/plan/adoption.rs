@@ -128,16 +128,18 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         if let Some(stack) = stack {
             let refusals = validation::refusals(facts, text, Some(stack), false);
             plan.block(&refusals, input.file);
-            let redefined = Redefined::new(input, portainer_compose(input));
-            plan.services = services(input, stack, &redefined);
+            let compose = portainer_compose(input);
+            let redefined = Redefined::new(input, compose);
+            let steering = Steering::new(stack, compose, facts.record.map(|one| one.record));
+            plan.services = services(input, stack, compose, &redefined, &steering);
             plan.replace_all_if_in_error(facts);
             plan.compare_with_last_adoption(facts);
             plan.update_unless_all_run(facts);
             if !matches!(plan.request, Request::Nothing(_)) {
-                plan.check_text(input, stack);
+                plan.check_text(input, stack, compose, &steering);
                 plan.blockers.extend(redefined.blockers());
             }
-            plan.lose(input, stack);
+            plan.lose(input, stack, compose);
         }
         plan
     })
@@ -318,13 +320,18 @@ impl Adoption {
         }
     }
 
-    fn check_text(&mut self, input: &AdoptionFacts, stack: &SentStack) {
+    fn check_text(
+        &mut self,
+        input: &AdoptionFacts,
+        stack: &SentStack,
+        compose: Option<PortainerCompose>,
+        steering: &Steering,
+    ) {
         let facts = input.facts;
         let missing = missing::missing(facts, stack);
         self.pulls = missing.pulls.into_iter().collect();
         self.block(&missing.refusals, input.file);
         self.warnings.extend(missing.doubts);
-        let compose = portainer_compose(input);
         let last = compose.map(|compose| compose.last);
         let newer = last.map_or(Vec::new(), |last| validation::newer(facts, stack, last));
         // B20
@@ -341,7 +348,6 @@ impl Adoption {
         let version = input.portainer_version;
         self.blockers
             .extend(version.and_then(|version| inline::lost_files(version, stack)));
-        let steering = Steering::new(stack, compose, facts.record.map(|one| one.record));
         self.blockers.extend(steering.blockers(&self.services));
         self.warnings.extend(steering.doubt());
         // M06
@@ -358,10 +364,15 @@ impl Adoption {
     }
 
     /// The losses of containers that are replaced or may be. Others lose nothing.
-    fn lose(&mut self, input: &AdoptionFacts, stack: &SentStack) {
+    fn lose(
+        &mut self,
+        input: &AdoptionFacts,
+        stack: &SentStack,
+        compose: Option<PortainerCompose>,
+    ) {
         let facts = input.facts;
         // M05, N04
-        let carries_volumes = portainer_compose(input).is_some_and(|compose| !compose.is_library);
+        let carries_volumes = compose.is_some_and(|compose| !compose.is_library);
         let stays: BTreeSet<&str> = self
             .services
             .iter()
@@ -435,7 +446,13 @@ fn request(facts: &Facts) -> Request {
 }
 
 /// The fate of every service.
-fn services(input: &AdoptionFacts, stack: &SentStack, redefined: &Redefined) -> Vec<ServicePlan> {
+fn services(
+    input: &AdoptionFacts,
+    stack: &SentStack,
+    compose: Option<PortainerCompose>,
+    redefined: &Redefined,
+    steering: &Steering,
+) -> Vec<ServicePlan> {
     let facts = input.facts;
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
     let mut one_off: Vec<Inspected> = Vec::new();
@@ -452,7 +469,7 @@ fn services(input: &AdoptionFacts, stack: &SentStack, redefined: &Redefined) -> 
     let deciding = Deciding {
         facts,
         hashes: input.hashes,
-        portainer: portainer_compose(input),
+        portainer: compose,
     };
     let mut found: Vec<(String, Vec<Inspected>, Fate)> = Vec::new();
     let services = stack.services();
@@ -476,9 +493,8 @@ fn services(input: &AdoptionFacts, stack: &SentStack, redefined: &Redefined) -> 
     for (_, own, fate) in &mut found {
         *fate = redefined.fate(own, std::mem::replace(fate, Fate::Unchanged));
     }
-    dependents::follow(&mut found, &services, deciding.portainer);
-    let record = facts.record.map(|facts| facts.record);
-    let orphan = Steering::new(stack, deciding.portainer, record).orphan();
+    dependents::follow(&mut found, &services, compose);
+    let orphan = steering.orphan();
     for (service, own) in containers {
         found.push((printable(service).into_owned(), own, orphan.clone()));
     }

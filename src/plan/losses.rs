@@ -1,7 +1,6 @@
 //! What works before a run and not after (B01).
 
 pub mod containers;
-
 pub mod foreign;
 pub mod limits;
 pub mod mounts;

@@ -19,7 +19,11 @@ use super::{
     is_whole,
     requests::{REQUEST, unanswered},
 };
-use crate::{failure::Failure, model::portainer_name, text::sha256, text::shell_word};
+use crate::{
+    failure::Failure,
+    model::portainer_name,
+    text::{sha256, shell_word},
+};
 
 /// The directory of the snapshots in the state directory.
 const SNAPSHOTS: &str = "snapshots";

@@ -317,7 +317,7 @@ impl All<'_> {
         } else {
             Vec::new()
         };
-        // An adoption Portainer is still busy with it without a known end (B11), also if nothing else is to do.
+        // An adoption waits for an earlier request without a known end (B11), also if nothing else is to do.
         let waits = Place::new(&state_folder()?, opened.stack.name().as_str()).has_unanswered();
         let result = match adopt.readiness {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
