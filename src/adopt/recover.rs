@@ -60,7 +60,7 @@ impl Procedure<'_, '_> {
             self.report.outcome = Outcome::Unchanged;
             // A mark that stays only makes the next run look closer.
             let _ = self.run.is_whole();
-            let hint = self.hint_for_record(&seen, cause);
+            let hint = self.hint_for_record(&seen, self.differs(&seen), cause);
             self.mark(&Progress::Unchanged(seen));
             return because(said(), cause, hint);
         }
@@ -122,8 +122,9 @@ impl Procedure<'_, '_> {
                 self.report.outcome = Outcome::Restored;
                 self.warn_of_jobs();
                 let _ = self.run.is_whole();
-                let hint = self.hint_for_record(&seen, cause);
-                self.mark_not_deployed(&seen);
+                let differs = self.differs(&seen);
+                let hint = self.hint_for_record(&seen, differs, cause);
+                self.mark_not_deployed(&seen, differs);
                 let what = self.told_restored(compared);
                 self.mark(&Progress::Restored(seen, what));
                 because(said(), cause, hint)
@@ -271,13 +272,18 @@ impl Procedure<'_, '_> {
     }
 
     /// What to do about a Portainer stack that a failed deployment left (N07).
-    fn hint_for_record(&self, seen: &RecordSeen, cause: &Error) -> Option<String> {
+    fn hint_for_record(
+        &self,
+        seen: &RecordSeen,
+        differs: Option<(bool, bool)>,
+        cause: &Error,
+    ) -> Option<String> {
         let (RecordSeen::Exists(id, deployment), Some(snapshot)) = (seen, &self.snapshot) else {
             return None;
         };
         let in_error = matches!(deployment, Deployment::Failed(_));
         let is_create = self.report.request == Some(Request::Create);
-        let differs = self.differs(id, snapshot).unwrap_or_default();
+        let differs = differs.unwrap_or_default();
         if !in_error && !is_create && differs == (false, false) {
             return None;
         }
@@ -303,20 +309,19 @@ impl Procedure<'_, '_> {
     }
 
     /// A mark that is missing only makes the list less exact.
-    fn mark_not_deployed(&self, seen: &RecordSeen) {
-        if let (RecordSeen::Exists(id, deployment), Some(snapshot)) = (seen, &self.snapshot)
-            && (matches!(deployment, Deployment::Failed(_))
-                || self
-                    .differs(id, snapshot)
-                    .is_some_and(|differs| differs != (false, false)))
-        {
+    fn mark_not_deployed(&self, seen: &RecordSeen, differs: Option<(bool, bool)>) {
+        let in_error = matches!(seen, RecordSeen::Exists(_, Deployment::Failed(_)));
+        if in_error || differs.is_some_and(|differs| differs != (false, false)) {
             let _ = self.run.store().mark_not_deployed();
         }
     }
 
     /// Whether Portainer has another text, and whether it has other variables, than before the run; `None` if it does not
     /// answer. Where it had none, both are new.
-    fn differs(&self, id: &str, snapshot: &str) -> Option<(bool, bool)> {
+    fn differs(&self, seen: &RecordSeen) -> Option<(bool, bool)> {
+        let (RecordSeen::Exists(id, _), Some(snapshot)) = (seen, &self.snapshot) else {
+            return None;
+        };
         let saved = self.run.store().choose(Some(snapshot)).ok()?;
         let (now, _) = self.run.portainer.read(id).ok()?;
         let before = saved.snapshot.record.known().and_then(Option::as_ref);
