@@ -297,7 +297,7 @@ impl Procedure<'_, '_> {
         }
         let why = if in_error && !is_create && differs == (false, true) {
             // N15
-            "stays in error, with the text from before the update and its new variables, and its next update recreates every container"
+            "stays in error, with its old Compose file and the new variables, and its next update recreates every container"
         } else if in_error {
             "stays in error, and its next update recreates every container"
         } else {

@@ -59,7 +59,7 @@ fn n15_a_failed_update_leaves_the_old_text_with_the_new_variables() {
         FaultKind::LateFailure(std::time::Duration::ZERO),
     );
     bench.run("adopt web --wait 2s --yes").code(1).says(
-        "Portainer stack 1 stays in error, with the text from before the update and its new variables, and its next update recreates every container; to undo it, with an interruption of every container, run: ",
+        "Portainer stack 1 stays in error, with its old Compose file and the new variables, and its next update recreates every container; to undo it, with an interruption of every container, run: ",
     );
     assert_eq!(stored(&bench), (false, "goodbye".to_owned(), Status::Error));
     bench.run("restore web --yes").code(0);
