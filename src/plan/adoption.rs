@@ -212,7 +212,7 @@ impl Adoption {
             InPortainer::UpToDate | InPortainer::LastSent
         );
         let mut services = self.services.iter();
-        if is_sent && services.any(|service| is_by_hand(facts, service) == Some(true)) {
+        if is_sent && services.any(|service| differs_from_adoption(facts, service) == Some(true)) {
             self.in_portainer = InPortainer::Redeployed;
         }
     }
@@ -227,7 +227,7 @@ impl Adoption {
             Fate::LeftBehind(_) | Fate::Removed(_) => true,
             Fate::Recreated(_) => false,
             Fate::Unchanged | Fate::Started(_) | Fate::Restarted(_) | Fate::Unknown(_) => {
-                is_by_hand(facts, service) != Some(true)
+                differs_from_adoption(facts, service) != Some(true)
                     && !service.containers.is_empty()
                     && inspected(facts, &service.containers)
                         .iter()
@@ -240,7 +240,9 @@ impl Adoption {
         }
         for service in &mut self.services {
             let is_unknown = matches!(service.fate, Fate::Unknown(_));
-            if service.fate.is_unchanged() || is_unknown && is_by_hand(facts, service).is_none() {
+            if service.fate.is_unchanged()
+                || is_unknown && differs_from_adoption(facts, service).is_none()
+            {
                 continue;
             }
             let mut containers = inspected(facts, &service.containers).into_iter();
@@ -585,19 +587,19 @@ pub fn stop_grace(containers: &[Inspected]) -> Option<u32> {
         .max()
 }
 
-/// Whether a container of a service was deployed by hand since the last adoption, with another configuration. `None` if it is
-/// unknown.
-fn is_by_hand(facts: &Facts, service: &ServicePlan) -> Option<bool> {
+/// Whether a container of a service has another configuration than the last adoption left, as
+/// [`edited::differs_from_adoption`] tells. `None` if it is unknown.
+fn differs_from_adoption(facts: &Facts, service: &ServicePlan) -> Option<bool> {
     if service.fate.is_unchanged() {
         return Some(false);
     }
     let containers = inspected(facts, &service.containers);
     let record = facts.record.as_ref()?;
-    let by_hand = |one| edited::is_by_hand(one, record, facts.tool);
-    let all: Vec<Option<bool>> = containers.into_iter().map(by_hand).collect();
+    let differs = |one| edited::differs_from_adoption(one, record, facts.tool);
+    let all: Vec<Option<bool>> = containers.into_iter().map(differs).collect();
     match all.contains(&Some(true)) {
         false if all.contains(&None) => None,
-        is_by_hand => Some(is_by_hand),
+        differs => Some(differs),
     }
 }
 

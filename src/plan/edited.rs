@@ -21,7 +21,8 @@ pub enum InPortainer {
     UpToDate,
     /// They are what was last sent, and the files have changed.
     LastSent,
-    /// They are one or the other, and containers were deployed by hand since then, with another configuration.
+    /// They are one or the other, and containers have another configuration than the last adoption left: they were deployed by
+    /// hand since, or restored after it failed.
     Redeployed,
     /// They are something else: somebody edited them there.
     Edited,
@@ -70,9 +71,13 @@ pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
     text.into_iter().chain(variables).collect()
 }
 
-/// Whether a container was deployed by hand since the last adoption, with another configuration than that left. `None` if it
-/// is unknown. The containers that an adoption kept were started by hand, too: their config hashes tell.
-pub(super) fn is_by_hand(container: Inspected, record: &RecordFacts, tool: &str) -> Option<bool> {
+/// Whether a container that Portainer did not create has another configuration than the last adoption left: it was deployed
+/// by hand since, or restored after the adoption failed. `None` if it is unknown. The containers that an adoption kept were started by hand, too: their config hashes tell.
+pub(super) fn differs_from_adoption(
+    container: Inspected,
+    record: &RecordFacts,
+    tool: &str,
+) -> Option<bool> {
     let dir = container.compose_label(tool, "project.working_dir")?;
     if dir.starts_with(PORTAINER_FOLDERS) || is_folder_of(&record.record.id, dir) {
         return Some(false);
@@ -91,9 +96,9 @@ pub(super) fn why_changed(
     match record {
         Some(record)
             if record.in_portainer == InPortainer::UpToDate
-                && is_by_hand(container, record, tool) == Some(true) =>
+                && differs_from_adoption(container, record, tool) == Some(true) =>
         {
-            "it was deployed by hand since the last adoption".to_owned()
+            "it does not have the configuration of the last adoption".to_owned()
         }
         Some(record) if record.in_portainer == InPortainer::Edited => {
             if record.last_sent.has(sent.text, sent.env) {

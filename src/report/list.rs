@@ -56,8 +56,7 @@ pub enum StackState {
     InPortainer,
     /// The same, and the Portainer stack has another text or other variables than an adoption would send.
     Both,
-    /// Containers run, and there is a Portainer stack. Some containers were deployed by hand since the last adoption, with
-    /// another configuration.
+    /// Containers run, and there is a Portainer stack. Some containers have another configuration than the last adoption left.
     Redeployed,
     /// Containers run, and the Portainer stack was edited in Portainer since the last adoption: its text or its variables
     /// are neither what was last sent nor what `adopt` would send.

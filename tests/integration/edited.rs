@@ -274,13 +274,13 @@ fn what_was_deployed_by_hand_since_the_adoption_is_not_called_up_to_date() {
     deploy_by_hand(&bench, &format!("{TEXT}    command: sleep 2\n"));
     assert_eq!(
         row(&bench),
-        "web    1/1         in Portainer, then by hand  see stacklift plan"
+        "web    1/1         in Portainer, containers differ  see stacklift plan"
     );
     // The file is as it was, the container is not.
     bench.write("web", "docker-compose.yml", TEXT);
     assert_eq!(state(&bench), ("redeployed".to_owned(), "ready".to_owned()));
     let plan = bench.run("plan web").code(0).out;
-    let expected = "web  1 container on this host, in Portainer, deployed by hand since\n";
+    let expected = "web  1 container on this host, in Portainer with another configuration\n";
     assert!(plan.starts_with(expected), "{plan}");
     bench.forget_requests();
     adopt(&bench, "--yes").code(0).says("updated web");

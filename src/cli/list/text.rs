@@ -69,7 +69,7 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         StackState::ByHand => (Meaning::Plain, "by hand"),
         StackState::InPortainer => (Meaning::Kept, "in Portainer"),
         StackState::Both => (Meaning::Changed, "in Portainer, file differs"),
-        StackState::Redeployed => (Meaning::Changed, "in Portainer, then by hand"),
+        StackState::Redeployed => (Meaning::Changed, "in Portainer, containers differ"),
         StackState::Edited => (Meaning::Changed, "edited in Portainer"),
         StackState::Interrupted => (Meaning::Failed, "interrupted run"),
         StackState::InProgress => (Meaning::Changed, "a run is in progress"),

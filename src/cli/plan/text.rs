@@ -153,7 +153,7 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
             return "in Portainer, which differs from the files".to_owned();
         }
         Some(InPortainer::Redeployed) => {
-            return "in Portainer, deployed by hand since".to_owned();
+            return "in Portainer with another configuration".to_owned();
         }
         _ => {}
     }
