@@ -34,7 +34,7 @@ pub use pins::{pin_of, set_pin};
 pub use requests::{Request, RequestKind, Unanswered};
 pub use sent::LastSent;
 pub use store::{Place, Saved, Store, projects};
-use whole::is_whole;
+use whole::{is_same_deployment, is_whole};
 
 /// The version of new snapshots. Older versions stay readable.
 pub const VERSION: u32 = 1;

@@ -110,7 +110,7 @@ impl Run<'_> {
                 self.snapshot = Some(id);
             }
         }
-        if self.snapshot.is_none() && store.is_unfinished() {
+        if self.snapshot.is_none() && (store.is_unfinished() || store.is_not_deployed()) {
             self.snapshot = store.default_id()?;
         }
         self.mark_unfinished()?;
@@ -133,7 +133,7 @@ impl Run<'_> {
             ));
         }
         let store = self.store();
-        let is_whole = store.is_whole(&snapshot)?;
+        let is_whole = store.is_whole(&snapshot)? && !store.is_of_failed_update(&snapshot)?;
         snapshot.ran_whole = Some(is_whole);
         let id = store.save(&snapshot, Utc::now())?;
         let note = match (is_whole, snapshot.containers.known()) {

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::{
     Snapshot, VERSION,
     folder::{self, time_of},
-    is_whole,
+    is_same_deployment, is_whole,
     requests::{REQUEST, unanswered},
 };
 use crate::{
@@ -210,6 +210,16 @@ impl Store {
             snapshot,
             before.as_ref().map(|saved| &saved.snapshot),
         ))
+    }
+
+    /// Whether a snapshot that is about to be saved shows what an update left that failed: Portainer has what was sent, and
+    /// what ran before runs. An earlier snapshot shows both as they were.
+    pub fn is_of_failed_update(&self, snapshot: &Snapshot) -> Result<bool> {
+        if !self.is_not_deployed() {
+            return Ok(false);
+        }
+        let before = self.last_whole()?;
+        Ok(before.is_some_and(|before| is_same_deployment(snapshot, &before.snapshot)))
     }
 
     /// Whether the last run that changed something has not ended as intended.

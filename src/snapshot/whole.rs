@@ -3,7 +3,7 @@
 //! Invariant: pure.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Inspected, Snapshot};
 use crate::model::Container;
@@ -42,6 +42,23 @@ pub fn runs_as_before<'c>(
         Some(_) => has_all(&counts, before),
         None => !counts.is_empty() && all_run,
     }
+}
+
+/// Whether the containers of `now` have the configurations of those of `before`: nobody deployed the stack in between.
+pub fn is_same_deployment(now: &Snapshot, before: &Snapshot) -> bool {
+    let hashes = |of: &Snapshot| -> BTreeSet<(String, String)> {
+        let labels = ["service", "config-hash"].map(|name| of.label(name));
+        let containers = of.containers.known().into_iter().flatten().map(Inspected);
+        let labeled = containers.map(|one| {
+            let [service, hash] = labels.each_ref().map(|label| one.label(label));
+            (
+                service.unwrap_or_default().to_owned(),
+                hash.unwrap_or_default().to_owned(),
+            )
+        });
+        labeled.collect()
+    };
+    hashes(now) == hashes(before)
 }
 
 /// How many containers a service has, and how many of them run.

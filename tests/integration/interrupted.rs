@@ -132,6 +132,42 @@ fn an_update_that_failed_can_be_undone() {
 }
 
 #[test]
+fn an_update_that_failed_twice_can_be_undone() {
+    let bench = Bench::new();
+    let of_b = |command| format!("{PLAIN}  b:\n    image: busybox:1.36\n    command: {command}\n");
+    bench.started("web", &of_b("sleep 1"), None);
+    bench.run("adopt web").code(0);
+    bench.stack("web", &of_b("sleep 2"), None);
+    for _ in 0..2 {
+        bench.world(|world| world.exits.insert("web/b".to_owned(), 127));
+        // What the restore creates runs.
+        bench.world_with(Call::EngineCreate, |world| world.exits.clear());
+        bench.fails(
+            "adopt web --yes",
+            &[
+                "b of web does not start: it exited with code 127",
+                "had been changed and was restored",
+                "to put the old ones back, run: ",
+            ],
+        );
+        let undo = json!({"kind": "not-deployed", "command": "stacklift restore web"});
+        assert_eq!(listed(&bench), (json!("interrupted"), undo));
+        plan(&bench)
+            .says(
+                "The last adoption failed: what ran before runs, but Portainer has what was sent.",
+            )
+            .hides("by hand");
+    }
+    bench.succeeds("restore web --yes", "restored web");
+    let texts = bench.world(|world| {
+        let records = world.records.values();
+        records.map(|one| one.text.clone()).collect::<Vec<_>>()
+    });
+    assert!(texts[0].contains("sleep 1"), "{texts:?}");
+    assert_eq!(listed(&bench).1, Value::Null);
+}
+
+#[test]
 fn an_interrupted_run_of_a_stack_that_did_not_run_is_run_again() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
