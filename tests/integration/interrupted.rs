@@ -93,6 +93,17 @@ fn an_interrupted_run_whose_stack_runs_is_run_again() {
 }
 
 #[test]
+fn an_interrupted_run_is_no_reason_to_migrate() {
+    let bench = Bench::web(&format!("{PLAIN}  b:\n    image: busybox:1.36\n"));
+    killed(&bench, "adopt web", FaultKind::Hang, || {});
+    // Only the adoption is blocked: it would leave the container of `b` behind.
+    bench.stack("web", PLAIN, None);
+    plan(&bench)
+        .says("The last run did not finish: run the same command again.")
+        .hides("migrate");
+}
+
+#[test]
 fn a_restore_that_failed_is_run_again_although_every_container_runs() {
     let bench = Bench::web(&format!(
         "{PLAIN}    healthcheck: {{test: [CMD, 'true']}}\n"

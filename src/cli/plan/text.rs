@@ -75,7 +75,8 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             warned.push(warning);
         }
     }
-    if report.only_migrates() && !report.is_comparison {
+    let is_whole = stack.interrupted_run.is_none();
+    if report.only_migrates() && is_whole && !report.is_comparison {
         console.parts(&[]);
         console.text(
             Meaning::Plain,
