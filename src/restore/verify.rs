@@ -115,7 +115,7 @@ impl Procedure<'_, '_, '_> {
             .done("restored", format!("{name}: {matching}{downs}"));
         if let Some(own) = self.own.as_ref().filter(|_| self.replaces_edit) {
             let command = self.run.restore_command(name.as_str(), own, false);
-            self.run.line(format!(
+            self.run.whole(format!(
                 "  to get back what was edited in Portainer: {command}"
             ));
         }
