@@ -109,7 +109,7 @@ impl Export<'_> {
                 dir.display()
             ))
             .hint(format!(
-                "{hint}, or replace its {COMPOSE_FILE} and {ENV_FILE} with --force"
+                "{hint}; if this is the right one, pass it with --to and --force, which replaces its {COMPOSE_FILE} and {ENV_FILE}"
             ))
             .into());
         }

@@ -108,6 +108,8 @@ fn other_files_are_replaced_only_with_force() {
     let (_, dir) = export(&bench, "");
     let (run, _) = export(&bench, "");
     run.code(1).says(&["the directory is not empty", "--force"]);
+    // The directory of the stack itself may be the default.
+    bench.run("export web --force").code(2).says("--to <DIR>");
     fs::write(dir.join("notes.txt"), "mine").expect("a file");
     fs::write(dir.join("compose.yaml"), "old").expect("a file");
     export(&bench, "--force").0.code(0);

@@ -67,8 +67,8 @@ pub(in crate::cli) struct ExportArguments {
     /// directories [default: .].
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
-    /// Replace compose.yaml and .env in a directory that is not empty
-    #[arg(long)]
+    /// Replace compose.yaml and .env in the directory of --to
+    #[arg(long, requires = "to")]
     pub force: bool,
 }
 
