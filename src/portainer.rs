@@ -300,7 +300,7 @@ impl PortainerReader {
     /// What is not known because Portainer could list only the stacks of one environment (N16).
     pub fn doubt(&self) -> Option<&'static str> {
         self.is_filtered.load(Ordering::Relaxed).then_some(
-            "Portainer could list only the stacks of this environment: it cannot read a stack of another one; see its log, and remove that stack",
+            "Portainer could list only the stacks of this environment; its log says which other stack it cannot read",
         )
     }
 
@@ -361,7 +361,7 @@ impl PortainerReader {
                     "Portainer stack {id} is still deploying after {} s",
                     started.elapsed().as_secs()
                 ))
-                .hint("wait for the deployment to finish, then run the command again; if it never does, upgrade Portainer 2.41 to 2.43, which may miss the end; use --timeout for a longer limit")
+                .hint("wait for the deployment to finish, then run the command again, with a longer --timeout if necessary; Portainer 2.41 to 2.43 can miss the end: upgrade it if the deployment never finishes")
                 .into());
             }
             thread::sleep(pause);

@@ -13,7 +13,7 @@ fn n16_a_stack_of_another_environment_that_portainer_cannot_read() {
     bench.world(|world| world.add_endpoint(2, "gone"));
     let lost = bench.record("other", 2);
     bench.world(|world| world.records.get_mut(&lost).expect("it").lost_workflow = true);
-    let warning = "Portainer could list only the stacks of this environment: it cannot read a stack of another one; see its log, and remove that stack";
+    let warning = "Portainer could list only the stacks of this environment; its log says which other stack it cannot read";
     for args in ["plan web --output json", "list --output json"] {
         bench.run(args).code(0).says(warning);
     }

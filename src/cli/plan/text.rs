@@ -253,20 +253,25 @@ fn show_list(list: &[Loss], console: &Console) {
 
 /// How much of the text changes, and how to see it.
 fn difference(way: Way, of: &WayReport) -> Option<String> {
-    let show = match way {
-        Way::Adopt => "add --diff to see them",
-        Way::Migrate => return None,
+    if way == Way::Migrate {
+        return None;
+    }
+    let show = |lines| match lines {
+        1 => "add --diff to see it",
+        _ => "add --diff to see them",
     };
     let is_update = matches!(of.request, Some(Request::Update(_)));
     match (of.changed_lines, of.combined_files.len()) {
         (Some(0), _) | (None, 0) => None,
         (Some(lines), _) if is_update => Some(format!(
-            "Portainer's copy changes in {}: {show}.",
-            counted(lines, "line")
+            "Portainer's copy changes in {}: {}.",
+            counted(lines, "line"),
+            show(lines)
         )),
         (Some(lines), _) => Some(format!(
-            "Portainer's copy differs from your file in {}: {show}.",
-            counted(lines, "line")
+            "Portainer's copy differs from your file in {}: {}.",
+            counted(lines, "line"),
+            show(lines)
         )),
         (None, 1) => Some(
             "Portainer gets your file as Compose resolves it: add --diff to see it.".to_owned(),

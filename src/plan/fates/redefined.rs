@@ -51,11 +51,11 @@ impl Redefined {
             return fate;
         };
         match fate {
-            Fate::Unchanged | Fate::Started(_) if self.is_certain => {
-                Fate::Restarted(format!("network {network} has changed and is recreated"))
-            }
+            Fate::Unchanged | Fate::Started(_) if self.is_certain => Fate::Restarted(format!(
+                "network {network} differs from the Compose file and is recreated"
+            )),
             Fate::Unchanged | Fate::Started(_) => Fate::Unknown(format!(
-                "network {network} has changed, and Portainer may recreate it"
+                "network {network} differs from the Compose file, and Portainer may recreate it"
             )),
             fate => fate,
         }
@@ -63,22 +63,27 @@ impl Redefined {
 
     /// Why nothing is sent: the containers would not run as before, and a volume would not be what the text says.
     pub fn blockers(&self) -> impl Iterator<Item = Blocker> {
-        let networks = self.networks.iter().map(|network| {
+        let recreates = if self.is_certain {
+            "would recreate"
+        } else {
+            "may recreate"
+        };
+        let networks = self.networks.iter().map(move |network| {
             Blocker::new(
                 format!(
-                    "network {} has changed in the Compose file: Portainer recreates it, and then no container on it can be reached by the name of its service",
+                    "network {} differs from the Compose file: Portainer {recreates} it, and its containers could no longer be reached by the names of their services",
                     printable(network)
                 ),
-                "undo the change, or run `docker compose down` and `docker compose up -d` first, which interrupts every service",
+                "undo the change in the Compose file, or run `docker compose down` and `docker compose up -d` first, which interrupts every service",
             )
         });
         let volumes = self.volumes.iter().map(|volume| {
             Blocker::new(
                 format!(
-                    "volume {} has changed in the Compose file, and Docker cannot change a volume",
+                    "volume {} differs from the Compose file, and Docker cannot change a volume",
                     printable(volume)
                 ),
-                "undo the change, or copy the data to a volume with another name",
+                "undo the change in the Compose file, or copy the data to a volume with another name",
             )
         });
         networks.chain(volumes)

@@ -324,7 +324,7 @@ volumes: {data: {}}
         let name = scenario.stack.host.project.as_str();
         let before = scenario.state();
         let said = format!(
-            "network {name}_default has changed in the Compose file: Portainer recreates it"
+            "network {name}_default differs from the Compose file: Portainer would recreate it"
         );
         scenario.run(&["plan", name]).code(0).says(&[&said]);
         scenario
@@ -377,7 +377,7 @@ volumes: {data: {}}
         let scenario = edited(case, "data: {}", "data: {labels: {edited: 'yes'}}");
         let name = scenario.stack.host.project.as_str();
         let before = scenario.state();
-        let said = format!("volume {name}_data has changed in the Compose file");
+        let said = format!("volume {name}_data differs from the Compose file");
         scenario
             .run(&["adopt", name, "--yes"])
             .code(1)

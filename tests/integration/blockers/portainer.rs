@@ -132,7 +132,7 @@ fn a_portainer_stack_that_an_update_would_damage() {
         "web",
         &[
             format!(
-                "Portainer stack {id} is still deploying\nwait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 may show this for ever: upgrade it then"
+                "Portainer stack {id} is still deploying\nwait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 can miss the end: upgrade it if this never changes"
             ),
             format!(
                 "an update of Portainer stack {id} would break its link\nit is deployed from Git: https://***@git.example/web\nit is updated automatically\nchange the Compose file where the Portainer stack takes it from; or remove the link in Portainer first"

@@ -87,7 +87,7 @@ impl Blocking<'_, '_> {
         if record.deployment == Deployment::Deploying {
             self.add(
                 format!("Portainer stack {id} is still deploying"),
-                "wait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 may show this for ever: upgrade it then",
+                "wait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 can miss the end: upgrade it if this never changes",
                 Vec::new(),
             );
         }
