@@ -179,7 +179,7 @@ impl Setup {
     }
 
     /// What outlives a run: snapshots, and requests without a known end (B11).
-    pub fn store(&self, engine: &Engine) -> &Store {
+    pub fn store(&self, engine: &EngineReader) -> &Store {
         self.store
             .get_or_init(|| self.place.open(engine.id().ok().as_deref()))
     }

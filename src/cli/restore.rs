@@ -10,16 +10,15 @@ use super::{
     interrupt::Interrupt,
     opened::say_where,
     peers,
-    settings::{KeySource, Settings, state_folder},
+    settings::{KeySource, Settings},
     table::plain,
 };
 use crate::{
     disk,
-    engine::EngineReader,
     observe::with_hint,
     restore::{self, Cause, Extent, OnMissing, Restore, Scope},
     run::Event,
-    snapshot::{Known, Place, Store},
+    snapshot::{Known, Saved, Store},
     stack::{Location, StackName, stack_dir},
 };
 
@@ -52,7 +51,10 @@ pub(super) fn run(
         }
         None => peers::open_engine_only(&settings, console)?,
     };
-    let dir = dir(&name, &settings.location, peers.readers().1, arguments)?;
+    let to = arguments.to.as_deref();
+    let dir = dir(&name, &settings.location, || {
+        setup.store(peers.readers().1).choose(to)
+    })?;
     say_where(&name, &dir, &settings.location, console);
     let question = |question: &str| console.ask(question);
     let restore = Restore {
@@ -62,7 +64,7 @@ pub(super) fn run(
         base_url: &settings.base_url,
         peers: &peers,
         setup: &setup,
-        snapshot: arguments.to.as_deref(),
+        snapshot: to,
         scope: if arguments.engine_only {
             Scope::EngineOnly
         } else {
@@ -88,21 +90,13 @@ pub(super) fn run(
 }
 
 /// The stack's directory: if it is neither given nor in the stacks root, the one in which the snapshot was taken.
-fn dir(
-    name: &StackName,
-    at: &Location,
-    engine: &EngineReader,
-    arguments: &RestoreArguments,
-) -> Result<PathBuf> {
+fn dir(name: &StackName, at: &Location, saved: impl FnOnce() -> Result<Saved>) -> Result<PathBuf> {
     let dir = stack_dir(name, at)?;
     if at.dir.is_some() || disk::is_dir(&dir) {
         return Ok(dir);
     }
-    let engine = engine.id().ok();
-    let store = Place::new(&state_folder()?, name.as_str()).open(engine.as_deref());
     // The restore says why there is no such snapshot.
-    let saved = store.choose(arguments.to.as_deref()).ok();
-    Ok(saved.map_or(dir, |saved| saved.snapshot.dir.into()))
+    Ok(saved().map_or(dir, |saved| saved.snapshot.dir.into()))
 }
 
 fn list(store: &Store, console: &Console) -> Result<()> {
