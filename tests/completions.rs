@@ -78,6 +78,7 @@ impl Home {
             .env("ZDOTDIR", self.path(".zsh"))
             .env("LC_ALL", "C.UTF-8")
             .env("TERM", "vt100")
+            .env("STACKLIFT_SYSTEM_SETTINGS", self.path("none"))
             .env("LINES_FILE", self.path("lines"))
             .env("STACKLIFT_STACKS_ROOT", self.path("stacks"))
             .env("STACKLIFT_STATE_DIR", self.path("state"))

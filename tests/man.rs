@@ -7,6 +7,7 @@ fn pages() -> (tempfile::TempDir, BTreeMap<String, String>) {
     let parent = tempfile::tempdir().expect("a directory");
     let dir = parent.path().join("share/man1");
     let output = Command::new(env!("CARGO_BIN_EXE_stacklift"))
+        .env_clear()
         .arg("man")
         .arg(&dir)
         .output()
@@ -26,6 +27,7 @@ fn pages() -> (tempfile::TempDir, BTreeMap<String, String>) {
 /// The commands that the help of a command lists, none if it has no commands.
 fn commands(of: &[&str]) -> Vec<String> {
     let help = Command::new(env!("CARGO_BIN_EXE_stacklift"))
+        .env_clear()
         .args(of)
         .arg("-h")
         .output();
