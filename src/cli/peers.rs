@@ -112,7 +112,7 @@ fn client(
     })
 }
 
-/// The ID of the environment. For `--endpoint auto`, finds it, says which it is, and keeps it in the settings.
+/// The ID of the environment. For `--endpoint auto`, finds it, says with `-v` which it is, and keeps it in the settings.
 pub(super) fn environment(
     settings: &mut Settings,
     (portainer, engine): (&PortainerReader, &EngineReader),
@@ -129,7 +129,7 @@ pub(super) fn environment(
 /// The ID of the environment that was searched for.
 pub(super) fn found(search: &Search, settings: &Settings, console: &Console) -> Result<i64> {
     let environment = search.found(&settings.base_url)?;
-    console.note(&format!("environment {environment} is this host"));
+    console.detail(&format!("environment {environment} is this host"));
     for unread in search.unread() {
         console.note(&unread);
     }

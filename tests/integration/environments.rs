@@ -38,7 +38,7 @@ fn unreadable(bench: &Bench, id: u64) {
 }
 
 #[test]
-fn each_command_finds_the_environment_and_says_which() {
+fn each_command_finds_the_environment_and_says_with_verbose_which() {
     let found = "environment 3 (nas) is this host";
     let bench = third();
     for args in [
@@ -47,7 +47,8 @@ fn each_command_finds_the_environment_and_says_which() {
         "adopt web --dry-run",
         "migrate web --dry-run",
     ] {
-        auto(&bench, args).code(0).says(found);
+        auto(&bench, args).code(0).hides(found);
+        auto(&bench, &format!("{args} -v")).code(0).says(found);
         assert!(bench.nothing_was_changed());
     }
     for args in ["plan web --output json", "list --output json"] {
@@ -62,7 +63,7 @@ fn each_command_finds_the_environment_and_says_which() {
     assert!(command.contains(" --endpoint 3 "), "{command}");
     for args in ["adopt web", "migrate web"] {
         bench.forget_requests();
-        auto(&bench, args).code(0).says(found);
+        auto(&bench, args).code(0).hides(found);
         let create = &bench.calls(Call::Create)[0].path;
         assert!(create.ends_with("endpointId=3"), "{create}");
         auto(&bench, "restore web").code(0);
@@ -72,11 +73,15 @@ fn each_command_finds_the_environment_and_says_which() {
 #[test]
 fn it_can_be_set_in_the_environment_and_in_a_file() {
     let bench = third();
-    Run::of(bench.command("plan web").env("STACKLIFT_ENDPOINT", "auto"))
-        .code(0)
-        .says("environment 3 (nas)");
+    Run::of(
+        bench
+            .command("plan web -v")
+            .env("STACKLIFT_ENDPOINT", "auto"),
+    )
+    .code(0)
+    .says("environment 3 (nas)");
     bench.set("endpoint = \"auto\"\n");
-    bench.succeeds("plan web", "environment 3 (nas)");
+    bench.succeeds("plan web -v", "environment 3 (nas)");
     bench
         .run("plan web --endpoint nas")
         .code(2)
@@ -118,7 +123,7 @@ fn none_and_several_are_errors_that_name_the_environments() {
 fn an_environment_that_cannot_be_read_is_not_absent() {
     let bench = third();
     unreadable(&bench, 2);
-    auto(&bench, "plan web").code(0).says(&[
+    auto(&bench, "plan web -v").code(0).says(&[
         "environment 3 (nas) is this host",
         "environment 2 (edge) could not be read: ",
         "502",
