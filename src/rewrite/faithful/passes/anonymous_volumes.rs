@@ -20,6 +20,9 @@ use crate::rewrite::faithful::{
     shell::effective_text,
 };
 
+/// How many characters of the ID of a volume are shown.
+const SHORT_ID: usize = 12;
+
 /// Writes the name of every anonymous volume of `runs` into the text.
 pub(super) fn anonymous_volumes<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
     if runs.volumes().is_empty() {
@@ -312,6 +315,18 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         }
     }
 
+    /// The volumes that the services use now: `/data of db (volume 0123456789ab)`.
+    fn places(&self) -> Vec<String> {
+        let services = self.runs.services.iter();
+        let all = services.flat_map(|(name, runs)| runs.volumes.iter().map(move |one| (name, one)));
+        let used = all.filter(|(_, (_, volume))| self.used.contains(*volume));
+        used.map(|(name, (target, volume))| {
+            let id: String = volume.chars().take(SHORT_ID).collect();
+            format!("{target} of {name} (volume {id})")
+        })
+        .collect()
+    }
+
     /// Defines the volumes that the services use now.
     fn define(&mut self) {
         let Some(root) = self.reader.document.root() else {
@@ -328,7 +343,10 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         new.sort_by(|(one, _), (other, _)| one.cmp(other));
         self.found.notices.push(Notice {
             line: None,
-            message: "Docker still counts these volumes as anonymous: while no container uses them, `docker volume prune` deletes them".to_owned(),
+            message: format!(
+                "Docker still counts these volumes as anonymous: {}; while no container uses them, `docker volume prune` deletes them",
+                self.places().join(", ")
+            ),
             weight: Weight::Detail,
         });
         let note = |what: &str| Note::new(format!("{what} defined"));
