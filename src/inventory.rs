@@ -189,7 +189,7 @@ impl<'a> Inventory<'a> {
         }
         let situation = self.situation(stack, Some(host));
         match adopt::Prepared::new(&situation, Keep::default()) {
-            Ok(prepared) => adoption(&prepared, &situation),
+            Ok(prepared) => adoption(&prepared, &situation, false),
             Err(error) => WayReport::failed(&error),
         }
     }

@@ -44,6 +44,7 @@ pub(super) fn run(
     if arguments.dry_run {
         let ways = Ways {
             adopt: Some((&arguments.keep).into()),
+            overwrite: arguments.overwrite,
             ..Ways::default()
         };
         let reporting = Reporting {

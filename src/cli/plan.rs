@@ -51,6 +51,7 @@ pub(super) fn run(
         adopt: Some(keep),
         migrate: arguments.compare.then(MigrateWay::default),
         or_migrate: true,
+        ..Ways::default()
     };
     report(&opened, ways, arguments.reporting, console)
 }

@@ -120,7 +120,7 @@ impl Rehearsed<'_> {
         let ways = Ways {
             adopt: Some(Keep::default()),
             migrate: Some(migrate),
-            or_migrate: false,
+            ..Ways::default()
         };
         let planned = plan::planned(&embedded.opened, ways).map_err(Stopped::untouched);
         console.done();

@@ -24,6 +24,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ways {
     pub adopt: Option<Keep>,
+    /// Whether the adoption overwrites what was edited in Portainer (B22).
+    pub overwrite: bool,
     pub migrate: Option<MigrateWay>,
     /// Whether to plan a migration too if the stack cannot be adopted.
     pub or_migrate: bool,
@@ -67,7 +69,9 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
     };
     let adopt = adopting.as_ref().map(|(keep, prepared)| WayReport {
         diff_command: Some(commands.diff_of_adoption(situation, *keep)),
-        ..report(prepared, |prepared| adoption(prepared, situation))
+        ..report(prepared, |prepared| {
+            adoption(prepared, situation, ways.overwrite)
+        })
     });
     let is_blocked = |way: &WayReport| way.readiness == Readiness::Blocked;
     let is_other = ways.or_migrate && migrating.is_none();
@@ -104,7 +108,7 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
         recommended: recommended.map(|way| Recommended {
             way,
             command: match way {
-                Way::Adopt => commands.adoption(situation, ways.adopt.unwrap_or_default()),
+                Way::Adopt => commands.adoption(situation, ways),
                 Way::Migrate => commands.migration(situation, ways.migrate.unwrap_or_default()),
             },
         }),
@@ -135,9 +139,11 @@ fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Re
 }
 
 impl Commands<'_> {
-    fn adoption(&self, situation: &Situation, keep: Keep) -> String {
-        let words = ["adopt", situation.stack.name().as_str()];
-        self.typed.with(&[&words, keep.flags().as_slice()].concat())
+    fn adoption(&self, situation: &Situation, ways: Ways) -> String {
+        let mut words = vec!["adopt", situation.stack.name().as_str()];
+        words.extend(ways.adopt.unwrap_or_default().flags());
+        words.extend(ways.overwrite.then_some("--overwrite"));
+        self.typed.with(&words)
     }
 
     fn diff_of_adoption(&self, situation: &Situation, keep: Keep) -> String {

@@ -9,13 +9,13 @@ use crate::{
     report::{Readiness, WayReport, changes, losses},
 };
 
-/// What an adoption would do.
-pub fn adoption(prepared: &adopt::Prepared, situation: &Situation) -> WayReport {
+/// What an adoption would do, with `--overwrite` or without.
+pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bool) -> WayReport {
     let (plan, before) = (&prepared.plan, &prepared.before);
     let rewrite = prepared.rewrite.as_ref().ok();
     WayReport {
         readiness: match plan.request {
-            _ if plan.in_portainer.may_be_theirs() => Readiness::Edited,
+            _ if plan.in_portainer.may_be_theirs() && !overwrite => Readiness::Edited,
             _ if !plan.blockers.is_empty() => Readiness::Blocked,
             Request::Nothing(_) => Readiness::NothingToDo,
             _ => Readiness::Ready,

@@ -120,9 +120,15 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         let run = Run::of(&mut bench.asking(&asked)).code(1);
         run.says("what was edited in Portainer since the last adoption");
         assert!(bench.nothing_was_changed());
+        bench
+            .run("adopt web --overwrite --dry-run")
+            .code(0)
+            .says("Next: stacklift adopt web --overwrite\n");
         adopt(&bench, "--overwrite").code(0);
         assert_eq!(state(&bench).0, "in-portainer");
         adopt(&bench, "").code(0).says("up to date");
+        let nothing = "\nadopt\nNothing to do: it is up to date in Portainer.\n\nmigrate\n";
+        bench.run("plan web --compare").code(0).says(nothing);
     }
 }
 

@@ -311,7 +311,7 @@ impl All<'_> {
         }
         let situation = opened.situation();
         let prepared = Prepared::new(&situation, (&self.arguments.keep).into())?;
-        let adopt = adoption(&prepared, &situation);
+        let adopt = adoption(&prepared, &situation, self.arguments.overwrite);
         let pulls = if self.arguments.pull {
             prepared.images_to_pull(&found.name)
         } else {
@@ -321,7 +321,7 @@ impl All<'_> {
         let waits = Place::new(&state_folder()?, opened.stack.name().as_str()).has_unanswered();
         let result = match adopt.readiness {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
-            Readiness::Edited if !self.arguments.overwrite => StackResult::Edited,
+            Readiness::Edited => StackResult::Edited,
             Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
             _ => StackResult::Planned,
         };
