@@ -61,6 +61,13 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             };
             console.parts(&[(Meaning::Name, name.to_owned())]);
         }
+        if of.readiness == Readiness::NothingToDo {
+            console.text(
+                Meaning::Plain,
+                "Nothing to do: it is up to date in Portainer.",
+            );
+            continue;
+        }
         show_way(way, of, console);
     }
     for (_, of) in &shown {
