@@ -54,6 +54,7 @@ pub(super) fn run(
         return plan::report(&opened, ways, reporting, console);
     }
     let (report, ended) = adopt(arguments, &opened, None, &interrupt, console)?;
+    text::show_next(&report, console);
     if arguments.output == Output::Json {
         console.done();
         console.json(&report)?;

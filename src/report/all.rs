@@ -21,6 +21,9 @@ pub struct AllReport {
     pub warnings: Vec<String>,
     /// Why no stack was adopted, if the run ended before the first one.
     pub error: Option<String>,
+    /// The command that undoes an adoption, with `STACK` in place of the name.
+    #[serde(skip)]
+    pub undo: Option<String>,
 }
 
 /// A stack.
@@ -77,6 +80,14 @@ pub enum StackResult {
     Failed,
     /// The run was interrupted during its adoption.
     Interrupted,
+}
+
+impl AllEntry {
+    /// Whether its plan says why it is not adopted.
+    pub fn is_left(&self) -> bool {
+        use StackResult as R;
+        matches!(self.result, R::Blocked | R::Edited | R::Refused | R::NoFile)
+    }
 }
 
 impl StackResult {

@@ -272,7 +272,15 @@ broken  0/0         stopped  blocked: network missing does not exist
 web     1/1         by hand  may interrupt a
 zoo     1/1         by hand  may interrupt a"
     );
-    assert_eq!(adopted(&bench), ["web", "zoo"]);
+    let end = "\nadopted web, zoo\n  edit them in Portainer from now on; to undo one: stacklift restore STACK\n";
+    assert!(run.out.ends_with(end), "{run:?}");
+    assert_eq!(run.out.matches("from now on").count(), 1);
+    let left = "error: broken was not adopted: network missing does not exist\nhint: stacklift plan broken\n";
+    assert!(run.err.ends_with(left), "{run:?}");
+    let one = "hint: stacklift plan gone\n";
+    let run = bench.run("adopt gone mongo --wait 2s").code(1);
+    assert!(run.err.ends_with(one), "{run:?}");
+    run.says("  edit it there from now on; to undo: stacklift restore mongo\n");
     bench.forget_requests();
     for (names, says) in [
         ("mongo nope", "there is no stack named nope: "),

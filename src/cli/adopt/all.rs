@@ -110,10 +110,14 @@ pub(super) fn run(
     all.adopt(&planned, &report, &interrupt);
     let report = lock(&report);
     console.result(arguments.output, &*report, text::show_end)?;
-    let is_missing = |one: &AllEntry| {
-        one.result.is_missing() || (!arguments.all && one.result == StackResult::Edited)
-    };
-    if report.stacks.iter().any(is_missing) {
+    let mut is_missing = report.stacks.iter().any(|one| one.result.is_missing());
+    let left = report.stacks.iter().filter(|one| one.is_left());
+    for one in left.filter(|_| !arguments.all) {
+        let words = ["plan", one.name.as_str()];
+        text::show_left(one, all.settings.typed.with(&words), console);
+        is_missing = true;
+    }
+    if is_missing {
         return Err(Ended::Verdict(1));
     }
     Ok(())
@@ -198,6 +202,7 @@ impl All<'_> {
         let (stacks, plans) = stacks.into_iter().unzip();
         let mut report = lock(report);
         report.environment = self.endpoint;
+        report.undo = Some(self.settings.typed.with(&["restore", "STACK"]));
         report.stacks = stacks;
         report.warnings = missing(&host);
         Ok(plans)

@@ -7,7 +7,7 @@ use crate::{
     text::{counted, down, listed},
 };
 
-/// Shows what was done, where the stack is now, and how to undo it. A failure is shown by itself.
+/// Shows what was done, and where the stack is now. A failure is shown by itself.
 pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
     let name = &report.stack;
     match report.outcome {
@@ -34,6 +34,12 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
     }
     if let Some(url) = &report.url {
         console.told_whole(&format!("  Portainer  {url}"));
+    }
+}
+
+/// Shows where to edit a stack that was adopted, and how to undo that.
+pub(super) fn show_next(report: &AdoptReport, console: &Console) {
+    if report.outcome == Outcome::Adopted && report.url.is_some() {
         let undo = report.undo.as_ref();
         let undo = undo.map_or_else(String::new, |undo| format!("; to undo: {undo}"));
         console.told_whole(&format!("  edit it there from now on{undo}"));

@@ -8,11 +8,13 @@ use std::{
 use crate::{
     cli::{
         Console,
+        adopt::text::show_next,
         arguments::AdoptArguments,
         list::text::{HEADER, readiness, running, state},
         style::Meaning,
         table::Part,
     },
+    failure::Failure,
     report::{AllEntry, AllReport, Loss, Readiness, StackResult, StackState},
     text::{bulleted, counted},
 };
@@ -104,11 +106,31 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
         if names.len() > 1 {
             console.heading(&format!("adopted {}", names.join(", ")));
         }
-        return;
+    } else {
+        console.heading("Report");
+        let row = |stack: &AllEntry| vec![(Meaning::Name, stack.name.clone()), ended(stack)];
+        console.table(&["STACK", "RESULT"], tried.by_ref().map(row).collect());
     }
-    console.heading("Report");
-    let row = |stack: &AllEntry| vec![(Meaning::Name, stack.name.clone()), ended(stack)];
-    console.table(&["STACK", "RESULT"], tried.by_ref().map(row).collect());
+    let mut adopted = report.stacks.iter().filter(|one| is_adopted(one));
+    match (adopted.next(), adopted.next(), &report.undo) {
+        (Some(one), None, _) => one.report.iter().for_each(|one| show_next(one, console)),
+        (Some(_), Some(_), Some(undo)) => {
+            let next = format!("  edit them in Portainer from now on; to undo one: {undo}");
+            console.told_whole(&next);
+        }
+        _ => {}
+    }
+}
+
+/// Shows why a stack that was named was not adopted, and how to see its plan.
+pub(super) fn show_left(stack: &AllEntry, plan: String, console: &Console) {
+    let why = match (stack.result, stack.adopt.blockers.first()) {
+        (StackResult::Edited, _) => "it was edited in Portainer".to_owned(),
+        (_, Some(blocker)) => blocker.message.clone(),
+        _ => "there is no Compose file on this host".to_owned(),
+    };
+    let error = Failure::new(format!("{} was not adopted: {why}", stack.name));
+    console.error(&error.hint(plan).into(), None);
 }
 
 /// What would happen to a stack.
