@@ -20,6 +20,7 @@ use crate::{
     rewrite::{
         env::stack_env,
         export::{self, ExportedFiles},
+        faithful::Changed,
         portainer::STACK_ENV,
     },
     text::{bulleted, printable},
@@ -73,7 +74,7 @@ impl Export<'_> {
             files: written,
             variables: stored.contents.env.len() - files.left_out.len(),
             notes: notes(&files, &stored.folder),
-            moves_data: files.changes.iter().any(is_path),
+            moves_data: files.changes.iter().any(|one| one.what == Changed::Path),
         })
     }
 
@@ -161,7 +162,7 @@ fn files_of(record: &Record, stored: &Stored) -> Result<ExportedFiles> {
 /// How the text differs from the one in Portainer.
 fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
     let changes = files.changes.iter().map(|change| {
-        let why = if is_path(change) {
+        let why = if change.what == Changed::Path {
             format!(
                 ": in Portainer, it points into {folder} or the home directory of its container"
             )
@@ -177,10 +178,6 @@ fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
     let left_out = left_out
         .map(|name| format!("{name} is left out of {ENV_FILE}: it has no effect in Portainer"));
     changes.chain(left_out).collect()
-}
-
-fn is_path(change: &crate::rewrite::faithful::TextChange) -> bool {
-    change.what.contains("path becomes absolute")
 }
 
 fn is_incomplete(entry: &DirEntry) -> bool {

@@ -113,7 +113,10 @@ pub(super) fn why_changed(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::model::Record;
 
     #[test]
     fn b22_what_portainer_has_was_edited_if_it_is_neither_sent_nor_last_sent() {
@@ -150,5 +153,64 @@ mod tests {
             );
             assert_eq!(found, expected, "{has:?} {last:?} {sent:?}");
         }
+    }
+
+    #[test]
+    fn why_a_container_has_another_configuration() {
+        use InPortainer::{Edited, LastSent as Last, UpToDate};
+        let deployed = |hash: &str| {
+            LastSent::of("a", &[]).deployed_as(Some(BTreeSet::from([hash.to_owned()])))
+        };
+        let json = json!({"Config": {"Labels": {
+            "com.docker.compose.project.working_dir": "/opt/stacks/web",
+            "com.docker.compose.config-hash": "1",
+        }}});
+        let files = "the Compose file or .env has changed since the container started";
+        let by_hand = "it does not have the configuration of the last adoption";
+        let record = Record::with_id("7");
+        // What Portainer has, the hash of the last adoption, what would be sent.
+        for (in_portainer, hash, text, expected) in [
+            (None, "1", "a", files),
+            (Some(UpToDate), "2", "a", by_hand),
+            (Some(UpToDate), "1", "a", files),
+            (Some(Last), "2", "b", files),
+            (Some(Edited), "2", "a", "the stack was edited in Portainer"),
+            (
+                Some(Edited),
+                "2",
+                "b",
+                "edited in Portainer or in the files since the container started",
+            ),
+        ] {
+            let last_sent = &deployed(hash);
+            let facts = in_portainer.map(|in_portainer| RecordFacts {
+                record: &record,
+                contents: None,
+                last_sent,
+                in_portainer,
+            });
+            let sent = Sent { text, env: &[] };
+            let why = why_changed(Inspected(&json), facts.as_ref(), sent, "docker");
+            assert_eq!(why, expected, "{in_portainer:?} {hash} {text}");
+        }
+        // The containers of an adoption that failed differ, too, but Portainer created this one.
+        let mut own = json.clone();
+        own["Config"]["Labels"]["com.docker.compose.project.working_dir"] =
+            json!("/data/compose/7");
+        let last_sent = &deployed("2");
+        let facts = RecordFacts {
+            record: &record,
+            contents: None,
+            last_sent,
+            in_portainer: UpToDate,
+        };
+        let sent = Sent {
+            text: "a",
+            env: &[],
+        };
+        assert_eq!(
+            why_changed(Inspected(&own), Some(&facts), sent, "docker"),
+            files
+        );
     }
 }

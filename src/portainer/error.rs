@@ -45,17 +45,9 @@ impl Error {
 
     /// A [`Self::Refused`], with the hint for the response.
     pub(super) fn refused(action: &str, response: Response) -> Self {
-        let failure = |why| Failure::new(why).hint(response.hint());
-        let cause = if response.rejects_key() {
-            Cause {
-                failed: "Portainer rejected the API key".to_owned(),
-                failure: failure(response.status_line()),
-            }
-        } else {
-            Cause::new(action, failure(response.summary()))
-        };
+        let failure = Failure::new(response.summary()).hint(response.hint());
         Self::Refused {
-            cause: Box::new(cause),
+            cause: Box::new(Cause::new(action, failure)),
             response,
         }
     }
@@ -413,7 +405,7 @@ mod tests {
         let error = anyhow::Error::from(error);
         assert_eq!(
             format!("{error:#}"),
-            "Portainer rejected the API key: status 401"
+            "failed to list the stacks: Portainer rejected the API key (401)"
         );
         let hint = Failure::hint_of(&error).expect("a hint");
         assert!(hint.contains("config init"), "{hint}");

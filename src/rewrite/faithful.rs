@@ -71,7 +71,25 @@ pub struct TextChange {
     /// The removed bytes of the original; empty for an insertion.
     pub span: Range<usize>,
     /// What changed.
-    pub what: String,
+    pub what: Changed,
+}
+
+/// What an edit changes, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed {
+    /// A path becomes absolute.
+    Path,
+    /// Anything else.
+    Other(String),
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path => f.write_str("the path becomes absolute"),
+            Self::Other(what) => f.write_str(what),
+        }
+    }
 }
 
 /// Something the user should know. Never holds a value of an env file.

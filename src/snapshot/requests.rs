@@ -86,7 +86,7 @@ pub(super) fn unanswered(dirs: &[PathBuf]) -> Result<Vec<Unanswered>> {
 
 impl Request {
     /// The same, sent when its file got this name: it may have been prepared long before.
-    fn sent_at(mut self, name: &str) -> Self {
+    pub(super) fn sent_at(mut self, name: &str) -> Self {
         if let Some(time) = name.strip_suffix(REQUEST).and_then(time_of) {
             self.sent = time.to_rfc3339_opts(SecondsFormat::Secs, true);
         }

@@ -3,7 +3,7 @@
 
 use composefile::document::{Entry, Node};
 
-use super::{Blocker, Notice, Weight};
+use super::{Blocker, Changed, Notice, Weight};
 
 /// The result of one pass. No pass sees the findings of another.
 #[derive(Default)]
@@ -115,7 +115,7 @@ pub(super) enum NewValue {
 /// What an edit does, for people.
 #[derive(Debug, Clone)]
 pub(super) struct Note {
-    pub(super) what: String,
+    pub(super) what: Changed,
     pub(super) secrecy: Secrecy,
 }
 
@@ -128,8 +128,12 @@ pub(super) enum Secrecy {
 
 impl Note {
     pub(super) fn new(what: impl Into<String>) -> Self {
+        Self::of(Changed::Other(what.into()))
+    }
+
+    pub(super) fn of(what: Changed) -> Self {
         Self {
-            what: what.into(),
+            what,
             secrecy: Secrecy::Public,
         }
     }

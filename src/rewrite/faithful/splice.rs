@@ -8,7 +8,7 @@ use composefile::document::{
 };
 
 use super::{
-    TextChange,
+    Changed, TextChange,
     findings::{NewEntry, Note, Secrecy},
     write::{HIDDEN, Unwritable, entries_text, hidden, quoted, scalar_text, separator},
 };
@@ -33,7 +33,7 @@ struct Splice {
     text: String,
     /// The text to show, if `text` contains a value of an env file.
     shown: Option<String>,
-    what: String,
+    what: Changed,
 }
 
 /// How the nodes of the new text must differ from the original.

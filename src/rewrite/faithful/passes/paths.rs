@@ -11,7 +11,7 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Blocker, Reason,
+    Blocker, Changed, Reason,
     findings::{Edit, Findings, Note, Secrecy},
     shell::effective_text,
 };
@@ -47,7 +47,7 @@ fn place<'d>(
     match absolute(text, role, &reader.base(), &|name| reader.here(name)) {
         Ok(None) => found.edits.push(Edit::KeepScalar { node }),
         Ok(Some(Absolute { text, has_values })) => {
-            let mut about = Note::new("the path becomes absolute");
+            let mut about = Note::of(Changed::Path);
             if has_values {
                 let message = "the path contains a variable with a relative value: its current value is written in its place";
                 found.notice(node.line(), message);
