@@ -156,7 +156,7 @@ impl<'a> Inventory<'a> {
         interrupted: Option<Interrupted>,
         adopt: &WayReport,
     ) -> StackState {
-        state(&StateFacts {
+        let found = state(&StateFacts {
             record: found.record,
             listed: match &host.records {
                 None => Listed::Nothing,
@@ -167,7 +167,11 @@ impl<'a> Inventory<'a> {
             has_files: !matches!(found.files, Files::None),
             in_portainer: adopt.in_portainer,
             interrupted,
-        })
+        });
+        match found {
+            StackState::Edited if !adopt.by_hand.is_empty() => StackState::EditedRedeployed,
+            found => found,
+        }
     }
 
     /// The run on a stack that was interrupted or is in progress, if its containers are known.

@@ -279,6 +279,9 @@ pub struct Record {
     pub deployment: Deployment,
     /// The settings that a new stack of the same name will not have.
     pub carries: Vec<Carried>,
+    /// When Portainer last deployed it, in seconds since 1970; 0 if that is unknown.
+    #[serde(skip)]
+    pub deployed_at: i64,
     /// The names of its environment variables.
     pub variables: BTreeSet<String>,
     /// Whether Portainer removes services that the text no longer has. An update keeps it (N19).
@@ -296,6 +299,7 @@ impl Record {
             kind: StackKind::Compose,
             deployment: Deployment::Active,
             carries: Vec::new(),
+            deployed_at: 0,
             variables: BTreeSet::new(),
             prune: false,
         }

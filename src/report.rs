@@ -154,6 +154,9 @@ pub struct WayReport {
     /// What of it was edited there: its text, and variables by name.
     #[serde(skip)]
     pub edited: Vec<String>,
+    /// The containers that were created outside of Portainer since.
+    #[serde(skip)]
+    pub by_hand: Vec<String>,
     /// The command that shows these lines; null in a list.
     pub diff_command: Option<String>,
 }

@@ -62,6 +62,9 @@ pub struct Adoption {
     pub request: Request,
     /// What Portainer has (B22).
     pub in_portainer: InPortainer,
+    /// The containers that were created outside of Portainer since the stack was edited in Portainer.
+    #[serde(skip)]
+    pub by_hand: Vec<String>,
     /// The services, in the order of the text, then those that only have containers.
     pub services: Vec<ServicePlan>,
     /// Everything that will be lost.
@@ -214,6 +217,14 @@ impl Adoption {
         let mut services = self.services.iter();
         if is_sent && services.any(|service| differs_from_adoption(facts, service) == Some(true)) {
             self.in_portainer = InPortainer::Redeployed;
+        }
+        let edited = facts.record.filter(|_| self.in_portainer.may_be_theirs());
+        if let Some(record) = edited {
+            let containers = facts.containers.unwrap_or_default().iter().map(Inspected);
+            self.by_hand = containers
+                .filter(|one| edited::is_by_hand_since(*one, record.record, facts.tool))
+                .map(|one| one.name().to_owned())
+                .collect();
         }
     }
 

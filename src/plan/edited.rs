@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use chrono::DateTime;
 use serde::Serialize;
 
 use super::{RecordFacts, Sent};
 use crate::{
-    model::{PORTAINER_FOLDERS, Variable, is_folder_of, values},
+    model::{PORTAINER_FOLDERS, Record, Variable, is_folder_of, values},
     snapshot::{Inspected, LastSent},
     text::{listed, plural},
 };
@@ -84,6 +85,16 @@ pub(super) fn differs_from_adoption(
     }
     let hash = container.compose_label(tool, "config-hash")?;
     Some(!record.last_sent.hashes()?.contains(hash))
+}
+
+/// Whether a container was created outside of Portainer after Portainer last deployed the stack.
+pub(super) fn is_by_hand_since(container: Inspected, record: &Record, tool: &str) -> bool {
+    let dir = container.compose_label(tool, "project.working_dir");
+    let is_portainers =
+        |dir: &str| dir.starts_with(PORTAINER_FOLDERS) || is_folder_of(&record.id, dir);
+    let created = DateTime::parse_from_rfc3339(container.text("/Created"));
+    let is_later = created.is_ok_and(|at| at.timestamp() > record.deployed_at);
+    is_later && record.deployed_at > 0 && dir.is_some_and(|dir| !is_portainers(dir))
 }
 
 /// Why a container has neither the configuration of the files nor what would be sent.

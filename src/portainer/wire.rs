@@ -181,6 +181,11 @@ fn record(entry: &Value, endpoint: i64) -> Result<Option<Record>, Failure> {
         kind: kind(entry),
         deployment: deployment(entry),
         carries: carries(entry),
+        deployed_at: ["CreationDate", "UpdateDate"]
+            .into_iter()
+            .filter_map(|key| entry.get(key)?.as_i64())
+            .max()
+            .unwrap_or_default(),
         variables: variables(entry),
         prune: entry.pointer("/Option/Prune") == Some(&Value::Bool(true)),
     }))

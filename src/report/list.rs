@@ -61,6 +61,8 @@ pub enum StackState {
     /// Containers run, and the Portainer stack was edited in Portainer since the last adoption: its text or its variables
     /// are neither what was last sent nor what `adopt` would send.
     Edited,
+    /// The same, and containers were created outside of Portainer since Portainer last deployed the stack.
+    EditedRedeployed,
     /// A run was interrupted: it was killed, or failed and left the stack incomplete, unverified, or different from what
     /// Portainer has.
     Interrupted,

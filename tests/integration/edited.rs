@@ -295,6 +295,30 @@ fn what_was_deployed_by_hand_since_the_adoption_is_not_called_up_to_date() {
 }
 
 #[test]
+fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
+    let bench = adopted(Era::Sync);
+    edit_text(&bench);
+    let edited = "web    1/1         edited in Portainer  export it before you adopt again";
+    assert_eq!(row(&bench), edited);
+    bench.world(|world| world.now += 60_000);
+    deploy_by_hand(&bench, &format!("{TEXT}    command: sleep 2\n"));
+    assert_eq!(
+        row(&bench),
+        "web    1/1         edited in Portainer, containers differ  export it before you adopt again"
+    );
+    assert_eq!(state(&bench).0, "edited-redeployed");
+    let plan = bench.run("plan web").code(0).out;
+    let expected = "web-a-1 was created outside of Portainer since then, and may differ from what Portainer has.\n\nNext: stacklift export web\n";
+    assert!(plan.ends_with(expected), "{plan}");
+    // Portainer deploys it again.
+    bench.world(|world| {
+        let record = world.records.values_mut().next().expect("a record");
+        record.updated = world.now / 1000;
+    });
+    assert_eq!(row(&bench), edited);
+}
+
+#[test]
 fn without_a_memory_of_the_adoption_only_a_plan_tells_what_runs() {
     let bench = adopted(Era::Sync);
     let file = bench.saved("last-sent").pop().expect("a file");

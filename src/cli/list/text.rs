@@ -70,6 +70,9 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         StackState::InPortainer => (Meaning::Kept, "in Portainer"),
         StackState::Both => (Meaning::Changed, "in Portainer, file differs"),
         StackState::Redeployed => (Meaning::Changed, "in Portainer, containers differ"),
+        StackState::EditedRedeployed => {
+            (Meaning::Changed, "edited in Portainer, containers differ")
+        }
         StackState::Edited => (Meaning::Changed, "edited in Portainer"),
         StackState::Interrupted => (Meaning::Failed, "interrupted run"),
         StackState::InProgress => (Meaning::Changed, "a run is in progress"),

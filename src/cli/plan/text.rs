@@ -176,6 +176,14 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
 fn show_way(way: Way, of: &WayReport, console: &Console) {
     if of.readiness == Readiness::Edited {
         console.text(Meaning::Plain, &overwritten(of));
+        if !of.by_hand.is_empty() {
+            let verb = if of.by_hand.len() == 1 { "was" } else { "were" };
+            let text = format!(
+                "{} {verb} created outside of Portainer since then, and may differ from what Portainer has.",
+                listed(&of.by_hand)
+            );
+            console.text(Meaning::Plain, &text);
+        }
         if of.blockers.is_empty() {
             return;
         }
