@@ -97,7 +97,11 @@ impl Procedure<'_, '_> {
         let hint = "look at the stack in Portainer, then run the command again".to_owned();
         let is_in_portainer = record.is_none();
         findings.flaws.extend(record.map(|record| (record, hint)));
-        for job in compared.iter().filter(|one| one.runs_again()) {
+        let is_stopped = prepared.plan.is_stopped;
+        let jobs = compared
+            .iter()
+            .filter(|one| one.runs_again() && !is_stopped);
+        for job in jobs {
             self.run.warn(format!(
                 "{} runs again, and has not ended: whether it succeeds is unknown",
                 job.name()

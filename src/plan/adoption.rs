@@ -65,6 +65,9 @@ pub struct Adoption {
     /// The containers that were created outside of Portainer since the stack was edited in Portainer.
     #[serde(skip)]
     pub by_hand: Vec<String>,
+    /// Whether every container of the stack is stopped: the deployment starts it.
+    #[serde(skip)]
+    pub is_stopped: bool,
     /// The services, in the order of the text, then those that only have containers.
     pub services: Vec<ServicePlan>,
     /// Everything that will be lost.
@@ -124,6 +127,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             blockers: rewrite
                 .map(|blocker| Blocker::of_rewrite(blocker, input.file))
                 .collect(),
+            is_stopped: is_stopped(facts),
             ..Adoption::default()
         };
         plan.check_surroundings(input);
@@ -431,6 +435,13 @@ impl Adoption {
         (self.changes, self.losses) =
             losses.partition(|loss| loss.is_change(ReplacedBy::Portainer));
     }
+}
+
+/// Whether there are containers of services, and all of them are stopped.
+fn is_stopped(facts: &Facts) -> bool {
+    let all = facts.containers.unwrap_or_default().iter().map(Inspected);
+    let mut own = all.filter(|one| !one.is_one_off(facts.tool)).peekable();
+    own.peek().is_some() && own.all(|one| one.exit_code().is_some())
 }
 
 /// The names of the external volumes of the text.

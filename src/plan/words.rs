@@ -5,7 +5,7 @@
 
 use crate::{
     plan::{Adoption, ContainerLoss, Fate, Loss, ReplacedBy, ServicePlan, fates},
-    text::{counted, listed},
+    text::{counted, listed, printable},
 };
 
 /// The services with the same fate: a line of a plan.
@@ -54,6 +54,12 @@ impl Row<'_> {
     pub fn text(&self) -> String {
         match self.fate {
             Fate::Unchanged if self.services.len() > 1 => "keep running".to_owned(),
+            Fate::Started(what) if self.services.len() > 1 => {
+                let plural = what.strip_prefix("is ").map(|rest| format!("are {rest}"));
+                let plural =
+                    plural.or_else(|| Some(format!("have {}", what.strip_prefix("has ")?)));
+                printable(plural.as_ref().unwrap_or(what)).into_owned()
+            }
             fate => fate.to_string(),
         }
     }
@@ -93,20 +99,26 @@ fn down(
 }
 
 impl Adoption {
-    /// What the adoption interrupts, replaces or loses, in one line for the question, without a full stop. `None` if every
-    /// container keeps running and nothing is lost.
+    /// What the adoption interrupts, replaces, starts or loses, in one line for the question, without a full stop. `None` if
+    /// every container keeps running and nothing is lost. Services of a stack that runs are started without a question.
     pub fn interruption(&self) -> Option<String> {
         let stopped = self.services.iter().filter(|service| {
-            matches!(service.fate, Fate::Recreated(_) | Fate::Unknown(_))
-                && service.stop_grace.is_none()
-                && !service.containers.is_empty()
+            let is_touched = match service.fate {
+                Fate::Recreated(_) | Fate::Unknown(_) => true,
+                Fate::Started(_) => self.is_stopped,
+                _ => false,
+            };
+            is_touched && service.stop_grace.is_none() && !service.containers.is_empty()
         });
         let stopped: Vec<&str> = stopped.map(|one| one.service.as_str()).collect();
-        let verb = if stopped.len() == 1 { "is" } else { "are" };
         let mut parts = downtime(&self.services);
-        parts.extend(
-            (!stopped.is_empty()).then(|| format!("{} {verb} recreated", listed(&stopped))),
-        );
+        let names = listed(&stopped);
+        match stopped.len() {
+            0 => {}
+            _ if self.is_stopped => parts.push(format!("Portainer starts {names}")),
+            1 => parts.push(format!("{names} is recreated")),
+            _ => parts.push(format!("{names} are recreated")),
+        }
         parts.extend(told_losses(self.losses.len()));
         (!parts.is_empty()).then(|| parts.join("; "))
     }

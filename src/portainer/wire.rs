@@ -389,6 +389,7 @@ mod tests {
                 kind: StackKind::Swarm,
                 deployment: Deployment::Deploying,
                 carries: Vec::new(),
+                deployed_at: 0,
                 variables: BTreeSet::from(["A".to_owned()]),
                 prune: true,
             }]

@@ -37,7 +37,7 @@ pub(in crate::cli) struct AdoptArguments {
     pub overwrite: bool,
     /// Do not ask for confirmation
     ///
-    /// stacklift asks if a container will or may be recreated, or if something will be lost. Without a terminal, it is
+    /// stacklift asks if a container will or may be recreated, if something will be lost, or if the whole stack is stopped. Without a terminal, it is
     /// refused instead.
     #[arg(short, long)]
     pub yes: bool,
@@ -97,7 +97,8 @@ pub(in crate::cli) struct KeepArguments {
     /// Allow finished containers to run again
     ///
     /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
-    /// with containers that have exited and that Docker does not restart, such as one-shot jobs.
+    /// with containers that have exited and that Docker does not restart, such as one-shot jobs. A stack that is
+    /// stopped as a whole is started.
     /// A job that another service waits for runs twice: `adopt` runs it first, and sends nothing to Portainer if it
     /// fails.
     #[arg(long)]

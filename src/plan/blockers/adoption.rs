@@ -10,9 +10,10 @@ mod record;
 pub use needs::images_to_pull;
 
 use crate::{
-    model::{PORTAINER_FOLDERS, may_be_portainers},
+    model::{Condition, PORTAINER_FOLDERS, may_be_portainers},
     plan::{
         Adoption, AdoptionFacts, Blocker, Facts, Fate, Keep, PathKind, Request,
+        blockers::conditions::conditions,
         facts::services::{SentStack, with_sent},
     },
     rewrite::faithful::Reason,
@@ -293,7 +294,7 @@ impl<'f> Blocking<'_, 'f> {
         let active: BTreeSet<&str> = stack.active().iter().map(|one| one.name).collect();
         let defined: BTreeSet<&str> = stack.services().iter().map(|one| one.name).collect();
         self.orphans(&active, &defined);
-        self.not_running(&active);
+        self.not_running(&active, stack);
         if !self.facts.environment.is_other_engine() {
             self.images(stack);
             self.sources(stack);
@@ -350,8 +351,15 @@ impl<'f> Blocking<'_, 'f> {
         })
     }
 
-    /// Containers that Compose cannot start, and jobs that it would run a second time (M05, N08).
-    fn not_running(&mut self, active: &BTreeSet<&str>) {
+    /// Containers that Compose cannot start, and jobs that it would run a second time (M05, N08). Of a stack that is
+    /// stopped as a whole, only a service that another one waits for until it has succeeded is certainly a job.
+    fn not_running(&mut self, active: &BTreeSet<&str>, stack: &SentStack) {
+        let services = stack.active();
+        let dependencies = services.iter().flat_map(|one| conditions(stack, one));
+        let awaited: BTreeSet<String> = dependencies
+            .filter(|one| one.condition == Condition::Completed)
+            .map(|one| one.name)
+            .collect();
         let (mut paused, mut removed, mut jobs) = (Vec::new(), Vec::new(), Vec::new());
         for container in self.containers() {
             let service = self.label(container, "service").unwrap_or_default();
@@ -366,6 +374,7 @@ impl<'f> Blocking<'_, 'f> {
                 removed.push(name.to_owned());
             } else if let (Some(code), "" | "no" | "on-failure") = (container.exit_code(), restart)
                 && !self.keep.jobs
+                && (!self.plan.is_stopped || awaited.contains(service))
             {
                 jobs.push(format!("{name} exited with code {code}"));
             }

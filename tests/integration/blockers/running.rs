@@ -3,7 +3,7 @@
 use rehearsal::Era;
 
 use super::{adopt, adopts, exits, refuses};
-use crate::bench::{Bench, PLAIN};
+use crate::bench::{Bench, PLAIN, Run};
 
 #[test]
 fn n09_services_that_run_and_are_not_started_by_the_text() {
@@ -91,9 +91,41 @@ fn n08_a_stopped_service_is_not_started_unsaid() {
     let text = format!("{PLAIN}    restart: unless-stopped\n");
     bench.started("web", &text, None);
     exits(&bench, "web-a-1", 137);
+    let run = Run::of(&mut bench.asking("adopt web"));
+    run.code(1)
+        .says("without confirmation: Portainer starts a\n");
     adopt(&bench, "web")
         .code(0)
         .says("web-a-1: is stopped and will be started");
+}
+
+#[test]
+fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}  b:\n    image: x\n");
+    bench.started("web", &text, None);
+    exits(&bench, "web-a-1", 137);
+    exits(&bench, "web-b-1", 0);
+    let plan = bench.run("plan web").code(0);
+    plan.says("Next: stacklift adopt web\n")
+        .hides("finished jobs");
+    let run = Run::of(&mut bench.asking("adopt web"));
+    run.code(1)
+        .says("without confirmation: Portainer starts a and b\n");
+    assert!(bench.nothing_was_changed());
+    let run = adopt(&bench, "web")
+        .code(0)
+        .says("adopted web: a and b were started\n");
+    assert_eq!(run.err, "");
+    // A job that another service waits for is one.
+    let bench = Bench::new();
+    let text = "services:\n  job:\n    image: x\n  app:\n    image: x\n    depends_on:\n      job: {condition: service_completed_successfully}\n";
+    bench.started("web", text, None);
+    exits(&bench, "web-job-1", 0);
+    exits(&bench, "web-app-1", 143);
+    refuses(&bench, "web",
+        &["finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\npass --rerun-jobs to let them run again, or give their services a profile that is not active".to_owned()],
+    );
 }
 
 #[test]
