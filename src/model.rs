@@ -312,8 +312,8 @@ impl Record {
 pub enum Rights {
     /// Sees every stack and may change it.
     Administrator,
-    /// May have stacks, and may not see all stacks of others.
-    OwnStacks,
+    /// May have stacks without these parts, and may not see all stacks of others.
+    OwnStacks(Vec<AdminOnly>),
     /// May not read, create, update or delete a stack: `allowStackManagementForRegularUsers` is false.
     NoStacks,
     /// They could not be read, with the reason.
@@ -331,7 +331,7 @@ impl fmt::Display for Rights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Administrator => "the API key belongs to an administrator",
-            Self::OwnStacks => {
+            Self::OwnStacks(_) => {
                 "the API key does not belong to an administrator, so Portainer may not list every stack"
             }
             Self::NoStacks => {
@@ -343,6 +343,32 @@ impl fmt::Display for Rights {
                     "cannot determine whether the API key sees every Portainer stack: {reason}"
                 );
             }
+        })
+    }
+}
+
+/// What an environment lets only administrators deploy (M22).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdminOnly {
+    BindMounts,
+    Privileged,
+    HostPid,
+    Devices,
+    Sysctls,
+    SecurityOpt,
+    Capabilities,
+}
+
+impl fmt::Display for AdminOnly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BindMounts => "bind mounts",
+            Self::Privileged => "`privileged`",
+            Self::HostPid => "`pid: host`",
+            Self::Devices => "`devices`",
+            Self::Sysctls => "`sysctls`",
+            Self::SecurityOpt => "`security_opt`",
+            Self::Capabilities => "capabilities",
         })
     }
 }

@@ -469,8 +469,12 @@ impl Situation<'_> {
             .filter(|error| !NoSharedVersion::caused(error))
             .map(with_hint);
         before.warnings.extend(failures);
+        // The refusal says what the user may not do.
+        let is_refused =
+            rights == Rights::NoStacks || matches!(environment, Environment::Forbidden(_));
         match contents.transpose() {
             Ok(contents) => before.contents = contents,
+            Err(_) if is_refused => {}
             Err(error) => before.warnings.push(with_hint(&error)),
         }
         before.environment = environment;
@@ -484,8 +488,7 @@ impl Situation<'_> {
         }
         let has_containers = !all.is_empty();
         before.rights = rights;
-        // The refusal says what the user may not do.
-        let is_warned_of = has_containers && before.rights != Rights::NoStacks;
+        let is_warned_of = has_containers && !is_refused;
         if before.may_be_unseen() && is_warned_of && portainer.is_some() && host.is_none() {
             before.warnings.push(format!(
                 "{}; if Portainer already has a stack {}, the deployment will fail (use an administrator's API key)",

@@ -345,6 +345,7 @@ impl Adoption {
         steering: &Steering,
     ) {
         let facts = input.facts;
+        self.block(&permissions::admin_only(facts, stack), input.file);
         let missing = missing::missing(facts, stack);
         self.pulls = missing.pulls.into_iter().collect();
         self.block(&missing.refusals, input.file);

@@ -92,6 +92,11 @@ impl<'a> Facts<'a> {
         self.name != self.project && project == Some(self.project)
     }
 
+    /// Whether the API key may not read or change any stack of the environment. The refusal says so (B24).
+    pub fn is_forbidden(&self) -> bool {
+        self.rights == Rights::NoStacks || matches!(self.environment, Environment::Forbidden(_))
+    }
+
     /// Whether two paths are one file or directory: by their text, or because a symbolic link leads there (B28).
     pub fn is_same(&self, one: &str, other: &str) -> bool {
         clean(one) == clean(other) || (self.is_same_file)(one, other) == Some(true)

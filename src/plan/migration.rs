@@ -104,7 +104,13 @@ impl Plan {
             ));
         }
         self.refusals.extend(permissions::management(facts));
-        self.refusals.extend(permissions::hidden(facts));
+        let hidden = permissions::hidden(facts);
+        let admin_only = stack.and_then(|stack| permissions::admin_only(facts, stack));
+        if hidden.is_none() && admin_only.is_none() {
+            self.refusals.extend(permissions::limited(facts));
+        }
+        self.refusals.extend(hidden);
+        self.refusals.extend(admin_only);
         self.refusals
             .extend(validation::refusals(facts, text, stack, is_damaged));
         let Some(stack) = stack else {
@@ -168,7 +174,7 @@ impl Plan {
         self.warnings.extend(unknown);
         if let Some(record) = &facts.record {
             self.losses.extend(record::losses(record, facts.sent));
-            if record.contents.is_none() {
+            if record.contents.is_none() && !facts.is_forbidden() {
                 self.warnings.push(format!(
                     "cannot read Portainer stack {}: how it differs from the files is unknown",
                     printable(&record.record.id)

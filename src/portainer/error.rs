@@ -195,7 +195,7 @@ impl Response {
             ),
             404 => "check --base-url and --endpoint",
             409 => {
-                "Portainer is busy with this stack, or the name is already in use: check the stack in Portainer"
+                "Portainer is busy with this stack, or another stack, which the API key may not see, has the name: check the stacks in Portainer"
             }
             413 => {
                 "the request is too large for a proxy: raise the proxy's limit, or bypass the proxy with --base-url"

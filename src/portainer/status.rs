@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::{Error, PortainerReader, failed_to, http::Unread, wire};
-use crate::model::Rights;
+use crate::model::{AdminOnly, Rights};
 
 /// What Portainer says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,20 +46,17 @@ impl PortainerReader {
     pub fn rights(&self, endpoint: i64) -> Rights {
         let rights = || {
             let role = self.user()?.is_administrator;
-            Ok(
-                match role.context("the response of Portainer does not name the user's role")? {
-                    true => Rights::Administrator,
-                    false if self.manages_stacks(endpoint)? => Rights::OwnStacks,
-                    false => Rights::NoStacks,
-                },
-            )
+            if role.context("the response of Portainer does not name the user's role")? {
+                return Ok(Rights::Administrator);
+            }
+            self.rights_of_others(endpoint)
         };
         rights().unwrap_or_else(|error: anyhow::Error| Rights::Unknown(format!("{error:#}")))
     }
 
-    /// Whether users who are not administrators may manage stacks, as far as Portainer says. A user who may not use the
-    /// environment at all is refused there.
-    fn manages_stacks(&self, endpoint: i64) -> Result<bool> {
+    /// What users who are not administrators may do, as far as Portainer says. A user who may not use the environment at
+    /// all is refused there.
+    fn rights_of_others(&self, endpoint: i64) -> Result<Rights> {
         let action = format!("read the settings of environment {endpoint}");
         match self
             .client
@@ -67,13 +64,33 @@ impl PortainerReader {
         {
             Ok(response) => {
                 let json = wire::read(response).map_err(failed_to(&action))?;
-                Ok(json["SecuritySettings"]["allowStackManagementForRegularUsers"] != false)
+                let is_forbidden = |what: &str| {
+                    json["SecuritySettings"][format!("allow{what}ForRegularUsers")] == false
+                };
+                if is_forbidden("StackManagement") {
+                    return Ok(Rights::NoStacks);
+                }
+                let restricted = ADMIN_ONLY
+                    .into_iter()
+                    .filter(|(what, _)| is_forbidden(what));
+                Ok(Rights::OwnStacks(restricted.map(|(_, one)| one).collect()))
             }
-            Err(Error::Refused { .. }) => Ok(true),
+            Err(Error::Refused { .. }) => Ok(Rights::OwnStacks(Vec::new())),
             Err(error) => Err(error.into()),
         }
     }
 }
+
+/// The settings of an environment that restrict the stacks of other users. Older versions have no `SecurityOpt`.
+const ADMIN_ONLY: [(&str, AdminOnly); 7] = [
+    ("BindMounts", AdminOnly::BindMounts),
+    ("PrivilegedMode", AdminOnly::Privileged),
+    ("HostNamespace", AdminOnly::HostPid),
+    ("DeviceMapping", AdminOnly::Devices),
+    ("SysctlSetting", AdminOnly::Sysctls),
+    ("SecurityOpt", AdminOnly::SecurityOpt),
+    ("ContainerCapabilities", AdminOnly::Capabilities),
+];
 
 /// The `Version` in Portainer's status (M17); `None` where it is missing or empty.
 fn version(response: Unread) -> Result<Option<String>> {

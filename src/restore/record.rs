@@ -46,7 +46,7 @@ impl Procedure<'_, '_, '_> {
         }
         match self.run.portainer.rights(self.snapshot().endpoint) {
             Rights::Administrator => {}
-            Rights::OwnStacks | Rights::Unknown(_) if record.is_some() => {}
+            Rights::OwnStacks(_) | Rights::Unknown(_) if record.is_some() => {}
             rights => return Ok(RecordStep::OutOfReach(rights.to_string())),
         }
         let saved = match &self.snapshot().record {

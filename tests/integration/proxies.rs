@@ -13,7 +13,11 @@ fn each_status_has_its_own_hint() {
         (401, REFUSED, "STACKMGR_API_KEY"),
         (403, REFUSED, "an administrator's API key"),
         (404, REFUSED, "check --base-url and --endpoint"),
-        (409, REFUSED, "the name is already in use"),
+        (
+            409,
+            REFUSED,
+            "another stack, which the API key may not see, has the name",
+        ),
         (413, PAGE, "too large for a proxy"),
         (429, PAGE, "limits the request rate: wait"),
         (500, REFUSED, "Portainer's log"),
@@ -77,11 +81,12 @@ fn a_key_that_does_not_see_every_record_is_warned_of() {
     let bench = Bench::new();
     bench.record("web", 1);
     bench.started("web", PLAIN, None);
-    // The record is not shown to it, and the create fails on its name.
+    // The record is not shown to it, and the create would fail on its name.
     as_a_user(&bench).code(1).says(&[
         WARNING,
         "if Portainer already has a stack web, the deployment will fail",
     ]);
+    assert!(bench.nothing_was_changed());
     assert_eq!(bench.calls(Call::Me).len(), 1);
 }
 

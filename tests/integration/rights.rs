@@ -69,18 +69,80 @@ fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() 
 #[test]
 fn b24_a_key_that_may_not_manage_stacks_deletes_no_stack_of_its_own() {
     let bench = started();
-    as_user(&bench, "web").code(0).says(LIMITED);
+    as_user(&bench, "web --force").code(0).says(LIMITED);
     as_user(&bench, "restore web --yes")
         .code(0)
         .says(&["the Portainer stack is deleted", "restored web"]);
     assert!(bench.world(|world| world.records.is_empty()));
-    as_user(&bench, "web").code(0);
+    as_user(&bench, "web --force").code(0);
     forbid_stacks(&bench);
     bench.forget_requests();
     for args in ["web --grace 1s", "adopt web --yes", "restore web --yes"] {
-        as_user(&bench, args).code(1);
+        as_user(&bench, args)
+            .code(1)
+            .hides("failed to read Portainer stack");
         assert!(bench.nothing_was_changed(), "{args:?}");
     }
+}
+
+/// Lets only administrators deploy `what`, such as `BindMounts`.
+fn restrict(bench: &Bench, what: &[&'static str]) {
+    bench.world(|world| {
+        let endpoint = world.endpoints.get_mut(&1).expect("an environment");
+        endpoint.admin_only = what.to_vec();
+    });
+}
+
+#[test]
+fn b24_what_only_administrators_may_deploy_is_refused_before_it_is_sent() {
+    let bench = started();
+    let settings = [
+        ("BindMounts", "volumes: ['/srv:/srv']", "bind mounts"),
+        (
+            "BindMounts",
+            "volumes: [{type: bind, source: /, target: /x}]",
+            "bind mounts",
+        ),
+        ("PrivilegedMode", "privileged: true", "`privileged`"),
+        ("HostNamespace", "pid: host", "`pid: host`"),
+        ("DeviceMapping", "devices: ['/dev/fuse']", "`devices`"),
+        (
+            "SysctlSetting",
+            "sysctls: {net.core.somaxconn: 1024}",
+            "`sysctls`",
+        ),
+        (
+            "SecurityOpt",
+            "security_opt: ['no-new-privileges:true']",
+            "`security_opt`",
+        ),
+        ("ContainerCapabilities", "cap_drop: [ALL]", "capabilities"),
+    ];
+    for (setting, line, said) in settings {
+        restrict(&bench, &[setting]);
+        bench.stack("web", &format!("{PLAIN}    {line}\n"), None);
+        let reason = format!("- a: {said}");
+        for args in ["plan web", "adopt web --yes"] {
+            let what = "1. only an administrator's API key may deploy parts of the Compose file";
+            as_user(&bench, args).code(1).says(&[what, &reason]);
+        }
+        let run = as_user(&bench, "web").code(1);
+        run.says("refusing to migrate: only an administrator's API key may deploy");
+        assert!(bench.nothing_was_changed(), "{setting}");
+    }
+    // Portainer checks other texts as well, and may reject one after the containers were removed.
+    bench.stack(
+        "web",
+        &format!("{PLAIN}    volumes: [data:/v]\nvolumes: {{data: }}\n"),
+        None,
+    );
+    restrict(&bench, &["BindMounts", "SysctlSetting"]);
+    as_user(&bench, "web")
+        .code(1)
+        .says("because only administrators may use bind mounts and `sysctls`");
+    as_user(&bench, "plan web").code(0);
+    assert!(bench.nothing_was_changed());
+    bench.run("web").code(0);
 }
 
 #[test]
@@ -137,7 +199,7 @@ fn fails(bench: &Bench) {
 
 #[test]
 fn b14_the_command_of_a_key_that_sees_no_stack_restores_the_containers_alone() {
-    for args in ["migrate web", "adopt web --yes --on-failure leave"] {
+    for args in ["migrate web --force", "adopt web --yes --on-failure leave"] {
         let bench = started();
         fails(&bench);
         let failed = as_user(&bench, args).code(1).says("--engine-only");
@@ -146,7 +208,7 @@ fn b14_the_command_of_a_key_that_sees_no_stack_restores_the_containers_alone() {
     }
     // The same with a stack of the user, which is gone.
     let bench = started();
-    as_user(&bench, "migrate web").code(0);
+    as_user(&bench, "migrate web --force").code(0);
     fails(&bench);
     let failed = as_user(&bench, "migrate web").code(1);
     roll_back(&bench, &failed.says("--engine-only"));
@@ -160,7 +222,7 @@ fn b14_the_command_of_a_key_that_sees_no_stack_restores_the_containers_alone() {
 #[test]
 fn b24_a_restore_of_the_containers_alone_names_itself_if_it_fails() {
     let bench = started();
-    as_user(&bench, "migrate web").code(0);
+    as_user(&bench, "migrate web --force").code(0);
     for id in bench.containers("web") {
         bench.world(|world| world.containers.remove(&id));
     }
@@ -177,8 +239,17 @@ fn b24_a_stack_that_the_key_did_not_see_is_not_deleted_by_a_restore() {
     let bench = started();
     let id = bench.record("web", 1);
     bench.world(|world| world.records.get_mut(&id).expect("a record").created -= 60);
+    as_user(&bench, "web").code(1).says(&[
+        "refusing to migrate: the API key does not belong to an administrator",
+        "Portainer may have a stack web that the API key does not see",
+        "adopt the stack: that removes nothing first",
+    ]);
+    assert!(bench.nothing_was_changed());
+    as_user(&bench, "adopt web --yes")
+        .code(1)
+        .says(&["which the API key may not see", "No container was changed"]);
     // The create fails on the name, after the containers were removed.
-    as_user(&bench, "web").code(1).says(LIMITED);
+    as_user(&bench, "web --force").code(1).says(LIMITED);
     let says = ["not checked", "the Portainer stack"];
     let run = bench.succeeds("restore web --yes", &says);
     run.hides("Portainer stack is deleted");

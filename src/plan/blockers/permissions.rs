@@ -1,8 +1,12 @@
 //! What follows from the environment, and from an API key that may not see or manage every Portainer stack (B03, B06, B24).
 
 use crate::{
-    model::{Container, Rights, may_be_portainers},
-    plan::{Environment, Facts, Refusal},
+    model::{AdminOnly, Container, Rights, may_be_portainers},
+    plan::{
+        Environment, Facts, Refusal,
+        facts::services::{Given, SentService, SentStack},
+    },
+    text::{listed, printable},
 };
 
 /// The refusal if the environment is known not to be usable for this host.
@@ -21,6 +25,61 @@ pub fn environment(facts: &Facts) -> Option<Refusal> {
 pub fn management(facts: &Facts) -> Option<Refusal> {
     let endpoint = facts.endpoint;
     (facts.rights == Rights::NoStacks).then_some(Refusal::ForbiddenStacks { endpoint })
+}
+
+/// The refusal if the text has what the API key may not deploy (M22).
+pub fn admin_only(facts: &Facts, stack: &SentStack) -> Option<Refusal> {
+    let Rights::OwnStacks(restricted) = &facts.rights else {
+        return None;
+    };
+    let services = stack.active();
+    let all = services.iter().flat_map(|service| {
+        let used = restricted.iter().filter(|one| uses(service, **one));
+        used.map(|one| format!("{}: {one}", printable(service.name)))
+    });
+    let all: Vec<String> = all.collect();
+    (!all.is_empty()).then_some(Refusal::AdminOnly(all))
+}
+
+fn uses(service: &SentService, what: AdminOnly) -> bool {
+    let has = |key: &str| {
+        let mut nodes = service.nodes(key);
+        nodes.any(|node| node.items().next().is_some() || !node.entries().is_empty())
+    };
+    let is = |key: &str, value: &str| service.given(&[key]) == Given::Is(value.to_owned());
+    match what {
+        AdminOnly::BindMounts => service.has_bind_mounts(),
+        AdminOnly::Privileged => is("privileged", "true"),
+        AdminOnly::HostPid => is("pid", "host"),
+        AdminOnly::Devices => has("devices"),
+        AdminOnly::Sysctls => has("sysctls"),
+        AdminOnly::SecurityOpt => has("security_opt"),
+        AdminOnly::Capabilities => has("cap_add") || has("cap_drop"),
+    }
+}
+
+/// The refusal if a create may fail for what the API key does not see or may not deploy, after a migration removed the
+/// containers. Portainer also rejects other parts of the text if a setting restricts the user (M22).
+pub fn limited(facts: &Facts) -> Option<Refusal> {
+    let Rights::OwnStacks(restricted) = &facts.rights else {
+        return None;
+    };
+    let has_containers = facts.listed.is_none_or(|all| !all.is_empty());
+    let mut reasons = Vec::new();
+    if facts.record.is_none() && has_containers {
+        reasons.push(format!(
+            "Portainer may have a stack {} that the API key does not see",
+            facts.project
+        ));
+    }
+    if !restricted.is_empty() {
+        let restricted: Vec<String> = restricted.iter().map(ToString::to_string).collect();
+        reasons.push(format!(
+            "Portainer checks the Compose file, because only administrators may use {}",
+            listed(&restricted)
+        ));
+    }
+    (!reasons.is_empty()).then_some(Refusal::LimitedKey(reasons))
 }
 
 /// The refusal if the project of this engine has a Portainer stack on another environment with this engine (M20).

@@ -38,6 +38,10 @@ pub enum Refusal {
     ForbiddenEnvironment { endpoint: i64, status: u16 },
     /// The API key may not create, update or delete stacks on the environment (B24, M22).
     ForbiddenStacks { endpoint: i64 },
+    /// The API key may not deploy these parts of the text (M22).
+    AdminOnly(Vec<String>),
+    /// The API key is not an administrator's: for these reasons, the create may fail after the containers were removed (B24).
+    LimitedKey(Vec<String>),
     /// Portainer started these containers, and the API key may not see their Portainer stack (B24): their names and
     /// directories.
     HiddenStack(Vec<String>),
@@ -93,6 +97,12 @@ impl fmt::Display for Refusal {
                 f,
                 "the API key is not allowed to create, update or delete stacks on environment {endpoint}"
             ),
+            Self::AdminOnly(_) => {
+                f.write_str("only an administrator's API key may deploy parts of the Compose file")
+            }
+            Self::LimitedKey(_) => f.write_str(
+                "the API key does not belong to an administrator, and the create may fail after the containers were removed",
+            ),
             Self::HiddenStack(_) => f.write_str(
                 "Portainer may have started these containers, and the API key may not see their Portainer stack",
             ),
@@ -125,6 +135,8 @@ impl Refusal {
     pub fn details(&self) -> &[String] {
         match self {
             Self::Damage(items)
+            | Self::AdminOnly(items)
+            | Self::LimitedKey(items)
             | Self::HiddenStack(items)
             | Self::Rejected(items)
             | Self::MissingFiles(items)
@@ -175,6 +187,12 @@ impl Refusal {
             }
             Self::ForbiddenStacks { .. } => {
                 "use an administrator's API key, or turn off \"Disable the use of Stacks for non-administrators\" in the environment's Docker settings in Portainer"
+            }
+            Self::AdminOnly(_) => {
+                "use an administrator's API key, or allow this in the environment's Docker settings in Portainer"
+            }
+            Self::LimitedKey(_) => {
+                "use an administrator's API key, or adopt the stack: that removes nothing first"
             }
             Self::HiddenStack(_) => "use an administrator's API key",
             Self::Rejected(_) => "fix these lines: `docker compose config` must accept the file",

@@ -6,7 +6,7 @@ use composefile::{
     document::{Document, Node, ScalarType},
     dotenv::{self, DotenvError},
     reader::{Context, Reader},
-    services::Service,
+    services::{MountSpec, MountType, Service},
 };
 
 use crate::{
@@ -387,6 +387,20 @@ impl<'d> SentService<'_, 'd, '_> {
             keys.push("default".to_owned());
         }
         keys
+    }
+
+    /// Whether it mounts a path of the host.
+    pub fn has_bind_mounts(&self) -> bool {
+        let mut mounts = self.nodes("volumes").flat_map(Node::items);
+        mounts.any(|item| {
+            let read = |node| self.stack.read(node).known();
+            if item.is_mapping() {
+                let kind = item.get("type").and_then(read);
+                return kind.is_some_and(|kind| MountType::named(&kind) == MountType::Bind);
+            }
+            let text = read(item).unwrap_or_default();
+            MountSpec::parse(&text).is_some_and(|spec| spec.kind == MountType::Bind)
+        })
     }
 
     /// The paths of its required env files, as written.

@@ -19,6 +19,9 @@ pub struct Endpoint {
     pub restricted: bool,
     /// Whether only administrators may manage stacks: `allowStackManagementForRegularUsers` is false (M22).
     pub forbids_stacks: bool,
+    /// What only administrators may deploy, such as `BindMounts` in `allowBindMountsForRegularUsers` (M22). It is shown, and
+    /// no text is rejected for it.
+    pub admin_only: Vec<&'static str>,
 }
 
 impl Endpoint {
@@ -28,6 +31,7 @@ impl Endpoint {
             engine: engine.to_owned(),
             restricted: false,
             forbids_stacks: false,
+            admin_only: Vec::new(),
         }
     }
 }

@@ -34,7 +34,7 @@ impl Blocking<'_, '_> {
                 Vec::new(),
             );
         }
-        if record.contents.is_none() {
+        if record.contents.is_none() && !self.facts.is_forbidden() {
             self.add(
                 format!(
                     "cannot read Portainer stack {id}: what an update would replace is unknown"
