@@ -118,7 +118,16 @@ pub(super) fn why_changed(
                 "edited in Portainer or in the files since the container started".to_owned()
             }
         }
-        _ => "the Compose file or .env has changed since the container started".to_owned(),
+        _ => {
+            let last = record.filter(|one| one.in_portainer == InPortainer::LastSent);
+            let contents = last.and_then(|one| one.contents);
+            let changed = match contents {
+                Some((text, _)) if text == sent.text => ".env",
+                Some((_, env)) if values(env) == values(sent.env) => "the Compose file",
+                _ => "the Compose file or .env",
+            };
+            format!("{changed} has changed since the container started")
+        }
     }
 }
 
@@ -163,6 +172,40 @@ mod tests {
                 },
             );
             assert_eq!(found, expected, "{has:?} {last:?} {sent:?}");
+        }
+    }
+
+    #[test]
+    fn of_what_portainer_has_the_part_that_changed_is_named() {
+        let variables = |value: &str| {
+            vec![Variable {
+                name: "A".to_owned(),
+                value: value.to_owned(),
+            }]
+        };
+        let (now, same, other) = (variables("1"), variables("1"), variables("2"));
+        let record = Record::with_id("7");
+        for (text, env, expected) in [
+            ("a", &other, ".env"),
+            ("b", &same, "the Compose file"),
+            ("b", &other, "the Compose file or .env"),
+        ] {
+            let facts = RecordFacts {
+                record: &record,
+                contents: Some(("a", &now[..])),
+                last_sent: &LastSent::default(),
+                in_portainer: InPortainer::LastSent,
+            };
+            let why = why_changed(
+                Inspected(&json!({})),
+                Some(&facts),
+                Sent { text, env },
+                "docker",
+            );
+            assert_eq!(
+                why,
+                format!("{expected} has changed since the container started")
+            );
         }
     }
 
