@@ -131,8 +131,8 @@ pub enum ContainerLoss {
     },
     /// A mount that its successor may not write to, or may.
     Access { target: String, is_read_only: bool },
-    /// Ports that its successor does not publish: `127.0.0.1:8080->80/tcp`.
-    Ports(Vec<String>),
+    /// Ports that its successor does not publish, and those that only its successor publishes: `127.0.0.1:8080->80/tcp`.
+    Ports { lost: Vec<String>, new: Vec<String> },
     /// A network that it is attached to.
     Network(String),
     /// Aliases in a network.
@@ -306,7 +306,13 @@ impl fmt::Display for ContainerLoss {
                 };
                 write!(f, "{target} becomes {access}")
             }
-            Self::Ports(ports) => write!(f, "ports no longer published: {}", ports.join(", ")),
+            Self::Ports { lost, new } => {
+                write!(f, "ports no longer published: {}", lost.join(", "))?;
+                match new.as_slice() {
+                    [] => Ok(()),
+                    new => write!(f, "; new: {}", new.join(", ")),
+                }
+            }
             Self::Network(network) => {
                 write!(f, "no longer connected to network {network}")
             }

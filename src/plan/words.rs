@@ -153,7 +153,7 @@ impl Loss {
                             | C::Image(_)
                             | C::OtherImage { .. }
                             | C::Access { .. }
-                            | C::Ports(_)
+                            | C::Ports { .. }
                     )
             }
             _ => false,

@@ -154,13 +154,20 @@ pub fn lost(
     }
     let after: Option<Vec<Publish>> = published(service).into_iter().collect();
     let after = after?;
-    let now = bindings(container).into_iter();
-    let mut lost: Vec<String> = now
-        .filter(|now| !after.iter().any(|after| after.covers(now)))
-        .map(|now| now.shown())
-        .collect();
+    let now = bindings(container);
+    let lost = now
+        .iter()
+        .filter(|now| !after.iter().any(|after| after.covers(now)));
+    let new = after
+        .iter()
+        .filter(|after| !now.iter().any(|now| after.covers(now)));
+    let (mut lost, mut new): (Vec<_>, Vec<_>) = (
+        lost.map(Publish::shown).collect(),
+        new.map(Publish::shown).collect(),
+    );
     lost.sort();
-    (!lost.is_empty()).then_some(ContainerLoss::Ports(lost))
+    new.sort();
+    (!lost.is_empty()).then_some(ContainerLoss::Ports { lost, new })
 }
 
 /// The ports that a container was created to publish.
