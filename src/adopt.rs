@@ -14,7 +14,7 @@ use crate::{
     observe::{Situation, foreign_since, warnings_of},
     plan::{Adoption, InPortainer, Keep, Request},
     report::{AdoptReport, Outcome, changes, losses},
-    run::{self, Access, Consent, Listener, Peers, RestoreCommand, Run, Setup, Stopped, Witness},
+    run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     text::{bulleted, shell_word},
 };
@@ -55,8 +55,6 @@ pub struct Adopt<'a> {
     /// How long a restore waits for containers to become healthy.
     pub timeout: Duration,
     pub on_failure: OnFailure,
-    /// The settings of the command that undoes it (B14).
-    pub undo: RestoreCommand,
 }
 
 /// What to do about containers that a failed adoption changed.

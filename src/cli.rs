@@ -163,7 +163,7 @@ fn run(
 fn stack_required() -> anyhow::Error {
     Failure::new("the stack name is required")
         .hint(format!(
-            "run: stacklift <STACK>; the example stacks, lowest impact first: {}",
+            "`stacklift list` shows your stacks; examples of names, lowest impact first: {}",
             EXAMPLES.join(", ")
         ))
         .into()

@@ -261,6 +261,12 @@ impl EngineReader {
         listed.with_context(|| format!("failed to list the processes of container {container}"))
     }
 
+    /// The last lines of a container's log. By the Engine API only.
+    pub fn log_tail(&self, container: &str, lines: u8) -> Result<String> {
+        let log = self.api().and_then(|api| api.log_tail(container, lines));
+        log.with_context(|| format!("failed to read the log of container {container}"))
+    }
+
     /// The ID of the engine, read once. Portainer reports the same ID for its environment (B03).
     pub fn id(&self) -> Result<String> {
         match self.id.get() {

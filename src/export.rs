@@ -4,18 +4,19 @@
 //! Invariants: the files are complete or absent, and no error or note holds the value of a variable.
 
 use std::{
+    ffi::OsStr,
     fs::{self, DirEntry},
     io::{self, ErrorKind},
     path::Path,
 };
 
 use anyhow::{Context as _, Result};
-use composefile::reader::OVERRIDE_FILES;
+use composefile::reader::{DEFAULT_FILES, OVERRIDE_FILES};
 
 use crate::{
     disk::{self, Dir, Existing, INCOMPLETE, Refused, Rights},
     failure::Failure,
-    model::{Record, StackKind},
+    model::{Record, StackKind, portainer_name},
     portainer::{PortainerReader, Stored},
     rewrite::{
         env::stack_env,
@@ -23,10 +24,11 @@ use crate::{
         faithful::Changed,
         portainer::STACK_ENV,
     },
+    stack::is_same,
     text::{bulleted, printable},
 };
 
-/// The file with the text.
+/// The file with the text, unless the directory has another one that Compose finds.
 const COMPOSE_FILE: &str = "compose.yaml";
 /// The file with the variables.
 const ENV_FILE: &str = ".env";
@@ -34,6 +36,7 @@ const ENV_FILE: &str = ".env";
 /// How stacks are exported.
 pub struct Export<'a> {
     pub portainer: &'a PortainerReader,
+    pub stacks_root: &'a Path,
     /// Whether files in the directory may be replaced.
     pub force: bool,
 }
@@ -56,6 +59,7 @@ impl Export<'_> {
     /// meaning, or if the directory is refused.
     pub fn run(&self, record: &Record, dir: &Path) -> Result<Exported> {
         self.check(dir)?;
+        self.check_name(&record.name, dir)?;
         if record.kind == StackKind::Kubernetes {
             return Err(Failure::new(format!(
                 "the Portainer stack {} is a Kubernetes stack: it has no Compose file",
@@ -110,11 +114,33 @@ impl Export<'_> {
                 dir.display()
             ))
             .hint(format!(
-                "{hint}; if this is the right one, pass it with --to and --force, which replaces its {COMPOSE_FILE} and {ENV_FILE}"
+                "{hint}; if this is the right one, pass it with --to and --force, which replaces its Compose file and {ENV_FILE}"
             ))
             .into());
         }
         Ok(())
+    }
+
+    /// Refuses a directory of the stacks root with another name, unless its files may be replaced: two directories would have
+    /// the stack's project.
+    fn check_name(&self, name: &str, dir: &Path) -> Result<()> {
+        let real = disk::canonicalize(dir).or_else(|_| std::path::absolute(dir));
+        let real = real.unwrap_or_else(|_| dir.to_owned());
+        let root = self.stacks_root;
+        let is_in_root = real.parent().is_some_and(|parent| is_same(parent, root));
+        let own = real.file_name().and_then(OsStr::to_str).map(portainer_name);
+        if self.force || !is_in_root || own.as_deref() == Some(name) {
+            return Ok(());
+        }
+        let (name, root) = (printable(name), root.display());
+        Err(Failure::new(format!(
+            "cannot export into {}: in the stacks root, the directory of {name} must have its name",
+            dir.display()
+        ))
+        .hint(format!(
+            "pass --to {root}/{name}, or a directory outside {root}"
+        ))
+        .into())
     }
 }
 
@@ -184,7 +210,7 @@ fn is_incomplete(entry: &DirEntry) -> bool {
     entry.file_name().to_string_lossy().starts_with(INCOMPLETE)
 }
 
-/// Writes the files, `compose.yaml` last. Returns their names.
+/// Writes the files, the Compose file last. Returns their names.
 fn write(path: &Path, files: &ExportedFiles, replace: bool) -> Result<Vec<&'static str>> {
     let existing = if replace {
         Existing::Replace
@@ -220,7 +246,10 @@ fn write(path: &Path, files: &ExportedFiles, replace: bool) -> Result<Vec<&'stat
     if !files.env.is_empty() || files.names_stack_env || disk::exists(&path.join(ENV_FILE)) {
         one(ENV_FILE, &|| text(ENV_FILE, &files.env, 0o600))?;
     }
-    one(COMPOSE_FILE, &|| text(COMPOSE_FILE, &files.text, 0o644))?;
+    let mut defaults = DEFAULT_FILES.into_iter();
+    let compose_file = defaults.find(|file| disk::exists(&path.join(file)));
+    let compose_file = compose_file.unwrap_or(COMPOSE_FILE);
+    one(compose_file, &|| text(compose_file, &files.text, 0o644))?;
     if files.names_stack_env {
         one(STACK_ENV, &|| dir.link(STACK_ENV, ENV_FILE, existing))?;
     }

@@ -24,7 +24,7 @@ use crate::{
         Readiness, StackState, VERSION, WayReport,
     },
     run::RestoreCommand,
-    snapshot::{Interrupted, Place},
+    snapshot::{Interrupted, Place, Unfinished},
     stack::{Location, Stack, StackName},
 };
 
@@ -153,7 +153,7 @@ impl<'a> Inventory<'a> {
         found: &Found,
         host: &Host,
         containers: Option<&Containers>,
-        interrupted: Option<Interrupted>,
+        interrupted: Option<Unfinished>,
         adopt: &WayReport,
     ) -> StackState {
         let found = state(&StateFacts {
@@ -175,7 +175,7 @@ impl<'a> Inventory<'a> {
     }
 
     /// The run on a stack that was interrupted or is in progress, if its containers are known.
-    pub fn interrupted(&self, found: &Found) -> Option<Interrupted> {
+    pub fn interrupted(&self, found: &Found) -> Option<Unfinished> {
         let containers = found.containers.as_ref()?.iter().copied();
         let engine = self.engine.id().ok();
         let place = Place::new(self.state?, &found.name);
@@ -222,9 +222,9 @@ impl<'a> Inventory<'a> {
 }
 
 /// The run, with the command that heals the stack.
-pub fn interrupted_run(run: Interrupted, name: &str, command: &RestoreCommand) -> InterruptedRun {
+pub fn interrupted_run(run: Unfinished, name: &str, command: &RestoreCommand) -> InterruptedRun {
     let restore = || command.with(&["restore", name]);
-    match run {
+    match run.left {
         Interrupted::InProgress => InterruptedRun::InProgress,
         Interrupted::Restore | Interrupted::RestoreAgain => InterruptedRun::Restore(restore()),
         Interrupted::NotDeployed => InterruptedRun::NotDeployed(restore()),

@@ -28,7 +28,7 @@ use crate::{
     portainer::{BaseUrl, Contents, EngineOf, PortainerReader, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
-    snapshot::{Interrupted, Known, LastSent, Place},
+    snapshot::{Known, LastSent, Place, Unfinished},
     stack::{Shell, Stack, StackText},
     text::Mask,
 };
@@ -266,7 +266,7 @@ impl Situation<'_> {
     }
 
     /// The run on the stack that was interrupted or is in progress, if its containers are known.
-    pub fn interrupted(&self, before: &Before) -> Option<Interrupted> {
+    pub fn interrupted(&self, before: &Before) -> Option<Unfinished> {
         let now = before.all.as_ref()?;
         let engine = self.engine.id().ok();
         self.place()?.interrupted(engine.as_deref(), now, self.tool)

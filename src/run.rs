@@ -18,7 +18,7 @@ use crate::{
     rewrite::env::secrets,
     snapshot::{Place, ProjectLock, Store, check_state_dir},
     stack::Lock,
-    text::Mask,
+    text::{Mask, excerpt},
 };
 
 mod consent;
@@ -37,6 +37,9 @@ pub use state::{RestoreCommand, State};
 
 use requests::Open;
 
+/// How many lines of a container's log an error shows.
+const LOG_LINES: u8 = 3;
+
 /// Portainer and the engine, which only a [`Run`] can use.
 pub struct Peers {
     portainer: Portainer,
@@ -54,6 +57,8 @@ pub struct Setup {
     timeout: Duration,
     /// The command that rolls back (B14).
     restore: RestoreCommand,
+    /// The settings of the other commands that are printed.
+    typed: RestoreCommand,
 }
 
 /// What a procedure may do.
@@ -167,6 +172,7 @@ impl Setup {
         base_url: BaseUrl,
         timeout: Duration,
         restore: RestoreCommand,
+        typed: RestoreCommand,
     ) -> Result<Self> {
         check_state_dir(&place.state)?;
         Ok(Self {
@@ -175,6 +181,7 @@ impl Setup {
             base_url,
             timeout,
             restore,
+            typed,
         })
     }
 
@@ -231,12 +238,13 @@ pub fn under_lock<'a>(
     run.look_for_unanswered();
     let ended = procedure(&mut run);
     run.release_volumes();
-    ended
-        .and_then(|()| run.mark_finished())
-        .map_err(|error| Stopped {
+    ended.and_then(|()| run.mark_finished()).map_err(|error| {
+        run.mark_failed();
+        Stopped {
             error,
             state: run.complete_state(),
-        })
+        }
+    })
 }
 
 impl<'a> Run<'a> {
@@ -279,7 +287,12 @@ impl<'a> Run<'a> {
         open.map(|open| open.entry.request.to_string()).collect()
     }
 
-    /// The command that restores a snapshot of the stack, or its containers alone.
+    /// `stacklift` with these arguments, for a user who goes on where this run began.
+    pub fn command(&self, arguments: &[&str]) -> String {
+        self.setup.typed.with(arguments)
+    }
+
+    /// The command that restores a snapshot of the stack, or its containers alone, wherever it is run.
     pub fn restore_command(&self, stack: &str, id: &str, engine_only: bool) -> String {
         state::in_scope(self.setup.restore.to(stack, id), engine_only)
     }
@@ -302,6 +315,12 @@ impl<'a> Run<'a> {
             self.mark = Mark::NotSet;
         }
         Ok(())
+    }
+
+    fn mark_failed(&self) {
+        if let (Mark::Set | Mark::Stays, Some(store)) = (self.mark, self.setup.store.get()) {
+            store.mark_failed();
+        }
     }
 
     fn mark_finished(&self) -> Result<()> {
@@ -375,6 +394,14 @@ impl<'a> Run<'a> {
         let mut events = events.unwrap_or_default();
         events.sort_by_key(|event| event.at);
         events
+    }
+
+    /// The last lines of a container's log, without the values that must not be shown; none if it cannot be read.
+    pub fn log_tail(&self, container: &str) -> Vec<String> {
+        let log = self.engine.log_tail(container, LOG_LINES);
+        let mask = Mask::new(self.secrets.iter().map(String::as_str));
+        let shown = mask.hide(&log.unwrap_or_default());
+        shown.lines().map(excerpt).collect()
     }
 
     /// Pulls an image.

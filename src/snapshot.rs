@@ -27,7 +27,7 @@ mod whole;
 
 pub use folder::check_state_dir;
 pub use inspected::{Inspected, is_empty, is_unset};
-pub use interrupted::{Interrupted, marked};
+pub use interrupted::{Interrupted, Unfinished, marked};
 pub use layer::Layer;
 pub use lock::ProjectLock;
 pub use pins::{pin_of, set_pin};

@@ -195,8 +195,8 @@ impl Prepared {
 
     /// What counts as last sent if Portainer has it already (B22).
     pub fn sent(&self, tool: &str) -> Option<LastSent> {
-        let rewrite = self.rewrite.as_ref().ok()?;
-        let sent = LastSent::of(&rewrite.text, &rewrite.env);
+        let (contents, _) = self.before.contents.as_ref()?;
+        let sent = LastSent::of(&contents.text, &contents.env);
         let mut services = self.plan.services.iter();
         let hashes = if services.all(|one| one.fate.is_unchanged()) {
             let all = self.before.all.iter().flatten();

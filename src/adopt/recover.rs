@@ -219,8 +219,13 @@ impl Procedure<'_, '_> {
             return Ok(prepared);
         }
         let name = self.at.stack.name();
+        let earlier = if store.has_failed() {
+            "a failed"
+        } else {
+            "an interrupted"
+        };
         self.run.warn(format!(
-            "an interrupted run left {name} incomplete: it is restored first"
+            "{earlier} run left {name} incomplete: it is restored first"
         ));
         let chosen = store.choose(Some(&snapshot))?;
         let saved = chosen.snapshot.containers.known();

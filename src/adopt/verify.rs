@@ -43,12 +43,20 @@ pub(super) enum Verdict {
 pub(super) struct Findings {
     /// What does not run as before.
     wrong: Vec<String>,
-    /// The first container that does not start: its service and how it ended.
-    not_started: Option<(String, String)>,
+    /// The first container that does not start.
+    not_started: Option<NotStarted>,
     /// What is wrong, although nothing has to be restored because of it, and what to do.
     flaws: Vec<(String, String)>,
     /// What the plan said and is not so, although everything runs as before.
     not_as_planned: Vec<String>,
+}
+
+/// A container that does not start.
+struct NotStarted {
+    id: String,
+    service: String,
+    /// How it ended.
+    end: String,
 }
 
 impl Procedure<'_, '_> {
@@ -113,19 +121,27 @@ impl Procedure<'_, '_> {
         self.report.problems = all.into_iter().flatten().cloned().collect();
         if !findings.wrong.is_empty() {
             let stack = self.at.stack.name();
-            let failure = match &findings.not_started {
-                Some((service, end)) => {
-                    Failure::new(format!("{service} of {stack} does not start: {end}"))
-                        .hint(format!("fix {service}, then run the command again"))
+            let problems = bulleted(&self.report.problems);
+            return Ok(Verdict::NotAsBefore(match findings.not_started {
+                Some(NotStarted { id, service, end }) => {
+                    let is_told = self.report.problems.len() == 1;
+                    let mut details = Vec::from_iter((!is_told).then_some(problems));
+                    let log = self.run.log_tail(&id);
+                    if !log.is_empty() {
+                        let log = log.join("\n    ");
+                        details.push(format!("  the log of {service} ends with:\n    {log}"));
+                    }
+                    let failure =
+                        Failure::new(format!("{service} of {stack} does not start: {end}"))
+                            .hint(format!("fix {service}, then run the command again"));
+                    match details.as_slice() {
+                        [] => failure,
+                        details => failure.details(details.join("\n")),
+                    }
                 }
                 None => Failure::new(format!("{stack} does not run as before"))
+                    .details(problems)
                     .hint("fix the problems above, then run the command again"),
-            };
-            let is_told = findings.not_started.is_some() && self.report.problems.len() == 1;
-            return Ok(Verdict::NotAsBefore(if is_told {
-                failure
-            } else {
-                failure.details(bulleted(&self.report.problems))
             }));
         }
         if !flaws.is_empty() {
@@ -178,11 +194,9 @@ impl Procedure<'_, '_> {
             .store()
             .default_id()
             .is_ok_and(|one| one.as_ref() == Some(id));
-        Some(if is_default {
-            self.a.undo.with(&["restore", name])
-        } else {
-            self.a.undo.to(name, id)
-        })
+        let words = ["restore", name, "--to", id];
+        let words = if is_default { &words[..2] } else { &words };
+        Some(self.run.command(words))
     }
 
     /// The page of a Portainer stack.
@@ -260,9 +274,15 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
             Change::Stray | Change::Missing => found.wrong.push(one.to_string()),
             _ if one.has_to_run() && !one.runs() => {
                 found.wrong.push(one.to_string());
-                let end = one.now.and_then(end);
                 let first = found.not_started.take();
-                found.not_started = first.or(end.map(|end| (service.to_owned(), end)));
+                found.not_started = first.or_else(|| {
+                    let now = one.now?;
+                    Some(NotStarted {
+                        id: now.id().to_owned(),
+                        service: service.to_owned(),
+                        end: end(now)?,
+                    })
+                });
             }
             _ if one.lacks_health() => found.wrong.push(format!("{name} is not healthy")),
             _ => {}

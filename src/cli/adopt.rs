@@ -84,11 +84,10 @@ fn adopt(
         wait: arguments.wait,
         timeout: opened.settings.timeout,
         on_failure: arguments.on_failure,
-        undo: opened.settings.typed.clone(),
     };
     let mut listener = |event: Event| interrupt.show(&event);
     let (report, ended) = adopt::run(&adopt, &mut listener);
     console.done();
-    show(&report, console);
+    show(&report, opened.settings.base_url.is_loopback(), console);
     Ok((report, ended))
 }

@@ -81,7 +81,7 @@ const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
 const IGNORED: [(&str, &[&str]); 11] = [
-    ("export", &["stacks-root", "dir", "file", "engine"]),
+    ("export", &["dir", "file", "engine"]),
     ("list", &["dir"]),
     ("doctor", &["dir", "file"]),
     ("config", &["dir", "file", "verbose"]),
@@ -473,6 +473,11 @@ pub(super) fn nearest<'n>(
         .map(|name| (strsim::jaro(typed, name), name));
     let near = rated.filter(|(similarity, _)| (SIMILAR..1.0).contains(similarity));
     Some(near.max_by(|a, b| a.0.total_cmp(&b.0))?.1)
+}
+
+/// What `-h` prints.
+pub(super) fn short_help() -> String {
+    command().render_help().to_string()
 }
 
 /// The command line.

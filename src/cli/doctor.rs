@@ -90,7 +90,10 @@ fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
         Ok(client) if has_key && status.is_ok() => {
             match peers::with_key((client.reader(), reader), settings, about.as_ref().ok()) {
                 Ok(checks) => (api_key, checks),
-                Err(rejected) => (rejected, not_checked("Portainer rejected the API key")),
+                Err(rejected) => (
+                    rejected,
+                    not_checked("Portainer rejected the API key (401)"),
+                ),
             }
         }
         _ if has_key => {

@@ -29,12 +29,17 @@ pub(super) fn run(
 ) -> Result<(), Ended> {
     let name = arguments.stack.as_deref().map(StackName::new).transpose()?;
     watch_reading(console);
-    let Surroundings { portainer, .. } = Surroundings::new(common, console)?;
+    let Surroundings {
+        portainer,
+        settings,
+        ..
+    } = Surroundings::new(common, console)?;
     let (portainer, endpoint) = portainer?;
     let portainer = portainer.reader();
     let exporting = Exporting {
         export: Export {
             portainer,
+            stacks_root: &settings.location.root,
             force: arguments.force,
         },
         console,

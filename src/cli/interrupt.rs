@@ -42,6 +42,9 @@ impl Interrupt {
     pub(super) fn watch(console: &Arc<Console>) -> Self {
         Self::watch_with(console, |console, state| {
             console.state(state);
+            if state.roll_back().is_some() {
+                console.advice("to continue, run the same command again", Some(state));
+            }
             show_roll_back(console, state);
         })
     }

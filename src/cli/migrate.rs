@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Common, Console, Ended, MigrateArguments,
-    arguments::near_command,
+    arguments::{near_command, short_help},
     confirm::{consent, is_on_terminal},
     interrupt::Interrupt,
     opened::{Opened, settings_and_key},
@@ -36,7 +36,12 @@ pub(super) fn run(
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
-    let name = arguments.stack.as_deref().ok_or_else(stack_required)?;
+    let Some(name) = &arguments.stack else {
+        if called == Called::Bare {
+            console.details(&short_help());
+        }
+        return Err(stack_required().into());
+    };
     let name = StackName::new(name)?;
     let (mut settings, key) = settings_and_key(common, Some(&name), console)?;
     let stack = Stack::find(name.clone(), &settings.location)

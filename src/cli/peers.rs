@@ -167,6 +167,7 @@ pub(super) fn setup(settings: &Settings, name: &StackName) -> Result<Setup> {
         settings.base_url.clone(),
         settings.timeout,
         command(settings, given_state_folder()?),
+        settings.typed.clone(),
     )
 }
 

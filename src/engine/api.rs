@@ -134,6 +134,17 @@ impl Api {
         Ok(lines.map(|fields| fields.join(" ")).collect())
     }
 
+    /// The last lines of a container's log.
+    pub(super) fn log_tail(&self, id: &str, lines: u8) -> Result<String> {
+        let version = self.version()?;
+        let path = format!("/v{version}/containers/{id}/logs?stdout=1&stderr=1&tail={lines}");
+        let response = self.send(&Method::GET, &path, &[], self.read_timeout)?;
+        if response.status != 200 {
+            return Err(self.refused(&response));
+        }
+        Ok(String::from_utf8_lossy(&unframed(&response.body)).into_owned())
+    }
+
     /// Replaces an image ID by the image name. The list shows the ID if another image has the name now.
     fn name_image(&self, container: &mut Container) -> Result<()> {
         if !container.image.starts_with("sha256:") {
@@ -454,6 +465,19 @@ fn wait_until(state: &str, refused: Instant, deadline: Instant) -> Option<Instan
         "running" | "paused" | "restarting" => Some(deadline.min(refused + KILL_TIMEOUT)),
         _ => None,
     }
+}
+
+/// A log without the headers that the engine writes before each piece, unless the container has a terminal.
+fn unframed(mut log: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(log.len());
+    while let [1 | 2, 0, 0, 0, a, b, c, d, rest @ ..] = log {
+        let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        let (piece, next) = rest.split_at(length.min(rest.len()));
+        text.extend_from_slice(piece);
+        log = next;
+    }
+    text.extend_from_slice(log);
+    text
 }
 
 /// `text` as a part of a path or a query.

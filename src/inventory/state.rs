@@ -4,7 +4,7 @@ use crate::{
     model::{Deployment, Record, StackKind},
     plan::InPortainer,
     report::{Containers, StackState},
-    snapshot::Interrupted,
+    snapshot::{Interrupted, Unfinished},
 };
 
 /// Which Portainer stacks were listed.
@@ -29,7 +29,7 @@ pub(super) struct StateFacts<'a> {
     /// What Portainer has, compared with what an adoption would send and with what was last sent (B22).
     pub(super) in_portainer: InPortainer,
     /// The run that has not ended.
-    pub(super) interrupted: Option<Interrupted>,
+    pub(super) interrupted: Option<Unfinished>,
 }
 
 pub(super) fn state(facts: &StateFacts) -> StackState {
@@ -39,7 +39,8 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
         Some(StackKind::Compose) | None => {}
     }
     match facts.interrupted {
-        Some(Interrupted::InProgress) => return StackState::InProgress,
+        Some(run) if run.left == Interrupted::InProgress => return StackState::InProgress,
+        Some(run) if run.has_failed => return StackState::Failed,
         Some(_) => return StackState::Interrupted,
         None => {}
     }

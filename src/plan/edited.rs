@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{RecordFacts, Sent};
 use crate::{
     model::{PORTAINER_FOLDERS, Record, Variable, is_folder_of, values},
+    rewrite::faithful::renamed,
     snapshot::{Inspected, LastSent},
     text::{listed, plural},
 };
@@ -32,12 +33,17 @@ pub enum InPortainer {
 }
 
 impl InPortainer {
-    /// Compares them with `sent`, which is empty if nothing can be sent.
-    pub fn of(contents: Option<(&str, &[Variable])>, last: &LastSent, sent: Sent) -> Self {
+    /// Compares them with `sent` for the project, which is empty if nothing can be sent.
+    pub fn of(
+        contents: Option<(&str, &[Variable])>,
+        last: &LastSent,
+        sent: Sent,
+        project: &str,
+    ) -> Self {
         let Some((text, env)) = contents else {
             return Self::Nothing;
         };
-        if text == sent.text && values(env) == values(sent.env) {
+        if values(env) == values(sent.env) && is_same_text(text, sent.text, project) {
             return Self::UpToDate;
         }
         match (last.has(text, env), sent.text.is_empty()) {
@@ -55,6 +61,15 @@ impl InPortainer {
     }
 }
 
+/// Whether two texts mean the same to Portainer: it passes the project's name itself, so a `name` that an export wrote (M15)
+/// changes nothing.
+fn is_same_text(one: &str, other: &str, project: &str) -> bool {
+    one == other || {
+        let named = renamed(one, project);
+        named.is_some() && named == renamed(other, project)
+    }
+}
+
 /// What of a Portainer stack differs from what would be sent: its Compose file, and the variables, by name.
 pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
     let Some((text, env)) = record.contents else {
@@ -67,7 +82,8 @@ pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
         .filter(|name| now.get(name) != after.get(name))
         .collect();
     let noun = plural(names.len(), "variable");
-    let text = (text != sent.text).then(|| "its Compose file".to_owned());
+    let is_same = is_same_text(text, sent.text, &record.record.name);
+    let text = (!is_same).then(|| "its Compose file".to_owned());
     let variables = (!names.is_empty()).then(|| format!("the {noun} {}", listed(&names)));
     text.into_iter().chain(variables).collect()
 }
@@ -159,6 +175,9 @@ mod tests {
             ("x", "a", "", Edited),
             ("x", "", "b", Differs),
             ("x", "", "", Nothing),
+            // An export names the project.
+            ("a: 1\n", "a: 0\n", "name: \"web\"\na: 1\n", UpToDate),
+            ("a: 1\n", "a: 0\n", "name: \"web\"\na: 2\n", Edited),
         ] {
             let last_sent =
                 of(last).map_or_else(LastSent::default, |text| LastSent::of(text, &env));
@@ -170,6 +189,7 @@ mod tests {
                     text: sent,
                     env: &env,
                 },
+                "web",
             );
             assert_eq!(found, expected, "{has:?} {last:?} {sent:?}");
         }

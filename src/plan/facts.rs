@@ -167,7 +167,7 @@ impl<'a> RecordFacts<'a> {
             record,
             contents,
             last_sent,
-            in_portainer: InPortainer::of(contents, last_sent, sent),
+            in_portainer: InPortainer::of(contents, last_sent, sent, &record.name),
         }
     }
 }

@@ -63,9 +63,10 @@ pub enum StackState {
     Edited,
     /// The same, and containers were created outside of Portainer since Portainer last deployed the stack.
     EditedRedeployed,
-    /// A run was interrupted: it was killed, or failed and left the stack incomplete, unverified, or different from what
-    /// Portainer has.
+    /// A run was interrupted: the stack is incomplete, unverified, or different from what Portainer has.
     Interrupted,
+    /// The same, and the run ended with an error.
+    Failed,
     /// A run changes it now.
     InProgress,
     /// No container runs.

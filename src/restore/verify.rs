@@ -114,7 +114,8 @@ impl Procedure<'_, '_, '_> {
         self.run
             .done("restored", format!("{name}: {matching}{downs}"));
         if let Some(own) = self.own.as_ref().filter(|_| self.replaces_edit) {
-            let command = self.run.restore_command(name.as_str(), own, false);
+            let words = ["restore", name.as_str(), "--to", own];
+            let command = self.run.command(&words);
             self.run.whole(format!(
                 "  to get back what was edited in Portainer: {command}"
             ));
@@ -343,9 +344,8 @@ impl Procedure<'_, '_, '_> {
                 "check the Portainer stack: the snapshot contains no data about it, so a restore does not change it"
             }
         };
-        let command = self
-            .run
-            .restore_command(&snapshot.stack, &self.saved.id, false);
+        let words = ["restore", &snapshot.stack, "--to", &self.saved.id];
+        let command = self.run.command(&words);
         self.run.warn(format!(
             "Portainer was not contacted: {left}. When Portainer responds again, run: {command}"
         ));

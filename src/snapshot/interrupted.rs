@@ -21,6 +21,14 @@ pub enum Interrupted {
     RunAgain,
 }
 
+/// A run that has not ended as intended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unfinished {
+    pub left: Interrupted,
+    /// Whether it ended with an error, and was not cut off.
+    pub has_failed: bool,
+}
+
 impl Place {
     /// Whether a run on the stack was interrupted, or is in progress, and the stack is not whole because of it. `now` are
     /// its containers. Reads only.
@@ -29,7 +37,7 @@ impl Place {
         engine: Option<&str>,
         now: impl IntoIterator<Item = &'c Container>,
         tool: &str,
-    ) -> Option<Interrupted> {
+    ) -> Option<Unfinished> {
         let store = self.open(engine);
         let is_unanswered = self.has_unanswered();
         let is_open = is_unanswered || store.is_unfinished();
@@ -37,8 +45,12 @@ impl Place {
         if !is_open && !is_not_deployed {
             return None;
         }
+        let unfinished = |left| Unfinished {
+            left,
+            has_failed: store.has_failed(),
+        };
         if self.is_locked() {
-            return Some(Interrupted::InProgress);
+            return Some(unfinished(Interrupted::InProgress));
         }
         let before = store.choose(None).ok().map(|saved| saved.snapshot);
         let how = match runs_as_before(now, before.as_ref(), tool) {
@@ -51,11 +63,11 @@ impl Place {
             false => Interrupted::Restore,
         };
         let can_restore = before.is_some();
-        Some(if can_restore {
+        Some(unfinished(if can_restore {
             how
         } else {
             Interrupted::RunAgain
-        })
+        }))
     }
 }
 

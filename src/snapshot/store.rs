@@ -33,6 +33,8 @@ const SNAPSHOT: &str = ".json";
 const NEWEST: usize = 9;
 /// The file that exists while the last run that changed something has not ended as intended.
 pub(super) const UNFINISHED: &str = "unfinished";
+/// What is in it if that run ended with an error.
+const FAILED: &str = "failed\n";
 /// The mark of an adoption that failed, after which other containers run than Portainer has.
 pub(super) const NOT_DEPLOYED: &str = "not-deployed";
 /// The file that reserves disk space and an inode for a request: it is removed if a request does not fit.
@@ -249,7 +251,29 @@ impl Store {
                 _ => {}
             }
         }
+        if self.has_failed() {
+            self.mark_as("");
+        }
         Ok(())
+    }
+
+    /// Notes in the mark that the run ended with an error.
+    pub fn mark_failed(&self) {
+        if self.own().join(UNFINISHED).exists() {
+            self.mark_as(FAILED);
+        }
+    }
+
+    /// What this says is only shown: a failure to write it is not an error.
+    fn mark_as(&self, contents: &str) {
+        let _ = folder::replace(self.own(), UNFINISHED, contents.as_bytes());
+    }
+
+    /// Whether the last run that changed something ended with an error.
+    pub fn has_failed(&self) -> bool {
+        let mut marks = self.dirs.iter().map(|dir| dir.join(UNFINISHED));
+        let is_failed = |mark: PathBuf| folder::read(&mark).is_ok_and(|text| text == FAILED);
+        self.is_not_deployed() || marks.any(is_failed)
     }
 
     /// Frees the space that [`Self::mark_unfinished`] reserved. Returns whether there was any.

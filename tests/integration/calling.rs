@@ -26,6 +26,9 @@ fn c01_the_stack_name_is_required() {
         .map(|example| run.err.find(example).expect(example))
         .collect();
     assert!(places.is_sorted(), "lowest impact first: {}", run.err);
+    // The help comes first.
+    let help = bench.run("-h").code(0).out;
+    assert!(run.err.starts_with(&help), "{}", run.err);
 }
 
 #[test]

@@ -160,8 +160,8 @@ fn a_key_that_portainer_rejects() {
     assert_eq!(
         about_key.expect("lines").1,
         "failed   API key          Portainer rejected it (401)
--        user             not checked: Portainer rejected the API key
--        environment      not checked: Portainer rejected the API key
+-        user             not checked: Portainer rejected the API key (401)
+-        environment      not checked: Portainer rejected the API key (401)
 "
     );
     assert!(out.contains(
@@ -172,7 +172,7 @@ Fix this, then run stacklift doctor again:
     ), "{out}");
     let run = report_with(&bench, wrong);
     finds(&run, "api-key", "failed", "Portainer rejected it (401)");
-    let reason = "not checked: Portainer rejected the API key";
+    let reason = "not checked: Portainer rejected the API key (401)";
     finds(&run, "user", "not-checked", reason);
     finds(&run, "environment", "not-checked", reason);
 }

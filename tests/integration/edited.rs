@@ -85,6 +85,31 @@ fn assert_edited(bench: &Bench) {
 }
 
 #[test]
+fn b22_what_was_edited_in_portainer_and_exported_is_up_to_date() {
+    for edit in [edit_text as fn(&Bench), edit_variable] {
+        let bench = adopted(Era::Sync);
+        edit(&bench);
+        let dir = bench.dir("web");
+        let export = format!("export web --to {} --force", dir.display());
+        bench.succeeds(&export, "docker-compose.yml and .env");
+        assert_eq!(
+            state(&bench),
+            ("in-portainer".into(), "nothing-to-do".into())
+        );
+        let theirs = in_portainer(&bench);
+        adopt(&bench, "")
+            .code(0)
+            .says("web is up to date in Portainer");
+        assert_eq!(in_portainer(&bench), theirs);
+        // From now on, an edit of the files is an update.
+        let file = dir.join("docker-compose.yml");
+        let text = fs::read_to_string(&file).expect("a file");
+        fs::write(&file, text + "# mine\n").expect("a file");
+        assert_eq!(state(&bench).0, "both");
+    }
+}
+
+#[test]
 fn b22_what_was_edited_in_portainer_is_not_overwritten() {
     for (edit, what) in [
         (edit_text as fn(&Bench), "its Compose file"),
@@ -95,10 +120,7 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         edit(&bench);
         let theirs = in_portainer(&bench);
         assert_edited(&bench);
-        bench.succeeds(
-            "list",
-            &["edited in Portainer", "export it before you adopt again"],
-        );
+        bench.succeeds("list", "web    1/1         edited in Portainer  -\n");
         let plan = bench.run("plan web");
         let text = plan.out.replace('\n', " ");
         let expected = format!(
@@ -109,7 +131,7 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         conforms(include_str!("../../docs/schemas/plan-v1.json"), &report);
         assert_eq!(report["adopt"]["readiness"], "edited");
         assert_eq!(report["recommended"], Value::Null);
-        let row = "web    1/1         edited in Portainer  export it before you adopt again\n";
+        let row = "web    1/1         edited in Portainer  -\n";
         bench.succeeds("adopt --all --wait 2s", row);
         bench.run("adopt --all --overwrite").code(2);
         assert!(bench.nothing_was_changed());

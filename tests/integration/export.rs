@@ -122,6 +122,33 @@ fn other_files_are_replaced_only_with_force() {
 }
 
 #[test]
+fn the_stacks_root_has_one_directory_for_a_stack() {
+    let bench = Bench::new();
+    record(&bench, "web", PLAIN, &[]);
+    let root = bench.dir("web").parent().expect("the root").to_owned();
+    let to = |name: &str| format!("export web --to {}", root.join(name).display());
+    let run = bench.run(&to("copy")).code(1);
+    let shown = root.display();
+    assert_eq!(
+        run.err,
+        format!(
+            "error: cannot export into {shown}/copy: in the stacks root, the directory of web must have its name
+hint: pass --to {shown}/web, or a directory outside {shown}\n"
+        )
+    );
+    assert!(!root.join("copy").exists());
+    bench.run(&to("web")).code(0);
+    // Compose reads only one of two Compose files.
+    fs::rename(
+        root.join("web/compose.yaml"),
+        root.join("web/docker-compose.yml"),
+    )
+    .expect("it");
+    bench.run(&(to("web") + " --force")).code(0);
+    assert!(!root.join("web/compose.yaml").exists());
+}
+
+#[test]
 fn m12_paths_in_portainers_folder_are_named() {
     let bench = Bench::new();
     let text = format!("{PLAIN}    volumes: [\"./data:/data\"]\n");

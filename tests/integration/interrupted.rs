@@ -6,7 +6,7 @@ use rehearsal::{Call, Era, FaultKind, Health};
 use serde_json::{Value, json};
 
 use crate::{
-    bench::{Bench, PLAIN, Run},
+    bench::{Bench, PLAIN, Run, refusal},
     plan::conforms,
 };
 
@@ -62,7 +62,7 @@ fn an_interrupted_run_that_left_nothing_running_is_restored() {
     bench.succeeds("list", &["interrupted run", "stacklift restore web"]);
     let shown = plan(&bench)
         .code(0)
-        .says("A run was interrupted: restore what ran before");
+        .says("The last run did not finish: restore what ran before");
     assert!(
         shown.out.ends_with("\n\nNext: stacklift restore web\n"),
         "{shown:#?}"
@@ -112,7 +112,7 @@ fn a_restore_that_failed_is_run_again_although_every_container_runs() {
     bench.world(|world| world.health.insert("web/a".to_owned(), Health::Never));
     bench.fails("restore web --yes", "expected healthy, got unhealthy");
     let heal = json!({"kind": "restore", "command": "stacklift restore web"});
-    assert_eq!(listed(&bench), (json!("interrupted"), heal));
+    assert_eq!(listed(&bench), (json!("failed"), heal));
     bench.world(|world| {
         let container = world.containers.values_mut().next().expect("a container");
         container.healthy_at = Some(0);
@@ -134,10 +134,10 @@ fn an_update_that_failed_can_be_undone() {
         "Container web-b-1 had been changed and was restored",
     );
     let undo = json!({"kind": "not-deployed", "command": "stacklift restore web"});
-    assert_eq!(listed(&bench), (json!("interrupted"), undo));
-    bench.succeeds("list", &["interrupted run", "stacklift restore web"]);
+    assert_eq!(listed(&bench), (json!("failed"), undo));
+    bench.succeeds("list", &["failed run", "stacklift restore web"]);
     plan(&bench).says("The last adoption failed: what ran before runs, but Portainer has what was sent. To undo that: stacklift restore web\n");
-    assert_eq!(checked(&bench).as_deref(), Some("interrupted: web"));
+    assert_eq!(checked(&bench).as_deref(), Some("failed: web"));
     bench.succeeds("restore web --yes", "restored web");
     assert_eq!(listed(&bench).1, Value::Null);
 }
@@ -162,7 +162,7 @@ fn an_update_that_failed_twice_can_be_undone() {
             ],
         );
         let undo = json!({"kind": "not-deployed", "command": "stacklift restore web"});
-        assert_eq!(listed(&bench), (json!("interrupted"), undo));
+        assert_eq!(listed(&bench), (json!("failed"), undo));
         plan(&bench)
             .says(
                 "The last adoption failed: what ran before runs, but Portainer has what was sent.",
@@ -187,4 +187,25 @@ fn an_interrupted_run_of_a_stack_that_did_not_run_is_run_again() {
     assert_eq!(listed(&bench).1, json!({"kind": "run-again"}));
     bench.run("adopt web").code(0);
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
+}
+
+#[test]
+fn a_run_that_failed_was_not_interrupted_until_the_next_one_is() {
+    let bench = Bench::web(PLAIN);
+    bench.started("blog", PLAIN, None);
+    killed(&bench, "migrate blog", FaultKind::Hang, || {});
+    bench.once(Call::Create, refusal());
+    bench.run("migrate web").code(1);
+    let run = bench.run("list").code(0);
+    assert_eq!(
+        run.out,
+        "STACK  CONTAINERS  STATE            ADOPT
+blog   0/0         interrupted run  stacklift restore blog
+web    0/0         failed run       stacklift restore web\n"
+    );
+    let both = "failed: web; interrupted: blog";
+    assert_eq!(checked(&bench).as_deref(), Some(both));
+    bench.forget_requests();
+    killed(&bench, "migrate web", FaultKind::Hang, || {});
+    bench.succeeds("list", "web    0/0         interrupted run");
 }

@@ -94,7 +94,7 @@ fn every_kind_of_stack() {
     let run = bench.run("list").code(0);
     prints(&bench, &run, "\
 STACK      CONTAINERS  STATE                ADOPT
-both       1/1         edited in Portainer  export it before you adopt again
+both       1/1         edited in Portainer  -
 cached     2/2         by hand              interrupts db
 ghost      0/0         orphaned             no Compose file
 gone       1/1         orphaned             no Compose file
@@ -207,9 +207,9 @@ fn without_portainer() {
     started_by_portainer(&bench, "theirs", PLAIN);
     let expected = "\
 STACK   CONTAINERS  STATE    ADOPT
-idle    0/0         stopped  -
+idle    0/0         stopped  unknown
 theirs  1/1         unknown  no Compose file
-web     1/1         unknown  -
+web     1/1         unknown  unknown
 ";
     let run = Run::of(bench.command("list").env_remove("STACKMGR_API_KEY")).code(0);
     assert_eq!(run.out, expected);
@@ -245,7 +245,7 @@ fn without_the_engine() {
     let mut command = bench.command("list");
     let run = Run::of(command.env("DOCKER_HOST", "unix:///nowhere.sock")).code(0);
     let ghost = "\nghost  ?           unknown  no Compose file\n";
-    let web = "\nweb    ?           unknown  -";
+    let web = "\nweb    ?           unknown  unknown";
     assert!(
         run.out.contains(&format!("{ghost}{}", &web[1..])),
         "{run:#?}"

@@ -142,6 +142,8 @@ fn b11_an_interrupted_run_says_what_is_unanswered() {
         let err = ended(&mut child, signal);
         assert_eq!(child.wait().expect("it ends").code(), Some(code));
         assert!(err.contains(&format!("; unanswered: {what}")), "{err}");
+        let again = "\nhint: to continue, run the same command again\nhint: to roll back, run: ";
+        assert!(err.contains(again), "{err}");
         assert_eq!(bench.saved(".request").len(), 1);
     }
 }

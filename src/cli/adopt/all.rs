@@ -33,8 +33,8 @@ use crate::{
         AdoptReport, AllEntry, AllReport, Containers, Outcome, Readiness, StackResult, VERSION,
         WayReport,
     },
-    run::{Peers, State, Stopped},
-    snapshot::{Interrupted, Place},
+    run::{Peers, RestoreCommand, State, Stopped},
+    snapshot::{Interrupted, Place, Unfinished},
     stack::{Stack, StackName},
     text::counted,
 };
@@ -64,7 +64,7 @@ pub(super) fn run(
         dry_run: arguments.dry_run,
         ..AllReport::default()
     }));
-    let interrupt = watch(&report, arguments.output, console);
+    let interrupt = watch(&report, arguments.output, common, console);
     let (mut settings, key) = settings_and_key(common, &names, console)?;
     peers::warn_about_tls(&settings, console);
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
@@ -124,8 +124,14 @@ pub(super) fn run(
 }
 
 /// An interrupt shows the state of the stack that is being adopted, and what became of the others.
-fn watch(report: &Arc<Mutex<AllReport>>, output: Output, console: &Arc<Console>) -> Interrupt {
+fn watch(
+    report: &Arc<Mutex<AllReport>>,
+    output: Output,
+    common: &Common,
+    console: &Arc<Console>,
+) -> Interrupt {
     let report = Arc::clone(report);
+    let typed = RestoreCommand::typed(&common.repeatable());
     Interrupt::watch_with(console, move |console, state| {
         let mut report = lock(&report);
         let began = report.stacks.iter().any(|one| one.report.is_some());
@@ -133,6 +139,10 @@ fn watch(report: &Arc<Mutex<AllReport>>, output: Output, console: &Arc<Console>)
         match stacks.find(|one| one.result == StackResult::Interrupted) {
             Some(one) => {
                 console.state(&state.of(&one.name));
+                if state.roll_back().is_some() {
+                    let again = typed.with(&["adopt", &one.name]);
+                    console.advice(&format!("to continue, run: {again}"), Some(state));
+                }
                 show_roll_back(console, state);
                 one.state = Some(state.to_string());
             }
@@ -259,7 +269,7 @@ impl All<'_> {
         let unplanned = |result, readiness| without_plan(result, WayReport::unplanned(readiness));
         let interrupted = inventory.interrupted(found);
         let is_broken = matches!(
-            interrupted,
+            interrupted.map(|run| run.left),
             Some(Interrupted::InProgress | Interrupted::Restore | Interrupted::RestoreAgain)
         );
         let (entry, planned) = match (inventory.refusal(found), &found.files) {
@@ -295,14 +305,14 @@ impl All<'_> {
         &self,
         found: &Found,
         stack: &Stack,
-        interrupted: Option<Interrupted>,
+        interrupted: Option<Unfinished>,
     ) -> Result<(AllEntry, Option<Planned>)> {
         let mut settings = self.settings.clone();
         if found.needs_dir(&settings.location) {
             settings.location.dir = Some(stack.dir().to_owned());
         }
         let opened = self.open(stack, &settings)?;
-        if interrupted == Some(Interrupted::Restore) {
+        if interrupted.is_some_and(|run| run.left == Interrupted::Restore) {
             let entry = AllEntry {
                 restored_first: true,
                 ..AllEntry::default()

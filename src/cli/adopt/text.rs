@@ -7,8 +7,9 @@ use crate::{
     text::{counted, down, listed},
 };
 
-/// Shows what was done, and where the stack is now. A failure is shown by itself.
-pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
+/// Shows what was done, and where the stack is now. A failure is shown by itself. `is_here` tells that Portainer's address is a
+/// loopback one.
+pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Console) {
     let name = &report.stack;
     match report.outcome {
         Outcome::NothingToDo => console.told(&format!("{name} is up to date in Portainer")),
@@ -33,7 +34,9 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
         console.row(&(Meaning::Plain, "  ".to_owned()), notice);
     }
     if let Some(url) = &report.url {
-        console.told_whole(&format!("  Portainer  {url}"));
+        // Such an address leads nowhere from another computer.
+        let here = if is_here { " (on this host)" } else { "" };
+        console.told_whole(&format!("  Portainer  {url}{here}"));
     }
 }
 

@@ -130,10 +130,10 @@ pub(super) fn state_dir() -> Check {
     Check::ok(subject, fact)
 }
 
-/// The stacks that an interrupted run left, if there are any.
+/// The stacks that a failed or interrupted run left, if there are any.
 pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> {
     let state = settings.state.as_ref()?;
-    let mut stacks = Vec::new();
+    let (mut failed, mut interrupted) = (Vec::new(), Vec::new());
     for name in snapshot::marked(state) {
         let (Ok(id), Ok(containers)) = (engine.id(), engine.list(&name)) else {
             let reason = "Docker could not be read";
@@ -142,15 +142,21 @@ pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> 
         let place = Place::new(state, &name);
         let tool = &settings.location.tool;
         match place.interrupted(Some(&id), &containers, tool) {
-            None | Some(Interrupted::InProgress) => {}
-            Some(_) => stacks.push(place.name),
+            Some(run) if run.left == Interrupted::InProgress => {}
+            Some(run) if run.has_failed => failed.push(place.name),
+            Some(_) => interrupted.push(place.name),
+            None => {}
         }
     }
-    (!stacks.is_empty()).then(|| {
-        let fact = format!("interrupted: {}", stacks.join(", "));
+    let kinds = [("failed", failed), ("interrupted", interrupted)].into_iter();
+    let facts: Vec<String> = kinds
+        .filter(|(_, stacks)| !stacks.is_empty())
+        .map(|(kind, stacks)| format!("{kind}: {}", stacks.join(", ")))
+        .collect();
+    (!facts.is_empty()).then(|| {
         Check::warning(
             Subject::Runs,
-            fact,
+            facts.join("; "),
             "to see what to do, run: stacklift list",
         )
     })

@@ -75,6 +75,7 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         }
         StackState::Edited => (Meaning::Changed, "edited in Portainer"),
         StackState::Interrupted => (Meaning::Failed, "interrupted run"),
+        StackState::Failed => (Meaning::Failed, "failed run"),
         StackState::InProgress => (Meaning::Changed, "a run is in progress"),
         StackState::Stopped => (Meaning::Plain, "stopped"),
         StackState::Orphaned => (Meaning::Changed, "orphaned"),
@@ -91,15 +92,12 @@ pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part 
     match way.readiness {
         Readiness::Ready => ready(way, unknown),
         Readiness::NothingToDo => (Meaning::Kept, "up to date".to_owned()),
-        Readiness::Edited => {
-            let text = "export it before you adopt again";
-            (Meaning::Changed, text.to_owned())
-        }
+        Readiness::Edited => (Meaning::Plain, "-".to_owned()),
         Readiness::NoFile if way.blockers.is_empty() => {
             (Meaning::Plain, "no Compose file".to_owned())
         }
         Readiness::Blocked | Readiness::NoFile => (Meaning::Failed, way.told("blocked")),
-        Readiness::Unknown => (Meaning::Unknown, "-".to_owned()),
+        Readiness::Unknown => (Meaning::Unknown, "unknown".to_owned()),
     }
 }
 

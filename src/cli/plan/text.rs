@@ -35,7 +35,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             InterruptedRun::InProgress => "A run is in progress: wait until it has ended.",
             InterruptedRun::RunAgain => "The last run did not finish: run the same command again.",
             InterruptedRun::Restore(_) => {
-                "A run was interrupted: restore what ran before, then plan again."
+                "The last run did not finish: restore what ran before, then plan again."
             }
             InterruptedRun::NotDeployed(command) => &format!(
                 "The last adoption failed: what ran before runs, but Portainer has what was sent. To undo that: {command}"

@@ -71,6 +71,7 @@ impl Embedded {
             base_url,
             settings.timeout,
             RestoreCommand::default(),
+            RestoreCommand::default(),
         )?;
         let rehearsal = Arc::new(rehearsal);
         let host = compose::Host::new(tool, console.trace());
@@ -118,7 +119,6 @@ impl Embedded {
             wait: WAIT,
             timeout: self.opened.settings.timeout,
             on_failure: OnFailure::Restore,
-            undo: RestoreCommand::default(),
         };
         adopt::run(&adopt, listener)
     }

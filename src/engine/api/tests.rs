@@ -372,3 +372,12 @@ fn only_a_container_that_may_be_going_is_waited_for() {
     assert_eq!(wait_until("exited", refused, deadline), None);
     assert_eq!(wait_until("", refused, deadline), None);
 }
+
+#[test]
+fn a_log_is_read_with_and_without_headers() {
+    let framed = b"\x01\0\0\0\0\0\0\x04one\n\x02\0\0\0\0\0\0\x03two";
+    assert_eq!(unframed(framed), b"one\ntwo");
+    assert_eq!(unframed(b"of a terminal\r\n"), b"of a terminal\r\n");
+    // The last piece is not complete.
+    assert_eq!(unframed(b"\x02\0\0\0\0\0\0\x09two"), b"two");
+}

@@ -11,7 +11,7 @@ use super::{
 use crate::rewrite::{env_files::env_file_keys, portainer::STACK_ENV};
 
 /// The new text. `None` if it cannot be written, or if it differs by more than the name and the env files.
-pub(in crate::rewrite) fn renamed(text: &str, project: &str) -> Option<String> {
+pub fn renamed(text: &str, project: &str) -> Option<String> {
     let document = Document::parse(text).ok()?;
     let note = || Note::new("");
     let mut splices = Splices::default();

@@ -272,13 +272,15 @@ fn a_start_fails(case: Case) {
 }
 
 fn a_container_crashes(case: Case) {
-    let mut before = Before::new(case);
+    let files = [("conf/a", "a\n"), (".env", "TOKEN=correct-horse\n")];
+    let mut before = Before::of(case, STACK, &files);
     replace_image(
         &before,
-        "echo '#!/bin/sh' > /bin/sleep; echo exit 3 >> /bin/sleep; chmod 755 /bin/sleep",
+        "echo '#!/bin/sh' > /bin/sleep; echo 'echo no correct-horse >&2; exit 3' >> /bin/sleep; chmod 755 /bin/sleep",
     );
     // Portainer reports success (N01).
-    before.adopt(&[]).code(1).says(&["restored"]);
+    let log = "it exited with code 3\n  the log of db ends with:\n    no ***\n";
+    before.adopt(&[]).code(1).says(&[log, "restored"]);
     before.has_no_name(&before.container("db"));
     before.assert_only_recreated("db");
     before.assert_old_in_the_end();
