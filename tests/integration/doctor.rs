@@ -91,7 +91,7 @@ ok       stacks root      ROOT: 1 stack
 ok       state directory  HOME/state (mode 0700)
 
 Consider this:
-         TLS              set --tls pin: then only the Portainer of the first connection receives the API key
+         TLS              set --tls pin
 
 Next: stacklift list
 "
@@ -140,7 +140,7 @@ Fix this, then run stacklift doctor again:
 
 Consider this:
          Compose          install the Compose plugin: stacks with several Compose files cannot be adopted without it, and a plan cannot tell which services stay unchanged
-         TLS              set --tls pin: then only the Portainer of the first connection receives the API key
+         TLS              set --tls pin
 "
     );
     assert_eq!(run.err, "");

@@ -131,9 +131,7 @@ fn unverified(settings: &Settings, owners: &[(SocketAddr, Option<Owners>)]) -> C
     };
     let mut known = owners.iter().filter_map(|(_, owners)| owners.as_ref());
     if known.all(Owners::are_trusted) {
-        let hint =
-            format!("{set}: then only the Portainer of the first connection receives the API key");
-        return Check::warning(Subject::Tls, fact, hint);
+        return Check::warning(Subject::Tls, fact, set);
     }
     let hint = format!(
         "if that program is Portainer, {set}; otherwise, stop the program: it could receive the API key"
