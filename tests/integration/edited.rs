@@ -320,7 +320,7 @@ fn what_was_deployed_by_hand_since_the_adoption_is_not_called_up_to_date() {
 fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
     let bench = adopted(Era::Sync);
     edit_text(&bench);
-    let edited = "web    1/1         edited in Portainer  export it before you adopt again";
+    let edited = "web    1/1         edited in Portainer  -";
     assert_eq!(row(&bench), edited);
     bench.world(|world| world.now += 60_000);
     deploy_by_hand(&bench, &format!("{TEXT}    command: sleep 2\n"));
