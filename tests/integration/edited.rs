@@ -326,7 +326,7 @@ fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
     deploy_by_hand(&bench, &format!("{TEXT}    command: sleep 2\n"));
     assert_eq!(
         row(&bench),
-        "web    1/1         edited in Portainer, containers differ  export it before you adopt again"
+        "web    1/1         edited in Portainer, containers differ  see stacklift plan"
     );
     assert_eq!(state(&bench).0, "edited-redeployed");
     let plan = bench.run("plan web").code(0).out;

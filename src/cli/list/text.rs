@@ -50,6 +50,7 @@ fn is_to_be_planned(stack: &ListEntry) -> bool {
     let is_unknown = |fate: &Fate| matches!(fate, Fate::Unknown(_));
     let is_in_question = match stack.adopt.readiness {
         Readiness::Ready => matches!(stack.state, StackState::Both | StackState::Redeployed),
+        Readiness::Edited => return stack.state == StackState::EditedRedeployed,
         readiness => readiness == Readiness::NothingToDo,
     };
     is_in_question && !stack.adopt.services_with(is_unknown).is_empty()
