@@ -104,7 +104,7 @@ pub struct Before {
     pub rights: Rights,
     /// Read only if there is something to destroy.
     pub details: Details,
-    /// Portainer's version. Read only for [`Depth::Everything`].
+    /// Portainer's version. Read only for [`Depth::Everything`], or if what is lost depends on it.
     pub portainer_version: Option<String>,
     /// What could not be read, and what may go wrong.
     pub warnings: Vec<String>,
@@ -245,7 +245,9 @@ impl Situation<'_> {
             let asked = answers.then_some(self.engine);
             self.read_details(&mut before, asked, images, (&input, mask));
         }
-        if depth == Depth::Everything {
+        if depth == Depth::Everything
+            || before.destroys() && plan::depends_on_version(sent, &project)
+        {
             let version = match (self.host, self.portainer) {
                 (Some(host), _) => Ok(host.portainer_version.clone()),
                 (None, Some(portainer)) => portainer.version(),
@@ -403,6 +405,7 @@ impl Situation<'_> {
             unasked: details.unasked.as_deref(),
             environment: before.environment.clone(),
             rights: before.rights.clone(),
+            portainer_version: before.portainer_version.as_deref(),
             lookup: &path_kind,
             has_data: !self.compose.is_rehearsed(),
             is_same_file: &|one, other| {

@@ -36,7 +36,7 @@ pub use losses::{
     ContainerLoss, Loss, ReplacedBy, Source as MountSource,
     foreign::{Foreign, Touch, foreign},
 };
-pub use migration::{Plan, migration};
+pub use migration::{Plan, depends_on_version, migration};
 pub use words::{Row, downtime, rows, told_losses};
 
 /// The values of `pull_policy` with which an image that is present is not pulled (N10). Empty without a value.

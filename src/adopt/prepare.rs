@@ -102,7 +102,6 @@ impl Prepared {
                         rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
                         runs,
                         hashes: hashes.as_ref().map_err(String::as_str),
-                        portainer_version: before.portainer_version.as_deref(),
                     };
                     let mut plan = plan::adoption(&input);
                     let blockers = plan::blocking(&input, &plan, texts.project.as_deref(), keep);

@@ -51,8 +51,6 @@ pub struct AdoptionFacts<'a> {
     pub runs: &'a faithful::Runs,
     /// The hashes, or why they are unknown.
     pub hashes: Result<&'a Hashes, &'a str>,
-    /// Portainer's version, if it is known.
-    pub portainer_version: Option<&'a str>,
 }
 
 /// What an adoption would do.
@@ -135,7 +133,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         if let Some(stack) = stack {
             let refusals = validation::refusals(facts, text, Some(stack), false);
             plan.block(&refusals, input.file);
-            let compose = portainer_compose(input);
+            let compose = portainer_compose(facts);
             let redefined = Redefined::new(input, compose);
             let steering = Steering::new(stack, compose, facts.record.map(|one| one.record));
             plan.services = services(input, stack, compose, &redefined, &steering);
@@ -320,7 +318,7 @@ impl Adoption {
                 ));
             }
             let said = format!("Portainer stack {id} on environment {theirs} has the same name");
-            let version = input.portainer_version;
+            let version = facts.portainer_version;
             match version.and_then(takes_name_of_other_host) {
                 Some(false) if has_containers => self.blockers.push(Blocker::new(
                     format!(
@@ -363,10 +361,10 @@ impl Adoption {
                 .extend(validation::doubts(facts, stack, first));
         }
         self.check_dependencies(facts, stack);
-        let version = input.portainer_version;
-        self.blockers
-            .extend(version.and_then(|version| inline::lost_files(version, stack)));
-        self.blockers.extend(steering.blockers(&self.services));
+        self.blockers.extend(inline::lost_files(facts, stack));
+        self.blockers.extend(steering.orphans(&self.services));
+        self.blockers.extend(steering.rejected());
+        self.blockers.extend(steering.not_started());
         self.warnings.extend(steering.doubt());
         // M06
         let pulled = stack.active().into_iter().filter(|service| {
@@ -551,13 +549,12 @@ fn scaled(after: Option<usize>, now: usize) -> Option<Fate> {
 }
 
 /// Portainer's Compose: as Portainer's version tells, or an older one that a container says it started it.
-fn portainer_compose(input: &AdoptionFacts) -> Option<PortainerCompose> {
-    let facts = input.facts;
+pub fn portainer_compose(facts: &Facts) -> Option<PortainerCompose> {
     let label = |container: &'_ Container, name: &str| {
         let label = container.compose_label(facts.tool, name);
         label.unwrap_or_default().to_owned()
     };
-    let known = input.portainer_version.and_then(PortainerCompose::of);
+    let known = facts.portainer_version.and_then(PortainerCompose::of);
     if known.is_some_and(|known| known.is_library) {
         return known;
     }

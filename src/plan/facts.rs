@@ -71,6 +71,8 @@ pub struct Facts<'a> {
     pub environment: Environment,
     /// What the user of the API key sees and may do there (B24).
     pub rights: Rights,
+    /// Portainer's version, if it is known.
+    pub portainer_version: Option<&'a str>,
     /// What a path of this host is. Symbolic links are followed.
     pub lookup: &'a dyn Fn(&str) -> PathKind,
     /// Whether what the containers mount is on this host, as far as paths of this host are mounted. A rehearsal copies no

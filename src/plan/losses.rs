@@ -46,6 +46,8 @@ pub enum Loss {
         replaced_by: ReplacedBy,
         loss: ContainerLoss,
     },
+    /// What this version of Portainer does not do (N14, N17).
+    Version(String),
     /// Containers of a service beyond those that the text starts.
     Replicas {
         service: String,
@@ -168,6 +170,7 @@ impl fmt::Display for Loss {
                 "{} will be stopped with SIGKILL, without time to shut down",
                 counted(*count, "running container")
             ),
+            Self::Version(problem) => f.write_str(&printable(problem)),
             Self::Adopted { project, count } => write!(
                 f,
                 "project {} has {}, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the deployment fails",
@@ -477,7 +480,10 @@ impl Loss {
             | Self::RecordText(_)
             | Self::RecordDiffers
             | Self::RecordStarts => Some("Portainer stack".to_owned()),
-            Self::Killed(_) | Self::Adopted { .. } | Self::OtherProject { .. } => None,
+            Self::Killed(_)
+            | Self::Adopted { .. }
+            | Self::Version(_)
+            | Self::OtherProject { .. } => None,
         }
     }
 

@@ -7,9 +7,11 @@ use serde::Serialize;
 use crate::{
     model::{Container, Pull},
     plan::{
-        Environment, Facts, Loss, Refusal, ReplacedBy, ServicePlan,
-        blockers::{conditions, conflicts, missing, permissions, validation},
+        Environment, Facts, Loss, Refusal, ReplacedBy, Sent, ServicePlan,
+        adoption::portainer_compose,
+        blockers::{conditions, conflicts, inline, missing, permissions, validation},
         facts::services::{SentStack, SentText, with_sent},
+        fates::steering::Steering,
         losses::{containers, record, text_lost},
     },
     rewrite::{
@@ -38,6 +40,15 @@ pub struct Plan {
     pub pulls: Vec<Pull>,
     /// Whether the Compose file could be parsed. Otherwise, what its services lose is unknown.
     pub is_parsed: bool,
+}
+
+/// Whether Portainer's version decides what a migration loses (N14, N17).
+pub fn depends_on_version(sent: Sent, project: &str) -> bool {
+    with_sent(sent, project, |_, stack| {
+        stack.is_some_and(|stack| {
+            Steering::new(stack, None, None).is_given() || !inline::files(stack).is_empty()
+        })
+    })
 }
 
 /// Plans a migration.
@@ -118,6 +129,13 @@ impl Plan {
                 .extend(validation::doubt(facts, None, &self.refusals, &[]));
             return;
         };
+        let steering = Steering::new(stack, portainer_compose(facts), None);
+        let rejected = steering.rejected().into_iter().map(|one| one.message);
+        let rejected: Vec<String> = rejected.collect();
+        if !rejected.is_empty() {
+            self.refusals.push(Refusal::Rejected(rejected));
+        }
+        self.warnings.extend(steering.doubt());
         let keys = validation::doubts(facts, stack, None);
         let missing = missing::missing(facts, stack);
         let mut refusals = missing.refusals;
@@ -168,6 +186,15 @@ impl Plan {
         };
         let text = text.into_iter().filter(|loss| !is_refused(&loss.kind));
         let text = text_lost(text.collect());
+        if let Some(stack) = stack {
+            let steering = Steering::new(stack, portainer_compose(facts), None);
+            let not_started = steering.not_started().into_iter();
+            let lost = not_started.chain(inline::lost_files(facts, stack));
+            self.losses.extend(lost.map(|one| match &one.details[..] {
+                [] => Loss::Version(one.message),
+                names => Loss::Version(format!("{}: {}", one.message, names.join(", "))),
+            }));
+        }
         let (running, unknown) = containers::losses(facts, stack, &text);
         self.losses.extend(running);
         self.losses.extend(text);

@@ -33,6 +33,7 @@ pub struct World {
     pub changes: BTreeMap<String, Known<Changes>>,
     pub environment: Environment,
     pub rights: Rights,
+    pub portainer_version: Option<&'static str>,
     pub missing: Vec<&'static str>,
     pub removal: Removal,
     pub rejection: Option<Rejection>,
@@ -54,6 +55,7 @@ pub fn world(compose: &str) -> World {
         changes: BTreeMap::new(),
         environment: Environment::SameEngine,
         rights: Rights::Administrator,
+        portainer_version: Some("2.21.0"),
         missing: Vec::new(),
         removal: Removal::ByPortainer,
         rejection: None,
@@ -167,6 +169,7 @@ impl World {
             namesakes: &[],
             environment: self.environment.clone(),
             rights: self.rights.clone(),
+            portainer_version: self.portainer_version,
             lookup: &|path| {
                 if self.missing.contains(&path) {
                     PathKind::Missing

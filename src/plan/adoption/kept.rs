@@ -180,7 +180,6 @@ mod tests {
                 rewrite: &[],
                 runs: &Runs::default(),
                 hashes,
-                portainer_version: Some("2.21.0"),
             };
             let plan: Adoption = adoption(&input);
             let (runs, blockers) = runs(&input, &plan, keep);

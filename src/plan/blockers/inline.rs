@@ -5,29 +5,35 @@ use std::collections::BTreeSet;
 use composefile::document::Node;
 
 use crate::plan::{
-    Blocker, ComposeVersion,
+    Blocker, ComposeVersion, Facts,
     facts::services::{SentService, SentStack},
 };
 
 /// The blocker if this version of Portainer loses the content that the text gives to a service.
-pub fn lost_files(portainer: &str, stack: &SentStack) -> Option<Blocker> {
+pub fn lost_files(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
+    let portainer = facts.portainer_version?;
     let ComposeVersion(major, minor, patch) = portainer.parse().ok()?;
     let fixed = match (major, minor, patch) {
         (2, 33, 3..=5) => "2.33.6",
         (2, 36, 0) => "2.37.0",
         _ => return None,
     };
-    let services = stack.active();
-    let lost: BTreeSet<String> = ["configs", "secrets"]
-        .into_iter()
-        .flat_map(|section| services.iter().flat_map(move |one| given(one, section)))
-        .collect();
+    let lost = files(stack);
     let what = format!(
         "Portainer {portainer} does not put the content of configs and secrets into containers"
     );
     let hint = format!("upgrade Portainer to {fixed} or later, or mount these as files");
-    let lost: Vec<String> = lost.into_iter().collect();
     (!lost.is_empty()).then(|| Blocker::new(what, hint).details(lost))
+}
+
+/// What the active services use of both sections, if the text or a variable has its content.
+pub fn files(stack: &SentStack) -> Vec<String> {
+    let services = stack.active();
+    let used: BTreeSet<String> = ["configs", "secrets"]
+        .into_iter()
+        .flat_map(|section| services.iter().flat_map(move |one| given(one, section)))
+        .collect();
+    used.into_iter().collect()
 }
 
 /// What a service uses of a section, if the text or a variable has its content.

@@ -64,26 +64,29 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
         }
     }
 
-    /// What prevents an adoption, where `services` are planned.
-    pub fn blockers(&self, services: &[ServicePlan]) -> Vec<Blocker> {
-        let mut found = Vec::new();
+    /// The blocker if Portainer would remove containers, where `services` are planned.
+    pub fn orphans(&self, services: &[ServicePlan]) -> Option<Blocker> {
+        let why = self.removes_orphans()?;
         let removed: Vec<String> = services
             .iter()
             .filter(|service| matches!(service.fate, Fate::Removed(_)))
             .flat_map(|service| service.containers.clone())
             .collect();
-        if let (Some(why), false) = (self.removes_orphans(), removed.is_empty()) {
-            let what = format!(
-                "Portainer would remove containers that the Compose file does not define, because {why}"
-            );
-            let cure = if self.is_true(REMOVE_ORPHANS) {
-                format!("remove {REMOVE_ORPHANS} from .env")
-            } else {
-                "turn that option off in Portainer".to_owned()
-            };
-            let hint = format!("{cure}, or add these services to the Compose file");
-            found.push(Blocker::new(what, hint).details(removed));
-        }
+        let what = format!(
+            "Portainer would remove containers that the Compose file does not define, because {why}"
+        );
+        let cure = if self.is_true(REMOVE_ORPHANS) {
+            format!("remove {REMOVE_ORPHANS} from .env")
+        } else {
+            "turn that option off in Portainer".to_owned()
+        };
+        let hint = format!("{cure}, or add these services to the Compose file");
+        (!removed.is_empty()).then(|| Blocker::new(what, hint).details(removed))
+    }
+
+    /// The variables that make every deployment fail.
+    pub fn rejected(&self) -> Vec<Blocker> {
+        let mut found = Vec::new();
         // A program fails then, a library ignores the orphans.
         let is_program = self
             .portainer
@@ -103,17 +106,28 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
                 "correct it in .env",
             ));
         }
+        found
+    }
+
+    /// The blocker if Portainer does not start services that should run.
+    pub fn not_started(&self) -> Option<Blocker> {
         let by_profile = self.by_profile();
-        if !by_profile.is_empty() && self.follows_profiles() == Some(false) {
-            found.push(Blocker::new(
+        (!by_profile.is_empty() && self.follows_profiles() == Some(false)).then(|| {
+            Blocker::new(
                 format!(
                     "this version of Portainer ignores {PROFILES}, and would not start {}",
                     listed(&by_profile)
                 ),
                 "upgrade Portainer, or remove `profiles` from these services",
-            ));
-        }
-        found
+            )
+        })
+    }
+
+    /// Whether Portainer's version decides what one of the variables does.
+    pub fn is_given(&self) -> bool {
+        let names = [PROFILES, REMOVE_ORPHANS, PARALLEL_LIMIT];
+        let mut given = names.iter().map(|name| self.stack.reader.here(name));
+        given.any(|value| value.is_some())
     }
 
     /// What could not be checked.

@@ -176,8 +176,20 @@ fn n17_versions_that_lose_inline_configs() {
                 "Portainer {version} does not put the content of configs and secrets into containers\nconfigs.motd\nsecrets.token\nupgrade Portainer to {fixed} or later, or mount these as files"
             )],
         );
+        let loss = format!(
+            "  - Portainer {version} does not put the content of configs and secrets into containers: configs.motd, secrets.token\n"
+        );
+        let shown = bench.run("migrate web --dry-run").code(0);
+        assert!(
+            shown.all().contains(loss.trim_start_matches("  - ")),
+            "{shown:#?}"
+        );
     }
+    bench.run("web").code(0).says("the stack will lose:").says(
+        "Portainer 2.36.0 does not put the content of configs and secrets into containers: configs.motd, secrets.token",
+    );
     bench.faults().clear();
     bench.always(Call::Status, instead(200, r#"{"Version":"2.33.6"}"#));
     bench.run("plan web").code(0);
+    bench.run("web").code(0).hides("does not put the content");
 }

@@ -1,9 +1,9 @@
 //! What runs besides the text, and what does not run.
 
-use rehearsal::Era;
+use rehearsal::{Call, Era};
 
 use super::{adopt, adopts, exits, refuses};
-use crate::bench::{Bench, PLAIN, Run};
+use crate::bench::{Bench, PLAIN, Run, instead};
 
 #[test]
 fn n09_services_that_run_and_are_not_started_by_the_text() {
@@ -52,12 +52,38 @@ fn n14_variables_that_compose_rejects() {
             "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that\ncorrect it in .env".to_owned(),
         ],
     );
+    bench.run("web").code(1).says(&[
+        "refusing to migrate: Compose would reject the file that is sent",
+        ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that",
+        "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that",
+    ]);
+    assert!(bench.nothing_was_changed());
     bench.write(
         "web",
         ".env",
         "COMPOSE_PARALLEL_LIMIT=4\nCOMPOSE_REMOVE_ORPHANS=1\n",
     );
     adopts(&bench, "web", "web");
+}
+
+#[test]
+fn n14_a_version_that_ignores_the_profiles() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}    profiles: [p]\n  b:\n    image: x\n");
+    bench.started("web", &text, Some("COMPOSE_PROFILES=p\n"));
+    bench.always(Call::Status, instead(200, r#"{"Version":"2.24.0"}"#));
+    let what = "this version of Portainer ignores COMPOSE_PROFILES, and would not start a";
+    refuses(
+        &bench,
+        "web",
+        &[format!(
+            "{what}\nupgrade Portainer, or remove `profiles` from these services"
+        )],
+    );
+    bench
+        .run("web")
+        .code(0)
+        .says(&["the stack will lose:", what]);
 }
 
 #[test]
