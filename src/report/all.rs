@@ -74,7 +74,8 @@ pub enum StackResult {
     Refused,
     /// There is no Compose file on this host.
     NoFile,
-    /// `--exclude` names it, or it is outside the stacks root and `--everywhere` was not given. It was not planned.
+    /// `--exclude` names it; it is outside the stacks root, and `--everywhere` was not given; or all of its containers are
+    /// stopped, and the adoption would start them. Only the last was planned.
     LeftOut,
     /// Its adoption failed, was refused, or was not confirmed.
     Failed,

@@ -48,6 +48,28 @@ fn all(bench: &Bench, more: &str) -> Run {
     bench.run(&format!("{ALL} {more}"))
 }
 
+#[test]
+fn b08_all_starts_no_stack_that_was_stopped() {
+    let bench = Bench::new();
+    for name in ["web", "zoo"] {
+        bench.started(name, PLAIN, None);
+    }
+    bench.world(|world| {
+        let now = world.now / 1000;
+        let id = world.container("zoo-a-1").expect("a container").id.clone();
+        let container = world.containers.get_mut(&id).expect("a container");
+        container.exit(137, now);
+    });
+    let run = all(&bench, "").code(0);
+    run.says("1 other: stopped (name it to start it); see stacklift list\n")
+        .says("adopted web: 1 container kept running\n");
+    assert!(bench.world(|world| world.records.values().all(|one| one.name != "zoo")));
+    bench
+        .run("adopt web zoo")
+        .code(0)
+        .says("adopted zoo: a was started\n");
+}
+
 /// Each stack and what became of it.
 fn results(run: &Run) -> Vec<String> {
     let report = run.json();

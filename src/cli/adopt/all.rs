@@ -338,6 +338,9 @@ impl All<'_> {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
             Readiness::Edited => StackResult::Edited,
             Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
+            Readiness::Ready if self.arguments.all && prepared.plan.is_stopped => {
+                StackResult::LeftOut
+            }
             _ => StackResult::Planned,
         };
         let planned = (result == StackResult::Planned).then_some(Planned {

@@ -73,6 +73,9 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
             StackResult::NothingToDo => "nothing to do",
             StackResult::NoFile => "no Compose file",
             StackResult::LeftOut if is_excluded => "excluded",
+            StackResult::LeftOut if stack.adopt.readiness == Readiness::Ready => {
+                "stopped (name it to start it)"
+            }
             StackResult::LeftOut => "outside the stacks root (--everywhere)",
             _ => "blocked",
         };
