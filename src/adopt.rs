@@ -140,7 +140,14 @@ impl Procedure<'_, '_> {
             if let Some(sent) = prepared.sent(self.at.tool) {
                 self.run.set_last_sent(&sent);
             }
+            if prepared.plan.access.is_some() {
+                self.ask(&prepared.plan)?;
+            }
             self.end_without_request(id);
+            self.share()?;
+            if self.report.access.is_some() {
+                self.report.outcome = Outcome::Adopted;
+            }
             return Ok(());
         }
         if self.ask(&prepared.plan)? {
@@ -161,11 +168,16 @@ impl Procedure<'_, '_> {
         self.run.hold_volumes(&before)?;
         match self.send(&prepared, &payload)? {
             Sent::Failed(cause) => Err(self.recover(&cause)),
-            Sent::Deployed => match self.verify(&prepared, &payload)? {
-                Verdict::AsPlanned => Ok(()),
-                Verdict::Flawed(flaw) => Err(flaw.into()),
-                Verdict::NotAsBefore(wrong) => Err(self.recover(&wrong.into())),
-            },
+            Sent::Deployed => {
+                let shared = self.share();
+                match self.verify(&prepared, &payload)? {
+                    Verdict::AsPlanned => {
+                        shared.inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong)
+                    }
+                    Verdict::Flawed(flaw) => Err(flaw.into()),
+                    Verdict::NotAsBefore(wrong) => Err(self.recover(&wrong.into())),
+                }
+            }
         }
     }
 
@@ -231,7 +243,7 @@ impl Procedure<'_, '_> {
         if plan.in_portainer.may_be_theirs() && !self.a.overwrite {
             return Err(edited(name, plan.in_portainer).into());
         }
-        if matches!(plan.request, Request::Nothing(_)) {
+        if matches!(plan.request, Request::Nothing(_)) && plan.access.is_none() {
             return Ok(());
         }
         let containers = prepared.before.all.as_deref();

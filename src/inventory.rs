@@ -77,6 +77,7 @@ impl<'a> Inventory<'a> {
             compose: self.compose,
             host,
             state: self.state,
+            access: None,
         }
     }
 

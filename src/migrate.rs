@@ -198,6 +198,6 @@ impl Procedure<'_, '_> {
             LastSent::of(&rewrite.text, &rewrite.env.variables).deployed_as(Some(BTreeSet::new()));
         self.run.set_last_sent(&sent);
         self.report(&created);
-        Ok(())
+        self.share(&created.id)
     }
 }

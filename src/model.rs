@@ -12,6 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::printable;
 
+mod access;
+
+pub use access::{Access, Grant, Uses, WantedAccess};
+
 /// An image that has to be pulled. Its `Display` names it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Pull {
@@ -430,18 +434,6 @@ impl fmt::Debug for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Variable({}=…)", self.name)
     }
-}
-
-/// Who may use a Portainer stack besides administrators.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Access {
-    /// The IDs of users.
-    pub users: BTreeSet<i64>,
-    /// The IDs of teams.
-    pub teams: BTreeSet<i64>,
-    /// Whether every user of the environment may use it.
-    pub public: bool,
 }
 
 /// A setting of a Portainer stack that a new stack of the same name will not have (B01).

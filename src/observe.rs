@@ -20,7 +20,9 @@ use crate::{
     disk,
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
-    model::{Changes, Container, Labeled, Record, Rights, Variable, compose_label},
+    model::{
+        Changes, Container, Labeled, Record, Rights, Uses, Variable, WantedAccess, compose_label,
+    },
     parallel::side_by_side,
     plan::{
         self, Blocker, Environment, Facts, Namesake, PathKind, RecordFacts, Refusal, Removal, Sent,
@@ -38,6 +40,7 @@ mod details;
 mod environment;
 mod foreign;
 mod host;
+mod uses;
 
 pub use combined::{Combined, Uncombined, combined};
 pub use environment::Search;
@@ -68,6 +71,8 @@ pub struct Situation<'a> {
     pub host: Option<&'a Host>,
     /// The state directory: it tells what was last sent (B22).
     pub state: Option<&'a Path>,
+    /// Who may use the stack afterwards, if `--access` says so (B23).
+    pub access: Option<&'a WantedAccess>,
 }
 
 /// How much is read.
@@ -102,6 +107,8 @@ pub struct Before {
     pub environment: Environment,
     /// What the user of the API key sees and may do there, if it was asked for.
     pub rights: Rights,
+    /// Who may use the stack and its containers.
+    pub uses: Uses,
     /// Read only if there is something to destroy.
     pub details: Details,
     /// Portainer's version. Read only for [`Depth::Everything`], or if what is lost depends on it.
@@ -200,6 +207,7 @@ impl Situation<'_> {
             others: None,
             environment: Environment::SameEngine,
             rights: Rights::Unknown(NOT_ASKED.to_owned()),
+            uses: Uses::default(),
             details: Details::default(),
             portainer_version: None,
             warnings: Vec::new(),
@@ -217,6 +225,7 @@ impl Situation<'_> {
             let more = self.list(&project, &mut before);
             before.all = more.map(|more| [own, more].concat());
         }
+        before.uses = self.labeled(before.all.as_deref().unwrap_or_default());
         if let Some(all) = &before.all {
             match self.others(all) {
                 Ok(others) => before.others = Some(others),
@@ -416,6 +425,7 @@ impl Situation<'_> {
             },
             port_in_use: &port_in_use,
             removal,
+            uses: &before.uses,
         })
     }
 
@@ -437,6 +447,7 @@ impl Situation<'_> {
         let images: BTreeSet<String> = images.into_iter().collect();
         let all = before.all.as_deref().unwrap_or_default();
         let record = before.record.as_ref();
+        let labeled = before.uses.clone();
         let read_details = || match engine {
             Some(engine) => details(engine, host, all, images),
             None => Default::default(),
@@ -446,13 +457,12 @@ impl Situation<'_> {
             Some(program.check(input, mask))
         };
         let ask_portainer = || {
+            let (mut uses, mut warnings) = (labeled, Vec::new());
             let Some(portainer) = portainer else {
                 let reason = || NOT_ASKED.to_owned();
-                return (
-                    None,
-                    Environment::Unknown(reason()),
-                    Rights::Unknown(reason()),
-                );
+                let (environment, rights) =
+                    (Environment::Unknown(reason()), Rights::Unknown(reason()));
+                return (None, environment, rights, (uses, warnings));
             };
             let contents = record.map(|record| portainer.read(&record.id));
             let (environment, rights) = match host {
@@ -462,9 +472,14 @@ impl Situation<'_> {
                     portainer.rights(endpoint),
                 ),
             };
-            (contents, environment, rights)
+            if host.is_none() && environment == Environment::SameEngine {
+                let standing = contents.as_ref().and_then(|read| read.as_ref().ok());
+                let standing = standing.map(|(_, standing)| standing);
+                self.uses(&mut uses, all, standing, &mut warnings);
+            }
+            (contents, environment, rights, (uses, warnings))
         };
-        let ((details, failures), (checked, (contents, environment, rights))) =
+        let ((details, failures), (checked, (contents, environment, rights, (uses, unread)))) =
             side_by_side(read_details, || side_by_side(check, ask_portainer));
         // The refusal says it once.
         let failures = failures
@@ -480,6 +495,8 @@ impl Situation<'_> {
             Err(_) if is_refused => {}
             Err(error) => before.warnings.push(with_hint(&error)),
         }
+        before.warnings.extend(unread);
+        before.uses = uses;
         before.environment = environment;
         before.details = details;
         let none = compose.compose().err().filter(|_| host.is_none());

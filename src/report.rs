@@ -2,14 +2,17 @@
 //!
 //! Invariant: names, never values of variables. Nothing here reads or writes.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
     failure::Failure,
-    model::{Container, PORTAINER_FOLDERS, Record},
+    model::{Container, Grant, PORTAINER_FOLDERS, Record},
     plan::{self, Blocker, Fate, InPortainer, Request, ServicePlan},
     portainer::BaseUrl,
 };
@@ -141,6 +144,9 @@ pub struct WayReport {
     pub blockers: Vec<Blocker>,
     /// What may go wrong, or could not be checked.
     pub warnings: Vec<String>,
+    /// Who may use the stack afterwards besides administrators, as in `--access`, if that flag changes it.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub access: Option<BTreeSet<Grant>>,
     /// What to know before a later change or deployment.
     pub notices: Vec<String>,
     /// How many lines change: of the Compose file, or of the text that Portainer has if the Portainer stack is updated.

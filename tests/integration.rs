@@ -1,5 +1,7 @@
 //! The real binary against the rehearsal's manager and engine; one file a feature.
 
+#[path = "integration/access.rs"]
+mod access;
 #[path = "integration/adopt.rs"]
 mod adopt;
 #[path = "integration/adopt_all.rs"]

@@ -8,6 +8,7 @@ use super::{Prepared, Procedure, progress::Progress};
 use crate::{
     failure::Failure,
     model::Deployment,
+    observe::with_hint,
     plan::Request,
     portainer::{self, Contents, Payload},
     run::{RecordSeen, Seen, Witness},
@@ -49,6 +50,7 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name();
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));
+        self.keep_labels(prepared);
         self.since = SystemTime::now().checked_sub(MARGIN);
         self.mark(&Progress::Sent(request.clone()));
         let record = prepared.before.record.as_ref();
@@ -84,6 +86,31 @@ impl Procedure<'_, '_> {
                 self.settle(&request, payload, failure.into())
             }
         }
+    }
+
+    /// Lets Portainer store the labels that give access to containers: the rights of a new stack would come before them
+    /// (M23).
+    fn keep_labels(&mut self, prepared: &Prepared) {
+        if self.at.access.is_some() || prepared.plan.request != Request::Create {
+            return;
+        }
+        let ids = prepared.before.uses.containers.keys();
+        let ids: Vec<&str> = ids.map(String::as_str).collect();
+        if let Err(error) = self.run.portainer.own_controls(self.at.endpoint, &ids) {
+            self.run.warn(with_hint(&error));
+        }
+    }
+
+    /// Sets who may use the deployed stack (B23).
+    pub(super) fn share(&mut self) -> Result<()> {
+        let Some(wanted) = self.at.access else {
+            return Ok(());
+        };
+        let (name, endpoint) = (self.at.stack.name(), self.at.endpoint);
+        let id = self.report.portainer_stack.clone().unwrap_or_default();
+        let is_new = self.run.share(name, (&id, endpoint), &wanted.access)?;
+        self.report.access = is_new.then(|| wanted.grants.clone());
+        Ok(())
     }
 
     /// Waits while Portainer deploys (N01).

@@ -40,7 +40,7 @@ pub(super) fn run(
         console.steps_to_stderr();
     }
     let interrupt = Interrupt::watch(console);
-    let opened = Opened::new(stack, common, console)?;
+    let opened = Opened::new(stack, common, console)?.shared_with(&arguments.access.grants)?;
     if arguments.dry_run {
         let ways = Ways {
             adopt: Some((&arguments.keep).into()),

@@ -9,6 +9,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
+use adopting::AccessArguments;
 pub(super) use adopting::AdoptArguments;
 use color::{color_of, use_color};
 use planning::DryRun;
@@ -253,6 +254,8 @@ pub(super) struct MigrateArguments {
     #[arg(long, value_name = "DURATION", value_parser = options::duration)]
     pub grace: Option<Duration>,
     #[command(flatten)]
+    pub access: AccessArguments,
+    #[command(flatten)]
     pub dry_run: DryRun,
 }
 
@@ -263,6 +266,7 @@ impl MigrateArguments {
             || self.force
             || self.yes
             || self.grace.is_some()
+            || !self.access.grants.is_empty()
             || self.dry_run.wanted
     }
 }

@@ -62,7 +62,9 @@ pub(super) fn run(
         settings,
         stack,
         peers: Arc::new(clients),
+        access: None,
     };
+    let opened = opened.shared_with(&arguments.access.grants)?;
     if arguments.dry_run.wanted {
         let ways = Ways {
             migrate: Some(MigrateWay {

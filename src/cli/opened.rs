@@ -14,7 +14,9 @@ use super::{
 use crate::{
     compose,
     engine::{Engine, EngineReader, NoSharedVersion},
+    failure::Failure,
     inventory::{Inventory, earlier},
+    model::{Grant, WantedAccess},
     observe::{Search, Situation},
     portainer::{Portainer, PortainerReader},
     run::{Peers, Setup, Stopped},
@@ -72,9 +74,40 @@ pub(super) struct Opened {
     pub(super) stack: Stack,
     pub(super) peers: Arc<Peers>,
     pub(super) compose: compose::Host,
+    /// Who may use the stack afterwards, if `--access` says so.
+    pub(super) access: Option<WantedAccess>,
+}
+
+/// Looks up the users and teams of `--access`.
+pub(super) fn wanted_access(
+    grants: &[Grant],
+    portainer: &PortainerReader,
+) -> Result<Option<WantedAccess>, Ended> {
+    let is_alone = |one: &Grant| matches!(one, Grant::Public | Grant::Admins);
+    if grants.len() > 1 && grants.iter().any(is_alone) {
+        let usage = "--access public and --access admins cannot be used with another --access";
+        return Err(Ended::Usage(usage));
+    }
+    if grants.is_empty() {
+        return Ok(None);
+    }
+    let people = portainer.people().map_err(|error| {
+        let failure = Failure::new("cannot look up the users and teams of --access");
+        failure.source(error).hint("use an administrator's API key")
+    });
+    let wanted = people
+        .map_err(Into::into)
+        .and_then(|one| one.wanted(grants));
+    Ok(Some(wanted.map_err(Stopped::untouched)?))
 }
 
 impl Opened {
+    /// The same, with `--access`.
+    pub(super) fn shared_with(mut self, grants: &[Grant]) -> Result<Self, Ended> {
+        self.access = wanted_access(grants, self.peers.readers().0)?;
+        Ok(self)
+    }
+
     /// Finds the stack's files: those that its containers were started from, otherwise as Compose does. Asks the engine
     /// for those containers; if it does not answer, the plan says so. Fails if the engine cannot be used at all.
     pub(super) fn new(
@@ -115,6 +148,7 @@ impl Opened {
             endpoint,
             stack,
             peers,
+            access: None,
         })
     }
 
@@ -126,7 +160,11 @@ impl Opened {
     pub(super) fn situation(&self) -> Situation<'_> {
         let (portainer, engine) = self.peers.readers();
         let portainer = Some((portainer, self.endpoint));
-        inventory(&self.settings, portainer, engine, &self.compose).situation(&self.stack, None)
+        Situation {
+            access: self.access.as_ref(),
+            ..inventory(&self.settings, portainer, engine, &self.compose)
+                .situation(&self.stack, None)
+        }
     }
 }
 

@@ -34,7 +34,8 @@ pub(super) fn run(
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     watch_reading(console);
-    let opened = Opened::new(&arguments.stack, common, console)?;
+    let opened =
+        Opened::new(&arguments.stack, common, console)?.shared_with(&arguments.access.grants)?;
     let keep = (&arguments.keep).into();
     if arguments.diff || arguments.request {
         console.waiting("inspecting what exists");

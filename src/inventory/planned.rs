@@ -143,6 +143,8 @@ impl Commands<'_> {
         let mut words = vec!["adopt", situation.stack.name().as_str()];
         words.extend(ways.adopt.unwrap_or_default().flags());
         words.extend(ways.overwrite.then_some("--overwrite"));
+        let access = situation.access_flags();
+        words.extend(access.iter().map(String::as_str));
         self.typed.with(&words)
     }
 
@@ -157,7 +159,8 @@ impl Commands<'_> {
 
     fn migration(&self, situation: &Situation, way: MigrateWay) -> String {
         let grace = way.grace.map(|time| format!("{}s", time.as_secs()));
-        let mut flags = Vec::new();
+        let access = situation.access_flags();
+        let mut flags: Vec<&str> = access.iter().map(String::as_str).collect();
         if way.force {
             flags.push("--force");
         }

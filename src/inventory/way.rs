@@ -17,7 +17,7 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
         readiness: match plan.request {
             _ if plan.in_portainer.may_be_theirs() && !overwrite => Readiness::Edited,
             _ if !plan.blockers.is_empty() => Readiness::Blocked,
-            Request::Nothing(_) => Readiness::NothingToDo,
+            Request::Nothing(_) if plan.access.is_none() => Readiness::NothingToDo,
             _ => Readiness::Ready,
         },
         request: Some(plan.request.clone()),
@@ -30,6 +30,7 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
         losses_known: before.is_known(),
         blockers: plan.blockers.clone(),
         warnings: [before.warnings.as_slice(), &plan.warnings].concat(),
+        access: plan.access.clone(),
         notices: prepared.notices(situation.stack.file()),
         changed_lines: rewrite
             .filter(|_| prepared.combined.is_empty() || prepared.deployed().is_some())
@@ -79,6 +80,7 @@ pub(super) fn migration(
         losses_known: before.is_known() && plan.is_parsed,
         blockers,
         warnings,
+        access: before.uses.wanted.clone(),
         notices: plan.notices().collect(),
         changed_lines: Some(changed_lines(
             &prepared.source.compose,

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    model::Deployment,
+    model::{Deployment, Grant},
     observe::with_hint,
     portainer::{Created, Error, Response},
     run::RecordSeen,
@@ -137,6 +137,17 @@ impl Procedure<'_, '_> {
         Failure::new(message)
             .hint("check the stack in Portainer, then run the command again")
             .into()
+    }
+
+    /// Sets who may use the stack (B23).
+    pub(super) fn share(&mut self, id: &str) -> Result<()> {
+        let Some(wanted) = self.at.access else {
+            return Ok(());
+        };
+        let (name, endpoint) = (self.at.stack.name(), self.at.endpoint);
+        self.run.share(name, (id, endpoint), &wanted.access)?;
+        self.run.step("access", Grant::list(&wanted.grants));
+        Ok(())
     }
 
     /// C54: the name and ID, then the containers.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    model::{Carried, Container, Deployment, PORTAINER_FOLDERS, Pull},
+    model::{Carried, Container, Deployment, Grant, PORTAINER_FOLDERS, Pull},
     plan::{
         Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes,
         InPortainer, Loss, NOT_PULLED, PortainerCompose, ReplacedBy, Touch,
@@ -76,6 +76,8 @@ pub struct Adoption {
     pub blockers: Vec<Blocker>,
     /// What may go wrong or could not be checked.
     pub warnings: Vec<String>,
+    /// Who may use the stack afterwards, if `--access` changes that (B23).
+    pub access: Option<BTreeSet<Grant>>,
     /// The containers that the deployment waits for, and that the adoption waits for before (B20).
     #[serde(skip)]
     pub awaited: Vec<Awaited>,
@@ -126,6 +128,11 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 .map(|blocker| Blocker::of_rewrite(blocker, input.file))
                 .collect(),
             is_stopped: is_stopped(facts),
+            access: facts
+                .uses
+                .wanted
+                .clone()
+                .filter(|_| !facts.uses.is_as_wanted),
             ..Adoption::default()
         };
         plan.check_surroundings(input);
@@ -389,16 +396,22 @@ impl Adoption {
         let facts = input.facts;
         // M05, N04
         let carries_volumes = compose.is_some_and(|compose| !compose.is_library);
-        let stays: BTreeSet<&str> = self
-            .services
-            .iter()
-            .filter(|service| service.fate.keeps_containers())
-            .flat_map(|service| service.containers.iter().map(String::as_str))
-            .collect();
+        let of = |is: fn(&Fate) -> bool| -> BTreeSet<&str> {
+            let services = self.services.iter().filter(|one| is(&one.fate));
+            let containers = services.flat_map(|one| &one.containers);
+            containers.map(String::as_str).collect()
+        };
+        let stays = of(Fate::keeps_containers);
+        let replaced = of(|fate| matches!(fate, Fate::Recreated(_) | Fate::Removed(_)));
         let external = external_volumes(stack);
         let (losses, unknown) = containers::losses(facts, Some(stack), &[]);
         let is_lost = |container: &str, loss: &ContainerLoss| match loss {
             ContainerLoss::WillStart { .. } => true,
+            // Its own rights are removed.
+            ContainerLoss::Use(_) if facts.uses.wanted.is_some() => true,
+            ContainerLoss::UseUntilRecreated(_) => {
+                facts.record.is_none() || !stays.contains(container)
+            }
             _ if stays.contains(container) => false,
             ContainerLoss::NotDefined { .. }
             | ContainerLoss::Profile { .. }
@@ -413,11 +426,21 @@ impl Adoption {
                 Loss::Killed(_) => None,
                 Loss::Container {
                     container, loss, ..
-                } => is_lost(&container, &loss).then_some(Loss::Container {
-                    container,
-                    replaced_by: ReplacedBy::Portainer,
-                    loss,
-                }),
+                } => {
+                    let loss = match loss {
+                        ContainerLoss::Use(grants)
+                            if facts.uses.wanted.is_none() && !replaced.contains(&*container) =>
+                        {
+                            ContainerLoss::UseUntilRecreated(grants)
+                        }
+                        loss => loss,
+                    };
+                    is_lost(&container, &loss).then_some(Loss::Container {
+                        container,
+                        replaced_by: ReplacedBy::Portainer,
+                        loss,
+                    })
+                }
                 loss => Some(loss),
             }));
         self.warnings.extend(unknown);

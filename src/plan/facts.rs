@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     compose::Rejection,
-    model::{Changes, Container, Labeled, Record, Rights, Variable, is_folder_of},
+    model::{Changes, Container, Labeled, Record, Rights, Uses, Variable, is_folder_of},
     plan::{Blocker, InPortainer, Refusal},
     snapshot::{Inspected, Known, LastSent},
 };
@@ -84,6 +84,8 @@ pub struct Facts<'a> {
     pub port_in_use: &'a dyn Fn(&str, u16, &str) -> bool,
     /// How the containers end.
     pub removal: Removal,
+    /// Who may use the stack and its containers (B23).
+    pub uses: &'a Uses,
 }
 
 impl<'a> Facts<'a> {

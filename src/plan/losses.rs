@@ -9,16 +9,16 @@ pub mod record;
 pub mod replacement;
 pub mod reported;
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use serde::Serialize;
 
 use crate::{
-    model::{Carried, Changes},
+    model::{Carried, Changes, Grant},
     plan::Foreign,
     rewrite::loss::{Owner, TextLoss, TextLossKind},
     snapshot::Inspected,
-    text::{counted, printable, without_credentials},
+    text::{counted, printable, shell_word, without_credentials},
 };
 
 /// Something that works before a run and not after: by name, never by value (B01).
@@ -141,6 +141,10 @@ pub enum ContainerLoss {
     Aliases { network: String, names: Vec<String> },
     /// Settings that differ from the text, as after `docker update`.
     Limits(Vec<&'static str>),
+    /// Those who may use it in Portainer, and not its successor (B23).
+    Use(BTreeSet<Grant>),
+    /// Those who may use it in Portainer until it is recreated, and not the stack.
+    UseUntilRecreated(BTreeSet<Grant>),
 }
 
 /// What is mounted.
@@ -329,8 +333,28 @@ impl fmt::Display for ContainerLoss {
                 "settings reset to those of the Compose file: {}",
                 names.join(", ")
             ),
+            Self::Use(grants) => write!(
+                f,
+                "{} can no longer use it in Portainer; to allow it:{}",
+                Grant::list(grants),
+                flags(grants)
+            ),
+            Self::UseUntilRecreated(grants) => write!(
+                f,
+                "{} can use it in Portainer until it is recreated, and not the stack; to allow both:{}",
+                Grant::list(grants),
+                flags(grants)
+            ),
         }
     }
+}
+
+/// The flags that give this access.
+fn flags(grants: &BTreeSet<Grant>) -> String {
+    let grants = grants.iter().map(Grant::as_flag);
+    grants
+        .map(|one| format!(" --access {}", shell_word(&one)))
+        .collect()
 }
 
 fn show_mount(

@@ -5,7 +5,7 @@ mod services;
 use serde::Serialize;
 
 use crate::{
-    model::{Container, Pull},
+    model::{Carried, Container, Pull},
     plan::{
         Environment, Facts, Loss, Refusal, ReplacedBy, Sent, ServicePlan,
         adoption::portainer_compose,
@@ -200,7 +200,11 @@ impl Plan {
         self.losses.extend(text);
         self.warnings.extend(unknown);
         if let Some(record) = &facts.record {
-            self.losses.extend(record::losses(record, facts.sent));
+            let losses = record::losses(record, facts.sent).into_iter();
+            // B23
+            let is_set = facts.uses.wanted.is_some();
+            let lost = losses.filter(|loss| !is_set || *loss != Loss::Carried(Carried::Access));
+            self.losses.extend(lost);
             if record.contents.is_none() && !facts.is_forbidden() {
                 self.warnings.push(format!(
                     "cannot read Portainer stack {}: how it differs from the files is unknown",

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     compose::{Doubt, Rejection},
-    model::{Changes, Container, Mount, MountKind, PublishedPort, Record, Rights, Variable},
+    model::{Changes, Container, Mount, MountKind, PublishedPort, Record, Rights, Uses, Variable},
     plan::{blockers::validation, facts::services::with_sent},
     rewrite::{env::contract_env, literal},
     snapshot::{Known, LastSent},
@@ -39,6 +39,7 @@ pub struct World {
     pub rejection: Option<Rejection>,
     /// The text and the variables of the Portainer stack.
     pub deployed: Option<(&'static str, Vec<Variable>)>,
+    pub uses: Uses,
 }
 
 pub fn world(compose: &str) -> World {
@@ -60,6 +61,7 @@ pub fn world(compose: &str) -> World {
         removal: Removal::ByPortainer,
         rejection: None,
         deployed: None,
+        uses: Uses::default(),
     }
 }
 
@@ -185,6 +187,7 @@ impl World {
             },
             port_in_use: &|_, port, _| port == PORT_IN_USE,
             removal: self.removal,
+            uses: &self.uses,
         })
     }
 

@@ -139,7 +139,7 @@ impl Loss {
         match self {
             Self::RecordStarts
             | Self::Container {
-                loss: C::WillStart { .. },
+                loss: C::WillStart { .. } | C::UseUntilRecreated(_),
                 ..
             } => true,
             Self::Replicas { .. } => by == ReplacedBy::Portainer,

@@ -1,10 +1,15 @@
 //! What `adopt` reports.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Loss, VERSION};
-use crate::plan::{Blocker, Fate, Request};
+use crate::{
+    model::Grant,
+    plan::{Blocker, Fate, Request},
+};
 
 /// What `stacklift adopt --output json` prints.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -24,6 +29,9 @@ pub struct AdoptReport {
     pub url: Option<String>,
     /// The command that undoes it, if it succeeded and something was running.
     pub undo: Option<String>,
+    /// Who may use the stack besides administrators, as in `--access`, if this run set it.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub access: Option<BTreeSet<Grant>>,
     /// The ID of the snapshot.
     pub snapshot: Option<String>,
     /// The services, as planned and as found.
@@ -59,7 +67,7 @@ pub enum Outcome {
     NothingToDo,
     /// It is deployed and verified.
     Adopted,
-    /// It is deployed and runs, but not as the plan said.
+    /// It is deployed and runs, but not as the plan said, or its access rights could not be set.
     PlanWasWrong,
     /// It failed, and no container was changed.
     Unchanged,

@@ -1,7 +1,7 @@
 //! The changes that a run sends to Portainer. Each is in the journal before it is sent, and until its end is known
 //! (B11).
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use chrono::{SecondsFormat, Utc};
 
 use super::Run;
@@ -10,6 +10,7 @@ use crate::{
     model::{Access, Deployment, Record},
     portainer::{Contents, Created, Deletion, Error, Payload, Portainer},
     snapshot::{LastSent, Request, RequestKind, Unanswered},
+    stack::StackName,
 };
 
 /// What a response says about the end of its request.
@@ -90,6 +91,41 @@ impl Run<'_> {
     /// Sets the access rights of a resource control. Not in the journal: it deploys nothing.
     pub fn set_access(&mut self, control: i64, access: &Access) -> Result<(), Error> {
         self.changes.set_access(control, access)
+    }
+
+    /// Sets who may use a deployed stack and its containers (B23). Returns whether that was not so before.
+    pub fn share(
+        &mut self,
+        name: &StackName,
+        (record, endpoint): (&str, i64),
+        access: &Access,
+    ) -> Result<bool> {
+        let what = format!("{name} runs in Portainer, but its access rights could not be set");
+        let hint = "set them in Portainer, or run the command again";
+        let set = self.set_all_access(&name.portainer_name(), (record, endpoint), access);
+        set.map_err(|error| Failure::new(what).source(error).hint(hint).into())
+    }
+
+    fn set_all_access(
+        &mut self,
+        project: &str,
+        (record, endpoint): (&str, i64),
+        access: &Access,
+    ) -> Result<bool> {
+        let (_, standing) = self.portainer.read(record)?;
+        let is_set = standing.access == *access;
+        if !is_set {
+            let none = || anyhow!("Portainer has no resource control for stack {record}");
+            self.set_access(standing.control.ok_or_else(none)?, access)?;
+        }
+        // They come before the rights of the stack (M23).
+        let containers = self.containers(project)?;
+        let ids: Vec<&str> = containers.iter().map(|one| one.id.as_str()).collect();
+        let own = self.portainer.own_controls(endpoint, &ids)?;
+        for (control, _) in own.values() {
+            self.changes.remove_control(*control)?;
+        }
+        Ok(!is_set || !own.is_empty())
     }
 
     /// Waits while the record `id` is deploying (N01). `None` if Portainer responds with a 404, which does not prove

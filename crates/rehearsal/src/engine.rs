@@ -162,7 +162,7 @@ fn body(incoming: &Incoming) -> Result<Value, EngineError> {
 }
 
 /// A filter for the labels of the query parameter `filters`: `{"label":{"a=b":true}}`, or the older `{"label":["a=b"]}`.
-/// There are no other filters.
+/// A list also has a filter for IDs. There are no other filters.
 fn labels(incoming: &Incoming) -> impl Fn(&BTreeMap<String, String>) -> bool {
     let given = incoming.query("filters").unwrap_or_default();
     let filters = serde_json::from_str::<Value>(&given).unwrap_or_default();
@@ -184,10 +184,14 @@ fn flag(incoming: &Incoming, name: &str) -> bool {
     matches!(incoming.query(name).as_deref(), Some("1" | "true"))
 }
 
-fn list(world: &World, incoming: &Incoming) -> Value {
+pub(super) fn list(world: &World, incoming: &Incoming) -> Value {
     let (all, wanted) = (flag(incoming, "all"), labels(incoming));
+    let filters = incoming.query("filters").unwrap_or_default();
+    let filters = serde_json::from_str::<Value>(&filters).unwrap_or_default();
+    let ids = texts(filters.get("id"));
     let mut found = world.containers.values().collect::<Vec<_>>();
     found.retain(|one| (all || one.is_running()) && wanted(&one.labels));
+    found.retain(|one| ids.is_empty() || ids.contains(&one.id));
     // The engine lists the newest first.
     found.sort_by(|one, other| (other.created, &other.id).cmp(&(one.created, &one.id)));
     found.into_iter().map(|one| listed(world, one)).collect()

@@ -43,7 +43,11 @@ calls! {
     Stop: Portainer "POST api/stacks/*/stop";
     Access: Portainer "PUT api/resource_controls/*";
     Info: Portainer "GET api/endpoints/*/docker/info";
+    Unshare: Portainer "DELETE api/resource_controls/*";
+    Containers: Portainer "GET api/endpoints/*/docker/containers/json";
     Me: Portainer "GET api/users/me";
+    Users: Portainer "GET api/users";
+    Teams: Portainer "GET api/teams";
     EnginePing: Engine "GET _ping", "HEAD _ping";
     EngineVersion: Engine "GET version";
     EngineInfo: Engine "GET info";

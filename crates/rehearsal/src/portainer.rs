@@ -190,6 +190,16 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             Ok(Response::json(200, &environment))
         }
         Call::Me => Ok(me(world, &key)),
+        Call::Users if key.role == Role::Standard => Err(denied()),
+        Call::Users => {
+            let names = world.keys.iter().map(|key| key.user.as_str());
+            Ok(numbered(names, "Username"))
+        }
+        Call::Teams => Ok(numbered(world.teams.iter().map(String::as_str), "Name")),
+        Call::Containers => {
+            world.check_access(number, &key)?;
+            Ok(Response::json(200, &containers(world, number, incoming)))
+        }
         // Passed on to the engine of the environment (M17).
         Call::Info => {
             world.check_access(number, &key)?;
@@ -221,6 +231,14 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             let endpoint = self::number(incoming, "endpointId")?;
             world.stop(id, endpoint.ok_or_else(missing_endpoint)?)?;
             shown(world, id, false)
+        }
+        Call::Unshare => {
+            let count = world.controls.len();
+            world.controls.retain(|_, one| one.id != number);
+            match world.controls.len() < count && key.role == Role::Administrator {
+                true => Ok(Response::no_content()),
+                false => Err(no_control()),
+            }
         }
         _ => access(world, &key, id, incoming),
     }
@@ -268,11 +286,7 @@ fn access(
     let given = payload::<Access>(incoming)?;
     let mut all = world.records.values_mut();
     let found = all.find(|record| record.control.id.to_string() == id);
-    let record = found.ok_or_else(|| {
-        let message =
-            "Unable to find a resource control with the specified identifier inside the database";
-        PortainerError::new(404, message, message)
-    })?;
+    let record = found.ok_or_else(no_control)?;
     if !may_see(key, record) {
         return Err(denied());
     }
@@ -281,7 +295,50 @@ fn access(
     record.control.public = given.public;
     record.control.users = ids(given.users);
     record.control.teams = ids(given.teams);
-    Ok(Response::json(200, &shown::control(record)))
+    Ok(Response::json(200, &shown::control_of(record)))
+}
+
+fn no_control() -> PortainerError {
+    let message =
+        "Unable to find a resource control with the specified identifier inside the database";
+    PortainerError::new(404, message, message)
+}
+
+/// The containers of an environment, as its engine lists them, each with its access rights: its own, else those of its
+/// stack. Otherwise, the labels become its own (M23).
+fn containers(world: &mut World, endpoint: u64, incoming: &Incoming) -> Value {
+    if world.endpoints[&endpoint].engine != world.engine.id {
+        return json!([]);
+    }
+    let mut list = engine::list(world, incoming);
+    for one in list.as_array_mut().into_iter().flatten() {
+        let id = one["Id"].as_str().unwrap_or_default().to_owned();
+        let project = format!("com.{}.compose.project", world.tool);
+        let mut records = world.records.values();
+        let record =
+            records.find(|of| of.endpoint == endpoint && one["Labels"][&project] == of.name);
+        let control = match (world.controls.get(&id), record) {
+            (Some(control), _) => shown::control(control, &id, 1),
+            (None, Some(record)) => shown::control_of(record),
+            (None, None) => match world.control_of_labels(&one["Labels"]) {
+                Some(control) => {
+                    let shown = shown::control(&control, &id, 1);
+                    world.controls.insert(id, control);
+                    shown
+                }
+                None => continue,
+            },
+        };
+        one["Portainer"] = json!({ "ResourceControl": control });
+    }
+    list
+}
+
+/// Users or teams, whose ID is their place.
+fn numbered<'n>(names: impl Iterator<Item = &'n str>, field: &str) -> Response {
+    let all = (1..).zip(names);
+    let shown = all.map(|(id, name): (u64, _)| json!({ "Id": id, field: name }));
+    Response::json(200, &shown.collect::<Value>())
 }
 
 fn payload<'b, T: Deserialize<'b>>(incoming: &'b Incoming) -> Result<T, PortainerError> {

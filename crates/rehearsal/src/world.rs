@@ -49,7 +49,7 @@ pub use self::{
     by_hand::Hashes,
     container::{Container, LayerChange},
     events::{Action, Event},
-    record::{Record, Status, Variable},
+    record::{Record, ResourceControl, Status, Variable},
     state::{Era, Health, World},
 };
 pub(crate) use self::{

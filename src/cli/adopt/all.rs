@@ -18,14 +18,14 @@ use crate::{
         confirm::consent,
         events::{show_roll_back, show_stopped},
         interrupt::Interrupt,
-        opened::{Opened, inventory, settings_and_key},
+        opened::{Opened, inventory, settings_and_key, wanted_access},
         peers,
         settings::{Settings, state_folder},
     },
     compose,
     failure::Failure,
     inventory::{Files, Found, Inventory, adoption, interrupted_run, missing},
-    model::Pull,
+    model::{Pull, WantedAccess},
     observe::{Host, with_hint},
     parallel::in_parallel,
     plan::Adoption,
@@ -70,7 +70,9 @@ pub(super) fn run(
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
     let endpoint =
         peers::environment(&mut settings, peers.readers(), console).map_err(Stopped::untouched)?;
+    let access = wanted_access(&arguments.access.grants, peers.readers().0)?;
     let all = All {
+        access,
         arguments,
         names: names.iter().map(StackName::as_str).collect(),
         peers: Arc::new(peers),
@@ -165,6 +167,8 @@ struct All<'a> {
     /// The stacks that were named; empty with `--all`.
     names: Vec<&'a str>,
     peers: Arc<Peers>,
+    /// See [`Opened::access`].
+    access: Option<WantedAccess>,
     /// The ID of the environment.
     endpoint: i64,
     settings: Settings,
@@ -359,7 +363,11 @@ impl All<'_> {
 
     fn open(&self, stack: &Stack, settings: &Settings) -> Result<Opened> {
         let (settings, peers) = (settings.clone(), Arc::clone(&self.peers));
-        Opened::open(stack.name(), settings, peers, self.console)
+        let opened = Opened::open(stack.name(), settings, peers, self.console)?;
+        Ok(Opened {
+            access: self.access.clone(),
+            ..opened
+        })
     }
 
     /// Asks once about all stacks, if a container of one is replaced or something is lost (B08).

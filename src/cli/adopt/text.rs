@@ -2,6 +2,7 @@
 
 use crate::{
     cli::{Console, style::Meaning},
+    model::Grant,
     plan::Request,
     report::{AdoptReport, AdoptedContainer, Change, Outcome},
     text::{counted, down, listed},
@@ -16,9 +17,13 @@ pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Consol
         Outcome::Adopted => {}
         _ => return,
     }
-    let verb = match report.request {
-        Some(Request::Nothing(_)) => return,
-        Some(Request::Update(_)) => "updated",
+    let access = report.access.as_ref().map(Grant::list);
+    let verb = match (&report.request, &access) {
+        (Some(Request::Nothing(_)), Some(access)) => {
+            return console.outcome("updated", &format!("{name}: access is now {access}"));
+        }
+        (Some(Request::Nothing(_)), None) => return,
+        (Some(Request::Update(_)), _) => "updated",
         _ => "adopted",
     };
     let containers = containers(report);
@@ -32,6 +37,9 @@ pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Consol
     }
     for notice in &report.notices {
         console.row(&(Meaning::Plain, "  ".to_owned()), notice);
+    }
+    if let Some(access) = &access {
+        console.told(&format!("  access     {access}"));
     }
     if let Some(url) = &report.url {
         // Such an address leads nowhere from another computer.

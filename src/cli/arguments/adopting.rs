@@ -5,7 +5,7 @@ use std::{ffi::OsString, time::Duration};
 use clap::Args;
 
 use super::{super::options, Output};
-use crate::{adopt::OnFailure, plan::Keep};
+use crate::{adopt::OnFailure, model::Grant, plan::Keep};
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
@@ -43,6 +43,8 @@ pub(in crate::cli) struct AdoptArguments {
     pub yes: bool,
     #[command(flatten)]
     pub keep: KeepArguments,
+    #[command(flatten)]
+    pub access: AccessArguments,
     /// Pull missing images first
     ///
     /// Pulls with the container command before anything is changed, and only if nothing else prevents the adoption. Images that
@@ -68,6 +70,17 @@ pub(in crate::cli) struct AdoptArguments {
     /// Exit with 3 if something would be lost, and with 1 if the run would be refused
     #[arg(long, requires = "dry_run", hide_short_help = true)]
     pub exit_code: bool,
+}
+
+/// Who may use the stack in Portainer.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AccessArguments {
+    /// Who may use the stack in Portainer besides administrators; can be repeated
+    ///
+    /// public, admins, user:NAME or team:NAME. Set for the stack and its containers after the deployment. By default, a new
+    /// stack is for administrators only, and an update keeps what the stack has. Needs an administrator's API key.
+    #[arg(long = "access", value_name = "WHO")]
+    pub grants: Vec<Grant>,
 }
 
 /// What to do with running and finished containers.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
-use super::adopting::KeepArguments;
+use super::adopting::{AccessArguments, KeepArguments};
 
 /// A plan instead of a run.
 #[derive(Debug, Args)]
@@ -72,6 +72,8 @@ pub(in crate::cli) struct PlanArguments {
     pub request: bool,
     #[command(flatten)]
     pub keep: KeepArguments,
+    #[command(flatten)]
+    pub access: AccessArguments,
     #[command(flatten)]
     pub reporting: Reporting,
 }

@@ -7,6 +7,7 @@ use crate::{
         style::Meaning,
         table::{column, line, plan_rows},
     },
+    model::Grant,
     plan::{InPortainer, Request, downtime},
     report::{InterruptedRun, Loss, PlanReport, Readiness, StackReport, Way, WayReport},
     text::{counted, listed, numbered, shell_word},
@@ -223,6 +224,10 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
     if !of.changes.is_empty() {
         console.text(Meaning::Plain, "What changes:");
         show_list(&of.changes, console);
+    }
+    if let Some(access) = &of.access {
+        let access = format!("Access afterwards: {}.", Grant::list(access));
+        console.text(Meaning::Plain, &access);
     }
     if let Some(difference) = difference(way, of) {
         console.text(Meaning::Plain, &difference);

@@ -84,6 +84,7 @@ impl Embedded {
             settings,
             stack: stack.clone(),
             peers,
+            access: None,
             compose: compose::Host::with(program),
         };
         Ok(Self {

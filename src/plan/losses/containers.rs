@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    model::Grant,
     plan::{
         ContainerLoss, Facts, Loss, Removal, ReplacedBy,
         facts::services::{SentService, SentStack},
@@ -117,6 +118,7 @@ impl<'a> Running<'a, '_> {
         }
         losses.extend(anonymous_volumes(container));
         losses.extend(self.files(container, &placed));
+        losses.extend(self.uses_lost(container));
         let name = container.name();
         let replaced_by = self.replaced_by(container);
         self.losses
@@ -209,6 +211,16 @@ impl<'a> Running<'a, '_> {
             }
             Known::Known(changes) => ContainerLoss::files(container, changes, placed),
         }
+    }
+
+    /// Those who may use a container, and not its successor (B23).
+    fn uses_lost(&self, container: Inspected) -> Option<ContainerLoss> {
+        let uses = self.facts.uses;
+        let stays = (self.facts.removal == Removal::ByPortainer).then_some(&uses.stack);
+        let after = uses.wanted.as_ref().or(stays);
+        let given = uses.containers.get(container.id())?;
+        let lost = Grant::missing(given, after.unwrap_or(&BTreeSet::new()));
+        (!lost.is_empty()).then_some(ContainerLoss::Use(lost))
     }
 
     /// Running containers from this directory that belong to another project.

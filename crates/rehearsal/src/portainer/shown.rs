@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Endpoint, Era, Record};
+use crate::world::{Endpoint, Era, Record, ResourceControl};
 
 /// A stack. The response to a PUT has no resource control.
 pub(super) fn record(record: &Record, era: Era, with_control: bool) -> Value {
@@ -14,7 +14,7 @@ pub(super) fn record(record: &Record, era: Era, with_control: bool) -> Value {
         "SwarmId": "",
         "EntryPoint": "docker-compose.yml",
         "Env": record.env,
-        "ResourceControl": with_control.then(|| control(record)),
+        "ResourceControl": with_control.then(|| control_of(record)),
         "Status": record.status as u8,
         "ProjectPath": format!("/data/compose/{}", record.id),
         "CreationDate": record.created,
@@ -38,8 +38,13 @@ pub(super) fn record(record: &Record, era: Era, with_control: bool) -> Value {
 }
 
 /// The access rights of a stack.
-pub(super) fn control(record: &Record) -> Value {
-    let control = &record.control;
+pub(super) fn control_of(record: &Record) -> Value {
+    let of = format!("{}_{}", record.endpoint, record.name);
+    control(&record.control, &of, 6)
+}
+
+/// The access rights of what has this ID and type: 1 is a container, and 6 a stack.
+pub(super) fn control(control: &ResourceControl, of: &str, kind: u64) -> Value {
     let accesses = |name: &str, ids: &[u64]| -> Value {
         let all = ids.iter();
         all.map(|id| json!({ name: id, "AccessLevel": 1 }))
@@ -48,9 +53,9 @@ pub(super) fn control(record: &Record) -> Value {
     let shared = control.public || !control.users.is_empty() || !control.teams.is_empty();
     json!({
         "Id": control.id,
-        "ResourceId": format!("{}_{}", record.endpoint, record.name),
+        "ResourceId": of,
         "SubResourceIds": [],
-        "Type": 6,
+        "Type": kind,
         "UserAccesses": accesses("UserId", &control.users),
         "TeamAccesses": accesses("TeamId", &control.teams),
         "Public": control.public,

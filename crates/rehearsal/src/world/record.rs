@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::state::World;
+
 /// Portainer's entry of a stack.
 #[derive(Clone, PartialEq)]
 pub struct Record {
@@ -110,8 +112,8 @@ pub struct DeploymentNote {
     pub message: String,
 }
 
-/// Who may see a stack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Who may use a stack or a container.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceControl {
     /// The resource control's ID.
     pub id: u64,
@@ -121,4 +123,35 @@ pub struct ResourceControl {
     pub teams: Vec<u64>,
     /// Whether everyone may see it.
     pub public: bool,
+}
+
+impl World {
+    /// The access rights that the labels of a container give, with a new ID.
+    pub(crate) fn control_of_labels(&mut self, labels: &Value) -> Option<ResourceControl> {
+        let label = |name: &str| labels[format!("io.portainer.accesscontrol.{name}")].as_str();
+        let ids = |label: Option<&str>, all: Vec<&String>| -> Vec<u64> {
+            let names = label
+                .into_iter()
+                .flat_map(|names| names.split(',').map(str::trim));
+            let known = names.filter_map(|name| all.iter().position(|one| *one == name));
+            known.map(|at| at as u64 + 1).collect()
+        };
+        if ["public", "teams", "users"]
+            .iter()
+            .all(|name| label(name).is_none())
+        {
+            return None;
+        }
+        let control = ResourceControl {
+            id: self.next.control,
+            users: ids(
+                label("users"),
+                self.keys.iter().map(|key| &key.user).collect(),
+            ),
+            teams: ids(label("teams"), self.teams.iter().collect()),
+            public: label("public").is_some(),
+        };
+        self.next.control += 1;
+        Some(control)
+    }
 }

@@ -41,6 +41,8 @@ impl World {
             tool: "docker".to_owned(),
             endpoints: BTreeMap::from([(1, local)]),
             keys: vec![ApiKey::new(secret, "admin", Role::Administrator)],
+            teams: Vec::new(),
+            controls: BTreeMap::new(),
             records: BTreeMap::new(),
             engine,
             containers: BTreeMap::new(),
@@ -60,6 +62,7 @@ impl World {
             events: Vec::new(),
             next: Counters {
                 record: 1,
+                control: 1_000,
                 ticket: 1,
                 object: 1,
                 host_port: 32_768,

@@ -353,9 +353,7 @@ impl World {
             updated_by: String::new(),
             control: ResourceControl {
                 id,
-                users: Vec::new(),
-                teams: Vec::new(),
-                public: false,
+                ..ResourceControl::default()
             },
             auto_update: None,
             git: None,

@@ -7,7 +7,7 @@ use super::{
     entities::{ApiKey, Endpoint, Engine, HostPath, Image, Network, Role, Volume, fingerprint},
     errors::EngineError,
     events::Event,
-    record::Record,
+    record::{Record, ResourceControl},
     work::InFlight,
 };
 
@@ -43,6 +43,10 @@ pub struct World {
     pub endpoints: BTreeMap<u64, Endpoint>,
     /// Portainer's API keys.
     pub keys: Vec<ApiKey>,
+    /// Portainer's teams. The ID of the first one is 1.
+    pub teams: Vec<String>,
+    /// The access rights that Portainer has for containers, by their ID.
+    pub controls: BTreeMap<String, ResourceControl>,
     /// Portainer's stacks, by ID.
     pub records: BTreeMap<u64, Record>,
     /// The engine of this host.
@@ -84,6 +88,7 @@ pub struct World {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Counters {
     pub record: u64,
+    pub control: u64,
     pub ticket: u64,
     pub object: u64,
     pub host_port: u16,

@@ -1,0 +1,82 @@
+//! Who may use the containers of a stack (B23).
+
+use super::{Situation, with_hint};
+use crate::{
+    model::{Container, Grant, Uses},
+    portainer::Standing,
+};
+
+impl Situation<'_> {
+    /// The flags that were typed for `--access`.
+    pub fn access_flags(&self) -> Vec<String> {
+        let grants = self.access.into_iter().flat_map(|wanted| &wanted.grants);
+        grants
+            .flat_map(|one| ["--access".to_owned(), one.as_flag()])
+            .collect()
+    }
+
+    /// The rights that the labels of containers give, and what `--access` asks for.
+    pub(super) fn labeled(&self, all: &[Container]) -> Uses {
+        let labeled = all.iter();
+        let labeled = labeled.map(|one| (one.id.clone(), Grant::of_labels(&one.labels)));
+        Uses {
+            containers: labeled.filter(|(_, grants)| !grants.is_empty()).collect(),
+            wanted: self.access.map(|wanted| wanted.grants.clone()),
+            ..Uses::default()
+        }
+    }
+
+    /// Adds what Portainer says. `standing` is that of the Portainer stack.
+    ///
+    /// Without a Portainer stack, Portainer is not asked for a container with labels: it would store them (M23).
+    pub(super) fn uses(
+        &self,
+        uses: &mut Uses,
+        all: &[Container],
+        standing: Option<&Standing>,
+        warnings: &mut Vec<String>,
+    ) {
+        let Some(portainer) = self.portainer else {
+            return;
+        };
+        let standing = standing.filter(|one| one.control.is_some());
+        if standing.is_some() {
+            // The rights of the stack come before the labels.
+            uses.containers.clear();
+        }
+        let ids = all.iter().map(|one| one.id.as_str());
+        let ids: Vec<&str> = ids
+            .filter(|id| !uses.containers.contains_key(*id))
+            .collect();
+        let own = match portainer.own_controls(self.endpoint, &ids) {
+            Ok(own) => own,
+            Err(error) => return warnings.push(with_hint(&error)),
+        };
+        uses.is_as_wanted = own.is_empty()
+            && standing.map(|one| &one.access) == self.access.map(|wanted| &wanted.access);
+        let shared = standing
+            .map(|one| &one.access)
+            .filter(|access| access.is_shared());
+        if uses.containers.is_empty() && own.is_empty() && shared.is_none() {
+            return;
+        }
+        // Only administrators may list them.
+        let people = portainer.people().ok();
+        if let Some(people) = &people {
+            // Portainer ignores unknown names.
+            uses.containers.retain(|_, grants| {
+                people.retain_existing(grants);
+                !grants.is_empty()
+            });
+        }
+        let people = people.unwrap_or_default();
+        uses.stack = shared
+            .map(|access| people.grants(access))
+            .unwrap_or_default();
+        let own = own
+            .into_iter()
+            .map(|(id, (_, access))| (id, people.grants(&access)));
+        uses.containers
+            .extend(own.filter(|(_, grants)| !grants.is_empty()));
+    }
+}

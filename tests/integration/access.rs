@@ -1,0 +1,218 @@
+//! B23: who may use a stack in Portainer.
+
+use std::fs;
+
+use rehearsal::{Call, ResourceControl};
+use serde_json::json;
+
+use crate::bench::{Bench, Run, refusal};
+use crate::plan::{labeled, with_hashes};
+
+/// `a` belongs to the team ops by a label, `b` to nobody.
+const LABELED: &str = "services:\n  a:\n    image: x\n    labels:\n      io.portainer.accesscontrol.teams: ops\n  b:\n    image: x\n";
+
+/// A stack that was started by hand, two teams, and the user ann.
+fn started() -> Bench {
+    let bench = Bench::new();
+    bench.world(|world| {
+        world.add_user("ptr_ann", "ann");
+        world.teams = vec!["ops".to_owned(), "dev".to_owned()];
+    });
+    bench.started("web", LABELED, None);
+    bench
+}
+
+/// The users and teams of the stack.
+fn of_stack(bench: &Bench) -> (Vec<u64>, Vec<u64>) {
+    bench.world(|world| {
+        let control = &world.records.values().next().expect("a stack").control;
+        (control.users.clone(), control.teams.clone())
+    })
+}
+
+/// The teams of each container with rights of its own.
+fn of_containers(bench: &Bench) -> Vec<(String, Vec<u64>)> {
+    bench.world(|world| {
+        let own = world.controls.iter();
+        let own = own.filter_map(|(id, one)| Some((world.containers.get(id)?, one)));
+        own.map(|(container, one)| (container.name.clone(), one.teams.clone()))
+            .collect()
+    })
+}
+
+/// Gives a container of the stack to the team with this ID, as a user does in Portainer.
+fn give(bench: &Bench, container: &str, team: u64) {
+    bench.world(|world| {
+        let id = world.container(container).expect("a container").id.clone();
+        let control = ResourceControl {
+            id: 500,
+            teams: vec![team],
+            ..ResourceControl::default()
+        };
+        world.controls.insert(id, control);
+    });
+}
+
+#[test]
+fn b23_without_access_a_team_keeps_a_container_until_it_is_recreated() {
+    let bench = started();
+    let plan = with_hashes(&bench, "plan web", &labeled(&bench)).code(0);
+    assert_eq!(
+        bench.shown(&plan),
+        "web  2 containers on this host, not in Portainer yet
+
+  =  a, b  keep running
+
+Adopting it loses nothing and interrupts nothing.
+What changes:
+  a  team ops can use it in Portainer until it is recreated, and not the stack; to allow both: --access team:ops
+
+Next: stacklift adopt web
+"
+    );
+    assert!(
+        bench.world(|world| world.controls.is_empty()),
+        "a plan stores nothing"
+    );
+    bench.run("adopt web").code(0).hides("\n  access");
+    let own = vec![("web-a-1".to_owned(), vec![1])];
+    assert_eq!(
+        (of_stack(&bench), of_containers(&bench)),
+        ((vec![], vec![]), own)
+    );
+    bench.succeeds("adopt web", "up to date");
+
+    let file = bench.dir("web").join("docker-compose.yml");
+    let changed = LABELED.replace("    labels", "    command: b\n    labels");
+    fs::write(file, changed).expect("the Compose file");
+    // Without Compose, it is not known whether it is recreated.
+    let change = "a  team ops can use it in Portainer until it is recreated";
+    bench.succeeds("plan web", &["What changes:", change]);
+    let mut hashes = labeled(&bench);
+    hashes.insert("a".to_owned(), "other".to_owned());
+    let lost = "a  team ops can no longer use it in Portainer; to allow it: --access team:ops";
+    with_hashes(&bench, "plan web", &hashes).says(&["Adopting it loses:", lost]);
+    bench.run("adopt web --yes").code(0);
+    assert_eq!(of_containers(&bench), []);
+}
+
+#[test]
+fn b23_access_is_set_for_the_stack_and_its_containers() {
+    let bench = started();
+    give(&bench, "web-b-1", 2);
+    let args = "--access team:Ops --access user:ann";
+    let plan = bench.run(&format!("plan web {args}")).code(0);
+    plan.says(&[
+        "Adopting it loses:\n  b  team dev can no longer use it in Portainer",
+        "Access afterwards: user ann and team Ops.",
+        "Next: stacklift adopt web --access user:ann --access team:Ops",
+    ]);
+    assert_eq!(of_containers(&bench).len(), 1);
+    Run::of(&mut bench.asking(&*format!("adopt web {args}")))
+        .code(1)
+        .says("--yes");
+    let run = bench.succeeds(
+        &format!("adopt web {args} --yes"),
+        "adopted web: 2 containers kept running",
+    );
+    run.says("  access     user ann and team Ops\n");
+    assert_eq!(
+        (of_stack(&bench), of_containers(&bench)),
+        ((vec![2], vec![1]), vec![])
+    );
+    bench.forget_requests();
+    bench.succeeds(
+        &format!("adopt web {args}"),
+        "web is up to date in Portainer",
+    );
+    assert!(bench.calls(Call::Access).is_empty());
+
+    let again = bench.succeeds("adopt web --access public --output json", "");
+    let report = again.json();
+    assert_eq!(
+        (&report["outcome"], &report["access"]),
+        (&json!("adopted"), &json!(["public"]))
+    );
+    bench.succeeds(
+        "adopt web --access admins",
+        "updated web: access is now administrators only",
+    );
+    assert_eq!(of_stack(&bench), (vec![], vec![]));
+}
+
+#[test]
+fn b23_an_update_keeps_the_access_and_a_restore_brings_it_back() {
+    let bench = started();
+    bench.run("adopt web --access team:ops").code(0);
+    let file = bench.dir("web").join("docker-compose.yml");
+    fs::write(file, LABELED.replace("  b:", "  b:\n    command: b")).expect("the Compose file");
+    bench.run("adopt web --yes").code(0);
+    assert_eq!(of_stack(&bench), (vec![], vec![1]));
+    let lost = "the Portainer stack's access rights";
+    bench.run("plan web --compare").says(lost);
+    bench
+        .run("migrate web --dry-run --access team:dev")
+        .hides(lost)
+        .says("Access afterwards: team dev.");
+    bench.succeeds("migrate web --access team:dev", "access team dev");
+    assert_eq!(of_stack(&bench), (vec![], vec![2]));
+    bench.succeeds("restore web --yes", "restored web");
+    assert_eq!(of_stack(&bench), (vec![], vec![1]));
+}
+
+#[test]
+fn b23_names_are_looked_up_before_anything_is_done() {
+    let bench = started();
+    for (args, says) in [
+        (
+            "adopt web --access team:nope",
+            "hint: its teams are: ops, dev",
+        ),
+        (
+            "adopt --all --access user:nope",
+            "hint: its users are: admin, ann",
+        ),
+        ("plan web --access team:nope", "Portainer has no team nope"),
+        (
+            "migrate web --access team:nope",
+            "Portainer has no team nope",
+        ),
+    ] {
+        bench.fails(args, says);
+    }
+    let alone = "--access public and --access admins cannot be used with another --access";
+    bench
+        .run("adopt web --access public --access team:ops")
+        .code(2)
+        .says(alone);
+    bench
+        .run("adopt web --access ops")
+        .code(2)
+        .says("expected public, admins, user:NAME or team:NAME");
+    let mut command = bench.command("adopt web --access team:ops");
+    Run::of(command.env("STACKMGR_API_KEY", "ptr_ann"))
+        .code(1)
+        .says(&[
+            "cannot look up the users and teams of --access",
+            "use an administrator's API key",
+        ]);
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn b23_access_that_could_not_be_set_is_an_error_and_is_set_by_the_next_run() {
+    for command in [
+        "adopt web --access team:ops",
+        "migrate web --access team:ops",
+    ] {
+        let bench = started();
+        bench.once(Call::Access, refusal());
+        bench.fails(
+            command,
+            "web runs in Portainer, but its access rights could not be set",
+        );
+        assert_eq!(of_stack(&bench), (vec![], vec![]));
+        bench.succeeds("adopt --all --access team:ops", "access is now team ops");
+        assert_eq!(of_stack(&bench), (vec![], vec![1]));
+    }
+}
