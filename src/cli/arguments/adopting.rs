@@ -79,7 +79,7 @@ pub(in crate::cli) struct AccessArguments {
     ///
     /// public, admins, user:NAME or team:NAME. Set for the stack and its containers after the deployment. By default, a new
     /// stack is for administrators only, and an update keeps what the stack has. Needs an administrator's API key.
-    #[arg(long = "access", value_name = "WHO")]
+    #[arg(long = "access", value_name = "WHO", hide_short_help = true)]
     pub grants: Vec<Grant>,
 }
 
