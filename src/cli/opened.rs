@@ -14,7 +14,6 @@ use super::{
 use crate::{
     compose,
     engine::{Engine, EngineReader, NoSharedVersion},
-    failure::Failure,
     inventory::{Inventory, earlier},
     model::{Grant, WantedAccess},
     observe::{Search, Situation},
@@ -78,33 +77,11 @@ pub(super) struct Opened {
     pub(super) access: Option<WantedAccess>,
 }
 
-/// Looks up the users and teams of `--access`.
-pub(super) fn wanted_access(
-    grants: &[Grant],
-    portainer: &PortainerReader,
-) -> Result<Option<WantedAccess>, Ended> {
-    let is_alone = |one: &Grant| matches!(one, Grant::Public | Grant::Admins);
-    if grants.len() > 1 && grants.iter().any(is_alone) {
-        let usage = "--access public and --access admins cannot be used with another --access";
-        return Err(Ended::Usage(usage));
-    }
-    if grants.is_empty() {
-        return Ok(None);
-    }
-    let people = portainer.people().map_err(|error| {
-        let failure = Failure::new("cannot look up the users and teams of --access");
-        failure.source(error).hint("use an administrator's API key")
-    });
-    let wanted = people
-        .map_err(Into::into)
-        .and_then(|one| one.wanted(grants));
-    Ok(Some(wanted.map_err(Stopped::untouched)?))
-}
-
 impl Opened {
     /// The same, with `--access`.
-    pub(super) fn shared_with(mut self, grants: &[Grant]) -> Result<Self, Ended> {
-        self.access = wanted_access(grants, self.peers.readers().0)?;
+    pub(super) fn shared_with(mut self, grants: &[Grant]) -> Result<Self, Stopped> {
+        let wanted = self.peers.readers().0.wanted_access(grants);
+        self.access = wanted.map_err(Stopped::untouched)?;
         Ok(self)
     }
 

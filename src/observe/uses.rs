@@ -57,19 +57,11 @@ impl Situation<'_> {
         let shared = standing
             .map(|one| &one.access)
             .filter(|access| access.is_shared());
-        if uses.containers.is_empty() && own.is_empty() && shared.is_none() {
+        if own.is_empty() && shared.is_none() {
             return;
         }
         // Only administrators may list them.
-        let people = portainer.people().ok();
-        if let Some(people) = &people {
-            // Portainer ignores unknown names.
-            uses.containers.retain(|_, grants| {
-                people.retain_existing(grants);
-                !grants.is_empty()
-            });
-        }
-        let people = people.unwrap_or_default();
+        let people = portainer.people().unwrap_or_default();
         uses.stack = shared
             .map(|access| people.grants(access))
             .unwrap_or_default();

@@ -76,48 +76,43 @@ impl People {
         let public = access.public.then_some(Grant::Public);
         users.chain(teams).chain(public).collect()
     }
+}
 
-    /// Removes users and teams that do not exist.
-    pub fn retain_existing(&self, grants: &mut BTreeSet<Grant>) {
-        grants.retain(|one| self.id_of(one).is_ok());
-    }
-
-    /// What `--access` asks for. Fails if a user or team does not exist.
-    pub fn wanted(&self, grants: &[Grant]) -> Result<WantedAccess> {
-        let grants: BTreeSet<Grant> = grants.iter().cloned().collect();
-        let mut access = Access::default();
-        for one in &grants {
-            match (one, self.id_of(one)?) {
-                (Grant::User(_), Some(id)) => _ = access.users.insert(id),
-                (_, Some(id)) => _ = access.teams.insert(id),
-                _ => access.public = *one == Grant::Public,
-            }
-        }
-        Ok(WantedAccess { grants, access })
-    }
-
-    /// The ID of a user or team. Portainer ignores the case of names.
-    fn id_of(&self, grant: &Grant) -> Result<Option<i64>> {
-        let (kind, name, all) = match grant {
-            Grant::User(name) => ("user", name, &self.users),
-            Grant::Team(name) => ("team", name, &self.teams),
-            Grant::Public | Grant::Admins => return Ok(None),
-        };
-        let is_it = |one: &&i64| all[one].to_lowercase() == name.to_lowercase();
-        if let Some(id) = all.keys().find(is_it) {
-            return Ok(Some(*id));
-        }
+/// The ID that has a name. Portainer ignores the case of names.
+fn id_of(grant: &Grant, name: &str, all: &BTreeMap<i64, String>) -> Result<i64> {
+    let is_it = |one: &&i64| all[one].to_lowercase() == name.to_lowercase();
+    all.keys().find(is_it).copied().ok_or_else(|| {
         let known: Vec<&str> = all.values().map(String::as_str).collect();
-        let hint = match known.as_slice() {
-            [] => format!("Portainer has no {kind}s"),
-            known => format!("its {kind}s are: {}", known.join(", ")),
-        };
+        let hint = format!("Portainer has: {}", printable(&known.join(", ")));
         let failure = Failure::new(format!("Portainer has no {grant}"));
-        Err(failure.hint(printable(&hint)).into())
-    }
+        failure.hint(hint).into()
+    })
 }
 
 impl PortainerReader {
+    /// What `--access` asks for, if it is given. Fails if a user or team does not exist.
+    pub fn wanted_access(&self, grants: &[Grant]) -> Result<Option<WantedAccess>> {
+        if grants.is_empty() {
+            return Ok(None);
+        }
+        let people = self.people().map_err(|error| {
+            Failure::new("cannot look up the users and teams of --access")
+                .source(error)
+                .hint("use an administrator's API key")
+        })?;
+        let mut access = Access::default();
+        for one in grants {
+            match one {
+                Grant::Public => access.public = true,
+                Grant::Admins => {}
+                Grant::User(name) => _ = access.users.insert(id_of(one, name, &people.users)?),
+                Grant::Team(name) => _ = access.teams.insert(id_of(one, name, &people.teams)?),
+            }
+        }
+        let grants = grants.iter().cloned().collect();
+        Ok(Some(WantedAccess { grants, access }))
+    }
+
     /// The users and teams. Only an administrator may list all of them.
     pub fn people(&self) -> Result<People> {
         let list = |what: &str, name: &str| {

@@ -18,7 +18,7 @@ use crate::{
         confirm::consent,
         events::{show_roll_back, show_stopped},
         interrupt::Interrupt,
-        opened::{Opened, inventory, settings_and_key, wanted_access},
+        opened::{Opened, inventory, settings_and_key},
         peers,
         settings::{Settings, state_folder},
     },
@@ -70,7 +70,8 @@ pub(super) fn run(
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
     let endpoint =
         peers::environment(&mut settings, peers.readers(), console).map_err(Stopped::untouched)?;
-    let access = wanted_access(&arguments.access.grants, peers.readers().0)?;
+    let access = peers.readers().0.wanted_access(&arguments.access.grants);
+    let access = access.map_err(Stopped::untouched)?;
     let all = All {
         access,
         arguments,

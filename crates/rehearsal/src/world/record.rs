@@ -126,32 +126,17 @@ pub struct ResourceControl {
 }
 
 impl World {
-    /// The access rights that the labels of a container give, with a new ID.
+    /// The access rights that the labels of a container give to teams, with a new ID.
     pub(crate) fn control_of_labels(&mut self, labels: &Value) -> Option<ResourceControl> {
-        let label = |name: &str| labels[format!("io.portainer.accesscontrol.{name}")].as_str();
-        let ids = |label: Option<&str>, all: Vec<&String>| -> Vec<u64> {
-            let names = label
-                .into_iter()
-                .flat_map(|names| names.split(',').map(str::trim));
-            let known = names.filter_map(|name| all.iter().position(|one| *one == name));
-            known.map(|at| at as u64 + 1).collect()
-        };
-        if ["public", "teams", "users"]
-            .iter()
-            .all(|name| label(name).is_none())
-        {
-            return None;
-        }
+        let names = labels["io.portainer.accesscontrol.teams"].as_str()?;
+        let known = |name: &str| self.teams.iter().position(|one| one == name.trim());
+        let teams = names.split(',').filter_map(known);
         let control = ResourceControl {
-            id: self.next.control,
-            users: ids(
-                label("users"),
-                self.keys.iter().map(|key| &key.user).collect(),
-            ),
-            teams: ids(label("teams"), self.teams.iter().collect()),
-            public: label("public").is_some(),
+            id: self.next.record,
+            teams: teams.map(|at| at as u64 + 1).collect(),
+            ..ResourceControl::default()
         };
-        self.next.control += 1;
+        self.next.record += 1;
         Some(control)
     }
 }

@@ -62,7 +62,6 @@ impl World {
             events: Vec::new(),
             next: Counters {
                 record: 1,
-                control: 1_000,
                 ticket: 1,
                 object: 1,
                 host_port: 32_768,

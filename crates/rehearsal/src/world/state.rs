@@ -88,7 +88,6 @@ pub struct World {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Counters {
     pub record: u64,
-    pub control: u64,
     pub ticket: u64,
     pub object: u64,
     pub host_port: u16,
