@@ -5,8 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::state::World;
-
 /// Portainer's entry of a stack.
 #[derive(Clone, PartialEq)]
 pub struct Record {
@@ -123,20 +121,4 @@ pub struct ResourceControl {
     pub teams: Vec<u64>,
     /// Whether everyone may see it.
     pub public: bool,
-}
-
-impl World {
-    /// The access rights that the labels of a container give to teams, with a new ID.
-    pub(crate) fn control_of_labels(&mut self, labels: &Value) -> Option<ResourceControl> {
-        let names = labels["io.portainer.accesscontrol.teams"].as_str()?;
-        let known = |name: &str| self.teams.iter().position(|one| one == name.trim());
-        let teams = names.split(',').filter_map(known);
-        let control = ResourceControl {
-            id: self.next.record,
-            teams: teams.map(|at| at as u64 + 1).collect(),
-            ..ResourceControl::default()
-        };
-        self.next.record += 1;
-        Some(control)
-    }
 }

@@ -364,4 +364,21 @@ impl World {
             pending: None,
         }
     }
+
+    /// The access rights that the labels of a container give to teams, with a new ID.
+    pub(crate) fn control_of_labels(
+        &mut self,
+        labels: &serde_json::Value,
+    ) -> Option<ResourceControl> {
+        let names = labels["io.portainer.accesscontrol.teams"].as_str()?;
+        let known = |name: &str| self.teams.iter().position(|one| one == name.trim());
+        let teams = names.split(',').filter_map(known);
+        let control = ResourceControl {
+            id: self.next.record,
+            teams: teams.map(|at| at as u64 + 1).collect(),
+            ..ResourceControl::default()
+        };
+        self.next.record += 1;
+        Some(control)
+    }
 }

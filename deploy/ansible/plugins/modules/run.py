@@ -36,6 +36,13 @@ options:
     description: Adopt a stack even if its plan lists losses.
     type: bool
     default: false
+  access:
+    description:
+      - Who may use the stacks in Portainer besides administrators, as in C(--access), such as V(team:ops).
+      - If the list is empty, a new stack is for administrators only, and an update keeps what the stack has.
+    type: list
+    elements: str
+    default: []
   arguments:
     description: More arguments of C(stacklift adopt), such as C(--pull). Not for secrets.
     type: list
@@ -124,6 +131,7 @@ class Stacklift:
         self.environment = {"STACKMGR_API_KEY_FILE": given["api_key_file"]}
         if given["settings_directory"]:
             self.environment["XDG_CONFIG_HOME"] = given["settings_directory"]
+        self.arguments = [word for who in given["access"] for word in ("--access", who)] + given["arguments"]
         self.warned = set()
         self.result = {"changed": False, "summary": [], "stacks": []}
 
@@ -179,7 +187,7 @@ class Stacklift:
 
     def plan(self, name, words):
         """Plans a stack. Returns why it would be refused."""
-        status, plan, errors = self.report(["adopt", "--dry-run"] + words + self.module.params["arguments"])
+        status, plan, errors = self.report(["adopt", "--dry-run"] + words + self.arguments)
         # The status is 1 if the stack cannot be adopted: the plan says why.
         if status not in (0, 1) or plan is None or not plan.get("adopt"):
             self.fail("failed to plan %s: %s. No stack of this host was adopted by this run." % (name, errors))
@@ -201,9 +209,10 @@ class Stacklift:
             losses.append("its losses are unknown")
         if adopt["readiness"] == "edited" and "--overwrite" not in self.module.params["arguments"]:
             refusals.append("it was edited in Portainer (hint: stacklift export %s)" % name)
-        if losses and request != "nothing" and not self.module.params["accept_losses"]:
+        changes_something = request != "nothing" or adopt.get("access")
+        if losses and changes_something and not self.module.params["accept_losses"]:
             refusals.append("%s (hint: set accept_losses to adopt it anyway)" % "; ".join(losses))
-        if request != "nothing" or plan["stack"].get("unanswered"):
+        if changes_something or plan["stack"].get("unanswered"):
             self.result["would_change"].append(name)
             self.difference(adopt.get("diff_command"))
         return refusals
@@ -221,7 +230,7 @@ class Stacklift:
     def adopt(self, stack, words):
         """Adopts a stack."""
         name = stack["name"]
-        status, report, errors = self.report(["adopt", "--yes"] + words + self.module.params["arguments"])
+        status, report, errors = self.report(["adopt", "--yes"] + words + self.arguments)
         if report is None:
             # Without a report it sent nothing, unless it was killed.
             self.result["changed"] = self.result["changed"] or status not in (1, 2)
@@ -260,6 +269,7 @@ def main():
             "stacks": {"type": "list", "elements": "str", "default": []},
             "exclude": {"type": "list", "elements": "str", "default": []},
             "accept_losses": {"type": "bool", "default": False},
+            "access": {"type": "list", "elements": "str", "default": []},
             "arguments": {"type": "list", "elements": "str", "default": []},
             "program": {"type": "path", "default": "stacklift"},
             # The path is no secret.
