@@ -68,12 +68,11 @@ impl Grant {
 
     /// Those who are in `some` and not in `others`. Portainer ignores the case of names.
     pub fn missing(some: &BTreeSet<Self>, others: &BTreeSet<Self>) -> BTreeSet<Self> {
-        let is_in = |one: &Self| {
-            let same =
-                |other: &Self| one.as_flag().to_lowercase() == other.as_flag().to_lowercase();
-            others.contains(&Self::Public) || others.iter().any(same)
-        };
-        some.iter().filter(|one| !is_in(one)).cloned().collect()
+        let key = |one: &Self| one.as_flag().to_lowercase();
+        let others: BTreeSet<String> = others.iter().map(key).collect();
+        let some = some.iter().cloned();
+        some.filter(|one| !others.contains("public") && !others.contains(&key(one)))
+            .collect()
     }
 
     /// `user ann and team ops`

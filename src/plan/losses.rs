@@ -353,7 +353,7 @@ impl fmt::Display for ContainerLoss {
 fn flags(grants: &BTreeSet<Grant>) -> String {
     let grants = grants.iter().map(Grant::as_flag);
     grants
-        .map(|one| format!(" --access {}", shell_word(&one)))
+        .flat_map(|one| [" --access ".to_owned(), shell_word(&one).into()])
         .collect()
 }
 

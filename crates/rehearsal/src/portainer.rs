@@ -190,7 +190,7 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             Ok(Response::json(200, &environment))
         }
         Call::Me => Ok(me(world, &key)),
-        Call::Users if key.role == Role::Standard => Err(denied()),
+        Call::Users | Call::Unshare if key.role == Role::Standard => Err(denied()),
         Call::Users => {
             let names = world.keys.iter().map(|key| key.user.as_str());
             Ok(numbered(names, "Username"))
@@ -235,10 +235,10 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
         Call::Unshare => {
             let count = world.controls.len();
             world.controls.retain(|_, one| one.id != number);
-            match world.controls.len() < count && key.role == Role::Administrator {
-                true => Ok(Response::no_content()),
-                false => Err(no_control()),
+            if world.controls.len() == count {
+                return Err(no_control());
             }
+            Ok(Response::no_content())
         }
         _ => access(world, &key, id, incoming),
     }
