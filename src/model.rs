@@ -229,6 +229,15 @@ impl Changes {
             self.listed.push(change);
         }
     }
+
+    /// Whether the layer has this path of its own.
+    pub fn has(&self, path: &str) -> bool {
+        let mut own = self
+            .listed
+            .iter()
+            .filter(|one| one.kind != ChangeKind::Deleted);
+        own.any(|one| one.path == path)
+    }
 }
 
 /// A changed path. A directory is also modified if an entry in it was added or deleted.

@@ -35,6 +35,7 @@ pub use fates::{
 pub use losses::{
     ContainerLoss, Loss, ReplacedBy, Source as MountSource,
     foreign::{Foreign, Touch, foreign},
+    mounts::copied_files,
 };
 pub use migration::{Plan, depends_on_version, migration};
 pub use words::{Row, downtime, rows, told_losses};

@@ -361,7 +361,7 @@ impl PortainerReader {
                     "Portainer stack {id} is still deploying after {} s",
                     started.elapsed().as_secs()
                 ))
-                .hint("wait for the deployment to finish, then run the command again, with a longer --timeout if necessary; Portainer 2.41 to 2.43 can miss the end: upgrade it if the deployment never finishes")
+                .hint("once it has finished, run the command again, with a longer --timeout if necessary; Portainer 2.41 to 2.43 can miss the end: upgrade it if the deployment never finishes")
                 .into());
             }
             thread::sleep(pause);

@@ -1,5 +1,7 @@
 //! What follows a failure: looks at every container, and restores those that changed.
 
+use std::iter;
+
 use anyhow::{Error, Result};
 
 use super::{
@@ -23,12 +25,14 @@ impl Procedure<'_, '_> {
     pub(super) fn unknown(&mut self, error: &Error) -> Error {
         self.report.outcome = Outcome::Unknown;
         let name = self.at.stack.name();
+        let own = "check the stack in Portainer, then run the command again or roll back: both first wait for Portainer to finish";
+        let hints: Vec<&str> = iter::once(own).chain(Failure::hint_of(error)).collect();
         Failure::new(format!(
             "the outcome of adopting {name} is unknown, so nothing was restored: {error:#}"
         ))
         .details_from(error)
-            .hint("check the stack in Portainer, then run the command again or roll back: both first wait for Portainer to finish")
-            .into()
+        .hint(hints.join("; "))
+        .into()
     }
 
     /// Checks what a failed deployment left, and restores the original containers if any changed. Returns the error of

@@ -16,9 +16,10 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    engine::ContainerEvent,
+    engine::{ContainerEvent, EngineReader},
     failure::Failure,
-    plan::{ContainerLoss, Fate, Loss},
+    observe::Situation,
+    plan::{ContainerLoss, Fate, Loss, Sent, copied_files},
     portainer::{self, Payload},
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     restore::Difference,
@@ -79,16 +80,18 @@ impl Procedure<'_, '_> {
         if record.is_none() {
             self.run.set_last_sent(&sent);
         }
-        self.verify_all(prepared, record, sent).map_err(|error| {
-            self.report.outcome = Outcome::Unknown;
-            error.context("failed to verify the containers, so nothing was restored")
-        })
+        self.verify_all(prepared, record, payload, sent)
+            .map_err(|error| {
+                self.report.outcome = Outcome::Unknown;
+                error.context("failed to verify the containers, so nothing was restored")
+            })
     }
 
     fn verify_all(
         &mut self,
         prepared: &Prepared,
         record: Option<String>,
+        payload: &Payload,
         sent: LastSent,
     ) -> Result<Verdict> {
         // The engine remembers few events, and health checks are events too.
@@ -102,6 +105,11 @@ impl Procedure<'_, '_> {
         }
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
         let mut findings = findings(prepared, &compared, self.at.tool);
+        let engine = self.run.engine.reader();
+        match not_copied(engine, &self.at, prepared, payload, &compared) {
+            Ok(missing) => findings.wrong.extend(missing),
+            Err(error) => self.run.warn(format!("{error:#}")),
+        }
         let hint = "look at the stack in Portainer, then run the command again".to_owned();
         let is_in_portainer = record.is_none();
         findings.flaws.extend(record.map(|record| (record, hint)));
@@ -320,6 +328,50 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         }
     }
     found
+}
+
+/// The configs and secrets whose content Compose copied into a container before, and not into its successor (N17). The engine
+/// of a rehearsal copies nothing.
+fn not_copied(
+    engine: &EngineReader,
+    at: &Situation,
+    prepared: &Prepared,
+    payload: &Payload,
+    compared: &[Compared],
+) -> Result<Vec<String>> {
+    if at.compose.is_rehearsed() {
+        return Ok(Vec::new());
+    }
+    let (text, env) = (payload.text, payload.env);
+    let copied = copied_files(Sent { text, env }, &at.stack.name().portainer_name());
+    let mut found = Vec::new();
+    for one in compared {
+        let (Change::Recreated, Some(before), Some(now)) = (one.change, one.before, one.now) else {
+            continue;
+        };
+        let known = prepared.before.details.changes.get(before.id());
+        let Some(had) = known.and_then(Known::known) else {
+            continue;
+        };
+        let of_service = copied
+            .iter()
+            .filter(|(name, _)| name == one.service(at.tool));
+        let targets = of_service.map(|(_, target)| target.as_str());
+        let targets: Vec<&str> = targets.filter(|target| had.has(target)).collect();
+        if targets.is_empty() {
+            continue;
+        }
+        let has = engine.changes(now.id())?;
+        let is_complete = has.total == has.listed.len();
+        let missing = targets
+            .into_iter()
+            .filter(|one| is_complete && !has.has(one));
+        found.extend(
+            missing
+                .map(|target| format!("{}: Portainer did not copy {target} into it", one.name())),
+        );
+    }
+    Ok(found)
 }
 
 /// How a container ended that does not run: why Docker could not start it, or its exit code. `None` if that is unknown.

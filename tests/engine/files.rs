@@ -72,6 +72,20 @@ fn b18_what_compose_copied_and_what_was_written_inside_comes_back() {
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
+fn n17_what_compose_copies_into_a_container_that_it_recreates_is_there() {
+    let stack = started();
+    stack.write(&STACK.replace("init: true", "init: true\n    labels: {edited: '1'}"));
+    let name = stack.host.project.as_str();
+    stack.run(&["adopt", name, "--yes", "--rerun-jobs"]).code(0);
+    let copied = stack.sh("web", "cat /web.conf /run/secrets/key");
+    assert!(
+        copied.contains("listen 80") && copied.contains(KEY),
+        "{copied}"
+    );
+}
+
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
 fn b18_what_is_too_large_is_a_difference_each_time() {
     let stack = started();
     stack.sh(

@@ -45,6 +45,19 @@ fn each_status_has_its_own_hint() {
 }
 
 #[test]
+fn n20_an_address_that_portainer_refuses() {
+    let body = r#"{"message":"service a: image registry ghcr.io blocked"}"#;
+    for args in ["web", "adopt web --yes"] {
+        let bench = Bench::web(PLAIN);
+        bench.always(Call::Create, instead(403, body));
+        bench.run(args).code(1).says(&[
+            "image registry ghcr.io blocked",
+            "if Portainer names an address, its SSRF protection refuses it: allow it in Portainer, then run the command again",
+        ]);
+    }
+}
+
+#[test]
 fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
     let bench = Bench::web(PLAIN);
     let kind = done(504, PAGE);

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::{
     plan::{
-        ContainerLoss, Facts, MountSource,
-        facts::services::{Given, Place, SentService},
+        ContainerLoss, Facts, MountSource, Sent,
+        facts::services::{Given, Place, SentService, SentStack, with_sent},
         losses::reported::Reported,
     },
     snapshot::Inspected,
@@ -369,6 +369,20 @@ fn volume(service: &SentService, key: &str) -> Source {
 pub fn placed_files(service: &SentService) -> Vec<String> {
     let targets = placed(service).into_iter();
     targets.filter_map(|(target, _)| target).collect()
+}
+
+/// The services and the targets of the secrets and configs whose content Compose copies into their containers (N17).
+pub fn copied_files(sent: Sent, project: &str) -> Vec<(String, String)> {
+    let is_copied = |of: &Node| of.get("content").or(of.get("environment")).is_some();
+    with_sent(sent, project, |_, stack| {
+        let services = stack.map(SentStack::active).unwrap_or_default();
+        let all = services.iter().flat_map(|service| {
+            let copied = placed(service).into_iter();
+            let copied = copied.filter(|(_, of)| of.as_ref().is_some_and(is_copied));
+            copied.filter_map(|(target, _)| Some((service.name.to_owned(), target?)))
+        });
+        all.collect()
+    })
 }
 
 /// The targets of the secrets and configs, as far as they are known, and what defines each.

@@ -6,6 +6,7 @@ use rehearsal::Call;
 
 use super::{adopt, dir, listed, refuses};
 use crate::bench::{Bench, PLAIN, Run, instead};
+use crate::restoring::write_file;
 
 #[test]
 fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
@@ -156,6 +157,20 @@ fn a_port_that_a_program_of_this_host_uses() {
             "port {port}/tcp is used by a program of this host\nstop that program, or change the port"
         )],
     );
+}
+
+#[test]
+fn n17_content_that_portainer_did_not_copy_is_found_afterwards() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}    configs: [motd]\nconfigs: {{motd: {{content: hello}}}}\n");
+    bench.started("web", &text, None);
+    write_file(&bench, "web", "/motd");
+    // The simulated Compose copies nothing.
+    bench.stack("web", &text.replace("1000", "2000"), None);
+    adopt(&bench, "web --yes").code(1).says(&[
+        "web does not run as before",
+        "web-a-1: Portainer did not copy /motd into it",
+    ]);
 }
 
 #[test]
