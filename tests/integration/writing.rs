@@ -163,7 +163,7 @@ fn as_root_b30_only_a_regular_file_of_the_caller_or_the_directorys_owner_is_repl
 fn b30_the_umask_takes_rights_from_an_export() {
     let bench = Bench::new();
     bench.record("web", 1);
-    let to = bench.root().join("out");
+    let to = bench.root().join("web");
     let args = format!("export web --to {}", to.display());
     Run::of(&mut bench.after_shell(&args, "umask 077")).code(0);
     assert_eq!(mode(&to), 0o700);
