@@ -169,7 +169,7 @@ impl Procedure<'_, '_, '_> {
     ) -> bool {
         let mut told: Vec<String> = carried(step)
             .iter()
-            .map(|carried| format!("{carried} is lost"))
+            .map(|carried| format!("lost: {carried}"))
             .collect();
         self.replaces_edit = is_edited(step, replaced);
         if self.replaces_edit {
