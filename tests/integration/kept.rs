@@ -139,7 +139,10 @@ fn b17_a_restore_names_what_the_portainer_stack_loses() {
         let record = world.records.values_mut().next().expect("a record");
         record.auto_update = Some(json!({"Interval": "5m", "Webhook": "0d0b5d5e"}));
     });
-    bench.succeeds("restore web --yes", "  lost: the Portainer stack's automatic update\n  lost: the Portainer stack's webhook\n");
+    bench.succeeds(
+        "restore web --yes",
+        "  lost: the Portainer stack's automatic update\n  lost: the Portainer stack's webhook\n",
+    );
 }
 
 #[test]

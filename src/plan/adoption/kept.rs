@@ -149,7 +149,7 @@ fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
 fn other_variables(service: &str, names: &[String]) -> Blocker {
     let count = crate::text::counted(names.len(), "variable");
     Blocker::new(
-        format!("{service} has {count} that the files do not set"),
+        format!("{service} runs with {count} that the files do not set, or set to another value"),
         "pass --keep-variables to keep them, set them in .env, or run `docker compose up -d` first, which recreates the container",
     )
     .details(names.iter().map(|name| printable(name).to_string()).collect())
