@@ -58,7 +58,7 @@ impl Export<'_> {
     /// Writes a Portainer stack into `dir`. Fails before anything is written if the files would have a different
     /// meaning, or if the directory is refused.
     pub fn run(&self, record: &Record, dir: &Path) -> Result<Exported> {
-        self.check(dir)?;
+        Self::check(dir, self.force)?;
         self.check_name(&record.name, dir)?;
         if record.kind == StackKind::Kubernetes {
             return Err(Failure::new(format!(
@@ -73,7 +73,7 @@ impl Export<'_> {
             StackKind::Swarm => as_it_is(&stored),
             _ => files_of(record, &stored)?,
         };
-        let written = write(dir, &files, self.force)?;
+        let written = write(dir, &files, 0o644, self.force)?;
         Ok(Exported {
             files: written,
             variables: stored.contents.env.len() - files.left_out.len(),
@@ -84,7 +84,7 @@ impl Export<'_> {
 
     /// Refuses a directory that is not empty, unless its files may be replaced, and one with files that Compose
     /// would merge.
-    fn check(&self, dir: &Path) -> Result<()> {
+    pub fn check(dir: &Path, force: bool) -> Result<()> {
         let hint = "pass another directory with --to";
         let entries = match fs::read_dir(dir) {
             Ok(entries) => entries,
@@ -108,7 +108,7 @@ impl Export<'_> {
         }
         let is_other =
             |entry: io::Result<DirEntry>| entry.map_or(true, |entry| !is_incomplete(&entry));
-        if !self.force && entries.into_iter().any(is_other) {
+        if !force && entries.into_iter().any(is_other) {
             return Err(Failure::new(format!(
                 "cannot export into {}: the directory is not empty",
                 dir.display()
@@ -210,8 +210,13 @@ fn is_incomplete(entry: &DirEntry) -> bool {
     entry.file_name().to_string_lossy().starts_with(INCOMPLETE)
 }
 
-/// Writes the files, the Compose file last. Returns their names.
-fn write(path: &Path, files: &ExportedFiles, replace: bool) -> Result<Vec<&'static str>> {
+/// Writes the files, the Compose file last, with the rights `mode`. Returns their names.
+pub fn write(
+    path: &Path,
+    files: &ExportedFiles,
+    mode: u32,
+    replace: bool,
+) -> Result<Vec<&'static str>> {
     let existing = if replace {
         Existing::Replace
     } else {
@@ -249,7 +254,7 @@ fn write(path: &Path, files: &ExportedFiles, replace: bool) -> Result<Vec<&'stat
     let mut defaults = DEFAULT_FILES.into_iter();
     let compose_file = defaults.find(|file| disk::exists(&path.join(file)));
     let compose_file = compose_file.unwrap_or(COMPOSE_FILE);
-    one(compose_file, &|| text(compose_file, &files.text, 0o644))?;
+    one(compose_file, &|| text(compose_file, &files.text, mode))?;
     if files.names_stack_env {
         one(STACK_ENV, &|| dir.link(STACK_ENV, ENV_FILE, existing))?;
     }

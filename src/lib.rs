@@ -19,6 +19,7 @@ mod parallel;
 mod plan;
 mod portainer;
 mod process;
+mod reconstruct;
 mod report;
 mod restore;
 pub mod rewrite;

@@ -139,7 +139,9 @@ impl Stack {
         earlier: impl Iterator<Item = Vec<Container>>,
     ) -> Result<Self> {
         let in_root = match Self::find_started_in_dir(name.clone(), at, containers, earlier) {
-            Err(error) if at.dir.is_none() && Refused::in_chain(&error).is_none() => error,
+            Err(error) if Refused::in_chain(&error).is_some() => return Err(error),
+            Err(error) if at.dir.is_some() => return Err(lost(error, name, containers, &at.tool)),
+            Err(error) => error,
             found => return found,
         };
         let dirs = started_dirs(containers, &at.tool).into_iter();
@@ -152,7 +154,9 @@ impl Stack {
             });
         let mut found: Vec<Self> = stacks.collect();
         match found.len() {
-            0 | 1 => found.pop().ok_or(in_root),
+            0 | 1 => found
+                .pop()
+                .ok_or_else(|| lost(in_root, name, containers, &at.tool)),
             _ => Err(started_in_several(name, found.iter().map(Self::dir_text)).into()),
         }
     }
@@ -335,6 +339,30 @@ pub fn started_elsewhere(
         Some(other) => elsewhere(&error, other).mistyped().into(),
         None => error,
     }
+}
+
+/// A stack that is not found, whose containers can say what its Compose file was.
+fn lost(
+    error: anyhow::Error,
+    name: &StackName,
+    containers: &[Container],
+    tool: &str,
+) -> anyhow::Error {
+    let dirs = started_dirs(containers, tool);
+    let may_exist = |dir: &&str| {
+        let files = DEFAULT_FILES.iter().map(|file| Path::new(dir).join(file));
+        may_be_portainers(dir) || files.into_iter().any(|file| disk::exists(&file))
+    };
+    if dirs.is_empty() || dirs.iter().any(may_exist) {
+        return error;
+    }
+    let hint = Failure::hint_of(&error).map_or_else(String::new, |hint| format!("{hint}; "));
+    let name = shell_word(name.as_str());
+    Failure::new(format!("{error:#}"))
+        .hint(format!(
+            "{hint}if the Compose file is lost, write it from the containers: stacklift export {name} --from containers"
+        ))
+        .into()
 }
 
 /// A stack that is not found where its containers were not started.

@@ -42,6 +42,8 @@ mod environment;
 mod environments;
 #[path = "integration/export.rs"]
 mod export;
+#[path = "integration/export_containers.rs"]
+mod export_containers;
 #[path = "integration/exposure.rs"]
 mod exposure;
 #[path = "integration/foreign.rs"]

@@ -16,8 +16,8 @@ use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
 pub(super) use reading::{
     CompleteArguments, CompletionsArguments, ConfigAction, ConfigArguments, DoctorArguments,
-    ExportArguments, InitArguments, ListArguments, ManArguments, RehearseArguments, RehearsedWay,
-    Shell,
+    ExportArguments, ExportSource, InitArguments, ListArguments, ManArguments, RehearseArguments,
+    RehearsedWay, Shell,
 };
 
 use super::options;
@@ -188,7 +188,8 @@ pub(super) enum Command {
     /// Export a Portainer stack as compose.yaml and .env
     ///
     /// Writes the stack's Compose file to compose.yaml and its variables to .env, so that `docker compose up -d` in that
-    /// directory does what Portainer does. Changes nothing in Portainer, and no container.
+    /// directory does what Portainer does. If the Compose file of a stack is lost, --from containers writes it from the
+    /// containers, and says which of them an adoption keeps running. Changes nothing in Portainer, and no container.
     Export(ExportArguments),
     /// Try it with a simulated Portainer and Docker
     ///

@@ -1,5 +1,7 @@
 //! `stacklift export`: writes Portainer stacks as files. Reads Portainer only.
 
+mod containers;
+
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
@@ -10,11 +12,13 @@ use std::{
 use anyhow::Result;
 
 use super::{
-    Common, Console, Ended, arguments::ExportArguments, interrupt::watch_reading,
+    Common, Console, Ended,
+    arguments::{ExportArguments, ExportSource},
+    interrupt::watch_reading,
     opened::Surroundings,
 };
 use crate::{
-    export::Export,
+    export::{Export, Exported},
     failure::Failure,
     model::Record,
     portainer::HINT_FOR_UNCLEAR,
@@ -29,6 +33,10 @@ pub(super) fn run(
 ) -> Result<(), Ended> {
     let name = arguments.stack.as_deref().map(StackName::new).transpose()?;
     watch_reading(console);
+    if let (Some(name), ExportSource::Containers) = (&name, arguments.from) {
+        let to = arguments.to.as_deref();
+        return containers::run(name, to, arguments.force, common, console);
+    }
     let Surroundings {
         portainer,
         settings,
@@ -85,6 +93,16 @@ pub(super) fn run(
     Ok(exporting.one(record, &to)?)
 }
 
+/// What was written, and where. `files` are in the order in which they were written.
+fn exported(name: &str, to: &Path, files: &[&str], variables: usize) -> String {
+    let files: Vec<&str> = files.iter().rev().copied().collect();
+    let variables = match variables {
+        0 => String::new(),
+        some => format!(", {}", counted(some, "variable")),
+    };
+    format!("{name} to {}: {}{variables}", to.display(), listed(&files))
+}
+
 struct Exporting<'a> {
     export: Export<'a>,
     console: &'a Console,
@@ -97,18 +115,13 @@ impl Exporting<'_> {
         let exported = self.export.run(record, to);
         console.done();
         let exported = exported?;
-        let files: Vec<&str> = exported.files.iter().rev().copied().collect();
-        let variables = match exported.variables {
-            0 => String::new(),
-            some => format!(", {}", counted(some, "variable")),
-        };
-        let what = format!(
-            "{} to {}: {}{variables}",
-            record.name,
-            to.display(),
-            listed(&files)
+        let Exported {
+            files, variables, ..
+        } = &exported;
+        console.outcome(
+            "exported",
+            &self::exported(&record.name, to, files, *variables),
         );
-        console.outcome("exported", &what);
         for note in &exported.notes {
             console.step("note", note);
         }

@@ -5,7 +5,7 @@ pub mod services;
 use std::collections::BTreeMap;
 
 use composefile::{
-    document::{Document, ParseError},
+    document::{Document, Node, ParseError},
     path::clean,
     reader::Context,
 };
@@ -15,6 +15,7 @@ use crate::{
     compose::Rejection,
     model::{Changes, Container, Labeled, Record, Rights, Uses, Variable, is_folder_of},
     plan::{Blocker, InPortainer, Refusal},
+    rewrite::export::FROM_CONTAINERS,
     snapshot::{Inspected, Known, LastSent},
 };
 
@@ -120,10 +121,31 @@ impl<'a> Facts<'a> {
         projects
     }
 
+    /// Whether the Compose file was written from the containers, and theirs is lost.
+    pub fn replaces_lost_files(&self, container: Inspected) -> bool {
+        let (mark, value) = FROM_CONTAINERS;
+        let mark = self.source.document.ok().and_then(|text| text.get(mark));
+        let label = |name| container.compose_label(self.tool, name).unwrap_or_default();
+        let dir = label("project.working_dir");
+        let files = label("project.config_files").split(',');
+        let mut files = files.filter(|file| !file.is_empty());
+        mark.and_then(Node::as_str) == Some(value)
+            && files.all(|file| (self.lookup)(&absolute(dir, file)) == PathKind::Missing)
+    }
+
     /// Whether a directory is Portainer's folder of the Portainer stack.
     pub fn is_portainers(&self, dir: &str) -> bool {
         self.record
             .is_some_and(|facts| is_folder_of(&facts.record.id, dir))
+    }
+}
+
+/// A path of a label as an absolute path. Old versions of Compose wrote relative ones.
+pub(super) fn absolute(dir: &str, file: &str) -> String {
+    if file.starts_with('/') {
+        clean(file)
+    } else {
+        clean(&format!("{dir}/{file}"))
     }
 }
 

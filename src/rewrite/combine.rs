@@ -20,6 +20,7 @@ pub use self::compare::{
     Difference, difference, differences, expected, is_local, without_fragments,
 };
 use self::variables::Variables;
+pub use self::yaml::written;
 use super::{faithful, portainer::STACK_ENV};
 use composefile::interpolate::{Lookup, escaped};
 

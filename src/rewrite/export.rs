@@ -15,6 +15,9 @@ use super::{
 };
 use crate::model::Variable;
 
+/// A key of a Compose file, and its value in one that was written from the containers of a project.
+pub const FROM_CONTAINERS: (&str, &str) = ("x-stacklift", "from containers");
+
 /// The home directory in Portainer's container (M12).
 const HOME: &str = "/root";
 

@@ -6,6 +6,7 @@ mod edited;
 mod failing;
 mod figures;
 mod killed;
+mod lost_file;
 mod rm;
 mod scenario;
 mod scenarios;

@@ -97,7 +97,7 @@ STACK      CONTAINERS  STATE                ADOPT
 both       1/1         edited in Portainer  -
 cached     2/2         by hand              interrupts db
 ghost      0/0         orphaned             no Compose file
-gone       1/1         orphaned             no Compose file
+gone       1/1         orphaned             no Compose file: stacklift export gone --from containers
 idle       0/0         stopped              starts a
 mongo      1/1         by hand              can be adopted
 own        1/1         orphaned             blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0

@@ -59,8 +59,11 @@ pub(in crate::cli) struct ExportArguments {
     #[arg(value_name = "STACK", required_unless_present = "all")]
     pub stack: Option<OsString>,
     /// Export every stack of the environment, each into a directory with its name
-    #[arg(long, conflicts_with = "stack")]
+    #[arg(long, conflicts_with_all = ["stack", "from"])]
     pub all: bool,
+    /// What to write the files from
+    #[arg(long, value_name = "SOURCE", value_enum, default_value_t = ExportSource::Portainer)]
+    pub from: ExportSource,
     /// Directory to write to [default: ./STACK]
     ///
     /// The directory must be empty or not exist. With --all, this is the parent directory of the stacks'
@@ -70,6 +73,15 @@ pub(in crate::cli) struct ExportArguments {
     /// Replace compose.yaml and .env in the directory of --to
     #[arg(long, requires = "to")]
     pub force: bool,
+}
+
+/// `--from`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum ExportSource {
+    /// The Portainer stack
+    Portainer,
+    /// The containers of the Compose project, if its Compose file is lost
+    Containers,
 }
 
 #[derive(Debug, Args)]

@@ -40,9 +40,21 @@ fn row(stack: &ListEntry) -> Vec<Part> {
             }
             Some(run) => (Meaning::Plain, run.to_string()),
             None if is_to_be_planned(stack) => (Meaning::Changed, "see stacklift plan".to_owned()),
+            None if is_lost(stack) => {
+                let name = shell_word(&stack.name);
+                let command = format!("stacklift export {name} --from containers");
+                (Meaning::Plain, format!("no Compose file: {command}"))
+            }
             None => readiness(&stack.adopt, None),
         },
     ]
+}
+
+/// Whether there are containers, and neither a Compose file nor a Portainer stack.
+fn is_lost(stack: &ListEntry) -> bool {
+    let runs = stack.containers.as_ref().is_some_and(|one| one.all > 0);
+    let has_no_file = stack.adopt.readiness == Readiness::NoFile && stack.adopt.blockers.is_empty();
+    runs && has_no_file && stack.state == StackState::Orphaned
 }
 
 /// Whether only a comparison of configurations tells if a stack in Portainer has to be updated, or what that interrupts.

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::path::clean;
-
 mod needs;
 mod record;
 
@@ -14,7 +12,10 @@ use crate::{
     plan::{
         Adoption, AdoptionFacts, Blocker, Facts, Fate, Keep, PathKind, Request,
         blockers::conditions::conditions,
-        facts::services::{SentStack, with_sent},
+        facts::{
+            absolute,
+            services::{SentStack, with_sent},
+        },
     },
     rewrite::faithful::Reason,
     snapshot::Inspected,
@@ -170,6 +171,7 @@ impl<'f> Blocking<'_, 'f> {
             if let Some(dir) = self.label(container, "project.working_dir")
                 && !self.is_here(dir)
                 && !self.facts.is_portainers(dir)
+                && !self.facts.replaces_lost_files(container)
             {
                 let names = dirs.entry(dir).or_default();
                 names.push(container.name().to_owned());
@@ -399,15 +401,6 @@ impl<'f> Blocking<'_, 'f> {
                 jobs,
             );
         }
-    }
-}
-
-/// A path of a label as an absolute path. Old versions of Compose wrote relative ones.
-fn absolute(dir: &str, file: &str) -> String {
-    if file.starts_with('/') {
-        clean(file)
-    } else {
-        clean(&format!("{dir}/{file}"))
     }
 }
 

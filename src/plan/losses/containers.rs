@@ -191,7 +191,9 @@ impl<'a> Running<'a, '_> {
 
     fn other_directory(&self, container: Inspected) -> Option<ContainerLoss> {
         let dir = self.label(container, "project.working_dir")?;
-        let is_own = self.facts.is_same(dir, self.facts.dir) || self.facts.is_portainers(dir);
+        let is_own = self.facts.is_same(dir, self.facts.dir)
+            || self.facts.is_portainers(dir)
+            || self.facts.replaces_lost_files(container);
         (!is_own).then(|| ContainerLoss::OtherDirectory(dir.to_owned()))
     }
 

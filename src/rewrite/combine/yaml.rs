@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::rewrite::faithful::quoted;
 
 /// The text of a mapping.
-pub(super) fn written(value: &Value) -> String {
+pub fn written(value: &Value) -> String {
     let mut text = String::new();
     block(value, 0, &mut text);
     text

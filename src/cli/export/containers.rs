@@ -1,0 +1,70 @@
+//! `stacklift export --from containers`: writes a Compose project as files. Reads the engine only.
+
+use std::{path::Path, sync::Arc};
+
+use super::exported;
+use crate::{
+    cli::{Common, Console, Ended, columns::width, peers, settings::Settings, style::Meaning},
+    compose,
+    export::{Export, write},
+    reconstruct::{Sameness, reconstruct},
+    stack::StackName,
+    text::shell_word,
+};
+
+pub(super) fn run(
+    name: &StackName,
+    to: Option<&Path>,
+    force: bool,
+    common: &Common,
+    console: &Arc<Console>,
+) -> Result<(), Ended> {
+    let settings = Settings::load(common)?;
+    let engine = peers::engine(&settings, console);
+    let own = || Path::new(".").join(name.as_str());
+    let to = to.map_or_else(own, Path::to_owned);
+    Export::check(&to, force)?;
+    console.waiting("reading the containers");
+    let tool = &settings.location.tool;
+    let host = compose::Host::new(tool, console.trace());
+    let program = host.compose();
+    engine.refuse_podman()?;
+    let reconstructed = reconstruct(&engine, tool, name.as_str(), program.ok())?;
+    let files = write(&to, &reconstructed.files, 0o600, force)?;
+    console.done();
+    let variables = reconstructed.variables;
+    console.outcome("exported", &exported(name.as_str(), &to, &files, variables));
+    let services = &reconstructed.services;
+    let longest = services.iter().map(|(service, _)| width(service)).max();
+    for (service, sameness) in services {
+        let (meaning, sign, text) = match sameness {
+            Sameness::Equal => (
+                Meaning::Kept,
+                '=',
+                "an adoption keeps it running".to_owned(),
+            ),
+            Sameness::Different(why) => {
+                (Meaning::Changed, '~', format!("would be recreated: {why}"))
+            }
+            Sameness::Unknown => (
+                Meaning::Unknown,
+                '?',
+                "unknown whether an adoption keeps it".to_owned(),
+            ),
+        };
+        let room = " ".repeat(longest.unwrap_or_default() - width(service));
+        console.row(&(meaning, format!("  {sign}  {service}{room}  ")), &text);
+    }
+    if let Err(why) = program {
+        console.warning(&format!(
+            "{why}: it would say which containers an adoption keeps"
+        ));
+    }
+    let to = to.display().to_string();
+    console.told_whole(&format!(
+        "next: check the files, then stacklift adopt {} --dir {}",
+        shell_word(name.as_str()),
+        shell_word(&to)
+    ));
+    Ok(())
+}

@@ -1,0 +1,461 @@
+//! A Compose project as files, from its containers: for a project whose Compose file is lost. Reads the engine only.
+//!
+//! Invariant: values that look secret are in the variables, never in the text.
+
+mod draft;
+mod objects;
+mod search;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result};
+use serde_json::{Map, Value, json};
+
+use self::{
+    draft::{Around, Draft, secret},
+    objects::{Known, Objects},
+    search::Outcome,
+};
+use crate::{
+    compose::{Input, Profiles, Program, Values},
+    engine::EngineReader,
+    failure::Failure,
+    model::{ConfigHashes, Variable, compose_label},
+    rewrite::{
+        combine::written,
+        env::stack_env,
+        export::{ExportedFiles, FROM_CONTAINERS},
+        faithful::encoded,
+    },
+    snapshot::Inspected,
+    text::{Mask, counted, printable, without_credentials},
+};
+
+/// Parts of the names of variables whose values look secret.
+const SECRET: [&str; 8] = [
+    "PASS",
+    "SECRET",
+    "TOKEN",
+    "KEY",
+    "CREDENTIAL",
+    "PWD",
+    "AUTH",
+    "SALT",
+];
+
+/// A project as its containers show it.
+pub struct Reconstructed {
+    pub files: ExportedFiles,
+    /// How many variables the env file has.
+    pub variables: usize,
+    /// Each service, and whether Compose would keep its container.
+    pub services: Vec<(String, Sameness)>,
+}
+
+/// Whether the file has the config hash of a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sameness {
+    Equal,
+    /// Why not.
+    Different(String),
+    Unknown,
+}
+
+/// What the engine knows of a project.
+struct Read {
+    tool: String,
+    project: String,
+    /// The first container of each service, and how many it has.
+    services: BTreeMap<String, (Value, usize)>,
+    /// The services by the IDs of their containers.
+    ids: BTreeMap<String, String>,
+    images: Vec<Value>,
+    objects: Objects,
+}
+
+/// Why a container may differ from the file.
+const HIDDEN: &str = "its file had a setting that a container does not show";
+
+/// Reads the containers of `project`, and writes it as files. Without a Compose program, nothing is known of the hashes.
+pub fn reconstruct(
+    engine: &EngineReader,
+    tool: &str,
+    project: &str,
+    compose: Option<&dyn Program>,
+) -> Result<Reconstructed> {
+    let mut read = Read::new(engine, tool, project)?;
+    let drafts = read.drafts();
+    let resolved = compose
+        .map(|compose| read.resolved(&drafts, compose))
+        .transpose()?;
+    let (mut services, mut reasons) = (Map::new(), BTreeMap::new());
+    for (name, draft) in &drafts {
+        let found = match &resolved {
+            Some(resolved) => draft.search(name, resolved, read.hash(name)),
+            None => Outcome::NotFound,
+        };
+        let (picked, reason) = match found {
+            Outcome::Found(picked) => (picked, None),
+            Outcome::NotFound => (draft.likely(), None),
+            Outcome::TooMany => (draft.likely(), Some(draft.too_many())),
+        };
+        let mut service = draft.service(&picked);
+        if service.shift_remove("build").is_some() {
+            let image = Inspected(&read.services[name].0).image_name();
+            service.insert("image".to_owned(), image.into());
+            let reason = "its file named no image, but Portainer needs one";
+            reasons.insert(name, reason.to_owned());
+        }
+        if service.get("networks") == Some(&json!(["default"])) {
+            service.shift_remove("networks");
+        }
+        reasons.extend(reason.map(|reason| (name, reason)));
+        services.insert(name.clone(), service.into());
+    }
+    let variables = secrets(&mut services);
+    let env = stack_env(&variables);
+    let mut text = read.text(&services);
+    let mut hashes = None;
+    if let Some(compose) = compose {
+        let mut found = read.hashes(compose, &text, &env)?;
+        while read.objects.try_others(&found.networks) {
+            text = read.text(&services);
+            found = read.hashes(compose, &text, &env)?;
+        }
+        hashes = Some((compose, found.services));
+    }
+    let services = drafts.keys().map(|name| {
+        let sameness = match &hashes {
+            None => Sameness::Unknown,
+            Some((_, hashes)) if hashes.get(name).map(String::as_str) == Some(read.hash(name)) => {
+                read.kept(name)
+            }
+            Some((compose, _)) => Sameness::Different(match reasons.get(name) {
+                Some(reason) => reason.clone(),
+                None => read.difference(name, *compose),
+            }),
+        };
+        (name.clone(), sameness)
+    });
+    Ok(Reconstructed {
+        services: services.collect(),
+        variables: variables.len(),
+        files: ExportedFiles {
+            text,
+            env,
+            names_stack_env: false,
+            changes: Vec::new(),
+            left_out: Vec::new(),
+        },
+    })
+}
+
+impl Read {
+    fn new(engine: &EngineReader, tool: &str, project: &str) -> Result<Self> {
+        let name = printable(project);
+        let ids: Vec<String> = engine
+            .list(project)?
+            .into_iter()
+            .map(|one| one.id)
+            .collect();
+        let mut containers = engine.inspect_containers(&ids)?;
+        containers.retain(|one| !Inspected(one).is_one_off(tool));
+        if containers.is_empty() {
+            return Err(Failure::new(format!("{name} has no containers on this host: without them, its Compose file cannot be written"))
+                .hint("if a backup or a Portainer stack has the file, use that one")
+                .into());
+        }
+        let mut services: BTreeMap<String, (Value, usize)> = BTreeMap::new();
+        let (mut by_id, mut by_name) = (BTreeMap::new(), BTreeMap::new());
+        let hash = compose_label(tool, "config-hash");
+        for container in &containers {
+            let one = Inspected(container);
+            let service = one
+                .compose_label(tool, "service")
+                .filter(|_| one.label("com.docker.swarm.task.id").is_none());
+            let service = service.with_context(|| {
+                format!(
+                    "container {} was not created by Compose",
+                    printable(one.name())
+                )
+            })?;
+            by_id.insert(one.id().to_owned(), service.to_owned());
+            by_name.insert(one.name().to_owned(), service.to_owned());
+            let (first, count) = services
+                .entry(service.to_owned())
+                .or_insert_with(|| (container.clone(), 0));
+            *count += 1;
+            if Inspected(first).label(&hash) != one.label(&hash) {
+                return Err(Failure::new(format!(
+                    "the containers of service {} have different settings",
+                    printable(service)
+                ))
+                .hint("remove those that are out of date, then run the command again")
+                .into());
+            }
+        }
+        let all = || containers.iter().map(Inspected);
+        let unique =
+            |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let images = engine.inspect_images(&unique(all().map(Inspected::image_id).collect()))?;
+        let names = all().flat_map(|one| {
+            one.networks()
+                .map(|(name, _)| name.as_str())
+                .collect::<Vec<_>>()
+        });
+        let networks = engine.inspect_networks(&unique(names.collect()))?;
+        let names = all().flat_map(|one| {
+            one.volumes()
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect::<Vec<_>>()
+        });
+        let volumes = engine.inspect_volumes(&unique(names.collect()))?;
+        let fixed =
+            all().flat_map(|one| one.fixed_networks().map(str::to_owned).collect::<Vec<_>>());
+        let objects = Objects::new(Known {
+            tool,
+            project,
+            networks: &networks,
+            volumes: &volumes,
+            containers: by_name,
+            fixed: fixed.collect(),
+        });
+        Ok(Self {
+            tool: tool.to_owned(),
+            project: project.to_owned(),
+            services,
+            ids: by_id,
+            images,
+            objects,
+        })
+    }
+
+    fn drafts(&self) -> BTreeMap<String, Draft> {
+        let drafts = self.services.iter().map(|(service, (container, count))| {
+            let image = self
+                .images
+                .iter()
+                .find(|image| image["Id"] == container["Image"]);
+            let around = Around {
+                tool: &self.tool,
+                project: &self.project,
+                services: &self.ids,
+                objects: &self.objects,
+                image,
+                count: *count,
+            };
+            (service.clone(), Draft::new(container, service, &around))
+        });
+        drafts.collect()
+    }
+
+    /// The label with the hash.
+    fn hash(&self, service: &str) -> &str {
+        Inspected(&self.services[service].0)
+            .compose_label(&self.tool, "config-hash")
+            .unwrap_or_default()
+    }
+
+    /// Why no hash is equal.
+    fn difference(&self, service: &str, compose: &dyn Program) -> String {
+        let container = Inspected(&self.services[service].0);
+        let version = container.compose_label(&self.tool, "version");
+        // A package may add to the version.
+        let present = compose.version().to_string();
+        match version.filter(|version| !present.starts_with(version)) {
+            Some(version) => format!(
+                "Compose {} created it, and this host has {present}",
+                printable(version)
+            ),
+            None => HIDDEN.to_owned(),
+        }
+    }
+
+    /// A container with an equal hash is kept, unless its anonymous volume gets a name.
+    fn kept(&self, service: &str) -> Sameness {
+        let volumes = Inspected(&self.services[service].0).volumes();
+        match volumes
+            .into_iter()
+            .find(|(name, _)| self.objects.is_anonymous(name))
+        {
+            Some((_, target)) => Sameness::Different(format!(
+                "the anonymous volume at {} gets a name; its data stays",
+                printable(target)
+            )),
+            None => Sameness::Equal,
+        }
+    }
+
+    fn containers(&self) -> BTreeMap<String, String> {
+        let ids = self.services.iter().map(|(service, (container, _))| {
+            (service.clone(), Inspected(container).id().to_owned())
+        });
+        ids.collect()
+    }
+
+    /// Every value that a key of a service may have had, as Compose resolves it.
+    fn resolved(
+        &self,
+        drafts: &BTreeMap<String, Draft>,
+        compose: &dyn Program,
+    ) -> Result<Map<String, Value>> {
+        let variants = drafts.iter().flat_map(|(name, draft)| draft.variants(name));
+        let services = variants.map(|(name, service)| (name, service.into()));
+        let text = self.text(&services.collect());
+        let input = Input::Sent {
+            project: &self.project,
+            dir: None,
+            text: &text,
+            env: "",
+        };
+        let mut config =
+            compose.config(&input, Profiles::All, Values::Resolved, &Mask::default())?;
+        let services = config["services"].as_object_mut().map(std::mem::take);
+        let mut services = services.context("unexpected configuration")?;
+        let containers = self.containers();
+        for service in services.values_mut() {
+            if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut) {
+                deploy.shift_remove("replicas");
+            }
+            for key in ["network_mode", "pid", "ipc"] {
+                let shared = service
+                    .get(key)
+                    .and_then(Value::as_str)
+                    .and_then(|mode| mode.strip_prefix("service:"));
+                if let Some(id) = shared.and_then(|shared| containers.get(shared)) {
+                    service[key] = format!("container:{id}").into();
+                }
+            }
+        }
+        Ok(services)
+    }
+
+    fn hashes(&self, compose: &dyn Program, text: &str, env: &str) -> Result<ConfigHashes> {
+        let input = Input::Sent {
+            project: &self.project,
+            dir: None,
+            text,
+            env,
+        };
+        compose.hashes(&input, &self.containers(), &Mask::default())
+    }
+
+    /// The text of a Compose file with these services, and with the networks, volumes and secrets that they use.
+    fn text(&self, services: &Map<String, Value>) -> String {
+        let uses = |kind: &str, key: &str| {
+            services.values().any(|service| match &service[kind] {
+                Value::Object(used) => used.contains_key(key),
+                Value::Array(used) => used.iter().any(|one| match one {
+                    Value::String(short) => short
+                        .strip_prefix(key)
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(':')),
+                    long => long["source"] == key,
+                }),
+                _ => kind == "networks" && key == "default" && service["network_mode"].is_null(),
+            })
+        };
+        let definitions = self.objects.definitions(&uses);
+        let (mark, value) = FROM_CONTAINERS;
+        let mut file = Map::from_iter([
+            ("name".to_owned(), self.project.as_str().into()),
+            (mark.to_owned(), value.into()),
+            ("services".to_owned(), escaped(services.clone().into())),
+        ]);
+        for (kind, mut all) in definitions {
+            if kind == "networks" && all.get("default") == Some(&json!({})) {
+                all.shift_remove("default");
+            }
+            if !all.is_empty() {
+                file.insert(kind.to_owned(), escaped(all.into()));
+            }
+        }
+        let mounts = self
+            .services
+            .values()
+            .flat_map(|(container, _)| Inspected(container).items("/HostConfig/Mounts"));
+        let secrets: Map<String, Value> = mounts
+            .filter_map(|mount| {
+                Some((
+                    secret(mount)?.to_owned(),
+                    json!({ "file": mount["Source"] }),
+                ))
+            })
+            .collect();
+        if !secrets.is_empty() {
+            file.insert("secrets".to_owned(), escaped(secrets.into()));
+        }
+        written(&file.into())
+    }
+}
+
+/// Marks a reference to a variable, which no text of a container holds.
+const REFERENCE: &str = "\0";
+
+/// Doubles each `$`, but those of references.
+fn escaped(value: Value) -> Value {
+    match value {
+        Value::String(text) => match text.strip_prefix(REFERENCE) {
+            Some(name) => format!("${{{name}}}").into(),
+            None => text.replace('$', "$$").into(),
+        },
+        Value::Array(items) => items.into_iter().map(escaped).collect(),
+        Value::Object(map) => map
+            .into_iter()
+            .map(|(key, value)| (key.replace('$', "$$"), escaped(value)))
+            .collect(),
+        other => other,
+    }
+}
+
+/// Moves the values that look secret into variables.
+fn secrets(services: &mut Map<String, Value>) -> Vec<Variable> {
+    let mut variables: BTreeMap<String, String> = BTreeMap::new();
+    for (service, fields) in services {
+        let environment = fields.get_mut("environment").and_then(Value::as_object_mut);
+        for (name, value) in environment.into_iter().flatten() {
+            let Some(text) = value.as_str().filter(|text| !text.is_empty()) else {
+                continue;
+            };
+            let upper = name.to_ascii_uppercase();
+            if !SECRET.iter().any(|part| upper.contains(part)) && without_credentials(text) == text
+            {
+                continue;
+            }
+            let plain = |text: &str| {
+                text.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+                    .to_ascii_uppercase()
+            };
+            let own = format!("{}_{}", plain(service), plain(name));
+            let short = Some(plain(name))
+                .filter(|name| !name.starts_with("COMPOSE") && !name.starts_with("DOCKER"));
+            let short = short.filter(|name| variables.get(name).is_none_or(|other| other == text));
+            let variable = short.unwrap_or(own);
+            let variable = if variable.starts_with(|c: char| c.is_ascii_digit()) {
+                format!("_{variable}")
+            } else {
+                variable
+            };
+            variables.insert(variable.clone(), text.to_owned());
+            *value = format!("{REFERENCE}{variable}").into();
+        }
+    }
+    let variables = variables.into_iter();
+    variables
+        .map(|(name, value)| Variable {
+            value: encoded(&name, &value),
+            name,
+        })
+        .collect()
+}
+
+impl Draft {
+    /// Why not every order was tried.
+    fn too_many(&self) -> String {
+        let longest = self.lists.iter().max_by_key(|(_, items)| items.len());
+        longest.map_or_else(String::new, |(key, items)| {
+            let items = counted(items.len(), key.trim_end_matches('s'));
+            format!("a container does not show the order of its {items}")
+        })
+    }
+}

@@ -1,0 +1,719 @@
+//! A service as its container shows it, and what it may have been where a container does not show it.
+//!
+//! Invariant: pure; reads inspect JSON.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::objects::{Objects, renamed};
+use crate::{
+    model::compose_label,
+    snapshot::{Inspected, is_empty, is_unset},
+};
+
+pub(super) type Fields = Map<String, Value>;
+
+/// Settings that a Compose file has, too, under another name.
+const OF_CONFIG: &str = "Domainname=domainname MacAddress=mac_address Tty=tty OpenStdin=stdin_open";
+const OF_HOST: &str = "ReadonlyRootfs=read_only Privileged=privileged \
+    Dns=dns DnsSearch=dns_search DnsOptions=dns_opt GroupAdd=group_add ExtraHosts=extra_hosts Sysctls=sysctls \
+    OomScoreAdj=oom_score_adj OomKillDisable=oom_kill_disable CpuShares=cpu_shares CpuQuota=cpu_quota \
+    CpuPeriod=cpu_period CpusetCpus=cpuset CgroupParent=cgroup_parent UsernsMode=userns_mode UTSMode=uts \
+    DeviceCgroupRules=device_cgroup_rules";
+/// Settings that an image has, too.
+const OF_IMAGE: &str = "User=user WorkingDir=working_dir StopSignal=stop_signal";
+const OF_CHECK: &str = "Test=test Interval=interval Timeout=timeout StartPeriod=start_period \
+    StartInterval=start_interval Retries=retries";
+const OF_DEVICE: &str = "Driver=driver Count=count DeviceIDs=device_ids Options=options";
+const OF_ENDPOINT: &str = "IPv4Address=ipv4_address IPv6Address=ipv6_address \
+    LinkLocalIPs=link_local_ips DriverOpts=driver_opts GwPriority=gw_priority";
+
+/// The reservations of CPUs that are tried: a container does not show them.
+const RESERVED_CPUS: [&str; 6] = ["0.1", "0.25", "0.5", "1", "2", "4"];
+
+/// How many published ports may also be exposed.
+const EXPOSED: usize = 3;
+
+/// How many values of one key are tried at most.
+const MOST: usize = 100;
+
+/// The service of a container.
+#[derive(Default)]
+pub(super) struct Draft {
+    /// What the container shows.
+    pub fields: Fields,
+    /// One of each: the first is the most likely.
+    pub choices: Vec<Vec<Fields>>,
+    /// Lists whose order a container does not show, and what each item may have been. A `null` stands for no item.
+    pub lists: BTreeMap<&'static str, Vec<Vec<Value>>>,
+}
+
+/// What surrounds a container.
+pub(super) struct Around<'a> {
+    pub tool: &'a str,
+    pub project: &'a str,
+    /// The services of the project by the IDs of their containers.
+    pub services: &'a BTreeMap<String, String>,
+    pub objects: &'a Objects,
+    /// The inspect JSON of the image.
+    pub image: Option<&'a Value>,
+    /// How many containers the service has.
+    pub count: usize,
+}
+
+struct Drafting<'a> {
+    one: Inspected<'a>,
+    image: Inspected<'a>,
+    around: &'a Around<'a>,
+    service: &'a str,
+    draft: Draft,
+}
+
+impl Draft {
+    /// The service of the first of its containers.
+    pub(super) fn new(container: &Value, service: &str, around: &Around) -> Self {
+        let mut drafting = Drafting {
+            one: Inspected(container),
+            image: Inspected(around.image.unwrap_or(&Value::Null)),
+            around,
+            service,
+            draft: Self::default(),
+        };
+        drafting.same();
+        drafting.identity();
+        drafting.process();
+        drafting.healthcheck();
+        drafting.resources();
+        drafting.namespaces();
+        drafting.networks();
+        drafting.ports();
+        drafting.mounts();
+        drafting.dependencies();
+        drafting.draft
+    }
+}
+
+impl Drafting<'_> {
+    /// Sets what is not at its default.
+    fn set(&mut self, key: &str, value: impl Into<Value>) {
+        let value = value.into();
+        if !is_unset(&value) {
+            self.draft.fields.insert(key.to_owned(), value);
+        }
+    }
+
+    /// The key may have had one of these values. `null` stands for none.
+    fn choose(&mut self, key: &str, values: impl IntoIterator<Item = Value>) {
+        let fields = |value| Fields::from_iter([(key.to_owned(), value)]);
+        self.draft
+            .choices
+            .push(values.into_iter().map(fields).collect());
+    }
+
+    fn list(&mut self, key: &'static str, items: Vec<Vec<Value>>) {
+        if !items.is_empty() {
+            self.draft.lists.insert(key, items);
+        }
+    }
+
+    /// The first values that the container has, and its image does not.
+    fn same(&mut self) {
+        let none = Value::Null;
+        let of = |of: Inspected, names| renamed(of.at("/Config").unwrap_or(&none), names);
+        self.draft.fields = of(self.one, OF_CONFIG);
+        let host = self.one.at("/HostConfig").unwrap_or(&none);
+        self.draft.fields.extend(renamed(host, OF_HOST));
+        let of_image = of(self.image, OF_IMAGE);
+        let own = of(self.one, OF_IMAGE).into_iter();
+        self.draft
+            .fields
+            .extend(own.filter(|(key, value)| of_image.get(key) != Some(value)));
+        if let Some(init) = self.one.at("/HostConfig/Init") {
+            self.draft.fields.insert("init".to_owned(), init.clone());
+        }
+        // The engine may sort capabilities, and writes their whole names.
+        for (field, key) in [("CapAdd", "cap_add"), ("CapDrop", "cap_drop")] {
+            let all = self.one.items(&format!("/HostConfig/{field}"));
+            let forms = all.filter_map(Value::as_str).map(|name| {
+                let short = name.strip_prefix("CAP_").map(Value::from);
+                short.into_iter().chain([name.into()]).collect()
+            });
+            self.list(key, forms.collect());
+        }
+        // The engine adds an option of its own to a container that shares much of the host.
+        let options = self.one.items("/HostConfig/SecurityOpt");
+        let all: Vec<&Value> = options.collect();
+        let own: Vec<&&Value> = all.iter().filter(|one| **one != "label=disable").collect();
+        if own.len() < all.len() {
+            let less = if own.is_empty() {
+                Value::Null
+            } else {
+                json!(own)
+            };
+            self.choose("security_opt", [less, json!(all)]);
+        } else {
+            self.set("security_opt", json!(all));
+        }
+    }
+
+    fn identity(&mut self) {
+        let Around { project, count, .. } = *self.around;
+        let (image, service) = (self.one.image_name(), self.service);
+        if image == format!("{project}-{service}") || image == format!("{project}_{service}") {
+            let fields = |key: &str, value| Fields::from_iter([(key.to_owned(), value)]);
+            let built = fields("build", json!({ "context": "." }));
+            self.draft
+                .choices
+                .push(vec![fields("image", image.into()), built]);
+        } else {
+            self.set("image", image);
+        }
+        let name = self.one.name();
+        let is_default = ["-", "_"].iter().any(|by| {
+            let number = name.strip_prefix(&format!("{project}{by}{service}{by}"));
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        match count {
+            1 if is_default => {}
+            1 => self.set("container_name", name),
+            _ => self.set("scale", count),
+        }
+        match self.one.hostname() {
+            Some(name) if self.one.network_mode() == "host" => {
+                self.choose("hostname", [Value::Null, name.into()]);
+            }
+            name => self.set("hostname", name.unwrap_or_default()),
+        }
+        let own = compose_label(self.around.tool, "");
+        let of_image = self.image.at("/Config/Labels").unwrap_or(&Value::Null);
+        let labels = self.one.fields("/Config/Labels");
+        let labels =
+            labels.filter(|(name, value)| !name.starts_with(&own) && of_image[name] != **value);
+        self.set(
+            "labels",
+            labels
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect::<Fields>(),
+        );
+        if let Some(os) = self.image.present("/Os").and_then(Value::as_str) {
+            let platform = format!("{os}/{}", self.image.text("/Architecture"));
+            self.choose("platform", [Value::Null, platform.into()]);
+        }
+    }
+
+    fn process(&mut self) {
+        let [command, entrypoint] = ["/Config/Cmd", "/Config/Entrypoint"].map(|pointer| {
+            let own = self.one.present(pointer);
+            (
+                own.cloned().unwrap_or_default(),
+                own != self.image.present(pointer),
+            )
+        });
+        // The engine takes the command of the image only beside its entrypoint.
+        if command.1 || entrypoint.1 {
+            self.set("command", command.0);
+        }
+        if entrypoint.1 {
+            self.set("entrypoint", entrypoint.0);
+        }
+        if let Some(grace) = self.one.stop_grace() {
+            self.set("stop_grace_period", format!("{grace}s"));
+        }
+        // The engine appends the variables of the image, in their order.
+        let texts = |of: Inspected| -> Vec<String> {
+            of.items("/Config/Env")
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect()
+        };
+        let (mut own, of_image) = (texts(self.one), texts(self.image));
+        let mut left = of_image.as_slice();
+        while let Some(at) = own
+            .last()
+            .and_then(|last| left.iter().position(|one| one == last))
+        {
+            left = &left[..at];
+            own.pop();
+        }
+        // A variable without a value is one that was not set.
+        let pairs = own.iter().map(|one| match one.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (one.as_str(), None),
+        });
+        self.set("environment", json!(pairs.collect::<BTreeMap<_, _>>()));
+        let driver = json!({ "driver": self.one.text("/HostConfig/LogConfig/Type") });
+        match self.one.present("/HostConfig/LogConfig/Config") {
+            None => self.choose("logging", [Value::Null, driver]),
+            Some(options) => {
+                let mut both = driver;
+                both["options"] = options.clone();
+                self.choose("logging", [both, json!({ "options": options })]);
+            }
+        }
+    }
+
+    fn healthcheck(&mut self) {
+        let [own, of_image] = [self.one, self.image].map(|of| {
+            renamed(
+                of.at("/Config/Healthcheck").unwrap_or(&Value::Null),
+                OF_CHECK,
+            )
+        });
+        if own.get("test") == Some(&json!(["NONE"])) {
+            return self.choose("healthcheck", [json!({ "disable": true }), own.into()]);
+        }
+        let own = own
+            .into_iter()
+            .filter(|(key, value)| of_image.get(key) != Some(value));
+        let own = own.map(|(key, value)| match value.as_u64() {
+            Some(nanoseconds) if key != "retries" => (key, duration(nanoseconds).into()),
+            _ => (key, value),
+        });
+        self.set("healthcheck", own.collect::<Fields>());
+    }
+
+    /// Limits, devices and the restart policy, each in one of its two places.
+    fn resources(&mut self) {
+        let one = self.one;
+        let number = |key: &str| {
+            let number = one
+                .at(&format!("/HostConfig/{key}"))
+                .and_then(Value::as_i64);
+            number.filter(|&number| number != 0)
+        };
+        let (memory, reserved) = (number("Memory"), number("MemoryReservation").map(bytes));
+        let cpus = number("NanoCpus").map(|nano| {
+            let text = format!("{}.{:09}", nano / 1_000_000_000, nano % 1_000_000_000);
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        });
+        let pids = number("PidsLimit");
+        let swap = number("MemorySwap").filter(|swap| memory.is_none_or(|one| *swap != 2 * one));
+        let shared = number("ShmSize").filter(|&size| size != 64 << 20);
+        let memory = memory.map(bytes);
+        self.set("memswap_limit", swap.map_or(Value::Null, bytes));
+        self.set("shm_size", shared.map_or(Value::Null, bytes));
+        let runtime = one.text("/HostConfig/Runtime");
+        self.set("runtime", if runtime == "runc" { "" } else { runtime });
+        self.devices();
+
+        let policy = one.text("/HostConfig/RestartPolicy/Name");
+        let retries = number("RestartPolicy/MaximumRetryCount");
+        let restart = match (policy, retries) {
+            ("", _) => Fields::new(),
+            (policy, None) => known(json!({ "restart": policy })),
+            (policy, Some(retries)) => known(json!({ "restart": format!("{policy}:{retries}") })),
+        };
+        let top = known(
+            json!({ "mem_limit": memory, "cpus": cpus, "pids_limit": pids, "mem_reservation": reserved }),
+        );
+        let limits = known(json!({ "memory": memory, "cpus": cpus, "pids": pids }));
+        let devices = self.requested();
+        let mut choice = Vec::new();
+        let mut add = |parts: &[&Fields], deploy: Value| {
+            let deploy = known(json!({ "deploy": deploy }));
+            let parts = parts.iter().copied().chain([&deploy]);
+            choice.push(parts.flat_map(Clone::clone).collect::<Fields>());
+        };
+        if is_empty(&devices) {
+            add(&[&restart, &top], Value::Null);
+        }
+        if !(top.is_empty() && is_empty(&devices)) {
+            for cpus in [None].into_iter().chain(RESERVED_CPUS.map(Some)) {
+                let reservations =
+                    known(json!({ "memory": reserved, "cpus": cpus, "devices": devices }));
+                let resources = known(json!({ "limits": limits, "reservations": reservations }));
+                add(&[&restart], json!({ "resources": resources }));
+            }
+        }
+        if is_empty(&devices) {
+            add(&[&restart, &top], json!({ "replicas": self.around.count }));
+            let condition = if policy == "always" { "any" } else { policy };
+            let deployed = known(json!({ "condition": condition, "max_attempts": retries }));
+            add(&[&top], json!({ "restart_policy": deployed }));
+        }
+        // After engine 20.10, this is also the default.
+        if policy == "no" {
+            let without = choice.clone().into_iter().map(|mut one| {
+                one.shift_remove("restart");
+                one
+            });
+            choice.extend(without.collect::<Vec<_>>());
+        }
+        self.draft.choices.push(choice);
+    }
+
+    /// The devices that are asked for by what they can do.
+    fn requested(&self) -> Value {
+        let requests = self.one.items("/HostConfig/DeviceRequests").map(|request| {
+            let mut device = renamed(request, OF_DEVICE);
+            device.insert(
+                "capabilities".to_owned(),
+                request["Capabilities"][0].clone(),
+            );
+            if device.get("count") == Some(&json!(-1)) {
+                device.insert("count".to_owned(), "all".into());
+            }
+            Value::Object(device)
+        });
+        requests.collect()
+    }
+
+    fn devices(&mut self) {
+        let devices = self.one.items("/HostConfig/Devices").map(|device| {
+            let text = |key: &str| device[key].as_str().unwrap_or_default();
+            let path = format!("{}:{}", text("PathOnHost"), text("PathInContainer"));
+            match text("CgroupPermissions") {
+                "" | "rwm" => path,
+                other => format!("{path}:{other}"),
+            }
+        });
+        self.set("devices", devices.collect::<Vec<_>>());
+        let limits = || self.one.items("/HostConfig/Ulimits");
+        let name = |limit: &Value| limit["Name"].as_str().unwrap_or_default().to_owned();
+        let pair = |limit: &Value| json!({ "soft": limit["Soft"], "hard": limit["Hard"] });
+        let pairs: Fields = limits().map(|limit| (name(limit), pair(limit))).collect();
+        let single = limits().map(|limit| {
+            let is_single = limit["Soft"] == limit["Hard"];
+            (
+                name(limit),
+                if is_single {
+                    limit["Soft"].clone()
+                } else {
+                    pair(limit)
+                },
+            )
+        });
+        let single: Fields = single.collect();
+        if !pairs.is_empty() {
+            self.choose("ulimits", [pairs.into(), single.into()]);
+        }
+    }
+
+    /// The service, or the container, that a mode names.
+    fn shared(&self, mode: &str) -> String {
+        let id = mode.strip_prefix("container:");
+        match id.and_then(|id| self.around.services.get(id)) {
+            Some(service) => format!("service:{service}"),
+            None => mode.to_owned(),
+        }
+    }
+
+    fn namespaces(&mut self) {
+        for (field, key) in [("PidMode", "pid"), ("IpcMode", "ipc")] {
+            let mode = self.one.text(&format!("/HostConfig/{field}"));
+            if !matches!(mode, "private" | "shareable") {
+                self.set(key, self.shared(mode));
+            }
+        }
+        let from = self
+            .one
+            .items("/HostConfig/VolumesFrom")
+            .filter_map(Value::as_str);
+        let from = from.map(|from| {
+            let (id, mode) = from.split_once(':').unwrap_or((from, "rw"));
+            let name = self.shared(&format!("container:{id}"));
+            let name = name.trim_start_matches("service:").to_owned();
+            if mode == "rw" {
+                name
+            } else {
+                format!("{name}:{mode}")
+            }
+        });
+        self.set("volumes_from", from.collect::<Vec<_>>());
+    }
+
+    fn networks(&mut self) {
+        let mode = self.one.network_mode();
+        if !self.one.networks().any(|(name, _)| name == mode)
+            || matches!(mode, "host" | "none" | "bridge")
+        {
+            let mode = if mode == "default" { "bridge" } else { mode };
+            return self.set("network_mode", self.shared(mode));
+        }
+        let mut choice = vec![Fields::new()];
+        for (name, endpoint) in self.one.networks() {
+            let settings = self.endpoint(endpoint);
+            let keys = self.around.objects.network_keys(name);
+            let extended = choice.iter().flat_map(|all| {
+                keys.iter().map(|key| {
+                    let one = (key.clone(), settings.clone());
+                    all.clone().into_iter().chain([one]).collect()
+                })
+            });
+            choice = extended.take(MOST).collect();
+        }
+        let written = choice.into_iter().map(|all| {
+            if all.values().all(Value::is_null) {
+                all.keys().cloned().collect()
+            } else {
+                Value::Object(all)
+            }
+        });
+        self.choose("networks", written);
+        self.links();
+    }
+
+    fn endpoint(&self, endpoint: &Value) -> Value {
+        let config = &endpoint["IPAMConfig"];
+        let short_id = self.one.id().get(..12).unwrap_or_default();
+        let mut own = vec![self.service, self.one.name(), short_id];
+        let aliases = endpoint["Aliases"].as_array().into_iter().flatten();
+        let chosen = aliases.filter_map(Value::as_str).filter(|alias| {
+            let at = own.iter().position(|one| one == alias);
+            at.map(|at| own.remove(at)).is_none()
+        });
+        let aliases = json!({ "aliases": chosen.collect::<Vec<_>>() });
+        let mut settings = renamed(&aliases, "aliases=aliases");
+        settings.extend(renamed(config, OF_ENDPOINT));
+        settings.extend(renamed(endpoint, OF_ENDPOINT));
+        if settings.is_empty() && config.is_null() {
+            Value::Null
+        } else {
+            settings.into()
+        }
+    }
+
+    /// Compose links a container by the alias, the name and the number of the service.
+    fn links(&mut self) {
+        let listed = self
+            .one
+            .networks()
+            .filter_map(|(_, endpoint)| endpoint["Links"].as_array());
+        let pairs = listed
+            .flatten()
+            .filter_map(|link| link.as_str()?.split_once(':'));
+        let mut seen = BTreeSet::new();
+        let links = pairs.filter(|(container, _)| seen.insert(*container));
+        let links = links.filter_map(|(container, alias)| {
+            let service = self.around.objects.service_of(container)?;
+            let with = Value::from(format!("{service}:{alias}"));
+            Some(if alias == service {
+                vec![service.into(), with]
+            } else {
+                vec![with]
+            })
+        });
+        self.list("links", links.collect());
+    }
+
+    fn ports(&mut self) {
+        let mut ports = Vec::new();
+        let mut bound = BTreeSet::new();
+        for (inside, hosts) in self.one.fields("/HostConfig/PortBindings") {
+            bound.insert(inside.as_str());
+            let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
+            for host in hosts.as_array().into_iter().flatten() {
+                let text = |key: &str| host[key].as_str().unwrap_or_default();
+                let address = match text("HostIp") {
+                    "" => String::new(),
+                    v6 if v6.contains(':') => format!("[{v6}]:"),
+                    other => format!("{other}:"),
+                };
+                let published = match text("HostPort") {
+                    "" | "0" if address.is_empty() => String::new(),
+                    published => format!("{published}:"),
+                };
+                let suffix = inside.strip_prefix(port).filter(|_| protocol != "tcp");
+                let order = (port.parse::<u32>().unwrap_or_default(), protocol);
+                let port = format!("{address}{published}{port}{}", suffix.unwrap_or_default());
+                ports.push((order, vec![port.into()]));
+            }
+        }
+        ports.sort_by_key(|(order, _)| *order);
+        self.list("ports", ports.into_iter().map(|(_, port)| port).collect());
+        let of_image = self
+            .image
+            .at("/Config/ExposedPorts")
+            .unwrap_or(&Value::Null);
+        let exposed = self
+            .one
+            .fields("/Config/ExposedPorts")
+            .map(|(port, _)| port.as_str());
+        let exposed = exposed.filter(|port| !bound.contains(port) && of_image.get(*port).is_none());
+        let exposed = exposed.map(|port| match port.strip_suffix("/tcp") {
+            Some(bare) => vec![bare.into(), port.into()],
+            None => vec![port.into()],
+        });
+        let mut exposed: Vec<Vec<Value>> = exposed.collect();
+        // A port that is published, too, is shown once by later engines.
+        if exposed.is_empty() && bound.len() <= EXPOSED {
+            let bare = bound.iter().map(|port| port.trim_end_matches("/tcp"));
+            exposed = bare.map(|port| vec![Value::Null, port.into()]).collect();
+        }
+        self.list("expose", exposed);
+    }
+
+    fn mounts(&mut self) {
+        let (mut volumes, mut secrets) = (Vec::new(), Vec::new());
+        for bind in self
+            .one
+            .items("/HostConfig/Binds")
+            .filter_map(Value::as_str)
+        {
+            let mut parts = bind.split(':');
+            let mut next = || parts.next().unwrap_or_default();
+            let (source, target, options) = (next(), next(), next());
+            let kind = if source.starts_with('/') {
+                "bind"
+            } else {
+                "volume"
+            };
+            volumes.push(self.forms(kind, source, target, options.split(',')));
+        }
+        for mount in self.one.items("/HostConfig/Mounts") {
+            let text = |key: &str| mount[key].as_str().unwrap_or_default();
+            let (kind, source, target) = (text("Type"), text("Source"), text("Target"));
+            let is_read_only = mount["ReadOnly"] == true;
+            if let Some(name) = secret(mount) {
+                secrets.push(vec![name.into()]);
+            } else if kind == "volume" {
+                let no_copy = mount["VolumeOptions"]["NoCopy"] == true;
+                let options = [("ro", is_read_only), ("nocopy", no_copy)].into_iter();
+                let options = options
+                    .filter(|(_, is_set)| *is_set)
+                    .map(|(option, _)| option);
+                volumes.push(self.forms(kind, source, target, options));
+            } else {
+                let long = json!({ "type": kind, "source": source, "target": target, "read_only": is_read_only });
+                let form = |more: Value| {
+                    let mut long = long.as_object().cloned().unwrap_or_default();
+                    long.retain(|_, value| !is_unset(value));
+                    long.insert(kind.to_owned(), more);
+                    long.retain(|_, value| !value.is_null());
+                    Value::Object(long)
+                };
+                let options = [
+                    ("BindOptions", "Propagation=propagation"),
+                    ("TmpfsOptions", "SizeBytes=size Mode=mode"),
+                ];
+                let options = options.map(|(options, names)| renamed(&mount[options], names));
+                let options: Fields = options.into_iter().flatten().collect();
+                let mut forms = vec![form(options.clone().into())];
+                if options.is_empty() {
+                    forms.insert(0, form(Value::Null));
+                }
+                if options.is_empty() && kind == "bind" {
+                    forms.push(form(json!({ "create_host_path": false })));
+                }
+                volumes.push(forms);
+            }
+        }
+        self.list("volumes", volumes);
+        self.list("secrets", secrets);
+        let tmpfs = self
+            .one
+            .fields("/HostConfig/Tmpfs")
+            .map(|(target, options)| match options.as_str() {
+                None | Some("") => vec![target.as_str().into()],
+                Some(options) => vec![format!("{target}:{options}").into()],
+            });
+        self.list("tmpfs", tmpfs.collect());
+    }
+
+    /// The short and the long form of a mount, with each name that its volume may have in the file.
+    fn forms<'o>(
+        &self,
+        kind: &str,
+        source: &str,
+        target: &str,
+        options: impl Iterator<Item = &'o str>,
+    ) -> Vec<Value> {
+        let objects = self.around.objects;
+        let options: Vec<&str> = options
+            .filter(|option| !matches!(*option, "" | "rw"))
+            .collect();
+        if kind == "volume" && (source.is_empty() || objects.is_anonymous(source)) {
+            // A volume that an earlier container had, and that its image declares, is in no file.
+            let declared = self
+                .image
+                .at("/Config/Volumes")
+                .and_then(|volumes| volumes.get(target));
+            let forms = [
+                Value::Null,
+                target.into(),
+                json!({ "type": kind, "target": target }),
+            ];
+            return forms[usize::from(declared.is_none() || source.is_empty())..].to_vec();
+        }
+        let own = [source.to_owned()];
+        let keys = if kind == "bind" {
+            &own
+        } else {
+            objects.volume_keys(source)
+        };
+        let forms = keys.iter().flat_map(|key| {
+            let colon = if options.is_empty() { "" } else { ":" };
+            let short = Value::from(format!("{key}:{target}{colon}{}", options.join(",")));
+            let mut long = json!({ "type": kind, "source": key, "target": target });
+            if options.contains(&"ro") {
+                long["read_only"] = true.into();
+            }
+            [short, long]
+        });
+        forms.collect()
+    }
+
+    fn dependencies(&mut self) {
+        let label = compose_label(self.around.tool, "depends_on");
+        let known: BTreeSet<&str> = self.around.services.values().map(String::as_str).collect();
+        let entries = self.one.label(&label).unwrap_or_default().split(',');
+        let entries = entries.map(|entry| entry.split(':').collect::<Vec<_>>());
+        let all = entries.filter_map(|entry| {
+            let (&name, rest) = entry
+                .split_first()
+                .filter(|(name, _)| known.contains(*name))?;
+            let mut how = json!({ "condition": rest.first().unwrap_or(&"service_started") });
+            if rest.get(1) == Some(&"true") {
+                how["restart"] = true.into();
+            }
+            Some((name.to_owned(), how))
+        });
+        let all: Fields = all.collect();
+        let is_plain = all
+            .values()
+            .all(|how| *how == json!({ "condition": "service_started" }));
+        self.set(
+            "depends_on",
+            if is_plain {
+                all.keys().cloned().collect()
+            } else {
+                Value::from(all)
+            },
+        );
+    }
+}
+
+/// The name of the secret that a mount is.
+pub(super) fn secret(mount: &Value) -> Option<&str> {
+    let name = mount["Target"].as_str()?.strip_prefix("/run/secrets/")?;
+    let is_file = mount["Type"] == "bind" && mount["ReadOnly"] == true;
+    (is_file && !name.contains('/')).then_some(name)
+}
+
+/// The fields of an object that have a value.
+fn known(value: Value) -> Fields {
+    let Value::Object(mut fields) = value else {
+        return Fields::new();
+    };
+    fields.retain(|_, value| !is_empty(value));
+    fields
+}
+
+/// A number of bytes with the largest unit that divides it.
+fn bytes(bytes: i64) -> Value {
+    let mut units = [("g", 30), ("m", 20), ("k", 10)].into_iter();
+    match units.find(|(_, shift)| bytes > 0 && bytes % (1 << shift) == 0) {
+        Some((unit, shift)) => format!("{}{unit}", bytes >> shift).into(),
+        None => bytes.into(),
+    }
+}
+
+fn duration(nanoseconds: u64) -> String {
+    let mut units = [("s", 1_000_000_000), ("ms", 1_000_000)].into_iter();
+    match units.find(|(_, size)| nanoseconds.is_multiple_of(*size)) {
+        Some((unit, size)) => format!("{}{unit}", nanoseconds / size),
+        None => format!("{nanoseconds}ns"),
+    }
+}

@@ -1,0 +1,208 @@
+//! The networks and volumes of containers, as definitions of a Compose file.
+//!
+//! Invariant: pure; reads inspect JSON.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::{model::compose_label, snapshot::is_unset};
+
+const OF_OBJECT: &str =
+    "Options=driver_opts Internal=internal Attachable=attachable EnableIPv6=enable_ipv6";
+
+/// The fields of an object that are not at their default, with other names: `Old=new`.
+pub(super) fn renamed(object: &Value, names: &str) -> Map<String, Value> {
+    let names = names
+        .split_whitespace()
+        .filter_map(|pair| pair.split_once('='));
+    let present = names.filter(|(name, _)| !is_unset(&object[name]));
+    present
+        .map(|(name, new)| (new.to_owned(), object[name].clone()))
+        .collect()
+}
+
+/// Networks, volumes and the names of containers.
+#[derive(Default)]
+pub(super) struct Objects {
+    networks: BTreeMap<String, Object>,
+    volumes: BTreeMap<String, Object>,
+    containers: BTreeMap<String, String>,
+}
+
+#[derive(Default)]
+struct Object {
+    /// The keys that it may have in the file.
+    keys: Vec<String>,
+    definition: Map<String, Value>,
+    /// Other definitions of which the engine would have made the same.
+    others: Vec<Map<String, Value>>,
+    /// The label with the hash of the definition (N13).
+    hash: Option<String>,
+    is_anonymous: bool,
+}
+
+/// What is known of the objects of a project.
+pub(super) struct Known<'a> {
+    pub tool: &'a str,
+    pub project: &'a str,
+    /// Inspect JSON.
+    pub networks: &'a [Value],
+    pub volumes: &'a [Value],
+    /// Services by the names of their containers.
+    pub containers: BTreeMap<String, String>,
+    /// The networks in which a container has a fixed address.
+    pub fixed: Vec<String>,
+}
+
+impl Objects {
+    pub(super) fn new(known: Known) -> Self {
+        let read = |objects: &[Value], kind: &str| {
+            let read = objects.iter().filter_map(|object| {
+                let name = object["Name"].as_str()?;
+                Some((name.to_owned(), known.object(object, name, kind)))
+            });
+            read.collect()
+        };
+        Self {
+            networks: read(known.networks, "network"),
+            volumes: read(known.volumes, "volume"),
+            containers: known.containers,
+        }
+    }
+
+    /// The keys that the network may have in the file.
+    pub(super) fn network_keys(&self, name: &str) -> &[String] {
+        self.networks.get(name).map_or(&[], |network| &network.keys)
+    }
+
+    pub(super) fn volume_keys(&self, name: &str) -> &[String] {
+        self.volumes.get(name).map_or(&[], |volume| &volume.keys)
+    }
+
+    /// Whether the volume has no name of its own.
+    pub(super) fn is_anonymous(&self, name: &str) -> bool {
+        self.volumes
+            .get(name)
+            .is_some_and(|volume| volume.is_anonymous)
+    }
+
+    pub(super) fn service_of(&self, container: &str) -> Option<&str> {
+        self.containers.get(container).map(String::as_str)
+    }
+
+    /// Tries another definition of each network whose hash is not the one of its label. Returns whether there is one.
+    pub(super) fn try_others(&mut self, hashes: &BTreeMap<String, String>) -> bool {
+        let mut tried = false;
+        for (name, network) in &mut self.networks {
+            let is_wrong = network.hash.is_some()
+                && hashes
+                    .get(name)
+                    .is_some_and(|hash| Some(hash) != network.hash.as_ref());
+            if is_wrong && !network.others.is_empty() {
+                network.definition = network.others.remove(0);
+                tried = true;
+            }
+        }
+        tried
+    }
+
+    /// The definitions with keys that `uses` accepts.
+    pub(super) fn definitions(
+        &self,
+        uses: &dyn Fn(&str, &str) -> bool,
+    ) -> [(&'static str, Map<String, Value>); 2] {
+        [("networks", &self.networks), ("volumes", &self.volumes)].map(|(kind, objects)| {
+            let all = objects.values().flat_map(|object| {
+                let keys = object.keys.iter().filter(|key| uses(kind, key));
+                keys.map(|key| (key.clone(), object.definition.clone().into()))
+            });
+            (kind, all.collect())
+        })
+    }
+}
+
+impl Known<'_> {
+    fn object(&self, object: &Value, name: &str, kind: &str) -> Object {
+        let Self { tool, project, .. } = *self;
+        let label = |what: &str| object["Labels"][compose_label(tool, what)].as_str();
+        let own = label(kind).filter(|_| label("project") == Some(project));
+        let Some(key) = own else {
+            let is_anonymous = kind == "volume"
+                && ((name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
+                    || !object["Labels"]["com.docker.volume.anonymous"].is_null());
+            let mut keys = vec![name.to_owned()];
+            if kind == "network" {
+                keys.push("default".to_owned());
+            }
+            // Other projects call it otherwise than the engine.
+            let parts = name
+                .split_once('_')
+                .into_iter()
+                .flat_map(|(project, rest)| [rest, project]);
+            keys.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
+            keys.dedup();
+            let definition = Map::from_iter([
+                ("name".to_owned(), name.into()),
+                ("external".to_owned(), true.into()),
+            ]);
+            return Object {
+                keys: if is_anonymous { Vec::new() } else { keys },
+                definition,
+                is_anonymous,
+                ..Object::default()
+            };
+        };
+        let mut definition = Map::new();
+        if name != format!("{project}_{key}") {
+            definition.insert("name".to_owned(), name.into());
+        }
+        let driver = object["Driver"].as_str().unwrap_or_default();
+        if !matches!(driver, "bridge" | "local") {
+            definition.insert("driver".to_owned(), driver.into());
+        }
+        definition.extend(renamed(object, OF_OBJECT));
+        let compose = compose_label(tool, "");
+        let mut labels = renamed(object, "Labels=labels");
+        if let Some(labels) = labels.get_mut("labels").and_then(Value::as_object_mut) {
+            labels.retain(|name, _| !name.starts_with(&compose));
+        }
+        labels.retain(|_, labels| !is_unset(labels));
+        definition.extend(labels);
+        let (ipam, is_chosen) = self.ipam(object, name);
+        let mut likely = vec![definition.clone()];
+        if !is_unset(&ipam["config"]) {
+            definition.insert("ipam".to_owned(), ipam);
+            likely.insert(usize::from(!is_chosen), definition);
+        }
+        let with_driver = likely.clone().into_iter().map(|mut one| {
+            one.entry("driver").or_insert(driver.into());
+            one
+        });
+        let mut all: Vec<_> = likely.iter().cloned().chain(with_driver).collect();
+        Object {
+            keys: vec![key.to_owned()],
+            definition: all.remove(0),
+            others: all,
+            hash: label("config-hash").map(str::to_owned),
+            is_anonymous: false,
+        }
+    }
+
+    /// The addresses, and whether the file has them: the engine shows those that it chose, too, with a gateway.
+    fn ipam(&self, object: &Value, name: &str) -> (Value, bool) {
+        let pools = object["IPAM"]["Config"].as_array().into_iter().flatten();
+        let pools: Vec<&Value> = pools.collect();
+        let is_chosen = |pool: &&Value| {
+            pool["Gateway"].is_null()
+                || !is_unset(&pool["IPRange"])
+                || !is_unset(&pool["AuxiliaryAddresses"])
+        };
+        let is_chosen = pools.iter().any(is_chosen) || self.fixed.iter().any(|fixed| fixed == name);
+        let names =
+            "Subnet=subnet Gateway=gateway IPRange=ip_range AuxiliaryAddresses=aux_addresses";
+        let config = pools.iter().map(|pool| renamed(pool, names));
+        (json!({ "config": config.collect::<Vec<_>>() }), is_chosen)
+    }
+}

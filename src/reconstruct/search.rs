@@ -1,0 +1,431 @@
+//! Finds the service whose config hash is the one of a container's label.
+//!
+//! Compose hashes the JSON of a service that `config` prints too, indented and with each `$` twice. So one run of Compose
+//! is enough for all of them: it resolves each value that a key may have had, and the hashes of their combinations are
+//! computed here. What is found is compared with a hash that Compose computes itself.
+//!
+//! Invariant: pure.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::BTreeMap;
+
+use ring::digest::{Context, SHA256};
+use serde_json::{Map, Value};
+
+use super::draft::{Draft, Fields};
+use crate::snapshot::is_empty;
+
+/// How many steps a search in one scope may take: enough for the orders of nine items.
+const MOST: usize = 3_000_000;
+/// Only one order of a list with more items is tried.
+const LONGEST: usize = 12;
+
+/// The keys of a draft with a part in the hash, in the order in which Compose writes them.
+const ORDER: [&str; 64] = [
+    "cap_add",
+    "cap_drop",
+    "cgroup_parent",
+    "cpu_period",
+    "cpu_quota",
+    "cpus",
+    "cpuset",
+    "cpu_shares",
+    "command",
+    "container_name",
+    "depends_on",
+    "deploy",
+    "device_cgroup_rules",
+    "devices",
+    "dns",
+    "dns_opt",
+    "dns_search",
+    "domainname",
+    "entrypoint",
+    "environment",
+    "expose",
+    "extra_hosts",
+    "group_add",
+    "hostname",
+    "healthcheck",
+    "image",
+    "init",
+    "ipc",
+    "labels",
+    "links",
+    "logging",
+    "mem_limit",
+    "mem_reservation",
+    "memswap_limit",
+    "mem_swappiness",
+    "mac_address",
+    "network_mode",
+    "networks",
+    "oom_kill_disable",
+    "oom_score_adj",
+    "pid",
+    "pids_limit",
+    "platform",
+    "ports",
+    "privileged",
+    "read_only",
+    "restart",
+    "runtime",
+    "secrets",
+    "security_opt",
+    "shm_size",
+    "stdin_open",
+    "stop_grace_period",
+    "stop_signal",
+    "sysctls",
+    "tmpfs",
+    "tty",
+    "ulimits",
+    "user",
+    "userns_mode",
+    "uts",
+    "volumes",
+    "volumes_from",
+    "working_dir",
+];
+
+/// A key with a part in the hash only up to Compose 2.29 (N05).
+const ONCE_HASHED: &str = "depends_on";
+
+/// What was chosen of a draft.
+#[derive(Clone)]
+pub(super) struct Picked {
+    choices: Vec<usize>,
+    /// The items of each list in their order, with the form of each.
+    lists: BTreeMap<&'static str, Vec<(usize, usize)>>,
+}
+
+/// What came of a search.
+pub(super) enum Outcome {
+    Found(Picked),
+    NotFound,
+    /// There are more combinations.
+    TooMany,
+}
+
+impl Draft {
+    /// What is most likely.
+    pub(super) fn likely(&self) -> Picked {
+        let lists = self.lists.iter();
+        Picked {
+            choices: vec![0; self.choices.len()],
+            lists: lists
+                .map(|(key, items)| (*key, (0..items.len()).map(|item| (item, 0)).collect()))
+                .collect(),
+        }
+    }
+
+    /// The service.
+    pub(super) fn service(&self, picked: &Picked) -> Fields {
+        let mut service = self.fields.clone();
+        for (choice, &at) in self.choices.iter().zip(&picked.choices) {
+            service.extend(choice[at].clone());
+        }
+        for (key, items) in &picked.lists {
+            let list = items
+                .iter()
+                .map(|&(item, form)| self.lists[key][item][form].clone());
+            let list: Vec<Value> = list.filter(|item| !item.is_null()).collect();
+            service.insert((*key).to_owned(), list.into());
+        }
+        service.retain(|_, value| !is_empty(value));
+        let first = ["image", "container_name"]
+            .into_iter()
+            .chain(ORDER)
+            .chain(["scale", "build"]);
+        let sorted = first.filter_map(|key| service.shift_remove_entry(key));
+        sorted.collect()
+    }
+
+    /// The services that Compose has to resolve for a search: the most likely one, and one for each value of a choice.
+    pub(super) fn variants(&self, name: &str) -> Vec<(String, Fields)> {
+        let mut variants = vec![(name.to_owned(), self.service(&self.likely()))];
+        let mut add = |fields: &Fields, at: [usize; 2]| {
+            let mut service = fields.clone();
+            service.retain(|_, value| !value.is_null());
+            if !service.contains_key("build") {
+                service.entry("image").or_insert("x".into());
+            }
+            variants.push((variant(name, at), service));
+        };
+        for (choice, values) in self.choices.iter().enumerate() {
+            for (at, value) in values.iter().enumerate() {
+                add(value, [choice, at]);
+            }
+        }
+        for (list, (key, items)) in self.lists.iter().enumerate() {
+            for form in 0..forms(items) {
+                let items = items
+                    .iter()
+                    .map(|item| item[form.min(item.len() - 1)].clone());
+                let items: Value = items.filter(|item| !item.is_null()).collect();
+                add(
+                    &Fields::from_iter([((*key).to_owned(), items)]),
+                    [self.choices.len() + list, form],
+                );
+            }
+        }
+        variants
+    }
+
+    /// Searches in what Compose resolved.
+    pub(super) fn search(
+        &self,
+        name: &str,
+        resolved: &Map<String, Value>,
+        wanted: &str,
+    ) -> Outcome {
+        let mut is_cut = false;
+        for scope in [Scope::Likely, Scope::Alike, Scope::All] {
+            for without in [None, Some(ONCE_HASHED)] {
+                if without.is_some_and(|key| !self.fields.contains_key(key)) {
+                    continue;
+                }
+                let Some(parts) = self.parts(name, resolved, without) else {
+                    return Outcome::NotFound;
+                };
+                let mut search = Search {
+                    parts: &parts,
+                    wanted,
+                    scope,
+                    left: MOST,
+                    picked: self.likely(),
+                };
+                if search.fields(0, &Context::new(&SHA256), true) {
+                    return Outcome::Found(search.picked);
+                }
+                is_cut |= search.left == 0;
+            }
+        }
+        if is_cut || self.lists.values().any(|items| items.len() > LONGEST) {
+            Outcome::TooMany
+        } else {
+            Outcome::NotFound
+        }
+    }
+
+    /// The parts of the JSON of the service. `None` if Compose did not resolve it.
+    fn parts(
+        &self,
+        name: &str,
+        resolved: &Map<String, Value>,
+        without: Option<&str>,
+    ) -> Option<Vec<Part>> {
+        let whole = resolved.get(name)?.as_object()?;
+        let of = |at: [usize; 2], key: &str| resolved.get(&variant(name, at))?.get(key);
+        let keys = ORDER.into_iter().filter(|&key| Some(key) != without);
+        let part = |key: &'static str| -> Option<Part> {
+            let field = |value: &Value| format!("\"{key}\":{}", hashed(value));
+            if let Some((list, items)) = self
+                .lists
+                .iter()
+                .enumerate()
+                .find_map(|(at, (list, items))| (*list == key).then_some((at, items)))
+            {
+                let mut resolved: Vec<Vec<Option<String>>> = vec![Vec::new(); items.len()];
+                for form in 0..forms(items) {
+                    let list = of([self.choices.len() + list, form], key).and_then(Value::as_array);
+                    let mut left = list.into_iter().flatten();
+                    for (item, resolved) in items.iter().zip(&mut resolved) {
+                        let is_there = !item[form.min(item.len() - 1)].is_null();
+                        let text = if is_there {
+                            left.next().map(hashed)
+                        } else {
+                            None
+                        };
+                        if form < item.len() {
+                            resolved.push(text);
+                        }
+                    }
+                }
+                return Some(Part::List(key, resolved));
+            }
+            let has_key = |choice: &Vec<Fields>| choice.iter().any(|value| value.contains_key(key));
+            let Some(choice) = self.choices.iter().position(has_key) else {
+                return Some(Part::Field(field(whole.get(key)?)));
+            };
+            let values = self.choices[choice].iter().enumerate().map(|(at, value)| {
+                let is_there = value.get(key).is_some_and(|value| !value.is_null());
+                if is_there {
+                    of([choice, at], key).map(field)
+                } else {
+                    None
+                }
+            });
+            Some(Part::Choice(choice, values.collect()))
+        };
+        Some(keys.filter_map(part).collect())
+    }
+}
+
+/// The most forms that an item has.
+fn forms(items: &[Vec<Value>]) -> usize {
+    items.iter().map(Vec::len).max().unwrap_or_default()
+}
+
+/// The name of the service with one value of a choice or of a list.
+fn variant(name: &str, [choice, at]: [usize; 2]) -> String {
+    format!("{name}.stacklift.{choice}.{at}")
+}
+
+/// The JSON that Go writes: it escapes these characters.
+fn hashed(value: &Value) -> String {
+    let mut json = value.to_string().replace("$$", "$");
+    for (character, escape) in [
+        ("<", r"\u003c"),
+        (">", r"\u003e"),
+        ("&", r"\u0026"),
+        ("\u{2028}", r"\u2028"),
+        ("\u{2029}", r"\u2029"),
+    ] {
+        json = json.replace(character, escape);
+    }
+    json
+}
+
+/// A part of the JSON of a service.
+enum Part {
+    Field(String),
+    /// A key that belongs to this choice, with each of its values.
+    Choice(usize, Vec<Option<String>>),
+    /// A list: its key, and each form of each item.
+    List(&'static str, Vec<Vec<Option<String>>>),
+}
+
+/// What is tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// The first value of each choice.
+    Likely,
+    /// Every value, with the items of a list in one form.
+    Alike,
+    All,
+}
+
+struct Search<'a> {
+    parts: &'a [Part],
+    wanted: &'a str,
+    scope: Scope,
+    left: usize,
+    picked: Picked,
+}
+
+impl Search<'_> {
+    /// Whether the wanted hash was found with the parts from `at` on, after what was hashed.
+    fn fields(&mut self, at: usize, hashed: &Context, is_first: bool) -> bool {
+        let before = if is_first { "{" } else { "," };
+        let Some(part) = self.parts.get(at) else {
+            return self.is_wanted(hashed);
+        };
+        match part {
+            Part::Field(text) => self.fields(at + 1, &with(hashed, &[before, text]), false),
+            Part::Choice(choice, values) => {
+                let is_chosen = self.parts[..at]
+                    .iter()
+                    .any(|part| matches!(part, Part::Choice(other, _) if other == choice));
+                let values_tried = match self.scope {
+                    _ if is_chosen => {
+                        self.picked.choices[*choice]..self.picked.choices[*choice] + 1
+                    }
+                    Scope::Likely => 0..1,
+                    Scope::Alike | Scope::All => 0..values.len(),
+                };
+                values_tried.into_iter().any(|value| {
+                    self.picked.choices[*choice] = value;
+                    match &values[value] {
+                        Some(text) => self.fields(at + 1, &with(hashed, &[before, text]), false),
+                        None => self.fields(at + 1, hashed, is_first),
+                    }
+                })
+            }
+            Part::List(key, items) => {
+                let start = with(hashed, &[before, "\"", key, "\":["]);
+                let forms = items.iter().map(Vec::len).max().unwrap_or_default();
+                let forms: Vec<Option<usize>> = match self.scope {
+                    Scope::All => vec![None],
+                    Scope::Likely | Scope::Alike => (0..forms).map(Some).collect(),
+                };
+                forms
+                    .into_iter()
+                    .any(|form| self.items(at, (key, items, form), &mut Vec::new(), &start, hashed))
+            }
+        }
+    }
+
+    /// The same, with the items of a list in each order after `order`, all in one form if there is one. `before` is what
+    /// was hashed before the list.
+    fn items(
+        &mut self,
+        at: usize,
+        list: (&'static str, &[Vec<Option<String>>], Option<usize>),
+        order: &mut Vec<(usize, usize)>,
+        hashed: &Context,
+        before: &Context,
+    ) -> bool {
+        let (key, items, alike) = list;
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        let written = |order: &[(usize, usize)]| {
+            order
+                .iter()
+                .any(|&(item, form)| items[item][form].is_some())
+        };
+        if order.len() == items.len() {
+            self.picked.lists.insert(key, order.clone());
+            return if written(order) {
+                self.fields(at + 1, &with(hashed, &["]"]), false)
+            } else {
+                self.fields(at + 1, before, false)
+            };
+        }
+        let tried = if items.len() > LONGEST {
+            order.len()..order.len() + 1
+        } else {
+            0..items.len()
+        };
+        for item in tried {
+            if order.iter().any(|(other, _)| *other == item) {
+                continue;
+            }
+            let most = items[item].len() - 1;
+            let forms = alike.map_or(0..=most, |form| form.min(most)..=form.min(most));
+            for form in forms {
+                let comma = if written(order) { "," } else { "" };
+                let next = match &items[item][form] {
+                    Some(text) => with(hashed, &[comma, text]),
+                    None => hashed.clone(),
+                };
+                order.push((item, form));
+                if self.items(at, list, order, &next, before) {
+                    return true;
+                }
+                order.pop();
+            }
+        }
+        false
+    }
+
+    fn is_wanted(&mut self, hashed: &Context) -> bool {
+        let digest = with(hashed, &["}"]).finish();
+        let hex = digest.as_ref().iter().zip(self.wanted.as_bytes().chunks(2));
+        self.wanted.len() == 2 * digest.as_ref().len()
+            && hex.into_iter().all(|(byte, hex)| {
+                let text = std::str::from_utf8(hex).unwrap_or_default();
+                u8::from_str_radix(text, 16) == Ok(*byte)
+            })
+    }
+}
+
+fn with(hashed: &Context, texts: &[&str]) -> Context {
+    let mut hashed = hashed.clone();
+    for text in texts {
+        hashed.update(text.as_bytes());
+    }
+    hashed
+}

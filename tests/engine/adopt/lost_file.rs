@@ -1,0 +1,76 @@
+//! A stack whose Compose file is lost: it is written from the containers, and adopted.
+
+use std::fs;
+
+use super::{Case, scenario::Scenario};
+use crate::bench::Run;
+
+const TEXT: &str = "services:
+  db:
+    $SLEEP
+    restart: unless-stopped
+    environment: {DB_PASSWORD: 'a$$b # c', DB_USER: shop, EMPTY: ''}
+    volumes: [data:/data, cache:/cache]
+    healthcheck: {test: 'true', interval: 1500ms, retries: 3}
+    stop_grace_period: 1s
+  web:
+    $SLEEP
+    container_name: $PROJECT-front
+    depends_on: {db: {condition: service_healthy}}
+    ports: ['127.0.0.1:$PORT:80', '8443', '53/udp']
+    expose: ['9000']
+    networks: {back: {aliases: [www]}, default: {}}
+    labels: {rule: 'Host(`a`) && x<y', price: '$$5'}
+    ulimits: {nofile: {soft: 100, hard: 200}, nproc: 50}
+    deploy: {resources: {limits: {memory: 64m}, reservations: {cpus: '0.25'}}}
+    cap_add: [SYS_TIME, NET_ADMIN]
+    extra_hosts: ['host.docker.internal:host-gateway']
+    tmpfs: [/run, '/tmp:size=1m']
+    stop_grace_period: 1s
+networks:
+  default: {}
+  back: {driver: bridge, internal: true}
+volumes: {data: {}, cache: {}}
+";
+
+/// Every container is the same one afterwards.
+fn keeps_what_runs(case: Case) {
+    let scenario = Scenario::new(case, TEXT, &[]);
+    let stack = &scenario.stack;
+    let project = stack.host.project.as_str();
+    fs::remove_file(stack.dir().join("docker-compose.yml")).expect("the Compose file");
+    let export = format!("stacklift export {project} --from containers");
+    stack.run(&["list"]).code(0).says(&[&export]);
+    stack.run(&["plan", project]).code(1).says(&[&export]);
+
+    let to = stack.state().with_file_name("written");
+    let to = to.to_str().expect("UTF-8");
+    // The Compose program of this host is the one that started the stack.
+    let config = stack.state().with_file_name("docker");
+    fs::create_dir_all(config.join("cli-plugins")).expect("a folder");
+    stack.compose.install(&config.join("cli-plugins"));
+    let mut export = stack.command(&["export", project, "--from", "containers", "--to", to]);
+    if config.join("cli-plugins/docker-compose").exists() {
+        export.env("DOCKER_CONFIG", config);
+    }
+    let run = Run::of(&mut export);
+    let expected = format!(
+        "exported {project} to {to}: compose.yaml and .env, 1 variable
+  =  db   an adoption keeps it running
+  =  web  an adoption keeps it running
+next: check the files, then stacklift adopt {project} --dir {to}
+"
+    );
+    assert_eq!((run.code, run.output), (Some(0), expected));
+    let text = fs::read_to_string(format!("{to}/compose.yaml")).expect("a file");
+    assert!(!text.contains("a$$b"), "{text}");
+
+    let ids = stack.ids();
+    let adopted = stack.run(&["adopt", project, "--dir", to]).code(0);
+    adopted.says(&[&format!("adopted {project}: 2 containers kept running")]);
+    assert_eq!(stack.ids(), ids);
+}
+super::by! { keeps_what_runs:
+    by_old OLD "needs a container engine: run scripts/test"
+    by_newer_from_five NEWER_FROM_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+}

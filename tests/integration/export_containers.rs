@@ -1,0 +1,124 @@
+//! `stacklift export --from containers`.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use crate::bench::{Bench, MARKED, PLAIN};
+
+const TEXT: &str = "services:
+  a:
+    image: busybox:1.36
+    environment:
+      API_TOKEN: ${TOKEN}
+      PRICE: 5$$
+    ports: ['8080:80']
+    volumes: [data:/data]
+volumes:
+  data: {}
+";
+
+const NO_COMPOSE: &str = "warning: this host has no Compose program";
+
+#[test]
+fn containers_become_two_files() {
+    let bench = Bench::new();
+    let dir = bench.started("web", TEXT, Some(&format!("TOKEN={MARKED}\n")));
+    fs::remove_dir_all(dir).expect("the directory");
+    let to = bench.root().join("out/web");
+    let shown = to.display();
+    let args = format!("export web --from containers --to {shown}");
+    let run = bench.run(&args).code(0).says(NO_COMPOSE).hides(MARKED);
+    let expected = format!(
+        "exported web to {shown}: compose.yaml and .env, 1 variable
+  ?  a  unknown whether an adoption keeps it
+next: check the files, then stacklift adopt web --dir {shown}
+"
+    );
+    assert_eq!(run.out, expected);
+    let text = fs::read_to_string(to.join("compose.yaml")).expect("a file");
+    let expected = "name: web
+x-stacklift: \"from containers\"
+services:
+  a:
+    image: \"busybox:1.36\"
+    environment:
+      API_TOKEN: \"${API_TOKEN}\"
+      PRICE: \"5$$\"
+    ports:
+      - \"8080:80\"
+    volumes:
+      - \"data:/data\"
+volumes:
+  data: {}
+";
+    assert_eq!(text, expected);
+    let env = fs::read_to_string(to.join(".env")).expect("a file");
+    assert_eq!(env, format!("API_TOKEN={MARKED}\n"));
+    for name in ["compose.yaml", ".env"] {
+        let file = fs::metadata(to.join(name)).expect("a file");
+        assert_eq!(file.permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    assert!(bench.nothing_was_changed());
+    bench.fails(&args, &["cannot export into", "the directory is not empty"]);
+}
+
+/// A stack whose Compose file is lost is adopted from the written file, although its containers were started elsewhere.
+#[test]
+fn a_written_file_replaces_a_lost_one() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    let to = bench.root().join("out/web");
+    let shown = to.display();
+    bench
+        .run(&format!("export web --from containers --to {shown}"))
+        .code(0);
+    let elsewhere = "containers of project web were started in";
+    let plan = format!("plan web --dir {shown}");
+    bench.run(&plan).says(elsewhere);
+    fs::remove_dir_all(dir).expect("the directory");
+    bench
+        .run(&plan)
+        .code(0)
+        .hides(&[elsewhere, "another directory"]);
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    let bench = Bench::web(PLAIN);
+    let gone =
+        "nope has no containers on this host: without them, its Compose file cannot be written";
+    bench.fails("export nope --from containers", gone);
+    bench.world(|world| {
+        let mut two = world
+            .containers
+            .values()
+            .next()
+            .expect("a container")
+            .clone();
+        two.id = "f".repeat(64);
+        two.name = "web-a-2".to_owned();
+        let hash = "com.docker.compose.config-hash".to_owned();
+        two.labels.insert(hash, "other".to_owned());
+        world.containers.insert(two.id.clone(), two);
+    });
+    let differ = "the containers of service a have different settings";
+    bench.fails("export web --from containers", differ);
+    assert!(!bench.home().join("web").exists());
+}
+
+#[test]
+fn commands_without_a_compose_file_name_the_export() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    let export = "stacklift export web --from containers";
+    fs::remove_file(dir.join("docker-compose.yml")).expect("the file");
+    for args in ["plan web", "adopt web"] {
+        let missing = "the Compose file of the stack web is missing";
+        bench.fails(args, &[missing, export]);
+    }
+    fs::remove_dir_all(dir).expect("the directory");
+    for args in ["plan web", "adopt web"] {
+        bench.fails(args, &["there is no stack named web", export]);
+    }
+    let row = format!("web    1/1         orphaned  no Compose file: {export}\n");
+    bench.run("list").code(0).says(row.as_str());
+}
