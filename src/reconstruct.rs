@@ -48,6 +48,8 @@ pub struct Reconstructed {
     pub files: ExportedFiles,
     /// How many variables the env file has.
     pub variables: usize,
+    /// Why Compose could not be asked for the hashes, if there is a Compose program.
+    pub problem: Option<anyhow::Error>,
     /// Each service, and whether Compose would keep its container.
     pub services: Vec<(String, Sameness)>,
 }
@@ -71,6 +73,8 @@ struct Read {
     ids: BTreeMap<String, String>,
     images: Vec<Value>,
     objects: Objects,
+    /// Hides the values of variables in what Compose says.
+    mask: Mask,
 }
 
 /// Why a container may differ from the file.
@@ -85,9 +89,10 @@ pub fn reconstruct(
 ) -> Result<Reconstructed> {
     let mut read = Read::new(engine, tool, project)?;
     let drafts = read.drafts();
-    let resolved = compose
-        .map(|compose| read.resolved(&drafts, compose))
-        .transpose()?;
+    let mut problem = None;
+    let resolved = compose.map(|compose| read.resolved(&drafts, compose));
+    let resolved =
+        resolved.and_then(|resolved| resolved.map_err(|error| problem = Some(error)).ok());
     let (mut services, mut reasons) = (Map::new(), BTreeMap::new());
     for (name, draft) in &drafts {
         let found = match &resolved {
@@ -116,13 +121,15 @@ pub fn reconstruct(
     let env = stack_env(&variables);
     let mut text = read.text(&services);
     let mut hashes = None;
-    if let Some(compose) = compose {
-        let mut found = read.hashes(compose, &text, &env)?;
-        while read.objects.try_others(&found.networks) {
-            text = read.text(&services);
-            found = read.hashes(compose, &text, &env)?;
+    while let Some(compose) = compose.filter(|_| problem.is_none()) {
+        match read.hashes(compose, &text, &env) {
+            Ok(found) if read.objects.try_others(&found.networks) => text = read.text(&services),
+            Ok(found) => {
+                hashes = Some((compose, found.services));
+                break;
+            }
+            Err(error) => problem = Some(error),
         }
-        hashes = Some((compose, found.services));
     }
     let services = drafts.keys().map(|name| {
         let sameness = match &hashes {
@@ -139,6 +146,7 @@ pub fn reconstruct(
     });
     Ok(Reconstructed {
         services: services.collect(),
+        problem,
         variables: variables.len(),
         files: ExportedFiles {
             text,
@@ -221,6 +229,9 @@ impl Read {
             containers: by_name,
             fixed: fixed.collect(),
         });
+        let env = all().flat_map(|one| one.items("/Config/Env"));
+        let values = env.filter_map(|one| Some(one.as_str()?.split_once('=')?.1));
+        let mask = Mask::new(values);
         Ok(Self {
             tool: tool.to_owned(),
             project: project.to_owned(),
@@ -228,6 +239,7 @@ impl Read {
             ids: by_id,
             images,
             objects,
+            mask,
         })
     }
 
@@ -309,8 +321,7 @@ impl Read {
             text: &text,
             env: "",
         };
-        let mut config =
-            compose.config(&input, Profiles::All, Values::Resolved, &Mask::default())?;
+        let mut config = compose.config(&input, Profiles::All, Values::Resolved, &self.mask)?;
         let services = config["services"].as_object_mut().map(std::mem::take);
         let mut services = services.context("unexpected configuration")?;
         let containers = self.containers();
@@ -338,7 +349,7 @@ impl Read {
             text,
             env,
         };
-        compose.hashes(&input, &self.containers(), &Mask::default())
+        compose.hashes(&input, &self.containers(), &self.mask)
     }
 
     /// The text of a Compose file with these services, and with the networks, volumes and secrets that they use.

@@ -127,10 +127,12 @@ impl<'a> Facts<'a> {
         let mark = self.source.document.ok().and_then(|text| text.get(mark));
         let label = |name| container.compose_label(self.tool, name).unwrap_or_default();
         let dir = label("project.working_dir");
-        let files = label("project.config_files").split(',');
-        let mut files = files.filter(|file| !file.is_empty());
+        let files = label("project.config_files");
         mark.and_then(Node::as_str) == Some(value)
-            && files.all(|file| (self.lookup)(&absolute(dir, file)) == PathKind::Missing)
+            && !files.is_empty()
+            && files
+                .split(',')
+                .all(|file| (self.lookup)(&absolute(dir, file)) == PathKind::Missing)
     }
 
     /// Whether a directory is Portainer's folder of the Portainer stack.

@@ -122,3 +122,21 @@ fn commands_without_a_compose_file_name_the_export() {
     let row = format!("web    1/1         orphaned  no Compose file: {export}\n");
     bench.run("list").code(0).says(row.as_str());
 }
+
+/// The files are worth having without a hash, and what Compose says of them shows no value.
+#[test]
+fn b13_a_compose_program_that_fails_does_not_prevent_the_files() {
+    let bench = Bench::new();
+    bench.started("web", TEXT, Some(&format!("TOKEN={MARKED}\n")));
+    let fails = "[ \"$1\" = version ] && { echo 2.26.1; exit; }
+        echo \"invalid: $(sed -n 's/ *API_TOKEN: *//p' docker-compose.yml)\" >&2
+        exit 15\n";
+    bench.script("docker-compose", fails);
+    let run = bench.run("export web --from containers").code(0);
+    run.says(&[
+        "?  a  unknown whether an adoption keeps it",
+        "warning: `docker-compose config` failed (exit status: 15): invalid: ",
+    ])
+    .hides(MARKED);
+    assert!(bench.home().join("web/compose.yaml").exists());
+}

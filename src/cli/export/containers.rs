@@ -55,6 +55,9 @@ pub(super) fn run(
         let room = " ".repeat(longest.unwrap_or_default() - width(service));
         console.row(&(meaning, format!("  {sign}  {service}{room}  ")), &text);
     }
+    if let Some(problem) = &reconstructed.problem {
+        console.warning(&format!("{problem:#}"));
+    }
     if let Err(why) = program {
         console.warning(&format!(
             "{why}: it would say which containers an adoption keeps"
