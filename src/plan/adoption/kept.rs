@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(web.volumes, [("/data".to_owned(), "0a".repeat(32))].into());
         assert!(web.variables.is_empty());
         assert!(
-            blockers[0].starts_with("web has 2 variables"),
+            blockers[0].starts_with("web runs with 2 variables"),
             "{blockers:?}"
         );
         assert!(blockers[0].contains("\n- B\n- C\n"), "{blockers:?}");
@@ -249,7 +249,7 @@ mod tests {
         ));
         let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
         assert!(
-            blockers[0].starts_with("web has 1 variable"),
+            blockers[0].starts_with("web runs with 1 variable"),
             "{blockers:?}"
         );
         assert!(blockers[0].contains("\n- C\n"), "{blockers:?}");
