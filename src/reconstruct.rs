@@ -284,16 +284,20 @@ impl Read {
         }
     }
 
-    /// A container with an equal hash is kept, unless its anonymous volume gets a name.
+    /// A container with an equal hash is kept, unless its anonymous volume gets a name, or its network is recreated (N13).
     fn kept(&self, service: &str) -> Sameness {
-        let volumes = Inspected(&self.services[service].0).volumes();
-        match volumes
-            .into_iter()
-            .find(|(name, _)| self.objects.is_anonymous(name))
-        {
-            Some((_, target)) => Sameness::Different(format!(
-                "the anonymous volume at {} gets a name; its data stays",
-                printable(target)
+        let container = Inspected(&self.services[service].0);
+        let mut volumes = container.volumes().into_iter();
+        let mut networks = container.networks();
+        if let Some((_, target)) = volumes.find(|(name, _)| self.objects.is_anonymous(name)) {
+            let target = printable(target);
+            let why = format!("the anonymous volume at {target} gets a name; its data stays");
+            return Sameness::Different(why);
+        }
+        match networks.find(|(name, _)| self.objects.is_unlike(name)) {
+            Some((name, _)) => Sameness::Different(format!(
+                "the file had a setting of network {} that Docker does not show",
+                printable(name)
             )),
             None => Sameness::Equal,
         }

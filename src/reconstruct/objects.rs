@@ -35,9 +35,10 @@ pub(super) struct Objects {
 struct Object {
     /// The keys that it may have in the file.
     keys: Vec<String>,
-    definition: Map<String, Value>,
-    /// Other definitions of which the engine would have made the same.
-    others: Vec<Map<String, Value>>,
+    /// Definitions of which the engine makes the same object. The most likely one is the first and the last.
+    definitions: Vec<Map<String, Value>>,
+    /// The one that is tried.
+    at: usize,
     /// The label with the hash of the definition (N13).
     hash: Option<String>,
     is_anonymous: bool,
@@ -92,20 +93,24 @@ impl Objects {
         self.containers.get(container).map(String::as_str)
     }
 
-    /// Tries another definition of each network whose hash is not the one of its label. Returns whether there is one.
+    /// Tries another definition of each network whose hash is not the one of its label, at last the most likely one again.
+    /// Returns whether there is one.
     pub(super) fn try_others(&mut self, hashes: &BTreeMap<String, String>) -> bool {
         let mut tried = false;
         for (name, network) in &mut self.networks {
-            let is_wrong = network.hash.is_some()
-                && hashes
-                    .get(name)
-                    .is_some_and(|hash| Some(hash) != network.hash.as_ref());
-            if is_wrong && !network.others.is_empty() {
-                network.definition = network.others.remove(0);
+            let is_wrong = network.hash.is_some() && hashes.get(name) != network.hash.as_ref();
+            if is_wrong && network.at + 1 < network.definitions.len() {
+                network.at += 1;
                 tried = true;
             }
         }
         tried
+    }
+
+    /// Whether no definition of the network has the hash of its label.
+    pub(super) fn is_unlike(&self, network: &str) -> bool {
+        let network = self.networks.get(network);
+        network.is_some_and(|one| one.at > 0 && one.at + 1 == one.definitions.len())
     }
 
     /// The definitions with keys that `uses` accepts.
@@ -116,7 +121,7 @@ impl Objects {
         [("networks", &self.networks), ("volumes", &self.volumes)].map(|(kind, objects)| {
             let all = objects.values().flat_map(|object| {
                 let keys = object.keys.iter().filter(|key| uses(kind, key));
-                keys.map(|key| (key.clone(), object.definition.clone().into()))
+                keys.map(|key| (key.clone(), object.definitions[object.at].clone().into()))
             });
             (kind, all.collect())
         })
@@ -149,7 +154,7 @@ impl Known<'_> {
             ]);
             return Object {
                 keys: if is_anonymous { Vec::new() } else { keys },
-                definition,
+                definitions: vec![definition],
                 is_anonymous,
                 ..Object::default()
             };
@@ -180,13 +185,12 @@ impl Known<'_> {
             one.entry("driver").or_insert(driver.into());
             one
         });
-        let mut all: Vec<_> = likely.iter().cloned().chain(with_driver).collect();
+        let all = likely.iter().cloned().chain(with_driver);
         Object {
             keys: vec![key.to_owned()],
-            definition: all.remove(0),
-            others: all,
+            definitions: all.chain([likely[0].clone()]).collect(),
             hash: label("config-hash").map(str::to_owned),
-            is_anonymous: false,
+            ..Object::default()
         }
     }
 

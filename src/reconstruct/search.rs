@@ -21,72 +21,13 @@ const MOST: usize = 3_000_000;
 const LONGEST: usize = 12;
 
 /// The keys of a draft with a part in the hash, in the order in which Compose writes them.
-const ORDER: [&str; 64] = [
-    "cap_add",
-    "cap_drop",
-    "cgroup_parent",
-    "cpu_period",
-    "cpu_quota",
-    "cpus",
-    "cpuset",
-    "cpu_shares",
-    "command",
-    "container_name",
-    "depends_on",
-    "deploy",
-    "device_cgroup_rules",
-    "devices",
-    "dns",
-    "dns_opt",
-    "dns_search",
-    "domainname",
-    "entrypoint",
-    "environment",
-    "expose",
-    "extra_hosts",
-    "group_add",
-    "hostname",
-    "healthcheck",
-    "image",
-    "init",
-    "ipc",
-    "labels",
-    "links",
-    "logging",
-    "mem_limit",
-    "mem_reservation",
-    "memswap_limit",
-    "mem_swappiness",
-    "mac_address",
-    "network_mode",
-    "networks",
-    "oom_kill_disable",
-    "oom_score_adj",
-    "pid",
-    "pids_limit",
-    "platform",
-    "ports",
-    "privileged",
-    "read_only",
-    "restart",
-    "runtime",
-    "secrets",
-    "security_opt",
-    "shm_size",
-    "stdin_open",
-    "stop_grace_period",
-    "stop_signal",
-    "sysctls",
-    "tmpfs",
-    "tty",
-    "ulimits",
-    "user",
-    "userns_mode",
-    "uts",
-    "volumes",
-    "volumes_from",
-    "working_dir",
-];
+const ORDER: &str = "cap_add cap_drop cgroup_parent cpu_period cpu_quota cpus cpuset cpu_shares command container_name \
+    depends_on deploy device_cgroup_rules devices dns dns_opt dns_search domainname entrypoint environment \
+    expose extra_hosts group_add hostname healthcheck image init ipc labels links logging mem_limit \
+    mem_reservation memswap_limit mem_swappiness mac_address network_mode networks oom_kill_disable \
+    oom_score_adj pid pids_limit platform ports privileged read_only restart runtime secrets security_opt \
+    shm_size stdin_open stop_grace_period stop_signal sysctls tmpfs tty ulimits user userns_mode uts volumes \
+    volumes_from working_dir";
 
 /// A key with a part in the hash only up to Compose 2.29 (N05).
 const ONCE_HASHED: &str = "depends_on";
@@ -133,10 +74,8 @@ impl Draft {
             service.insert((*key).to_owned(), list.into());
         }
         service.retain(|_, value| !is_empty(value));
-        let first = ["image", "container_name"]
-            .into_iter()
-            .chain(ORDER)
-            .chain(["scale", "build"]);
+        let first = ["image", "container_name"].into_iter();
+        let first = first.chain(ORDER.split(' ')).chain(["scale", "build"]);
         let sorted = first.filter_map(|key| service.shift_remove_entry(key));
         sorted.collect()
     }
@@ -179,6 +118,13 @@ impl Draft {
         resolved: &Map<String, Value>,
         wanted: &str,
     ) -> Outcome {
+        let bytes = (0..wanted.len())
+            .step_by(2)
+            .map(|at| wanted.get(at..at + 2));
+        let bytes = bytes.map(|byte| u8::from_str_radix(byte?, 16).ok());
+        let Some(wanted) = bytes.collect::<Option<Vec<u8>>>() else {
+            return Outcome::NotFound;
+        };
         let mut is_cut = false;
         for scope in [Scope::Likely, Scope::Alike, Scope::All] {
             for without in [None, Some(ONCE_HASHED)] {
@@ -190,7 +136,7 @@ impl Draft {
                 };
                 let mut search = Search {
                     parts: &parts,
-                    wanted,
+                    wanted: &wanted,
                     scope,
                     left: MOST,
                     picked: self.likely(),
@@ -217,30 +163,22 @@ impl Draft {
     ) -> Option<Vec<Part>> {
         let whole = resolved.get(name)?.as_object()?;
         let of = |at: [usize; 2], key: &str| resolved.get(&variant(name, at))?.get(key);
-        let keys = ORDER.into_iter().filter(|&key| Some(key) != without);
+        let keys = ORDER.split(' ').filter(|&key| Some(key) != without);
         let part = |key: &'static str| -> Option<Part> {
             let field = |value: &Value| format!("\"{key}\":{}", hashed(value));
-            if let Some((list, items)) = self
-                .lists
-                .iter()
-                .enumerate()
-                .find_map(|(at, (list, items))| (*list == key).then_some((at, items)))
-            {
+            if let Some(list) = self.lists.keys().position(|list| *list == key) {
+                let items = &self.lists[key];
                 let mut resolved: Vec<Vec<Option<String>>> = vec![Vec::new(); items.len()];
                 for form in 0..forms(items) {
                     let list = of([self.choices.len() + list, form], key).and_then(Value::as_array);
-                    let mut left = list.into_iter().flatten();
+                    let mut left = list.into_iter().flatten().peekable();
                     for (item, resolved) in items.iter().zip(&mut resolved) {
                         let is_there = !item[form.min(item.len() - 1)].is_null();
-                        let text = if is_there {
-                            left.next().map(hashed)
-                        } else {
-                            None
-                        };
-                        if form < item.len() {
-                            resolved.push(text);
-                        }
+                        resolved.push(left.next_if(|_| is_there).map(hashed));
                     }
+                }
+                for (item, resolved) in items.iter().zip(&mut resolved) {
+                    resolved.truncate(item.len());
                 }
                 return Some(Part::List(key, resolved));
             }
@@ -249,12 +187,8 @@ impl Draft {
                 return Some(Part::Field(field(whole.get(key)?)));
             };
             let values = self.choices[choice].iter().enumerate().map(|(at, value)| {
-                let is_there = value.get(key).is_some_and(|value| !value.is_null());
-                if is_there {
-                    of([choice, at], key).map(field)
-                } else {
-                    None
-                }
+                let value = value.get(key).filter(|value| !value.is_null());
+                value.and_then(|_| of([choice, at], key).map(field))
             });
             Some(Part::Choice(choice, values.collect()))
         };
@@ -263,7 +197,7 @@ impl Draft {
 }
 
 /// The most forms that an item has.
-fn forms(items: &[Vec<Value>]) -> usize {
+fn forms<T>(items: &[Vec<T>]) -> usize {
     items.iter().map(Vec::len).max().unwrap_or_default()
 }
 
@@ -308,7 +242,7 @@ enum Scope {
 
 struct Search<'a> {
     parts: &'a [Part],
-    wanted: &'a str,
+    wanted: &'a [u8],
     scope: Scope,
     left: usize,
     picked: Picked,
@@ -319,7 +253,7 @@ impl Search<'_> {
     fn fields(&mut self, at: usize, hashed: &Context, is_first: bool) -> bool {
         let before = if is_first { "{" } else { "," };
         let Some(part) = self.parts.get(at) else {
-            return self.is_wanted(hashed);
+            return with(hashed, &["}"]).finish().as_ref() == self.wanted;
         };
         match part {
             Part::Field(text) => self.fields(at + 1, &with(hashed, &[before, text]), false),
@@ -344,10 +278,9 @@ impl Search<'_> {
             }
             Part::List(key, items) => {
                 let start = with(hashed, &[before, "\"", key, "\":["]);
-                let forms = items.iter().map(Vec::len).max().unwrap_or_default();
                 let forms: Vec<Option<usize>> = match self.scope {
                     Scope::All => vec![None],
-                    Scope::Likely | Scope::Alike => (0..forms).map(Some).collect(),
+                    Scope::Likely | Scope::Alike => (0..forms(items)).map(Some).collect(),
                 };
                 forms
                     .into_iter()
@@ -371,32 +304,27 @@ impl Search<'_> {
             return false;
         }
         self.left -= 1;
-        let written = |order: &[(usize, usize)]| {
-            order
-                .iter()
-                .any(|&(item, form)| items[item][form].is_some())
-        };
+        let is_empty = order
+            .iter()
+            .all(|&(item, form)| items[item][form].is_none());
         if order.len() == items.len() {
             self.picked.lists.insert(key, order.clone());
-            return if written(order) {
-                self.fields(at + 1, &with(hashed, &["]"]), false)
-            } else {
-                self.fields(at + 1, before, false)
-            };
+            let whole = with(hashed, &["]"]);
+            return self.fields(at + 1, if is_empty { before } else { &whole }, false);
         }
-        let tried = if items.len() > LONGEST {
+        let is_long = items.len() > LONGEST;
+        for item in if is_long {
             order.len()..order.len() + 1
         } else {
             0..items.len()
-        };
-        for item in tried {
+        } {
             if order.iter().any(|(other, _)| *other == item) {
                 continue;
             }
             let most = items[item].len() - 1;
             let forms = alike.map_or(0..=most, |form| form.min(most)..=form.min(most));
             for form in forms {
-                let comma = if written(order) { "," } else { "" };
+                let comma = if is_empty { "" } else { "," };
                 let next = match &items[item][form] {
                     Some(text) => with(hashed, &[comma, text]),
                     None => hashed.clone(),
@@ -409,16 +337,6 @@ impl Search<'_> {
             }
         }
         false
-    }
-
-    fn is_wanted(&mut self, hashed: &Context) -> bool {
-        let digest = with(hashed, &["}"]).finish();
-        let hex = digest.as_ref().iter().zip(self.wanted.as_bytes().chunks(2));
-        self.wanted.len() == 2 * digest.as_ref().len()
-            && hex.into_iter().all(|(byte, hex)| {
-                let text = std::str::from_utf8(hex).unwrap_or_default();
-                u8::from_str_radix(text, 16) == Ok(*byte)
-            })
     }
 }
 
