@@ -209,6 +209,7 @@ impl Read {
         let names = all().flat_map(|one| {
             one.networks()
                 .map(|(name, _)| name.as_str())
+                .filter(|name| !matches!(*name, "host" | "none" | "bridge"))
                 .collect::<Vec<_>>()
         });
         let networks = engine.inspect_networks(&unique(names.collect()))?;

@@ -64,7 +64,9 @@ impl Objects {
                 let name = object["Name"].as_str()?;
                 Some((name.to_owned(), known.object(object, name, kind)))
             });
-            read.collect()
+            let mut read = read.collect();
+            separate(&mut read);
+            read
         };
         Self {
             networks: read(known.networks, "network"),
@@ -98,7 +100,8 @@ impl Objects {
     pub(super) fn try_others(&mut self, hashes: &BTreeMap<String, String>) -> bool {
         let mut tried = false;
         for (name, network) in &mut self.networks {
-            let is_wrong = network.hash.is_some() && hashes.get(name) != network.hash.as_ref();
+            let hash = hashes.get(name).filter(|_| network.hash.is_some());
+            let is_wrong = hash.is_some_and(|hash| Some(hash) != network.hash.as_ref());
             if is_wrong && network.at + 1 < network.definitions.len() {
                 network.at += 1;
                 tried = true;
@@ -125,6 +128,29 @@ impl Objects {
             });
             (kind, all.collect())
         })
+    }
+}
+
+/// Leaves each key to one object: to one of this project, otherwise to the one of this name.
+fn separate(objects: &mut BTreeMap<String, Object>) {
+    let mut owners: BTreeMap<String, String> = BTreeMap::new();
+    let is_own = |one: &Object| {
+        one.definitions
+            .iter()
+            .all(|one| !one.contains_key("external"))
+    };
+    for (own, first) in [(true, true), (false, true), (false, false)] {
+        for (name, object) in objects.iter().filter(|(_, object)| is_own(object) == own) {
+            for key in object.keys.iter().take(if first { 1 } else { usize::MAX }) {
+                owners.entry(key.clone()).or_insert_with(|| name.clone());
+            }
+        }
+    }
+    for (name, object) in objects.iter_mut().filter(|(_, one)| !one.is_anonymous) {
+        object.keys.retain(|key| owners.get(key) == Some(name));
+        if object.keys.is_empty() {
+            object.keys.push(format!("{name}-external"));
+        }
     }
 }
 
@@ -208,5 +234,43 @@ impl Known<'_> {
             "Subnet=subnet Gateway=gateway IPRange=ip_range AuxiliaryAddresses=aux_addresses";
         let config = pools.iter().map(|pool| renamed(pool, names));
         (json!({ "config": config.collect::<Vec<_>>() }), is_chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_stands_for_one_network() {
+        let own = |key: &str, name: &str| {
+            json!({ "Name": name, "Driver": "bridge", "Labels": {
+                "com.docker.compose.project": "shop", "com.docker.compose.network": key,
+            } })
+        };
+        let networks = [
+            own("default", "shop_default"),
+            own("proxy", "shop_proxy"),
+            json!({ "Name": "a_b" }),
+            json!({ "Name": "b" }),
+            json!({ "Name": "proxy" }),
+        ];
+        let objects = Objects::new(Known {
+            tool: "docker",
+            project: "shop",
+            networks: &networks,
+            volumes: &[],
+            containers: BTreeMap::new(),
+            fixed: Vec::new(),
+        });
+        for (name, keys) in [
+            ("shop_default", &["default"][..]),
+            ("shop_proxy", &["proxy"]),
+            ("a_b", &["a_b", "a"]),
+            ("b", &["b"]),
+            ("proxy", &["proxy-external"]),
+        ] {
+            assert_eq!(objects.network_keys(name), keys, "{name}");
+        }
     }
 }
