@@ -16,6 +16,7 @@ use crate::{
     report::{AdoptReport, Outcome, changes, losses},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
+    stack::Stack,
     text::{bulleted, shell_word},
 };
 
@@ -241,7 +242,7 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name().as_str();
         prepared.payload(name)?;
         if plan.in_portainer.may_be_theirs() && !self.a.overwrite {
-            return Err(edited(name, plan.in_portainer).into());
+            return Err(edited(self.at.stack, plan.in_portainer).into());
         }
         if matches!(plan.request, Request::Nothing(_)) && plan.access.is_none() {
             return Ok(());
@@ -307,7 +308,8 @@ impl Procedure<'_, '_> {
 }
 
 /// The refusal to overwrite what was edited in Portainer (B22).
-fn edited(name: &str, in_portainer: InPortainer) -> Failure {
+fn edited(stack: &Stack, in_portainer: InPortainer) -> Failure {
+    let name = stack.name();
     let what = if in_portainer == InPortainer::Edited {
         "was edited in Portainer since the last adoption"
     } else {
@@ -317,7 +319,8 @@ fn edited(name: &str, in_portainer: InPortainer) -> Failure {
         "{name} {what}: adopting it would overwrite what Portainer has"
     ))
     .hint(format!(
-        "keep it: stacklift export {}; or overwrite it: --overwrite",
-        shell_word(name)
+        "to write Portainer's version over the files on this host, run: stacklift export {} --to {} --force; to overwrite Portainer's version, pass --overwrite",
+        shell_word(name.as_str()),
+        shell_word(stack.dir_text())
     ))
 }

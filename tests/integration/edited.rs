@@ -13,6 +13,8 @@ use crate::{
 const TEXT: &str = "services:\n  a:\n    image: x:1\n    environment:\n      TOKEN: ${TOKEN}\n";
 const ADOPT: &str = "adopt web --wait 2s";
 const REFUSED: &str = "error: web was edited in Portainer since the last adoption: adopting it would overwrite what Portainer has";
+const STAYS: &str =
+    "Portainer's version stays as it is. The next command writes it over the files on this host.";
 const UNKNOWN: &str = "error: web in Portainer differs from the files, and it is unknown which was changed: adopting it would overwrite what Portainer has";
 
 /// An adopted stack.
@@ -77,11 +79,22 @@ fn adopt(bench: &Bench, more: &str) -> Run {
     bench.run(&format!("{ADOPT} {more}"))
 }
 
+/// The command that writes what Portainer has over the files.
+fn export(bench: &Bench) -> String {
+    format!(
+        "stacklift export web --to {} --force",
+        bench.dir("web").display()
+    )
+}
+
 /// The adoption is refused, and nothing is sent.
 fn assert_edited(bench: &Bench) {
     assert_eq!(state(bench), ("edited".to_owned(), "edited".to_owned()));
-    let hint = "hint: keep it: stacklift export web; or overwrite it: --overwrite";
-    bench.stops(ADOPT, &[REFUSED, hint]);
+    let hint = format!(
+        "{}; to overwrite Portainer's version, pass --overwrite",
+        export(bench)
+    );
+    bench.stops(ADOPT, &[REFUSED, &hint]);
 }
 
 #[test]
@@ -124,7 +137,8 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         let plan = bench.run("plan web");
         let text = plan.out.replace('\n', " ");
         let expected = format!(
-            "web  1 container on this host, edited in Portainer since the last adoption  Adopting it again would overwrite what was edited there, {what}: see --diff.  Next: stacklift export web "
+            "web  1 container on this host, edited in Portainer since the last adoption  Adopting it again would overwrite what was edited there, {what}: see --diff. {STAYS}  Next: {} ",
+            export(&bench)
         );
         assert_eq!(text, expected);
         let report = bench.run("plan web --output json").json();
@@ -219,7 +233,10 @@ fn b22_where_nothing_is_known_of_a_last_send_any_difference_counts() {
     edit_files(&bench, "new");
     assert_eq!(state(&bench), ("edited".to_owned(), "edited".to_owned()));
     bench.stops(ADOPT, UNKNOWN);
-    let expected = "web  1 container on this host, in Portainer, which differs from the files\n\nIt is unknown which was changed. Adopting it would overwrite what Portainer has: see --diff.\n\nNext: stacklift export web\n";
+    let next = export(&bench);
+    let expected = format!(
+        "web  1 container on this host, in Portainer, which differs from the files\n\nIt is unknown which was changed. Adopting it would overwrite what Portainer has: see --diff.\n{STAYS}\n\nNext: {next}\n"
+    );
     assert_eq!(bench.run("plan web").out, expected);
 }
 
@@ -330,8 +347,11 @@ fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
     );
     assert_eq!(state(&bench).0, "edited-redeployed");
     let plan = bench.run("plan web").code(0).out;
-    let expected = "web-a-1 was created outside of Portainer since then, and may differ from what Portainer has.\n\nNext: stacklift export web\n";
-    assert!(plan.ends_with(expected), "{plan}");
+    let next = export(&bench);
+    let expected = format!(
+        "and may differ from what Portainer has: \"Update the stack\" in Portainer deploys its version again.\n{STAYS}\n\nNext: {next}\n"
+    );
+    assert!(plan.ends_with(&expected), "{plan}");
     // Portainer deploys it again.
     bench.world(|world| {
         let record = world.records.values_mut().next().expect("a record");

@@ -98,7 +98,12 @@ fn show_next(report: &PlanReport, console: &Console) {
     let next = match &report.recommended {
         Some(recommended) => Some(recommended.command.clone()),
         None if report.heals().is_some() => report.heals().map(str::to_owned),
-        None if report.is_edited() => Some(format!("stacklift export {}", shell_word(&stack.name))),
+        None if report.is_edited() => {
+            let (name, dir) = (shell_word(&stack.name), shell_word(&stack.dir));
+            let stays = "Portainer's version stays as it is. The next command writes it over the files on this host.";
+            console.text(Meaning::Plain, stays);
+            Some(format!("stacklift export {name} --to {dir} --force"))
+        }
         None => None,
     };
     if let Some(command) = next {
@@ -180,7 +185,7 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
         if !of.by_hand.is_empty() {
             let verb = if of.by_hand.len() == 1 { "was" } else { "were" };
             let text = format!(
-                "{} {verb} created outside of Portainer since then, and may differ from what Portainer has.",
+                "{} {verb} created outside of Portainer since then, and may differ from what Portainer has: \"Update the stack\" in Portainer deploys its version again.",
                 listed(&of.by_hand)
             );
             console.text(Meaning::Plain, &text);
