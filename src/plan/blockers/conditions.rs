@@ -145,7 +145,7 @@ impl Adoption {
                     "service {own} waits until {shown} {until}: `adopt` waits for that before it sends anything"
                 )),
                 Until::Rerun => self.warnings.push(format!(
-                    "service {own} waits until {shown} {until}, and each deployment runs it again: `adopt` first runs it once itself, and sends nothing if it fails"
+                    "{shown} runs twice, because service {own} waits until it {until}: first by `adopt` itself, which sends nothing if it fails, and then by the deployment"
                 )),
             }
             self.awaited.push(Awaited {
