@@ -335,7 +335,7 @@ impl Procedure<'_, '_, '_> {
         let snapshot = self.snapshot();
         let left = match &snapshot.record {
             Known::Known(None) => {
-                "if Portainer has a stack that was created since the snapshot, delete it (it may still be deploying)"
+                "a stack that was created there since the snapshot is not deleted yet"
             }
             Known::Known(Some(_)) => {
                 "the Compose file, variables, status and access rights of the Portainer stack are not restored yet"

@@ -423,7 +423,7 @@ fn b19_the_containers_are_restored_without_portainer() {
         "not checked:",
         "the Portainer stack, because of --engine-only",
         "restored web: 1 container matches the snapshot",
-        "that was created since the snapshot, delete it",
+        "a stack that was created there since the snapshot is not deleted yet",
         "When Portainer responds again, run: ",
         "stacklift restore web --to",
     ]);
