@@ -17,6 +17,11 @@ pub(super) fn plain<const N: usize>(cells: [String; N]) -> Vec<Part> {
     cells.map(|cell| (Meaning::Plain, cell)).to_vec()
 }
 
+/// The last column keeps at least this width where there is space: the widest of the others are cut.
+const LAST: usize = 12;
+/// What the cut leaves of each of the others.
+const OTHERS: usize = 6;
+
 /// The lines of a table with aligned columns. Each line is cut at the width of the terminal.
 pub(super) fn lines(header: &[&str], rows: Vec<Vec<Part>>, terminal: Option<usize>) -> Vec<String> {
     let header = header
@@ -28,7 +33,17 @@ pub(super) fn lines(header: &[&str], rows: Vec<Vec<Part>>, terminal: Option<usiz
     }
     let columns = rows.first().map_or(0, Vec::len);
     let width_of = |column: usize| rows.iter().map(|row| width(&row[column].1)).max();
-    let widths: Vec<usize> = (0..columns).filter_map(width_of).collect();
+    let mut widths: Vec<usize> = (0..columns).filter_map(width_of).collect();
+    if let (Some(terminal), Some((last, others))) = (terminal, widths.split_last_mut()) {
+        let fits = |others: &[usize]| {
+            others.iter().map(|width| width + 2).sum::<usize>() + LAST.min(*last) <= terminal
+        };
+        while !fits(others)
+            && let Some(widest) = others.iter_mut().max().filter(|width| **width > OTHERS)
+        {
+            *widest -= 1;
+        }
+    }
     let line = |row: Vec<Part>| {
         let mut left = terminal.unwrap_or(usize::MAX);
         let last = row.len().saturating_sub(1);
@@ -37,8 +52,13 @@ pub(super) fn lines(header: &[&str], rows: Vec<Vec<Part>>, terminal: Option<usiz
             if left == 0 {
                 break;
             }
-            let own = if column < last { widths[column] + 2 } else { 0 };
-            let cell = cut(pad(&text, own), Some(left));
+            let mut cell = cut(text, Some(left));
+            if column < last {
+                cell = pad(
+                    &cut(cell, Some(widths[column])),
+                    left.min(widths[column] + 2),
+                );
+            }
             left = left.saturating_sub(width(&cell));
             line += &meaning.paint(&cell);
         }
@@ -121,6 +141,15 @@ mod tests {
             ]
         );
         assert!(shown(None)[1].ends_with(" and 9 more"));
-        assert_eq!(shown(Some(12))[1], "日本語    1…");
+        // The gap between two columns stays, and the last column keeps its space.
+        assert_eq!(
+            shown(Some(30)),
+            [
+                "NAME     RUNNING  ADOPT",
+                "日本語   1/1      ready; recr…",
+                "🚀\\u{1…  2/2      nothing to…",
+            ]
+        );
+        assert_eq!(shown(Some(12))[1], "日本語  1/1 ");
     }
 }
