@@ -12,7 +12,8 @@ pub enum Interrupted {
     InProgress,
     /// The stack does not run as before: a restore brings it back.
     Restore,
-    /// As many containers run as before, and a restore failed: whether they are as before is unknown until it is run again.
+    /// As many containers run as before, and a restore did not finish: whether they are as before is unknown until it is
+    /// run again.
     RestoreAgain,
     /// What ran before runs, and Portainer has what an adoption sent that failed.
     NotDeployed,
@@ -54,7 +55,7 @@ impl Place {
         }
         let before = store.choose(None).ok().map(|saved| saved.snapshot);
         let how = match runs_as_before(now, before.as_ref(), tool) {
-            true if is_unanswered => Interrupted::RunAgain,
+            true if is_unanswered && !store.was_restored() => Interrupted::RunAgain,
             true if is_not_deployed => Interrupted::NotDeployed,
             true if store.was_restored() => Interrupted::RestoreAgain,
             true => Interrupted::RunAgain,

@@ -12,11 +12,16 @@ use crate::{
 
 /// Starts a run that waits for the answer to its create, does `meanwhile`, and kills it.
 fn killed(bench: &Bench, args: &str, fault: FaultKind, meanwhile: impl Fn()) {
-    bench.once(Call::Create, fault);
+    killed_at(Call::Create, bench, args, fault, meanwhile);
+}
+
+/// The same at another call.
+fn killed_at(call: Call, bench: &Bench, args: &str, fault: FaultKind, meanwhile: impl Fn()) {
+    bench.once(call, fault);
     let mut command = bench.command(args);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("it starts");
-    bench.wait_for(Call::Create, &mut child);
+    bench.wait_for(call, &mut child);
     thread::sleep(Duration::from_millis(50));
     meanwhile();
     child.kill().expect("killed");
@@ -117,6 +122,26 @@ fn a_restore_that_failed_is_run_again_although_every_container_runs() {
         let container = world.containers.values_mut().next().expect("a container");
         container.healthy_at = Some(0);
     });
+    bench.succeeds("restore web --yes", "match");
+    assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
+}
+
+#[test]
+fn a_restore_that_was_interrupted_before_anything_stopped_is_run_again() {
+    let bench = Bench::web(PLAIN);
+    bench.run("adopt web").code(0);
+    let fault = FaultKind::Hang;
+    killed_at(Call::Delete, &bench, "restore web --yes", fault, || {});
+    bench.succeeds(
+        "list",
+        "web    1/1         interrupted run  stacklift restore web",
+    );
+    let shown = plan(&bench).says("The last run did not finish: restore what ran before");
+    assert!(
+        shown.out.ends_with("\n\nNext: stacklift restore web\n"),
+        "{shown:#?}"
+    );
+    bench.forget_requests();
     bench.succeeds("restore web --yes", "match");
     assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
 }
