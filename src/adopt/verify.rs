@@ -96,7 +96,8 @@ impl Procedure<'_, '_> {
     ) -> Result<Verdict> {
         // The engine remembers few events, and health checks are events too.
         let events = self.run.events(self.at.stack.name().as_str(), self.since);
-        let now = self.wait_until_steady()?;
+        let is_stopped = prepared.plan.is_stopped;
+        let now = self.wait_until_steady(is_stopped)?;
         if record.is_none() {
             let all = now.iter().map(Inspected);
             let hashes = all.filter_map(|one| one.compose_label(self.at.tool, "config-hash"));
@@ -113,7 +114,6 @@ impl Procedure<'_, '_> {
         let hint = "look at the stack in Portainer, then run the command again".to_owned();
         let is_in_portainer = record.is_none();
         findings.flaws.extend(record.map(|record| (record, hint)));
-        let is_stopped = prepared.plan.is_stopped;
         let jobs = compared
             .iter()
             .filter(|one| one.runs_again() && !is_stopped);
@@ -214,8 +214,8 @@ impl Procedure<'_, '_> {
         format!("{url}/#!/{endpoint}/docker/stacks/{name}?id={id}&type=2&regular=true")
     }
 
-    /// The starts and ends of containers since the request; none if they cannot be read.
-    fn wait_until_steady(&mut self) -> Result<Vec<Value>> {
+    /// Waits until everything runs, and returns the containers. Those of a stack that was stopped as a whole are no jobs.
+    fn wait_until_steady(&mut self, is_stopped: bool) -> Result<Vec<Value>> {
         let deadline = Instant::now() + self.a.wait;
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
         let mut steady = (BTreeSet::new(), Instant::now());
@@ -228,7 +228,7 @@ impl Procedure<'_, '_> {
                 .filter(|one| {
                     (one.has_to_run() && !one.runs())
                         || one.lacks_health()
-                        || (one.runs_again() && one.may_end_within(self.a.wait))
+                        || (!is_stopped && one.runs_again() && one.may_end_within(self.a.wait))
                 })
                 .filter(|one| one.may_recover())
                 .map(|one| one.name().to_owned())

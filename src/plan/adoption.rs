@@ -459,11 +459,11 @@ impl Adoption {
     }
 }
 
-/// Whether there are containers of services, and all of them are stopped.
+/// Whether there are containers of services, and none of them runs. One that a restore created may never have run.
 fn is_stopped(facts: &Facts) -> bool {
     let all = facts.containers.unwrap_or_default().iter().map(Inspected);
     let mut own = all.filter(|one| !one.is_one_off(facts.tool)).peekable();
-    own.peek().is_some() && own.all(|one| one.exit_code().is_some())
+    own.peek().is_some() && own.all(|one| !one.is_running())
 }
 
 /// The names of the external volumes of the text.

@@ -24,6 +24,12 @@ impl Procedure<'_, '_, '_> {
         let (removed, possible) = self.removed(planned);
         let is_saved = |one: &&Inspected| containers.iter().any(|old| old.name() == one.name());
         let (recreated, gone): (Vec<Inspected>, Vec<_>) = removed.iter().partition(is_saved);
+        let is_left_stopped = |one: &Inspected| {
+            let mut saved = containers.iter();
+            one.is_running() && saved.any(|old| old.name() == one.name() && !old.is_running())
+        };
+        let (stopped, recreated): (Vec<Inspected>, Vec<_>) =
+            recreated.into_iter().partition(is_left_stopped);
         let exists = |name: &str| existing.iter().any(|now| Inspected(now).name() == name);
         let created = plan.create.iter().map(|&index| containers[index]);
         let created: Vec<Inspected> = created.filter(|one| !exists(one.name())).collect();
@@ -47,6 +53,10 @@ impl Procedure<'_, '_, '_> {
         let stays = !step.replaces_containers() && kept > 0;
         let parts = [
             told(&names(&recreated), "removed and recreated").map(|told| told + &down),
+            told(&names(&stopped), "removed and recreated").map(|told| {
+                let stay = if stopped.len() == 1 { "stays" } else { "stay" };
+                format!("{told}, and {stay} stopped")
+            }),
             told(&names(&gone), "removed"),
             told(&names(&created), "created"),
             told(&of_change(StateChange::Unpause), "unpaused"),

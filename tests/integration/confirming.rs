@@ -214,6 +214,24 @@ fn b08_a_restore_that_stops_a_container_asks() {
 }
 
 #[test]
+fn a_stopped_stack_is_no_job_before_and_after_its_restore() {
+    let bench = Bench::web(PLAIN);
+    bench.world(|world| world.stop_by_hand("web-a-1"));
+    bench.run("adopt web").code(0);
+    bench
+        .run("restore web")
+        .code(0)
+        .says("  the Portainer stack is deleted; a is removed and recreated, and stays stopped\n");
+    let state = bench.world(|world| world.container("web-a-1").expect("a").state.clone());
+    assert_eq!(state, "created");
+    bench
+        .run("adopt web")
+        .code(0)
+        .says("adopted web: a was started\n")
+        .hides("warning");
+}
+
+#[test]
 fn b08_what_an_earlier_run_left_is_restored_after_a_question() {
     let bench = Bench::web(PLAIN);
     bench.once(Call::Create, refusal());
