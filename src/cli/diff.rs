@@ -3,16 +3,35 @@
 use std::fmt;
 
 use imara_diff::{
-    Algorithm, BasicLineDiffPrinter, Diff, InternedInput, Interner, UnifiedDiffConfig,
+    Algorithm, Diff, InternedInput, Interner, Token, UnifiedDiffConfig, UnifiedDiffPrinter,
 };
 
 use crate::rewrite::HIDDEN;
 
-/// A text, and what is shown of it, line by line.
+/// A text, and what is shown of it, line by line. If the lines do not correspond, only what is shown is compared.
 #[derive(Clone, Copy)]
 pub(super) struct Shown<'t> {
     pub(super) text: &'t str,
     pub(super) shown: &'t str,
+}
+
+impl<'t> Shown<'t> {
+    /// Nothing is hidden.
+    pub(super) fn all(text: &'t str) -> Self {
+        Self { text, shown: text }
+    }
+
+    fn lines(self) -> Vec<Line<'t>> {
+        let count = |text: &str| text.split_inclusive('\n').count();
+        let text = if count(self.text) == count(self.shown) {
+            self.text
+        } else {
+            self.shown
+        };
+        let shown = self.shown.split_inclusive('\n');
+        let lines = text.split_inclusive('\n').zip(shown);
+        lines.map(|(text, shown)| Line(text, shown)).collect()
+    }
 }
 
 /// A line, and what is shown of it. Lines that are shown alike can differ.
@@ -25,20 +44,9 @@ impl AsRef<[u8]> for Line<'_> {
     }
 }
 
-impl fmt::Display for Line<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.1)
-    }
-}
-
 /// The hunks of a unified diff; empty if the texts are equal.
 pub(super) fn hunks(before: Shown, after: Shown) -> String {
-    let lines = |Shown { text, shown }| -> Vec<Line> {
-        let shown = shown.split_inclusive('\n');
-        let lines = text.split_inclusive('\n').zip(shown);
-        lines.map(|(text, shown)| Line(text, shown)).collect()
-    };
-    let (before, after) = (lines(before), lines(after));
+    let (before, after) = (before.lines(), after.lines());
     let mut input = InternedInput {
         before: Vec::new(),
         after: Vec::new(),
@@ -48,30 +56,57 @@ pub(super) fn hunks(before: Shown, after: Shown) -> String {
     input.update_after(after.iter());
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
-    let printer = BasicLineDiffPrinter(&input.interner);
+    let printer = Printer(&input.interner);
     let hunks = diff.unified_diff(&printer, UnifiedDiffConfig::default(), &input);
-    told(&hunks.to_string())
+    hunks.to_string()
 }
 
-/// Says of which hidden values only the value changed: both lines are shown alike.
-fn told(hunks: &str) -> String {
-    let mut told = String::with_capacity(hunks.len());
-    let mut removed = Vec::new();
-    for line in hunks.split_inclusive('\n') {
-        let (sign, words) = line.split_at_checked(1).unwrap_or_default();
-        match sign {
-            "-" => removed.push(words),
-            "+" if words.contains(HIDDEN) && removed.contains(&words) => {
-                let end = words.trim_end_matches(['\r', '\n']);
-                told.extend(["+", end, " (value changed)\n"]);
-                continue;
-            }
-            "+" => {}
-            _ => removed.clear(),
-        }
-        told.push_str(line);
+/// Prints what is shown of the lines, and of which hidden values only the value changed: both lines are shown alike.
+struct Printer<'i, 't>(&'i Interner<&'i Line<'t>>);
+
+impl UnifiedDiffPrinter for Printer<'_, '_> {
+    fn display_header(
+        &self,
+        mut f: impl fmt::Write,
+        start_before: u32,
+        start_after: u32,
+        len_before: u32,
+        len_after: u32,
+    ) -> fmt::Result {
+        let (before, after) = (start_before + 1, start_after + 1);
+        writeln!(f, "@@ -{before},{len_before} +{after},{len_after} @@")
     }
-    told
+
+    fn display_context_token(&self, mut f: impl fmt::Write, token: Token) -> fmt::Result {
+        writeln!(f, " {}", ended(self.0[token].1))
+    }
+
+    fn display_hunk(
+        &self,
+        mut f: impl fmt::Write,
+        before: &[Token],
+        after: &[Token],
+    ) -> fmt::Result {
+        for &token in before {
+            writeln!(f, "-{}", ended(self.0[token].1))?;
+        }
+        for token in after {
+            let shown = self.0[*token].1;
+            let is_alike = |old: &Token| self.0[*old].1 == shown;
+            // A line that is in both was only moved.
+            if shown.contains(HIDDEN) && before.iter().any(is_alike) && !before.contains(token) {
+                writeln!(f, "+{} (value changed)", shown.trim_end())?;
+            } else {
+                writeln!(f, "+{}", ended(shown))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A line without its end.
+fn ended(line: &str) -> &str {
+    line.strip_suffix('\n').unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -90,5 +125,13 @@ mod tests {
             hunks,
             "@@ -1,3 +1,3 @@\n-A=***\n+A=*** (value changed)\n B=***\n C\n"
         );
+    }
+
+    #[test]
+    fn a_hidden_value_that_is_only_moved_has_not_changed() {
+        let (before, after) = (["A=1\nB\n", "A=***\nB\n"], ["B\nA=1\n", "B\nA=***\n"]);
+        let of = |[text, shown]: [&'static str; 2]| Shown { text, shown };
+        let hunks = hunks(of(before), of(after));
+        assert!(!hunks.contains("value changed"), "{hunks}");
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::{
     Common, Console, Ended,
     arguments::{PlanArguments, Reporting},
+    diff::Shown,
     interrupt::watch_reading,
     opened::Opened,
     render::{blocked, print_diff, print_masked, print_variables},
@@ -72,8 +73,11 @@ fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<()
         None => (file.to_owned(), format!("{file}\t(in Portainer)")),
     };
     let mask = mask_of(prepared, rewrite);
-    let (before, after) = (prepared.compared(), rewrite.shown());
-    let text_differs = print_diff([old, new], before, &after, Some(&mask));
+    let after = Shown {
+        text: &rewrite.text,
+        shown: &rewrite.shown(),
+    };
+    let text_differs = print_diff([old, new], prepared.compared(), after, Some(&mask));
     let env_differs = prepared.before.contents.as_ref().is_some_and(|(now, _)| {
         let head = ["in Portainer", "to be sent"].map(|which| format!("variables\t({which})"));
         print_variables(head, &now.env, &rewrite.env)

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     arguments::{Common, RenderArguments, Way},
     console::Console,
-    diff,
+    diff::{self, Shown},
     interrupt::watch_reading,
     settings::Settings,
     style::Meaning,
@@ -68,7 +68,8 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
         console.warning(&format!("{}/.env: {warning}", stack.dir().display()));
     }
     if arguments.diff {
-        print_diff(names(stack), &source.compose, &rewrite.text, mask);
+        let after = Shown::all(&rewrite.text);
+        print_diff(names(stack), &source.compose, after, mask);
         return Ok(());
     }
     let payload = rewrite.payload(stack.name().as_str());
@@ -90,12 +91,16 @@ fn faithful(
     let mask = mask(source, &rewrite.env);
     let mask = Some(&mask).filter(|_| !arguments.reveal);
     if arguments.diff {
-        let text = if arguments.reveal {
-            rewrite.text.clone()
+        let hidden = rewrite.shown();
+        let after = if arguments.reveal {
+            Shown::all(&rewrite.text)
         } else {
-            rewrite.shown()
+            Shown {
+                text: &rewrite.text,
+                shown: &hidden,
+            }
         };
-        print_diff(names(stack), &source.compose, &text, mask);
+        print_diff(names(stack), &source.compose, after, mask);
         return Ok(());
     }
     let payload = Payload {
@@ -133,17 +138,21 @@ fn names(stack: &Stack) -> [String; 2] {
 }
 
 /// Prints the changes as a patch, and returns whether there are any. With a `mask`, the values of variables are masked
-/// (B34). Control characters are escaped on a terminal and in a colored patch only: a patch in a file must be exact.
+/// in what is shown (B34). Control characters are escaped on a terminal and in a colored patch only: a patch in a file must be exact.
 pub(super) fn print_diff(
     [old, new]: [String; 2],
     before: &str,
-    after: &str,
+    after: Shown,
     mask: Option<&Mask>,
 ) -> bool {
     let shown = |text: &str| mask.map_or_else(|| text.to_owned(), |mask| masked(text, mask));
-    let of = |text, shown| diff::Shown { text, shown };
-    let (of_before, of_after) = (shown(before), shown(after));
-    print_hunks([old, new], of(before, &of_before), of(after, &of_after))
+    let of = |text, shown| Shown { text, shown };
+    let (of_before, of_after) = (shown(before), shown(after.shown));
+    print_hunks(
+        [old, new],
+        of(before, &of_before),
+        of(after.text, &of_after),
+    )
 }
 
 /// Prints how the variables differ, without their values, and returns whether they do.
@@ -162,12 +171,12 @@ pub(super) fn print_variables(head: [String; 2], before: &[Variable], after: &[V
         )
     };
     let (before, after) = (texts(before), texts(after));
-    let of = |(text, shown)| diff::Shown { text, shown };
+    let of = |(text, shown)| Shown { text, shown };
     print_hunks(head, of((&before.0, &before.1)), of((&after.0, &after.1)))
 }
 
 /// Prints the changed lines as a patch, and returns whether there are any.
-fn print_hunks([old, new]: [String; 2], before: diff::Shown, after: diff::Shown) -> bool {
+fn print_hunks([old, new]: [String; 2], before: Shown, after: Shown) -> bool {
     let hunks = diff::hunks(before, after);
     if hunks.is_empty() {
         return false;

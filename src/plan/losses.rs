@@ -237,9 +237,7 @@ impl fmt::Display for Loss {
                 "{section} that exist only in Portainer: {}",
                 printable(&names.join(", "))
             ),
-            Self::RecordStarts => {
-                f.write_str("the Portainer stack is stopped, and will be started")
-            }
+            Self::RecordStarts => f.write_str("Portainer stack: is stopped and will be started"),
             Self::RecordText(what) => {
                 f.write_str("what was edited in Portainer since the last adoption")?;
                 if what.is_empty() {

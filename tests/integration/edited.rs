@@ -185,6 +185,26 @@ fn b22_a_plan_names_what_was_edited_in_portainer() {
 }
 
 #[test]
+fn b34_a_diff_tells_which_value_of_an_env_file_changed() {
+    let bench = Bench::new();
+    let text = "services:\n  a:\n    image: x\n    env_file: a.env\n";
+    let values = |title: &str| {
+        let values = format!("KEPT={MARKED}\nTITLE={title}\n");
+        bench.write("web", "a.env", &values);
+    };
+    bench.started("web", "services:\n  a:\n    image: x\n", None);
+    bench.write("web", "docker-compose.yml", text);
+    values("old");
+    bench.run(ADOPT).code(0);
+    values("new");
+    let diff = bench.run("plan web --diff").code(0).out;
+    assert_eq!(
+        diff,
+        "--- docker-compose.yml\t(in Portainer)\n+++ docker-compose.yml\t(to be sent)\n@@ -3,6 +3,6 @@\n services:\n   a:\n     image: x\n     environment:\n       KEPT: \"***\"\n-      TITLE: \"***\"\n+      TITLE: \"***\" (value changed)\n"
+    );
+}
+
+#[test]
 fn b17_a_restore_names_and_keeps_what_was_edited_in_portainer() {
     let edit = "what was edited in Portainer since the last adoption is removed, and kept in a new snapshot";
     let back = "to get back what was edited in Portainer: ";

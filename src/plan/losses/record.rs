@@ -130,7 +130,7 @@ mod tests {
     fn b01_a_stopped_portainer_stack_is_started() {
         let lost = |deployment| record_lost(&record(deployment), &BTreeSet::new());
         let starts = lost(Deployment::Inactive);
-        let expected = "the Portainer stack is stopped, and will be started";
+        let expected = "Portainer stack: is stopped and will be started";
         assert_eq!(
             (starts.len(), starts[0].to_string()),
             (1, expected.to_owned())
