@@ -185,6 +185,12 @@ impl Snapshot {
         self.ran_whole != Some(false) && self.containers.known().is_some() && !self.is_of_restore()
     }
 
+    /// Whether it shows a container that ran.
+    pub fn has_running(&self) -> bool {
+        let mut containers = self.containers.known().into_iter().flatten();
+        containers.any(|one| Inspected(one).is_running())
+    }
+
     /// Whether a restore took it.
     pub fn is_of_restore(&self) -> bool {
         self.command == "restore"

@@ -104,8 +104,8 @@ impl Procedure<'_, '_, '_> {
             .partition(|one| removes_all || planned.removes(*one))
     }
 
-    /// Asks if a container is stopped or removed, if Portainer may do so, or if something is `lost`. Returns whether it
-    /// asked: what was read before may then be out of date.
+    /// Asks if a container is stopped or removed, if Portainer may do so, if the restore ends with nothing that runs, or if
+    /// something is `lost`. Returns whether it asked: what was read before may then be out of date.
     pub(super) fn ask(&self, planned: &Planned, lost: bool) -> Result<bool> {
         let name = self.restore.name;
         let act = match self.restore.cause {
@@ -123,7 +123,10 @@ impl Procedure<'_, '_, '_> {
             planned.record,
             RecordStep::Delete(_) | RecordStep::Update(..) | RecordStep::Stop(_)
         );
-        let interrupts = sends || stops || !removed.is_empty() || !possible.is_empty();
+        // Nothing runs after it.
+        let ends = !self.snapshot().has_running()
+            && (planned.record.replaces_containers() || !planned.containers.create.is_empty());
+        let interrupts = sends || stops || ends || !removed.is_empty() || !possible.is_empty();
         if !interrupts && !lost && self.restore.cause == Cause::Wanted {
             return Ok(false);
         }

@@ -73,6 +73,12 @@ impl Procedure<'_, '_, '_> {
         self.run.detail("restore", about);
         if self.restore.cause != Cause::Failure {
             self.run.line(self.headline());
+            if !snapshot.has_running() {
+                let name = &snapshot.stack;
+                self.run.line(format!(
+                    "  {name} was not running then, and will not run after the restore"
+                ));
+            }
             for effect in self.effects(planned) {
                 self.run.line(format!("  {effect}"));
             }

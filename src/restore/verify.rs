@@ -78,8 +78,9 @@ impl Procedure<'_, '_, '_> {
                 .map(Inspected)
                 .filter(|now| now.is_running())
                 .count();
-            let matching = match saved(self.snapshot()).len() - running {
-                0 => matching,
+            let matching = match (running, saved(self.snapshot()).len()) {
+                (0, _) => format!("{matching}; nothing runs"),
+                (_, all) if all == running => matching,
                 _ => format!("{matching} ({running} running)"),
             };
             self.say_what_was_done(record, &existing, &matching);

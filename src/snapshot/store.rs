@@ -190,15 +190,30 @@ impl Store {
     ///
     /// Unreadable ones and those without the containers do not count.
     pub fn default_id(&self) -> Result<Option<String>> {
-        Ok(self.last_whole()?.map(|saved| saved.id))
+        Ok(self.default_of_restore()?.map(|saved| saved.id))
+    }
+
+    /// The newest whole snapshot in which a container ran, otherwise the newest. An adoption or a migration that did not
+    /// finish is undone, even if nothing ran before it.
+    fn default_of_restore(&self) -> Result<Option<Saved>> {
+        let newest = self.last_whole()?;
+        let is_open = self.is_unfinished() || self.is_not_deployed();
+        if is_open && !self.was_restored() {
+            return Ok(newest);
+        }
+        let last = self.whole()?.find(|saved| saved.snapshot.has_running());
+        Ok(last.or(newest))
     }
 
     fn last_whole(&self) -> Result<Option<Saved>> {
-        let ids = self.ids()?;
-        let loaded = ids.iter().rev().filter_map(|id| self.load(id).ok());
-        Ok(loaded
-            .into_iter()
-            .find(|saved| saved.snapshot.is_default_of_restore()))
+        Ok(self.whole()?.next())
+    }
+
+    /// The snapshots that `restore` may choose, newest first.
+    fn whole(&self) -> Result<impl Iterator<Item = Saved>> {
+        let ids = self.ids()?.into_iter().rev();
+        let loaded = ids.filter_map(|id| self.load(&id).ok());
+        Ok(loaded.filter(|saved| saved.snapshot.is_default_of_restore()))
     }
 
     /// Whether a snapshot that is about to be saved shows the whole stack: always, unless the last run failed after it
@@ -328,7 +343,7 @@ impl Store {
                 .into()),
             };
         }
-        if let Some(saved) = self.last_whole()? {
+        if let Some(saved) = self.default_of_restore()? {
             return Ok(saved);
         }
         Err(match self.ids()?.last() {

@@ -221,7 +221,7 @@ fn a_stopped_stack_is_no_job_before_and_after_its_restore() {
     bench
         .run("restore web")
         .code(0)
-        .says("  the Portainer stack is deleted; a is removed and recreated, and stays stopped\n");
+        .says("  web was not running then, and will not run after the restore\n  the Portainer stack is deleted; a is removed and recreated, and stays stopped\n");
     let state = bench.world(|world| world.container("web-a-1").expect("a").state.clone());
     assert_eq!(state, "created");
     bench
@@ -229,6 +229,14 @@ fn a_stopped_stack_is_no_job_before_and_after_its_restore() {
         .code(0)
         .says("adopted web: a was started\n")
         .hides("warning");
+    bench.run("restore web").code(0);
+    bench.world(|world| world.containers.clear());
+    on_terminal(&bench, "restore web", "n\n")
+        .code(1)
+        .says("Roll back web? [y/N]");
+    on_terminal(&bench, "restore web", "y\n")
+        .code(0)
+        .says("restored web: 1 container matches the snapshot; nothing runs");
 }
 
 #[test]

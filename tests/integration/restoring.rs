@@ -358,6 +358,23 @@ fn b18_a_network_gets_its_settings_back() {
 }
 
 #[test]
+fn b15_the_default_is_the_last_state_that_ran() {
+    let bench = Bench::web(PLAIN);
+    bench.run("adopt web").code(0);
+    bench.world(|world| {
+        let id = *world.records.keys().next().expect("a record");
+        world.stop(id, 1).expect("stopped");
+    });
+    // It undoes the start only with the snapshot's ID.
+    bench.run("adopt web").code(0).says("restore web --to ");
+    bench
+        .run("restore web")
+        .code(0)
+        .says("restored web: 1 container matches the snapshot")
+        .hides("nothing");
+}
+
+#[test]
 fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
     let bench = Bench::web(PLAIN);
     bench.run("web").code(0);
@@ -368,9 +385,11 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
         (record.control.users, record.control.teams) = (vec![7], vec![3]);
     });
     bench.run("web").code(0);
-    bench.run("restore web").code(0).says(&[
-        "  the Portainer stack is stopped; a is removed",
-        "restored web",
+    let last = bench.saved(".json").pop().expect("a snapshot");
+    let id = last.file_stem().expect("an ID").to_string_lossy();
+    bench.run(&format!("restore web --to {id}")).code(0).says(&[
+        "  web was not running then, and will not run after the restore\n  the Portainer stack is stopped; a is removed",
+        "restored web: 0 containers match the snapshot; nothing runs",
     ]);
     assert!(bench.containers("web").is_empty());
     // What Portainer refuses is named, each time.
@@ -384,7 +403,8 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
     let refusal = instead(403, "{\"message\":\"Permission denied\"}");
     bench.always(Call::Access, refusal);
     for _ in 0..2 {
-        let run = bench.run("restore web").code(1).hides("restored web");
+        let again = format!("restore web --to {id}");
+        let run = bench.run(&again).code(1).hides("restored web");
         run.says(&[
             "failed to restore the access rights",
             "differs: the access rights",
