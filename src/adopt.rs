@@ -169,16 +169,14 @@ impl Procedure<'_, '_> {
         self.run.hold_volumes(&before)?;
         match self.send(&prepared, &payload)? {
             Sent::Failed(cause) => Err(self.recover(&cause)),
-            Sent::Deployed => {
-                let shared = self.share();
-                match self.verify(&prepared, &payload)? {
-                    Verdict::AsPlanned => {
-                        shared.inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong)
-                    }
-                    Verdict::Flawed(flaw) => Err(flaw.into()),
-                    Verdict::NotAsBefore(wrong) => Err(self.recover(&wrong.into())),
-                }
-            }
+            // Only then, because a failure must not give anybody access.
+            Sent::Deployed => match self.verify(&prepared, &payload)? {
+                Verdict::AsPlanned => self
+                    .share()
+                    .inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong),
+                Verdict::Flawed(flaw) => Err(flaw.into()),
+                Verdict::NotAsBefore(wrong) => Err(self.recover(&wrong.into())),
+            },
         }
     }
 

@@ -245,8 +245,9 @@ pub fn write(
         written.push(name);
         Ok(())
     };
-    let text =
-        |name, text: &str, mode| dir.write(name, text.as_bytes(), Rights::AtMost(mode), existing);
+    let text = |name, text: &str, mode| {
+        dir.write(name, text.as_bytes(), Rights::AsReplaced(mode), existing)
+    };
     // An `.env` that exists would set other variables.
     if !files.env.is_empty() || files.names_stack_env || disk::exists(&path.join(ENV_FILE)) {
         one(ENV_FILE, &|| text(ENV_FILE, &files.env, 0o600))?;

@@ -1,4 +1,4 @@
-//! `stacklift export`: writes Portainer stacks as files. Reads Portainer only.
+//! `stacklift export`: writes Portainer stacks, or what the containers show, as files.
 
 mod containers;
 
@@ -15,14 +15,18 @@ use super::{
     Common, Console, Ended,
     arguments::{ExportArguments, ExportSource},
     interrupt::watch_reading,
-    opened::Surroundings,
+    opened::{Surroundings, inventory},
 };
 use crate::{
+    adopt::Prepared,
     export::{Export, Exported},
     failure::Failure,
+    inventory::{Inventory, earlier},
     model::Record,
+    plan::{InPortainer, Keep},
     portainer::HINT_FOR_UNCLEAR,
-    stack::StackName,
+    snapshot::Place,
+    stack::{Stack, StackName, is_same},
     text::{counted, listed, printable},
 };
 
@@ -40,7 +44,8 @@ pub(super) fn run(
     let Surroundings {
         portainer,
         settings,
-        ..
+        engine,
+        compose,
     } = Surroundings::new(common, console)?;
     let (portainer, endpoint) = portainer?;
     let portainer = portainer.reader();
@@ -90,7 +95,39 @@ pub(super) fn run(
     };
     let own = || Path::new(".").join(&record.name);
     let to = arguments.to.clone().unwrap_or_else(own);
-    Ok(exporting.one(record, &to)?)
+    exporting.one(record, &to)?;
+    if arguments.force || is_same(&to, &settings.location.root.join(name.as_str())) {
+        console.waiting("comparing the files with Portainer's");
+        let inventory = inventory(
+            &settings,
+            Some((portainer, endpoint)),
+            engine.reader(),
+            &compose,
+        );
+        // Without it, the next edit of the files counts as one in Portainer, and is refused.
+        remember(&inventory, &name, &to).ok();
+        console.done();
+    }
+    Ok(())
+}
+
+/// If the files are now the stack's own, and Portainer has what they say, remembers that as last sent: whatever changes
+/// next was edited there or here (B22).
+fn remember(inventory: &Inventory, name: &StackName, to: &Path) -> Result<()> {
+    let containers = inventory.engine.list(name.as_str())?;
+    let earlier = earlier(inventory.state, name);
+    let stack = Stack::find_started(name, inventory.location, &containers, earlier)?;
+    let Some(state) = inventory.state.filter(|_| is_same(stack.dir(), to)) else {
+        return Ok(());
+    };
+    let prepared = Prepared::new(&inventory.situation(&stack, None), Keep::default())?;
+    let is_same = prepared.plan.in_portainer == InPortainer::UpToDate;
+    if let Some(sent) = prepared.sent(&inventory.location.tool).filter(|_| is_same) {
+        let engine = inventory.engine.id().ok();
+        let store = Place::new(state, name.as_str()).open(engine.as_deref());
+        store.set_last_sent(&sent)?;
+    }
+    Ok(())
 }
 
 /// What was written, and where. `files` are in the order in which they were written.

@@ -148,7 +148,7 @@ impl Opened {
 /// Portainer and the engine, without a stack.
 pub(super) struct Surroundings {
     pub(super) settings: Settings,
-    engine: Engine,
+    pub(super) engine: Engine,
     /// Portainer and the ID of the environment, or why Portainer is not used: there is no API key, or `--endpoint auto`
     /// could not read it.
     pub(super) portainer: Result<(Portainer, i64)>,

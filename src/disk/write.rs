@@ -12,8 +12,8 @@ use std::{
 use rustix::{
     fd::OwnedFd,
     fs::{
-        AtFlags, Dir as Entries, FileType, Gid, Mode, OFlags, RenameFlags, Stat, fchmod, fchown,
-        linkat, mkdirat, openat, renameat, renameat_with, statat, symlinkat, unlinkat,
+        AtFlags, Dir as Entries, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod,
+        fchown, linkat, mkdirat, openat, renameat, renameat_with, statat, symlinkat, unlinkat,
     },
     io::Errno,
     process::geteuid,
@@ -37,6 +37,8 @@ pub enum Rights {
     AtMost(u32),
     /// At most those of the file that it is a copy of.
     CopyOf(Access),
+    /// Those of the file that it replaces, with the same owner. Without one, at most these.
+    AsReplaced(u32),
 }
 
 /// What happens to a file that already has the name.
@@ -137,11 +139,20 @@ impl Dir {
         rights: Rights,
         existing: Existing,
     ) -> io::Result<Incomplete<'d>> {
-        if existing == Existing::Replace {
-            self.check_replaced(name, &[FileType::RegularFile])?;
-        }
+        let replaced = match existing {
+            Existing::Replace => self.check_replaced(name, &[FileType::RegularFile])?,
+            Existing::Keep => None,
+        };
+        let owner = replaced.filter(|_| matches!(rights, Rights::AsReplaced(_)));
+        let rights = owner.map_or(rights, |found| {
+            Rights::CopyOf(Access {
+                mode: found.st_mode,
+                uid: found.st_uid,
+                gid: found.st_gid,
+            })
+        });
         let mode = match rights {
-            Rights::AtMost(mode) => mode,
+            Rights::AtMost(mode) | Rights::AsReplaced(mode) => mode,
             Rights::CopyOf(_) => 0o600,
         };
         let (incomplete, file) = self.new_file(mode)?;
@@ -151,6 +162,10 @@ impl Dir {
             name,
             existing,
         };
+        if let Some(found) = owner {
+            // Only root can, and another caller replaces its own file.
+            fchown(&file, Some(Uid::from_raw(found.st_uid)), None).ok();
+        }
         fill(&file.into(), contents, rights)?;
         Ok(prepared)
     }
@@ -158,7 +173,9 @@ impl Dir {
     /// Creates a link to `target`, which replaces a file or link of this name.
     pub fn link(&self, name: &str, target: &str, existing: Existing) -> io::Result<()> {
         if existing == Existing::Replace
-            && self.check_replaced(name, &[FileType::RegularFile, FileType::Symlink])?
+            && self
+                .check_replaced(name, &[FileType::RegularFile, FileType::Symlink])?
+                .is_some()
         {
             unlinkat(&self.0, name, AtFlags::empty())?;
         }
@@ -194,10 +211,10 @@ impl Dir {
         }
     }
 
-    /// Whether there is something of this name. Fails if it may not be replaced.
-    fn check_replaced(&self, name: &str, kinds: &[FileType]) -> io::Result<bool> {
+    /// What has this name. Fails if it may not be replaced.
+    fn check_replaced(&self, name: &str, kinds: &[FileType]) -> io::Result<Option<Stat>> {
         let Some(found) = self.find(name)? else {
-            return Ok(false);
+            return Ok(None);
         };
         if !kinds.contains(&kind(&found)) {
             return Err(Refused::NotRegular.into());
@@ -206,7 +223,7 @@ impl Dir {
         if !owners.contains(&found.st_uid) {
             return Err(Refused::OwnedBy(found.st_uid).into());
         }
-        Ok(true)
+        Ok(Some(found))
     }
 
     fn find(&self, name: &str) -> io::Result<Option<Stat>> {

@@ -211,3 +211,25 @@ fn b23_access_that_could_not_be_set_is_an_error_and_is_set_by_the_next_run() {
         assert_eq!(of_stack(&bench), (vec![], vec![1]));
     }
 }
+
+#[test]
+fn b23_a_failed_adoption_gives_nobody_access() {
+    let bench = started();
+    bench.world(|world| world.exits.insert("web/b".to_owned(), 3));
+    let text = format!("{LABELED}    command: sleep 2\n");
+    bench.write("web", "docker-compose.yml", &text);
+    bench.fails(
+        "adopt web --access public --wait 2s",
+        "b of web does not start: it exited with code 3",
+    );
+    assert_eq!(of_stack(&bench), (vec![], vec![]));
+    assert!(bench.world(|world| {
+        !world
+            .records
+            .values()
+            .next()
+            .expect("a stack")
+            .control
+            .public
+    }));
+}

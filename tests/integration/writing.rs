@@ -171,6 +171,18 @@ fn b30_the_umask_takes_rights_from_an_export() {
 }
 
 #[test]
+fn b30_an_export_over_a_file_keeps_its_rights() {
+    let bench = Bench::new();
+    let dir = bench.started("web", PLAIN, None);
+    bench.record("web", 1);
+    let file = dir.join("docker-compose.yml");
+    set_mode(&file, 0o600);
+    let args = format!("export web --to {} --force", dir.display());
+    bench.succeeds(&args, "docker-compose.yml");
+    assert_eq!(mode(&file), 0o600);
+}
+
+#[test]
 fn b32_a_state_directory_below_one_that_everybody_may_write_to_is_not_used() {
     let bench = Bench::web(PLAIN);
     let above = bench.root().join("above");
