@@ -22,7 +22,7 @@ use crate::{
         blockers::validation,
         edited,
         facts::services::{SentStack, with_sent},
-        fates::dependents,
+        fates::dependents::{self, dependencies},
         fates::redefined::Redefined,
         fates::steering::Steering,
         fates::versions::takes_name_of_other_host,
@@ -63,7 +63,7 @@ pub struct Adoption {
     /// The containers that were created outside of Portainer since the stack was edited in Portainer.
     #[serde(skip)]
     pub by_hand: Vec<String>,
-    /// Whether every container of the stack is stopped: the deployment starts it.
+    /// Whether the stack was stopped as a whole: the deployment starts it.
     #[serde(skip)]
     pub is_stopped: bool,
     /// The services, in the order of the text, then those that only have containers.
@@ -111,6 +111,9 @@ pub struct ServicePlan {
     /// If a running container is stopped: how long the engine waits at most before it kills it, in seconds.
     #[serde(rename = "stop_seconds")]
     pub stop_grace: Option<u32>,
+    /// The services that it depends on.
+    #[serde(skip)]
+    pub needs: Vec<String>,
 }
 
 /// Plans an adoption.
@@ -459,11 +462,16 @@ impl Adoption {
     }
 }
 
-/// Whether there are containers of services, and none of them runs. One that a restore created may never have run.
+/// Whether none of the containers of services runs. One that a restore created may never have run. A stack without
+/// containers is stopped if Portainer has deployed it.
 fn is_stopped(facts: &Facts) -> bool {
     let all = facts.containers.unwrap_or_default().iter().map(Inspected);
     let mut own = all.filter(|one| !one.is_one_off(facts.tool)).peekable();
-    own.peek().is_some() && own.all(|one| !one.is_running())
+    let is_deployed = facts.record.is_some_and(|facts| {
+        let deployment = &facts.record.deployment;
+        matches!(deployment, Deployment::Active | Deployment::Inactive)
+    });
+    (is_deployed || own.peek().is_some()) && own.all(|one| !one.is_running())
 }
 
 /// The names of the external volumes of the text.
@@ -553,7 +561,14 @@ fn services(
     }
     let plans = found.into_iter();
     plans
-        .map(|(service, own, fate)| plan_of(&service, &own, fate))
+        .map(|(service, own, fate)| {
+            let sent = services.iter().find(|one| one.name == service);
+            let needs = sent.map(dependencies).unwrap_or_default().into_iter();
+            ServicePlan {
+                needs: needs.map(|need| need.service).collect(),
+                ..plan_of(&service, &own, fate)
+            }
+        })
         .collect()
 }
 
@@ -666,5 +681,6 @@ fn plan_of(service: &str, containers: &[Inspected], fate: Fate) -> ServicePlan {
             .collect(),
         fate,
         stop_grace,
+        needs: Vec::new(),
     }
 }

@@ -3,6 +3,8 @@
 //! [`rows`] says what happens to each service, [`downtime`] what is down and how long, and [`Adoption::interruption`] both
 //! in one line for the question (B08). A fact of a row is not repeated as a loss or change: [`Loss::is_told`].
 
+use std::collections::BTreeMap;
+
 use crate::{
     plan::{Adoption, ContainerLoss, Fate, Loss, ReplacedBy, ServicePlan, fates},
     text::{counted, listed, printable},
@@ -70,24 +72,44 @@ impl Row<'_> {
 pub fn downtime(services: &[ServicePlan]) -> Vec<String> {
     let is_replaced = |fate: &Fate| matches!(fate, Fate::Recreated(_) | Fate::Restarted(_));
     let is_unknown = |fate: &Fate| matches!(fate, Fate::Unknown(_));
-    let mut parts = Vec::from_iter(down(services, is_replaced, ["is", "are"]));
-    parts.extend(down(services, is_unknown, ["may be", "may be"]));
+    let seconds = until_stopped(services);
+    let mut parts = Vec::from_iter(down(services, is_replaced, seconds, ["is", "are"]));
+    parts.extend(down(services, is_unknown, seconds, ["may be", "may be"]));
     parts
+}
+
+/// How many seconds it takes at most until all services are stopped that will or may be. Compose starts none of them
+/// before. It stops a service and one that depends on it one after the other, so their times add up.
+fn until_stopped(services: &[ServicePlan]) -> u32 {
+    let mut until: BTreeMap<&str, u32> = BTreeMap::new();
+    // Each round goes at least one dependency further.
+    for _ in services {
+        for one in services {
+            let needs = one.needs.iter();
+            let before = needs.filter_map(|need| until.get(need.as_str())).max();
+            let before = before.copied().unwrap_or(0);
+            let seconds = until.entry(&one.service).or_default();
+            *seconds = before
+                .saturating_add(one.stop_grace.unwrap_or(0))
+                .max(*seconds);
+        }
+    }
+    until.into_values().max().unwrap_or(0)
 }
 
 /// The services with such a fate that run now.
 fn down(
     services: &[ServicePlan],
     is_it: impl Fn(&Fate) -> bool,
+    seconds: u32,
     [one, many]: [&str; 2],
 ) -> Option<String> {
-    let running = services.iter().filter(|service| is_it(&service.fate));
-    let running: Vec<(&str, u32)> = running
-        .filter_map(|service| Some((service.service.as_str(), service.stop_grace?)))
-        .collect();
-    let seconds = running.iter().map(|(_, seconds)| *seconds).max()?;
-    let names: Vec<&str> = running.iter().map(|(name, _)| *name).collect();
+    let running = services
+        .iter()
+        .filter(|service| is_it(&service.fate) && service.stop_grace.is_some());
+    let names: Vec<&str> = running.map(|service| service.service.as_str()).collect();
     let (verb, start) = match names.len() {
+        0 => return None,
         1 => (one, "its start"),
         _ => (many, "their start"),
     };
@@ -108,7 +130,8 @@ impl Adoption {
                 Fate::Started(_) => self.is_stopped,
                 _ => false,
             };
-            is_touched && service.stop_grace.is_none() && !service.containers.is_empty()
+            let is_stopped = service.stop_grace.is_none() && !service.containers.is_empty();
+            is_touched && (self.is_stopped || is_stopped)
         });
         let stopped: Vec<&str> = stopped.map(|one| one.service.as_str()).collect();
         let mut parts = downtime(&self.services);
@@ -205,6 +228,7 @@ mod tests {
             containers: vec![format!("web-{name}-1")],
             fate,
             stop_grace,
+            needs: Vec::new(),
         }
     }
 
@@ -220,6 +244,29 @@ mod tests {
             .map(|row| format!("{} {} {}", row.sign(), row.names(), row.text()))
             .collect();
         assert_eq!(rows, ["= proxy, site keep running", "~ db recreated: x"]);
+    }
+
+    #[test]
+    fn times_to_stop_add_up_along_dependencies() {
+        let of = |name, fate, grace, needs: &[&str]| ServicePlan {
+            needs: needs.iter().map(|&need| need.to_owned()).collect(),
+            ..service(name, fate, grace)
+        };
+        let unknown = || Fate::Unknown("x".to_owned());
+        let chain = [
+            of("c", unknown(), Some(4), &["kept"]),
+            of("kept", Fate::Unchanged, None, &["b"]),
+            of("b", unknown(), Some(4), &["a"]),
+            of("a", Fate::Recreated("x".to_owned()), Some(4), &[]),
+            of("other", unknown(), Some(10), &[]),
+        ];
+        let expected = [
+            "a is down for up to 12 s, plus its start",
+            "c, b and other may be down for up to 12 s, plus their start",
+        ];
+        assert_eq!(downtime(&chain), expected);
+        let cycle = [of("a", unknown(), Some(u32::MAX), &["a"])];
+        assert_eq!(downtime(&cycle).len(), 1);
     }
 
     #[test]

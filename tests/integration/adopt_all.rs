@@ -5,7 +5,7 @@ use std::{
     io::{BufRead as _, BufReader, Read as _},
 };
 
-use rehearsal::{Call, FaultKind, Rule};
+use rehearsal::{Call, FaultKind, Rule, Status};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -68,6 +68,34 @@ fn b08_all_starts_no_stack_that_was_stopped() {
         .run("adopt web zoo")
         .code(0)
         .says("adopted zoo: a was started\n");
+}
+
+#[test]
+fn b08_a_stack_that_is_stopped_in_portainer_is_not_started_unsaid() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.run("adopt web").code(0);
+    for status in [Status::Inactive, Status::Active] {
+        bench.world(|world| {
+            world.containers.clear();
+            let record = world.records.values_mut().next().expect("a record");
+            record.status = status;
+        });
+        bench.forget_requests();
+        all(&bench, "")
+            .code(0)
+            .says("1 stack: stopped (name it to start it); see stacklift list\n");
+        let run = Run::of(&mut bench.asking("adopt web"));
+        run.code(1)
+            .says("without confirmation: Portainer starts a\n");
+        assert!(bench.nothing_was_changed());
+    }
+    bench.run("adopt web").code(0);
+    // One that never ran here is started without a question.
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.world(|world| world.containers.clear());
+    Run::of(&mut bench.asking("adopt web")).code(0);
 }
 
 /// Each stack and what became of it.

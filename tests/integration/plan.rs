@@ -302,7 +302,7 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
     with_hashes(&bench, "plan web", &hashes).code(0).says(&[
         "  ~  db   recreated: the anonymous volume at /cache gets a name",
         "  ?  app  may be recreated: it depends on db, which is recreated",
-        "db is down for up to 10 s, plus its start. app may be down for up to 3 s, plus its start.\n",
+        "db is down for up to 13 s, plus its start. app may be down for up to 13 s, plus its start.\n",
     ]);
 }
 

@@ -45,6 +45,7 @@ mod tests {
             containers: Vec::new(),
             fate,
             stop_grace: None,
+            needs: Vec::new(),
         };
         Adoption {
             services: fate.into_iter().map(service).collect(),

@@ -13,7 +13,7 @@ use crate::{
 
 /// A service that another one needs.
 pub struct Dependency {
-    service: String,
+    pub service: String,
     /// Whether Compose restarts the dependent with it.
     restarts: bool,
     /// Whether the dependent uses a namespace or the volumes of its container.

@@ -31,6 +31,7 @@ pub fn services(facts: &Facts, stack: Option<&SentStack>) -> Vec<ServicePlan> {
                 containers: vec![container.name().to_owned()],
                 fate,
                 stop_grace,
+                needs: Vec::new(),
             });
         }
     }
@@ -89,6 +90,7 @@ fn starts(facts: &Facts, stack: &SentStack) -> Vec<ServicePlan> {
         containers: Vec::new(),
         fate: Fate::Started("has no container yet and will be started".to_owned()),
         stop_grace: None,
+        needs: Vec::new(),
     });
     started.collect()
 }
