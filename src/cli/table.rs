@@ -17,7 +17,8 @@ pub(super) fn plain<const N: usize>(cells: [String; N]) -> Vec<Part> {
     cells.map(|cell| (Meaning::Plain, cell)).to_vec()
 }
 
-/// The last column keeps at least this width where there is space: the widest of the others are cut.
+/// The last column keeps at least this width where there is space: the widest of the others are cut, but not the names and IDs
+/// in the first.
 const LAST: usize = 12;
 /// What the cut leaves of each of the others.
 const OTHERS: usize = 6;
@@ -39,7 +40,11 @@ pub(super) fn lines(header: &[&str], rows: Vec<Vec<Part>>, terminal: Option<usiz
             others.iter().map(|width| width + 2).sum::<usize>() + LAST.min(*last) <= terminal
         };
         while !fits(others)
-            && let Some(widest) = others.iter_mut().max().filter(|width| **width > OTHERS)
+            && let Some(widest) = others
+                .iter_mut()
+                .skip(1)
+                .max()
+                .filter(|width| **width > OTHERS)
         {
             *widest -= 1;
         }
@@ -145,11 +150,11 @@ mod tests {
         assert_eq!(
             shown(Some(30)),
             [
-                "NAME     RUNNING  ADOPT",
-                "日本語   1/1      ready; recr…",
-                "🚀\\u{1…  2/2      nothing to…",
+                "NAME      RUNNI…  ADOPT",
+                "日本語    1/1     ready; recr…",
+                "🚀\\u{1b}  2/2     nothing to…",
             ]
         );
-        assert_eq!(shown(Some(12))[1], "日本語  1/1 ");
+        assert_eq!(shown(Some(12))[1], "日本語    1…");
     }
 }
