@@ -131,3 +131,11 @@ pub struct Uses {
     /// Whether that is so already.
     pub is_as_wanted: bool,
 }
+
+impl Uses {
+    /// Those who may use the Portainer stack, and not after `--access`.
+    pub fn lost(&self) -> Option<BTreeSet<Grant>> {
+        let lost = Grant::missing(&self.stack, self.wanted.as_ref()?);
+        (!lost.is_empty()).then_some(lost)
+    }
+}

@@ -447,6 +447,7 @@ impl Adoption {
                 loss => Some(loss),
             }));
         self.warnings.extend(unknown);
+        self.losses.extend(facts.uses.lost().map(Loss::RecordUse));
         if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {
             let losses = record::standing(record.record).into_iter();
             // M16: an update keeps them.

@@ -63,6 +63,8 @@ pub enum Loss {
     Foreign(Foreign),
     /// A property of the deleted Portainer stack that the new one does not have.
     Carried(Carried),
+    /// Those who may use the Portainer stack, and not after `--access` (B23).
+    RecordUse(BTreeSet<Grant>),
     /// Variables of the deleted Portainer stack that are not in `.env`.
     RecordVariables(Vec<String>),
     /// Variables of the deleted Portainer stack with another value in `.env`.
@@ -222,6 +224,9 @@ impl fmt::Display for Loss {
                 Carried::Webhook => f.write_str("the Portainer stack's webhook"),
                 Carried::Access => f.write_str("the Portainer stack's access rights"),
             },
+            Self::RecordUse(grants) => {
+                write!(f, "{} can no longer use it", Grant::list(grants))
+            }
             Self::RecordVariables(names) => write!(
                 f,
                 "variables that exist only in Portainer: {}",
@@ -496,6 +501,7 @@ impl Loss {
             }
             Self::Replicas { service, .. } => Some(format!("service {service}")),
             Self::Carried(_)
+            | Self::RecordUse(_)
             | Self::RecordVariables(_)
             | Self::RecordValues(_)
             | Self::RecordMembers { .. }

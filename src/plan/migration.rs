@@ -202,6 +202,7 @@ impl Plan {
         if let Some(record) = &facts.record {
             let losses = record::losses(record, facts.sent).into_iter();
             // B23
+            self.losses.extend(facts.uses.lost().map(Loss::RecordUse));
             let is_set = facts.uses.wanted.is_some();
             let lost = losses.filter(|loss| !is_set || *loss != Loss::Carried(Carried::Access));
             self.losses.extend(lost);

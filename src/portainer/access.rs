@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
@@ -94,6 +94,13 @@ impl PortainerReader {
     pub fn wanted_access(&self, grants: &[Grant]) -> Result<Option<WantedAccess>> {
         if grants.is_empty() {
             return Ok(None);
+        }
+        let mut alone = grants
+            .iter()
+            .filter(|one| matches!(one, Grant::Public | Grant::Admins));
+        if let Some(one) = alone.next().filter(|_| grants.len() > 1) {
+            let flag = one.as_flag();
+            return Err(anyhow!("--access {flag} excludes every other --access"));
         }
         let people = self.people().map_err(|error| {
             Failure::new("cannot look up the users and teams of --access")

@@ -150,6 +150,13 @@ fn b23_an_update_keeps_the_access_and_a_restore_brings_it_back() {
     assert_eq!(of_stack(&bench), (vec![], vec![1]));
     let lost = "the Portainer stack's access rights";
     bench.run("plan web --compare").says(lost);
+    // That the team loses it is said, and asked about.
+    bench
+        .run("plan web --access admins")
+        .says("Portainer stack  team ops can no longer use it\n");
+    let run = Run::of(&mut bench.asking("adopt web --access admins"));
+    run.code(1).says("without confirmation: ");
+    assert_eq!(of_stack(&bench), (vec![], vec![1]));
     bench
         .run("migrate web --dry-run --access team:dev")
         .hides(lost)
@@ -163,6 +170,10 @@ fn b23_an_update_keeps_the_access_and_a_restore_brings_it_back() {
 #[test]
 fn b23_names_are_looked_up_before_anything_is_done() {
     let bench = started();
+    bench.fails(
+        "adopt web --access admins --access team:ops",
+        "error: --access admins excludes every other --access",
+    );
     for (args, says) in [
         (
             "adopt web --access team:nope",
