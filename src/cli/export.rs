@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     adopt::Prepared,
+    engine::EngineReader,
     export::{Export, Exported},
     failure::Failure,
     inventory::{Inventory, earlier},
@@ -95,6 +96,18 @@ pub(super) fn run(
     };
     let own = || Path::new(".").join(&record.name);
     let to = arguments.to.clone().unwrap_or_else(own);
+    let tool = &settings.location.tool;
+    if let Some(other) = other_project(&engine, tool, &to).filter(|other| *other != record.name) {
+        return Err(anyhow::Error::from(
+            Failure::new(format!(
+                "cannot export {name}: {} is the directory of the stack {}",
+                to.display(),
+                printable(&other)
+            ))
+            .hint("pass another directory with --to"),
+        )
+        .into());
+    }
     exporting.one(record, &to)?;
     if arguments.force || is_same(&to, &settings.location.root.join(name.as_str())) {
         console.waiting("comparing the files with Portainer's");
@@ -109,6 +122,20 @@ pub(super) fn run(
         console.done();
     }
     Ok(())
+}
+
+/// The only project whose containers were started in a directory that exists.
+fn other_project(engine: &EngineReader, tool: &str, dir: &Path) -> Option<String> {
+    let all = dir.exists().then(|| engine.list_all().ok()).flatten()?;
+    let here = all.iter().filter(|one| {
+        let started = one.compose_label(tool, "project.working_dir");
+        started.is_some_and(|started| is_same(Path::new(started), dir))
+    });
+    let projects: BTreeSet<&str> = here
+        .filter_map(|one| one.compose_label(tool, "project"))
+        .collect();
+    let only = projects.first().filter(|_| projects.len() == 1);
+    only.map(|&project| project.to_owned())
 }
 
 /// If the files are now the stack's own, and Portainer has what they say, remembers that as last sent: whatever changes

@@ -218,3 +218,14 @@ fn an_adopted_stack_is_exported_as_it_was() {
     assert_eq!(read(&dir, "compose.yaml"), format!("name: \"web\"\n{text}"));
     assert_eq!(read(&dir, ".env"), "TOKEN=x\n");
 }
+
+#[test]
+fn the_directory_of_another_stack_is_not_overwritten() {
+    let bench = Bench::new();
+    let other = bench.started("zoo", PLAIN, Some("A=1\n"));
+    bench.record("web", 1);
+    let args = format!("export web --to {} --force", other.display());
+    bench.fails(&args, "is the directory of the stack zoo");
+    let env = fs::read_to_string(other.join(".env")).expect("an env file");
+    assert_eq!(env, "A=1\n");
+}

@@ -122,6 +122,8 @@ impl Adoption {
             let state = match look(container, condition) {
                 // It is about the container that goes.
                 Err(Unmet::NoHealthCheck) | Ok(Until::Rerun) if is_new => continue,
+                // The deployment starts it first.
+                Err(Unmet::NotRunning) if self.is_stopped => continue,
                 // Compose says that it skips it.
                 Err(
                     Unmet::NoHealthCheck | Unmet::Unhealthy | Unmet::NotRunning | Unmet::Failed(_),

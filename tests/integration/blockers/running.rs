@@ -143,6 +143,16 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
         .code(0)
         .says("adopted web: a and b were started\n");
     assert_eq!(run.err, "");
+    // The deployment starts what another service waits for.
+    let bench = Bench::new();
+    let text = "services:\n  app:\n    image: x\n    depends_on:\n      db: {condition: service_healthy}\n  db:\n    image: x\n    healthcheck: {test: 'true'}\n";
+    bench.started("web", text, None);
+    exits(&bench, "web-app-1", 143);
+    exits(&bench, "web-db-1", 0);
+    bench
+        .run("plan web")
+        .code(0)
+        .says("Next: stacklift adopt web\n");
     // A job that another service waits for is one.
     let bench = Bench::new();
     let text = "services:\n  job:\n    image: x\n  app:\n    image: x\n    depends_on:\n      job: {condition: service_completed_successfully}\n";
