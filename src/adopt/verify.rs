@@ -114,14 +114,8 @@ impl Procedure<'_, '_> {
         let hint = "look at the stack in Portainer, then run the command again".to_owned();
         let is_in_portainer = record.is_none();
         findings.flaws.extend(record.map(|record| (record, hint)));
-        let jobs = compared
-            .iter()
-            .filter(|one| one.runs_again() && !is_stopped);
-        for job in jobs {
-            self.run.warn(format!(
-                "{} runs again, and has not ended: whether it succeeds is unknown",
-                job.name()
-            ));
+        for warning in warnings(&compared, &now, is_stopped) {
+            self.run.warn(warning);
         }
         self.report.services = services(prepared, &compared, &events, self.at.tool);
         let (flaws, hints): (Vec<String>, Vec<String>) = findings.flaws.into_iter().unzip();
@@ -383,6 +377,31 @@ fn end(container: Inspected) -> Option<String> {
         }
         reason => Some(portainer::reason(reason)),
     }
+}
+
+/// The jobs that have not ended, or what does not run of a stack that was stopped as a whole: it did not run before either, so
+/// nothing is restored.
+fn warnings(compared: &[Compared], now: &[Value], is_stopped: bool) -> Vec<String> {
+    if is_stopped {
+        return now
+            .iter()
+            .filter_map(|one| not_running(Inspected(one)))
+            .collect();
+    }
+    let jobs = compared.iter().filter(|one| one.runs_again());
+    let told = jobs.map(|job| {
+        let name = job.name();
+        format!("{name} runs again, and has not ended: whether it succeeds is unknown")
+    });
+    told.collect()
+}
+
+/// Why a container that was started does not run, unless it succeeded.
+fn not_running(container: Inspected) -> Option<String> {
+    let restarts = container.text("/State/Status") == "restarting";
+    let end = end(container).filter(|_| container.exit_code() != Some(0));
+    let end = end.or(restarts.then(|| "it restarts again and again".to_owned()))?;
+    Some(format!("{} does not run: {end}", container.name()))
 }
 
 /// The files that were lost with a container that was recreated.

@@ -143,6 +143,14 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
         .code(0)
         .says("adopted web: a and b were started\n");
     assert_eq!(run.err, "");
+    // What does not run then is named.
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    exits(&bench, "web-a-1", 137);
+    bench.world(|world| world.exits.insert("web/a".to_owned(), 1));
+    adopt(&bench, "web")
+        .code(0)
+        .says("warning: web-a-1 does not run: it exited with code 1\n");
     // The deployment starts what another service waits for.
     let bench = Bench::new();
     let text = "services:\n  app:\n    image: x\n    depends_on:\n      db: {condition: service_healthy}\n  db:\n    image: x\n    healthcheck: {test: 'true'}\n";
