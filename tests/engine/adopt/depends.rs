@@ -181,7 +181,7 @@ fn b20_a_job_that_fails_the_second_time(case: Case) {
     let scenario = started(case, JOB);
     let before = scenario.ids();
     let db = scenario.name("db");
-    run(&scenario, "plan", &["--rerun-jobs"]).says(&["runs it once itself"]);
+    run(&scenario, "plan", &["--rerun-jobs"]).says(&["runs twice, because service web"]);
     run(&scenario, "adopt", &["--rerun-jobs", "--yes"])
         .code(1)
         .says(&[

@@ -36,7 +36,8 @@ fn b22_an_edit_in_portainer_is_overwritten_only_when_asked_to_and_restored(case:
         let before = scenario.containers();
         scenario.run(&["adopt", name]).code(1).says(&[
             "was edited in Portainer since the last adoption",
-            &format!("stacklift export {name}; or overwrite it: --overwrite"),
+            &format!("stacklift export {name} --to "),
+            " --force; to overwrite Portainer's version, pass --overwrite",
         ]);
         let fates = happened(&before, &scenario.containers());
         assert!(fates.values().all(|fate| *fate == Happened::Untouched));
