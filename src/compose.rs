@@ -42,7 +42,7 @@ use crate::{
 
 /// What each call of the program may use.
 const LIMITS: Limits = Limits {
-    time: Duration::from_secs(10),
+    time: Duration::from_mins(1),
     output: 16 << 20,
 };
 

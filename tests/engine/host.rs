@@ -2,9 +2,14 @@
 
 use std::{
     env,
+    io::{self, Write as _},
+    panic,
     path::Path,
     process::{Command, Output, id},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Once,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 /// The image that `scripts/test` creates.
@@ -25,6 +30,15 @@ pub struct Host {
 impl Host {
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
+        static HOOK: Once = Once::new();
+        // Cargo prints what a test says at the end of a long run: a failure is also printed where it happens.
+        HOOK.call_once(|| {
+            let usual = panic::take_hook();
+            panic::set_hook(Box::new(move |info| {
+                writeln!(io::stderr(), "{info}").ok();
+                usual(info);
+            }));
+        });
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         Self {
             project: format!("stacklift-test-{}-{count}", id()),
