@@ -3,6 +3,8 @@
 //!
 //! Invariants: the files are complete or absent, and no error or note holds the value of a variable.
 
+mod lost;
+
 use std::{
     ffi::OsStr,
     fs::{self, DirEntry},
@@ -16,8 +18,8 @@ use composefile::reader::{DEFAULT_FILES, OVERRIDE_FILES};
 use crate::{
     disk::{self, Dir, Existing, INCOMPLETE, Refused, Rights},
     failure::Failure,
-    model::{Record, StackKind, portainer_name},
-    portainer::{PortainerReader, Stored},
+    model::{StackKind, portainer_name},
+    portainer::Stored,
     rewrite::{
         env::stack_env,
         export::{self, ExportedFiles},
@@ -28,6 +30,8 @@ use crate::{
     text::{bulleted, printable},
 };
 
+pub use lost::find as find_lost;
+
 /// The file with the text, unless the directory has another one that Compose finds.
 const COMPOSE_FILE: &str = "compose.yaml";
 /// The file with the variables.
@@ -35,10 +39,11 @@ const ENV_FILE: &str = ".env";
 
 /// How stacks are exported.
 pub struct Export<'a> {
-    pub portainer: &'a PortainerReader,
     pub stacks_root: &'a Path,
     /// Whether files in the directory may be replaced.
     pub force: bool,
+    /// What the file was written from, if the original is lost.
+    pub mark: Option<&'static str>,
 }
 
 /// What was exported.
@@ -55,23 +60,28 @@ pub struct Exported {
 }
 
 impl Export<'_> {
-    /// Writes a Portainer stack into `dir`. Fails before anything is written if the files would have a different
-    /// meaning, or if the directory is refused.
-    pub fn run(&self, record: &Record, dir: &Path) -> Result<Exported> {
+    /// Writes the Portainer stack `name` into `dir`. Fails before anything is written if the files would have a different
+    /// meaning, or if the directory is refused. `stored` is only called if it is not.
+    pub fn run(
+        &self,
+        (name, kind): (&str, StackKind),
+        dir: &Path,
+        stored: impl FnOnce() -> Result<Stored>,
+    ) -> Result<Exported> {
         Self::check(dir, self.force)?;
-        self.check_name(&record.name, dir)?;
-        if record.kind == StackKind::Kubernetes {
+        self.check_name(name, dir)?;
+        if kind == StackKind::Kubernetes {
             return Err(Failure::new(format!(
                 "the Portainer stack {} is a Kubernetes stack: it has no Compose file",
-                printable(&record.name)
+                printable(name)
             ))
             .hint("copy its manifest from Portainer")
             .into());
         }
-        let stored = self.portainer.stored(&record.id)?;
-        let files = match record.kind {
+        let stored = stored()?;
+        let files = match kind {
             StackKind::Swarm => as_it_is(&stored),
-            _ => files_of(record, &stored)?,
+            _ => self.files_of(name, &stored)?,
         };
         let written = write(dir, &files, 0o644, self.force)?;
         Ok(Exported {
@@ -142,6 +152,37 @@ impl Export<'_> {
         ))
         .into())
     }
+
+    fn files_of(&self, project: &str, stored: &Stored) -> Result<ExportedFiles> {
+        let name = printable(project);
+        if stored.further_files > 0 {
+            return Err(Failure::new(format!(
+                "cannot export {name}: Portainer returns only the first of its {} Compose files",
+                stored.further_files + 1
+            ))
+            .hint("clone its Git repository instead")
+            .into());
+        }
+        let input = export::Stored {
+            text: &stored.contents.text,
+            variables: &stored.contents.env,
+            project,
+            folder: &stored.folder,
+            mark: self.mark,
+        };
+        export::files(&input).map_err(|blockers| {
+            let lines = blockers.iter().map(|blocker| match blocker.position {
+                Some(position) => format!("line {}: {}", position.line, blocker.message),
+                None => blocker.message.clone(),
+            });
+            Failure::new(format!(
+                "cannot export {name}: its Compose file would mean something else outside Portainer"
+            ))
+            .details(bulleted(lines))
+            .hint("change the Compose file in Portainer, or copy it and the variables from there")
+            .into()
+        })
+    }
 }
 
 /// The text, unchanged.
@@ -153,36 +194,6 @@ fn as_it_is(stored: &Stored) -> ExportedFiles {
         changes: Vec::new(),
         left_out: Vec::new(),
     }
-}
-
-fn files_of(record: &Record, stored: &Stored) -> Result<ExportedFiles> {
-    let name = printable(&record.name);
-    if stored.further_files > 0 {
-        return Err(Failure::new(format!(
-            "cannot export {name}: Portainer returns only the first of its {} Compose files",
-            stored.further_files + 1
-        ))
-        .hint("clone its Git repository instead")
-        .into());
-    }
-    let input = export::Stored {
-        text: &stored.contents.text,
-        variables: &stored.contents.env,
-        project: &record.name,
-        folder: &stored.folder,
-    };
-    export::files(&input).map_err(|blockers| {
-        let lines = blockers.iter().map(|blocker| match blocker.position {
-            Some(position) => format!("line {}: {}", position.line, blocker.message),
-            None => blocker.message.clone(),
-        });
-        Failure::new(format!(
-            "cannot export {name}: its Compose file would mean something else outside Portainer"
-        ))
-        .details(bulleted(lines))
-        .hint("change the Compose file in Portainer, or copy it and the variables from there")
-        .into()
-    })
 }
 
 /// How the text differs from the one in Portainer.

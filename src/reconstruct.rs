@@ -24,8 +24,8 @@ use crate::{
     rewrite::{
         combine::written,
         env::stack_env,
-        export::{ExportedFiles, FROM_CONTAINERS},
-        faithful::encoded,
+        export::ExportedFiles,
+        faithful::{FROM_CONTAINERS, MARK, encoded},
     },
     snapshot::Inspected,
     text::{Mask, counted, printable, without_credentials},
@@ -372,10 +372,9 @@ impl Read {
             })
         };
         let definitions = self.objects.definitions(&uses);
-        let (mark, value) = FROM_CONTAINERS;
         let mut file = Map::from_iter([
             ("name".to_owned(), self.project.as_str().into()),
-            (mark.to_owned(), value.into()),
+            (MARK.to_owned(), FROM_CONTAINERS.into()),
             ("services".to_owned(), escaped(services.clone().into())),
         ]);
         for (kind, mut all) in definitions {

@@ -349,18 +349,23 @@ fn lost(
     tool: &str,
 ) -> anyhow::Error {
     let dirs = started_dirs(containers, tool);
-    let may_exist = |dir: &&str| {
-        let files = DEFAULT_FILES.iter().map(|file| Path::new(dir).join(file));
-        may_be_portainers(dir) || files.into_iter().any(|file| disk::exists(&file))
+    let exists = |dir: &&str| {
+        let mut files = DEFAULT_FILES.iter().map(|file| Path::new(dir).join(file));
+        files.any(|file| disk::exists(&file))
     };
-    if dirs.is_empty() || dirs.iter().any(may_exist) {
+    if dirs.is_empty() || dirs.iter().any(exists) {
         return error;
     }
+    let (what, source) = if dirs.iter().any(|dir| may_be_portainers(dir)) {
+        ("the Portainer that started it is gone", "portainer-data")
+    } else {
+        ("the Compose file is lost", "containers")
+    };
     let hint = Failure::hint_of(&error).map_or_else(String::new, |hint| format!("{hint}; "));
     let name = shell_word(name.as_str());
     Failure::new(format!("{error:#}"))
         .hint(format!(
-            "{hint}if the Compose file is lost, write it from the containers: stacklift export {name} --from containers"
+            "{hint}if {what}, write its Compose file: stacklift export {name} --from {source}"
         ))
         .into()
 }

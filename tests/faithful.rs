@@ -237,6 +237,7 @@ fn every_rewrite_can_be_exported() {
             variables: &first.env,
             project: &first.project,
             folder: "/data/compose/7",
+            mark: None,
         };
         let files =
             export::files(&stored).unwrap_or_else(|blockers| panic!("{}: {blockers:?}", case.name));

@@ -44,6 +44,8 @@ mod environments;
 mod export;
 #[path = "integration/export_containers.rs"]
 mod export_containers;
+#[path = "integration/export_portainer_data.rs"]
+mod export_portainer_data;
 #[path = "integration/exposure.rs"]
 mod exposure;
 #[path = "integration/foreign.rs"]

@@ -189,7 +189,8 @@ pub(super) enum Command {
     ///
     /// Writes the stack's Compose file to compose.yaml and its variables to .env, so that `docker compose up -d` in that
     /// directory does what Portainer does. If the Compose file of a stack is lost, --from containers writes it from the
-    /// containers, and says which of them an adoption keeps running. Changes nothing in Portainer, and no container.
+    /// containers, and says which of them an adoption keeps running. If the Portainer that started the stack is gone,
+    /// --from portainer-data writes the files from its data. Changes nothing in Portainer, and no container.
     Export(ExportArguments),
     /// Try it with a simulated Portainer and Docker
     ///

@@ -1,6 +1,7 @@
 //! `stacklift export`: writes Portainer stacks, or what the containers show, as files.
 
 mod containers;
+mod lost;
 
 use std::{
     collections::BTreeSet,
@@ -25,10 +26,10 @@ use crate::{
     inventory::{Inventory, earlier},
     model::Record,
     plan::{InPortainer, Keep},
-    portainer::HINT_FOR_UNCLEAR,
+    portainer::{HINT_FOR_UNCLEAR, PortainerReader},
     snapshot::Place,
     stack::{Stack, StackName, is_same},
-    text::{counted, listed, printable},
+    text::{counted, listed, printable, shell_word},
 };
 
 pub(super) fn run(
@@ -38,9 +39,12 @@ pub(super) fn run(
 ) -> Result<(), Ended> {
     let name = arguments.stack.as_deref().map(StackName::new).transpose()?;
     watch_reading(console);
-    if let (Some(name), ExportSource::Containers) = (&name, arguments.from) {
-        let to = arguments.to.as_deref();
-        return containers::run(name, to, arguments.force, common, console);
+    if let Some(name) = &name {
+        match arguments.source() {
+            ExportSource::Portainer => {}
+            ExportSource::Containers => return containers::run(name, arguments, common, console),
+            ExportSource::PortainerData => return lost::run(name, arguments, common, console),
+        }
     }
     let Surroundings {
         portainer,
@@ -52,10 +56,11 @@ pub(super) fn run(
     let portainer = portainer.reader();
     let exporting = Exporting {
         export: Export {
-            portainer,
             stacks_root: &settings.location.root,
             force: arguments.force,
+            mark: None,
         },
+        portainer,
         console,
     };
     console.waiting("reading Portainer");
@@ -94,8 +99,7 @@ pub(super) fn run(
         };
         return Err(anyhow::Error::from(Failure::new(missing).hint(hint)).into());
     };
-    let own = || Path::new(".").join(&record.name);
-    let to = arguments.to.clone().unwrap_or_else(own);
+    let to = arguments.to(&record.name);
     let tool = &settings.location.tool;
     if let Some(other) = other_project(&engine, tool, &to).filter(|other| *other != record.name) {
         return Err(anyhow::Error::from(
@@ -157,6 +161,17 @@ fn remember(inventory: &Inventory, name: &StackName, to: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What was written, and how it differs from the text in Portainer.
+fn show(name: &str, to: &Path, exported: &Exported, console: &Console) {
+    let Exported {
+        files, variables, ..
+    } = exported;
+    console.outcome("exported", &self::exported(name, to, files, *variables));
+    for note in &exported.notes {
+        console.step("note", note);
+    }
+}
+
 /// What was written, and where. `files` are in the order in which they were written.
 fn exported(name: &str, to: &Path, files: &[&str], variables: usize) -> String {
     let files: Vec<&str> = files.iter().rev().copied().collect();
@@ -167,8 +182,18 @@ fn exported(name: &str, to: &Path, files: &[&str], variables: usize) -> String {
     format!("{name} to {}: {}{variables}", to.display(), listed(&files))
 }
 
+/// What to do with the files that were written for a lost Compose file.
+fn next(name: &StackName, to: &Path) -> String {
+    format!(
+        "next: check the files, then stacklift adopt {} --dir {}",
+        shell_word(name.as_str()),
+        shell_word(&to.to_string_lossy())
+    )
+}
+
 struct Exporting<'a> {
     export: Export<'a>,
+    portainer: &'a PortainerReader,
     console: &'a Console,
 }
 
@@ -176,19 +201,11 @@ impl Exporting<'_> {
     fn one(&self, record: &Record, to: &Path) -> Result<()> {
         let console = self.console;
         console.waiting(&format!("exporting {}", printable(&record.name)));
-        let exported = self.export.run(record, to);
+        let stored = || self.portainer.stored(&record.id);
+        let exported = self.export.run((&record.name, record.kind), to, stored);
         console.done();
         let exported = exported?;
-        let Exported {
-            files, variables, ..
-        } = &exported;
-        console.outcome(
-            "exported",
-            &self::exported(&record.name, to, files, *variables),
-        );
-        for note in &exported.notes {
-            console.step("note", note);
-        }
+        show(&record.name, to, &exported, console);
         if exported.moves_data {
             console.warning("the stack uses paths in Portainer's folder: move that data before you delete the stack or remove Portainer");
         }

@@ -66,9 +66,14 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
         None if facts.listed != Listed::All && containers.all > 0 && !facts.has_files => {
             StackState::Unknown
         }
+        None if facts.listed == Listed::All
+            && containers.all > 0
+            && (is_all_portainers || !facts.has_files && containers.started_by_portainer > 0) =>
+        {
+            StackState::PortainerGone
+        }
         None if !facts.has_files => StackState::Orphaned,
         None if containers.running == 0 => StackState::Stopped,
-        None if is_all_portainers && facts.listed == Listed::All => StackState::Orphaned,
         None if is_all_portainers => StackState::InPortainer,
         None => StackState::ByHand,
     }
@@ -103,7 +108,9 @@ mod tests {
             ((0, 0, 0), true, Listed::All, StackState::Stopped),
             ((2, 2, 0), false, Listed::All, StackState::Orphaned),
             ((2, 0, 0), false, Listed::All, StackState::Orphaned),
-            ((2, 2, 2), true, Listed::All, StackState::Orphaned),
+            ((2, 2, 1), false, Listed::All, StackState::PortainerGone),
+            ((2, 2, 2), true, Listed::All, StackState::PortainerGone),
+            ((2, 0, 2), true, Listed::All, StackState::PortainerGone),
             ((2, 2, 2), true, Listed::Visible, StackState::InPortainer),
             ((2, 2, 2), false, Listed::Visible, StackState::Unknown),
             ((2, 2, 0), true, Listed::Visible, StackState::ByHand),

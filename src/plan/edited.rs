@@ -65,8 +65,8 @@ impl InPortainer {
 /// changes nothing.
 fn is_same_text(one: &str, other: &str, project: &str) -> bool {
     one == other || {
-        let named = renamed(one, project);
-        named.is_some() && named == renamed(other, project)
+        let named = renamed(one, project, None);
+        named.is_some() && named == renamed(other, project, None)
     }
 }
 

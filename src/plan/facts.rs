@@ -15,7 +15,7 @@ use crate::{
     compose::Rejection,
     model::{Changes, Container, Labeled, Record, Rights, Uses, Variable, is_folder_of},
     plan::{Blocker, InPortainer, Refusal},
-    rewrite::export::FROM_CONTAINERS,
+    rewrite::faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK},
     snapshot::{Inspected, Known, LastSent},
 };
 
@@ -121,18 +121,19 @@ impl<'a> Facts<'a> {
         projects
     }
 
-    /// Whether the Compose file was written from the containers, and theirs is lost.
+    /// Whether the Compose file was written because that of the container is lost: from the containers, or from the data of a
+    /// Portainer that is gone.
     pub fn replaces_lost_files(&self, container: Inspected) -> bool {
-        let (mark, value) = FROM_CONTAINERS;
-        let mark = self.source.document.ok().and_then(|text| text.get(mark));
+        let mark = self.source.document.ok().and_then(|text| text.get(MARK));
         let label = |name| container.compose_label(self.tool, name).unwrap_or_default();
         let dir = label("project.working_dir");
         let files = label("project.config_files");
-        mark.and_then(Node::as_str) == Some(value)
-            && !files.is_empty()
-            && files
-                .split(',')
-                .all(|file| (self.lookup)(&absolute(dir, file)) == PathKind::Missing)
+        let is_missing = |file| (self.lookup)(&absolute(dir, file)) == PathKind::Missing;
+        match mark.and_then(Node::as_str) {
+            Some(FROM_CONTAINERS) => !files.is_empty() && files.split(',').all(is_missing),
+            Some(FROM_PORTAINER_DATA) => true,
+            _ => false,
+        }
     }
 
     /// Whether a directory is Portainer's folder of the Portainer stack.

@@ -74,6 +74,8 @@ pub enum StackState {
     /// Something is left of a stack: containers without a Compose file and without a Portainer stack, or a Portainer stack
     /// that is not stopped and has no containers.
     Orphaned,
+    /// Portainer started the containers, and this Portainer has no stack for them.
+    PortainerGone,
     /// A Portainer stack of a swarm.
     Swarm,
     /// A Portainer stack of Kubernetes.

@@ -15,9 +15,6 @@ use super::{
 };
 use crate::model::Variable;
 
-/// A key of a Compose file, and its value in one that was written from the containers of a project.
-pub const FROM_CONTAINERS: (&str, &str) = ("x-stacklift", "from containers");
-
 /// The home directory in Portainer's container (M12).
 const HOME: &str = "/root";
 
@@ -41,6 +38,8 @@ pub struct Stored<'a> {
     pub project: &'a str,
     /// Portainer's folder for the stack, absolute.
     pub folder: &'a str,
+    /// The value of [`faithful::MARK`] in the file.
+    pub mark: Option<&'a str>,
 }
 
 /// The files of a directory.
@@ -63,7 +62,8 @@ pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Blocker>> {
     let env = stack_env(&variables);
     let rewritten = rewritten(stored, &env)?;
     let internal = || Blocker::internal("the exported file failed verification", None);
-    let text = renamed(&rewritten.text, stored.project).ok_or_else(|| vec![internal()])?;
+    let text =
+        renamed(&rewritten.text, stored.project, stored.mark).ok_or_else(|| vec![internal()])?;
     let after = Document::parse(&text).map_err(|_| vec![internal()])?;
     let names = |node: Node<'_>| node.as_str().is_some_and(|text| text.contains(STACK_ENV));
     Ok(ExportedFiles {
@@ -120,6 +120,7 @@ mod tests {
             variables: &variables,
             project: "web",
             folder: "/data/compose/3",
+            mark: None,
         })
     }
 

@@ -33,7 +33,7 @@ use std::{collections::BTreeSet, fmt, ops::Range};
 pub use blocker::{Blocker, NO_COMPOSE, Reason};
 pub use encode::encoded;
 pub(in crate::rewrite) use reading::read_over;
-pub use renamed::renamed;
+pub use renamed::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK, renamed};
 pub use runs::{Runs, ServiceRuns};
 pub(in crate::rewrite) use shell::names;
 pub(in crate::rewrite) use write::quoted;

@@ -7,6 +7,7 @@ mod failing;
 mod figures;
 mod killed;
 mod lost_file;
+mod lost_portainer;
 mod rm;
 mod scenario;
 mod scenarios;

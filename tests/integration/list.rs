@@ -94,17 +94,17 @@ fn every_kind_of_stack() {
     let run = bench.run("list").code(0);
     prints(&bench, &run, "\
 STACK      CONTAINERS  STATE                ADOPT
-both       1/1         edited in Portainer  -
+both       1/1         edited in Portainer  export it before you adopt again
 cached     2/2         by hand              interrupts db
-ghost      0/0         orphaned             no Compose file
+ghost      0/0         orphaned             no Compose file: stacklift export ghost
 gone       1/1         orphaned             no Compose file: stacklift export gone --from containers
 idle       0/0         stopped              starts a
 mongo      1/1         by hand              can be adopted
 own        1/1         orphaned             blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0
 portainer  1/1         by hand              blocked: refusing to move portainer: recreating it would cut you off from Portainer
 same       1/1         in Portainer         up to date
-stopped    0/0         stopped              no Compose file
-theirs     1/1         in Portainer         no Compose file
+stopped    0/0         stopped              no Compose file: stacklift export stopped
+theirs     1/1         in Portainer         no Compose file: stacklift export theirs
 web        1/1         by hand              can be adopted
 ");
     assert_eq!(run.err, "");

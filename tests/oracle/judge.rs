@@ -183,6 +183,7 @@ impl<'a> Judge<'a> {
             variables: &rewritten.env,
             project: &rewritten.project,
             folder: "/data/compose/7",
+            mark: None,
         };
         let files = export::files(&stored).map_err(|blockers| format!("{blockers:?}"))?;
         let dir = self.folder.path().join("exported");

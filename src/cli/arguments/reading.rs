@@ -1,6 +1,9 @@
 //! The arguments of the commands that change no stack.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use rehearsal::Era;
@@ -70,9 +73,27 @@ pub(in crate::cli) struct ExportArguments {
     /// directories [default: .].
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
+    /// Directory that was mounted at /data of a Portainer that is gone: implies --from portainer-data
+    #[arg(long, value_name = "DIR", conflicts_with = "all")]
+    pub portainer_data: Option<PathBuf>,
     /// Replace compose.yaml and .env in the directory of --to
     #[arg(long, requires = "to")]
     pub force: bool,
+}
+
+impl ExportArguments {
+    pub fn source(&self) -> ExportSource {
+        match self.portainer_data {
+            Some(_) => ExportSource::PortainerData,
+            None => self.from,
+        }
+    }
+
+    /// The directory to write the stack `name` to.
+    pub fn to(&self, name: &str) -> PathBuf {
+        let own = || Path::new(".").join(name);
+        self.to.clone().unwrap_or_else(own)
+    }
 }
 
 /// `--from`.
@@ -82,6 +103,8 @@ pub(in crate::cli) enum ExportSource {
     Portainer,
     /// The containers of the Compose project, if its Compose file is lost
     Containers,
+    /// The data of the Portainer that started the containers, if it is gone
+    PortainerData,
 }
 
 #[derive(Debug, Args)]

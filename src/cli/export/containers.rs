@@ -1,28 +1,28 @@
 //! `stacklift export --from containers`: writes a Compose project as files. Reads the engine only.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
-use super::exported;
+use super::{exported, next};
 use crate::{
-    cli::{Common, Console, Ended, columns::width, peers, settings::Settings, style::Meaning},
+    cli::{
+        Common, Console, Ended, arguments::ExportArguments, columns::width, peers,
+        settings::Settings, style::Meaning,
+    },
     compose,
     export::{Export, write},
     reconstruct::{Sameness, reconstruct},
     stack::StackName,
-    text::shell_word,
 };
 
 pub(super) fn run(
     name: &StackName,
-    to: Option<&Path>,
-    force: bool,
+    arguments: &ExportArguments,
     common: &Common,
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     let settings = Settings::load(common)?;
     let engine = peers::engine(&settings, console);
-    let own = || Path::new(".").join(name.as_str());
-    let to = to.map_or_else(own, Path::to_owned);
+    let (to, force) = (arguments.to(name.as_str()), arguments.force);
     Export::check(&to, force)?;
     console.waiting("reading the containers");
     let tool = &settings.location.tool;
@@ -63,11 +63,6 @@ pub(super) fn run(
             "{why}: it would say which containers an adoption keeps"
         ));
     }
-    let to = to.display().to_string();
-    console.told_whole(&format!(
-        "next: check the files, then stacklift adopt {} --dir {}",
-        shell_word(name.as_str()),
-        shell_word(&to)
-    ));
+    console.told_whole(&next(name, &to));
     Ok(())
 }

@@ -40,21 +40,25 @@ fn row(stack: &ListEntry) -> Vec<Part> {
             }
             Some(run) => (Meaning::Plain, run.to_string()),
             None if is_to_be_planned(stack) => (Meaning::Changed, "see stacklift plan".to_owned()),
-            None if is_lost(stack) => {
-                let name = shell_word(&stack.name);
-                let command = format!("stacklift export {name} --from containers");
-                (Meaning::Plain, format!("no Compose file: {command}"))
-            }
-            None => readiness(&stack.adopt, None),
+            None => match export(stack) {
+                Some(words) => (Meaning::Plain, words),
+                None => readiness(&stack.adopt, None),
+            },
         },
     ]
 }
 
-/// Whether there are containers, and neither a Compose file nor a Portainer stack.
-fn is_lost(stack: &ListEntry) -> bool {
-    let runs = stack.containers.as_ref().is_some_and(|one| one.all > 0);
+/// The command that writes the Compose file of a stack that has none on this host.
+fn export(stack: &ListEntry) -> Option<String> {
     let has_no_file = stack.adopt.readiness == Readiness::NoFile && stack.adopt.blockers.is_empty();
-    runs && has_no_file && stack.state == StackState::Orphaned
+    let command = format!("stacklift export {}", shell_word(&stack.name));
+    match stack.state {
+        StackState::PortainerGone => Some(format!("{command} --from portainer-data")),
+        StackState::Swarm | StackState::Kubernetes | StackState::Unknown => None,
+        _ if !has_no_file => None,
+        _ if stack.portainer_stack.is_some() => Some(format!("no Compose file: {command}")),
+        _ => Some(format!("no Compose file: {command} --from containers")),
+    }
 }
 
 /// Whether only a comparison of configurations tells if a stack in Portainer has to be updated, or what that interrupts.
@@ -92,6 +96,7 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         StackState::InProgress => (Meaning::Changed, "a run is in progress"),
         StackState::Stopped => (Meaning::Plain, "stopped"),
         StackState::Orphaned => (Meaning::Changed, "orphaned"),
+        StackState::PortainerGone => (Meaning::Changed, "its Portainer is gone"),
         StackState::Swarm => (Meaning::Plain, "swarm"),
         StackState::Kubernetes => (Meaning::Plain, "Kubernetes"),
         StackState::Unknown => (Meaning::Unknown, "unknown"),
@@ -105,7 +110,10 @@ pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part 
     match way.readiness {
         Readiness::Ready => ready(way, unknown),
         Readiness::NothingToDo => (Meaning::Kept, "up to date".to_owned()),
-        Readiness::Edited => (Meaning::Plain, "-".to_owned()),
+        Readiness::Edited => (
+            Meaning::Plain,
+            "export it before you adopt again".to_owned(),
+        ),
         Readiness::NoFile if way.blockers.is_empty() => {
             (Meaning::Plain, "no Compose file".to_owned())
         }

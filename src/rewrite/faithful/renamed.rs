@@ -10,8 +10,16 @@ use super::{
 };
 use crate::rewrite::{env_files::env_file_keys, portainer::STACK_ENV};
 
-/// The new text. `None` if it cannot be written, or if it differs by more than the name and the env files.
-pub fn renamed(text: &str, project: &str) -> Option<String> {
+/// The key of a Compose file that says what stacklift wrote it from, if the original is lost.
+pub const MARK: &str = "x-stacklift";
+/// Its value in one that was written from the containers of a project.
+pub const FROM_CONTAINERS: &str = "from containers";
+/// Its value in one that was written from the data of a Portainer that is gone.
+pub const FROM_PORTAINER_DATA: &str = "from portainer-data";
+
+/// The new text, with the value of [`MARK`] if there is one. `None` if it cannot be written, or if it differs by more than
+/// that, the name and the env files.
+pub fn renamed(text: &str, project: &str, mark: Option<&str>) -> Option<String> {
     let document = Document::parse(text).ok()?;
     let note = || Note::new("");
     let mut splices = Splices::default();
@@ -29,7 +37,9 @@ pub fn renamed(text: &str, project: &str) -> Option<String> {
         }
     }
     let root = document.root()?;
-    let name = vec![("name".to_owned(), NewValue::Text(project.to_owned()))];
+    let entry = |key: &str, value: &str| (key.to_owned(), NewValue::Text(value.to_owned()));
+    let mark = mark.map(|mark| entry(MARK, mark));
+    let name = [entry("name", project)].into_iter().chain(mark).collect();
     let mut entries = root.own_entries();
     match entries.find(|entry| entry.name() == Some("name")) {
         Some(entry) => splices.replace_entry(root, entry, name, note()),

@@ -191,7 +191,12 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
             Some(STANDARD_USER),
             "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned(),
         ),
-        (None, format!("Portainer has no stack for them: {RECREATE}")),
+        (
+            None,
+            format!(
+                "Portainer has no stack for them: if they are of another Portainer that is gone, run: stacklift export web --from portainer-data; otherwise, {RECREATE}"
+            ),
+        ),
     ] {
         let faults = bench.faults();
         faults.clear();

@@ -1,0 +1,42 @@
+//! `stacklift export --from portainer-data`: writes a stack of a Portainer that is gone as files. Reads the engine and that
+//! Portainer's data only.
+
+use std::sync::Arc;
+
+use super::{next, show};
+use crate::{
+    cli::{Common, Console, Ended, arguments::ExportArguments, peers, settings::Settings},
+    export::{Export, find_lost},
+    model::StackKind,
+    rewrite::faithful::FROM_PORTAINER_DATA,
+    stack::StackName,
+};
+
+pub(super) fn run(
+    name: &StackName,
+    arguments: &ExportArguments,
+    common: &Common,
+    console: &Arc<Console>,
+) -> Result<(), Ended> {
+    let settings = Settings::load(common)?;
+    let engine = peers::engine(&settings, console);
+    let to = arguments.to(name.as_str());
+    Export::check(&to, arguments.force)?;
+    console.waiting("looking for Portainer's data");
+    let tool = &settings.location.tool;
+    let data = arguments.portainer_data.as_deref();
+    let lost = find_lost(&engine, tool, name.as_str(), data)?;
+    let export = Export {
+        stacks_root: &settings.location.root,
+        force: arguments.force,
+        mark: Some(FROM_PORTAINER_DATA),
+    };
+    let stack = (name.as_str(), StackKind::Compose);
+    let exported = export.run(stack, &to, || Ok(lost.stored));
+    console.done();
+    let exported = exported?;
+    console.step("found", &lost.file.display().to_string());
+    show(name.as_str(), &to, &exported, console);
+    console.told_whole(&next(name, &to));
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! The folder of a stack in the data of a Portainer that is gone: the labels of the containers name it, and it is in what was
+//! mounted into Portainer's container (M07). Reads only.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result};
+use composefile::document::Document;
+
+use crate::{
+    disk,
+    engine::EngineReader,
+    failure::Failure,
+    model::{Container, MountKind, Variable, may_be_portainers},
+    portainer::{Contents, Stored},
+    text::{bulleted, printable, shell_word},
+};
+
+/// What a Portainer that is gone stored of a stack.
+pub struct Lost {
+    pub stored: Stored,
+    /// The Compose file that was read.
+    pub file: PathBuf,
+}
+
+/// Where Portainer had the files of a stack, as the labels of a container say: paths in Portainer's container.
+struct Folder<'c> {
+    dir: &'c str,
+    file: &'c str,
+    env: Option<&'c str>,
+}
+
+/// A directory of Portainer's container, and where it is on this host.
+struct Place {
+    inside: String,
+    here: PathBuf,
+}
+
+/// Finds what Portainer stored of the Compose project `name`. `data` is the directory that was mounted at Portainer's
+/// `/data`: without it, every volume and mount is searched.
+///
+/// Files that do not define the services of the containers do not count. Several that do are an error.
+pub fn find(engine: &EngineReader, tool: &str, name: &str, data: Option<&Path>) -> Result<Lost> {
+    let all = engine.list_all()?;
+    let is_own = |one: &&Container| one.compose_label(tool, "project") == Some(name);
+    let own: Vec<(&Container, Folder)> = all
+        .iter()
+        .filter(is_own)
+        .filter_map(|one| Some((one, Folder::of(one, tool)?)))
+        .collect();
+    // A container that a redeployment kept names the folder of an older version.
+    let newest = own.iter().map(|(_, folder)| folder);
+    let newest = newest.max_by_key(|folder| (folder.dir.len(), folder.dir));
+    let stack = printable(name);
+    let Some(folder) = newest else {
+        return Err(
+            Failure::new(format!("no container of {stack} was started by Portainer"))
+                .hint(from_containers(name))
+                .into(),
+        );
+    };
+    if folder.file.contains(',') {
+        let files = printable(folder.file);
+        return Err(
+            Failure::new(format!("{stack} has several Compose files: {files}"))
+                .hint("clone its Git repository instead")
+                .into(),
+        );
+    }
+    let services: BTreeSet<&str> = own
+        .iter()
+        .filter_map(|(one, _)| one.compose_label(tool, "service"))
+        .collect();
+    let places = match data {
+        Some(dir) => Vec::from([folder.data_in(dir)]),
+        None => places(engine, &all, folder)?,
+    };
+    let mut found = BTreeMap::new();
+    for place in places {
+        if let Some(lost) = folder.read(&place, &services)? {
+            let real = disk::canonicalize(&lost.file).unwrap_or_else(|_| lost.file.clone());
+            found.insert(real, lost);
+        }
+    }
+    match (found.pop_first(), found.len()) {
+        (None, _) => Err(
+            Failure::new(format!("found no {} of {stack}", printable(folder.file)))
+                .hint(format!(
+                    "pass the directory that was mounted at {} with --portainer-data; {}",
+                    folder.data(),
+                    from_containers(name)
+                ))
+                .into(),
+        ),
+        (Some((_, lost)), 0) => Ok(lost),
+        (Some((first, _)), _) => {
+            let files = [first].into_iter().chain(found.into_keys());
+            let files = files.map(|file| file.display().to_string());
+            Err(Failure::new(format!("found several Compose files of {stack}"))
+                .details(bulleted(files))
+                .hint("pass the directory that contains the right `compose` directory with --portainer-data")
+                .into())
+        }
+    }
+}
+
+fn from_containers(name: &str) -> String {
+    let name = shell_word(name);
+    format!("if the Compose file is lost, run: stacklift export {name} --from containers")
+}
+
+/// Every directory of this host that may have been mounted into Portainer's container.
+fn places(engine: &EngineReader, all: &[Container], folder: &Folder) -> Result<Vec<Place>> {
+    let names: Vec<String> = engine.all_volumes()?.into_keys().collect();
+    let volumes = engine.inspect_volumes(&names)?;
+    let volumes = volumes
+        .iter()
+        .filter_map(|one| one["Mountpoint"].as_str())
+        .map(|dir| folder.data_in(Path::new(dir)));
+    let mounts = all.iter().flat_map(|one| &one.mounts);
+    let binds = mounts
+        .filter(|mount| mount.kind == MountKind::Bind)
+        .map(|mount| Place {
+            inside: mount.target.clone(),
+            here: PathBuf::from(&mount.source),
+        });
+    // A Portainer without a container had the same paths.
+    let same = Place {
+        inside: "/".to_owned(),
+        here: PathBuf::from("/"),
+    };
+    Ok(volumes.chain(binds).chain([same]).collect())
+}
+
+impl<'c> Folder<'c> {
+    fn of(container: &'c Container, tool: &str) -> Option<Self> {
+        let dir = container.compose_label(tool, "project.working_dir")?;
+        let file = container.compose_label(tool, "project.config_files")?;
+        let env = container.compose_label(tool, "project.environment_file");
+        may_be_portainers(dir).then_some(Self { dir, file, env })
+    }
+
+    /// Portainer's data directory in its container.
+    fn data(&self) -> &'c str {
+        self.dir
+            .rsplit_once("/compose/")
+            .map_or("/", |(data, _)| data)
+    }
+
+    /// The place of Portainer's data in the directory `here`.
+    fn data_in(&self, here: &Path) -> Place {
+        Place {
+            inside: self.data().to_owned(),
+            here: here.to_owned(),
+        }
+    }
+
+    /// What is stored at a place. `None` if there is no Compose file with these services.
+    fn read(&self, place: &Place, services: &BTreeSet<&str>) -> Result<Option<Lost>> {
+        let Some((file, text)) = place.read(self.file)? else {
+            return Ok(None);
+        };
+        let is_whole = Document::parse(&text).is_ok_and(|document| {
+            let defined = document.get("services");
+            services
+                .iter()
+                .all(|one| defined.is_some_and(|all| all.get(one).is_some()))
+        });
+        if !is_whole {
+            return Ok(None);
+        }
+        // Without variables, Portainer writes no stack.env, and Compose reads `.env`.
+        let names = ["stack.env", ".env"].map(|name| format!("{}/{name}", self.dir));
+        let mut names = self.env.map(str::to_owned).into_iter().chain(names);
+        let env = names.find_map(|name| place.read(&name).transpose());
+        let env = env.transpose()?.map(|(_, text)| variables(&text));
+        let contents = Contents {
+            text,
+            env: env.unwrap_or_default(),
+        };
+        let stored = Stored {
+            contents,
+            folder: self.dir.to_owned(),
+            further_files: 0,
+        };
+        Ok(Some(Lost { stored, file }))
+    }
+}
+
+impl Place {
+    /// Reads a file of Portainer's container. `None` if it is not here.
+    fn read(&self, path: &str) -> Result<Option<(PathBuf, String)>> {
+        let Ok(below) = Path::new(path).strip_prefix(&self.inside) else {
+            return Ok(None);
+        };
+        let path = self.here.join(below);
+        let dir = path.parent().unwrap_or(&self.here);
+        match disk::read(dir, &path) {
+            Ok(contents) => {
+                let text = String::from_utf8(contents.bytes);
+                let text = text.ok().with_context(|| format!("{} is not UTF-8", path.display()))?;
+                Ok(Some((path, text)))
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Ok(None)
+            }
+            Err(error) => Err(Failure::new(format!("failed to read {}", path.display()))
+                .source(error)
+                .hint("run the command as root, or pass a copy of Portainer's data with --portainer-data")
+                .into()),
+        }
+    }
+}
+
+/// The variables of a `stack.env`, as Portainer wrote them: one `NAME=VALUE` per line. A line without `=` is part of the
+/// value before it.
+fn variables(text: &str) -> Vec<Variable> {
+    let mut all: Vec<Variable> = Vec::new();
+    for line in text.lines() {
+        match (line.split_once('='), all.last_mut()) {
+            (Some((name, value)), _) => all.push(Variable {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            }),
+            (None, Some(last)) => last.value.extend(["\n", line]),
+            (None, None) => {}
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rewrite::env::stack_env;
+
+    #[test]
+    fn m07_the_variables_of_stack_env_are_those_that_portainer_wrote() {
+        for text in ["", "A=1\n", "A='x # y'\nB=\n", "KEY=one\ntwo\nC=a=b\n"] {
+            assert_eq!(stack_env(&variables(text)), text);
+        }
+    }
+}

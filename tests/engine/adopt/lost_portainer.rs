@@ -1,0 +1,52 @@
+//! A stack whose Portainer is gone: its file is in the data of that Portainer, and another Portainer adopts it.
+
+use std::fs;
+
+use rehearsal::Status;
+
+use super::{Case, by_each_portainer, scenario::Scenario};
+
+by_each_portainer! { keeps_what_a_portainer_that_is_gone_started }
+
+/// The name of the second service keeps other tests apart, whose Portainer is on the same engine.
+const TEXT: &str = "services:
+  db:
+    $SLEEP
+    volumes: [data:/data]
+    stop_grace_period: 1s
+  $PROJECT:
+    $SLEEP
+    environment: {FROM: \"${FROM}\"}
+    stop_grace_period: 1s
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+fn keeps_what_a_portainer_that_is_gone_started(case: Case) {
+    let scenario = Scenario::new(case, TEXT, &[(".env", "FROM=hand\n")]);
+    let (stack, project) = (&scenario.stack, scenario.host.project.as_str());
+    scenario.adopts(&[]);
+    // Afterwards, Portainer has started the second service, and kept `db`.
+    let edited = scenario
+        .text_in_portainer()
+        .replace("${FROM}", "${FROM} # b");
+    assert_eq!(scenario.update(&edited), (200, Status::Active));
+    stack.rehearsal.world(|world| world.records.clear());
+    fs::remove_dir_all(stack.dir()).expect("the directory");
+    let export = format!("stacklift export {project} --from portainer-data");
+    stack
+        .run(&["list"])
+        .code(0)
+        .says(&["its Portainer is gone", &export]);
+
+    let to = stack.state().with_file_name("written");
+    let to = to.to_str().expect("UTF-8");
+    let run = stack
+        .run(&["export", project, "--from", "portainer-data", "--to", to])
+        .code(0);
+    run.says(&["compose.yaml and .env, 1 variable"]);
+    let ids = stack.ids();
+    let adopted = stack.run(&["adopt", project, "--dir", to]).code(0);
+    adopted.says(&[&format!("adopted {project}: 2 containers kept running")]);
+    assert_eq!(stack.ids(), ids);
+}

@@ -1,0 +1,151 @@
+//! `stacklift export --from portainer-data`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::bench::{Bench, MARKED, PLAIN};
+
+const TEXT: &str = "# Kept.
+services:
+  a:
+    image: busybox:1.36
+    env_file: stack.env
+    volumes: ['./data:/data']
+";
+
+const EXPORT: &str = "export web --from portainer-data";
+
+/// The stack `web`, which a Portainer that is gone started, without a directory of its own.
+fn lost() -> Bench {
+    let bench = Bench::new();
+    let dir = bench.started("web", &TEXT.replace("stack.env", ".env"), Some("A=1\n"));
+    fs::remove_dir_all(dir).expect("the directory");
+    bench.world(|world| {
+        for container in world.containers.values_mut() {
+            for (label, value) in [
+                ("project.working_dir", "/data/compose/7"),
+                ("project.config_files", "/data/compose/7/docker-compose.yml"),
+                ("project.environment_file", "/data/compose/7/stack.env"),
+            ] {
+                let label = format!("com.docker.compose.{label}");
+                container.labels.insert(label, value.to_owned());
+            }
+        }
+    });
+    bench
+}
+
+/// What was mounted at that Portainer's `/data`.
+fn data(bench: &Bench, name: &str) -> PathBuf {
+    let data = bench.root().join(name);
+    let folder = data.join("compose/7");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("docker-compose.yml"), TEXT).expect("a file");
+    fs::write(folder.join("stack.env"), format!("TOKEN={MARKED}\nB=\n")).expect("a file");
+    data
+}
+
+/// Mounts a directory of this host into a container of another project.
+fn mount(bench: &Bench, data: &Path, target: &str) {
+    let text = format!(
+        "services: {{a: {{image: 'portainer/portainer-ce:2.19.0', volumes: ['{}:{target}']}}}}\n",
+        data.display()
+    );
+    bench.started(
+        data.file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name"),
+        &text,
+        None,
+    );
+}
+
+#[test]
+fn what_portainer_stored_becomes_two_files() {
+    let bench = lost();
+    let row =
+        "web    1/1         its Portainer is gone  stacklift export web --from portainer-data\n";
+    bench.run("list").code(0).says(row);
+    bench.fails("plan web", &["there is no stack named web", EXPORT]);
+
+    let data = data(&bench, "old");
+    let to = bench.root().join("web");
+    let (shown, file) = (to.display(), data.join("compose/7/docker-compose.yml"));
+    let run = bench.run(&format!(
+        "export web --to {shown} --portainer-data {}",
+        data.display()
+    ));
+    let run = run.code(0).hides(MARKED);
+    let expected = format!(
+        "    found {}
+exported web to {shown}: compose.yaml and .env, 2 variables
+     note line 6 of the file in Portainer: the path becomes absolute: in Portainer, it points into /data/compose/7 or the home directory of its container
+next: check the files, then stacklift adopt web --dir {shown}
+",
+        file.display()
+    );
+    assert_eq!(run.out, expected);
+    assert_eq!(
+        fs::read_to_string(to.join("compose.yaml")).expect("a file"),
+        "# Kept.
+name: \"web\"
+\"x-stacklift\": \"from portainer-data\"
+services:
+  a:
+    image: busybox:1.36
+    env_file: .env
+    volumes: ['/data/compose/7/data:/data']
+"
+    );
+    let env = fs::read_to_string(to.join(".env")).expect("a file");
+    assert_eq!(env, format!("TOKEN={MARKED}\nB=\n"));
+    bench.run("plan web").hides("were started in");
+}
+
+#[test]
+fn several_files_are_shown_and_none_is_chosen() {
+    let bench = lost();
+    bench.fails(
+        EXPORT,
+        &[
+            "found no /data/compose/7/docker-compose.yml of web",
+            "--portainer-data",
+        ],
+    );
+    let other = data(&bench, "other");
+    let text = TEXT.replace("  a:", "  b:");
+    fs::write(other.join("compose/7/docker-compose.yml"), text).expect("a file");
+    mount(&bench, &other, "/data");
+    bench.fails(EXPORT, "found no ");
+    let (one, two) = (data(&bench, "one"), data(&bench, "two"));
+    mount(&bench, &one, "/data");
+    let to = bench.root().join("web");
+    let export = format!("{EXPORT} --to {}", to.display());
+    bench.run(&export).code(0);
+    fs::remove_dir_all(&to).expect("the files");
+    mount(&bench, &two.join("compose"), "/data/compose");
+    let files = [one, two].map(|data| {
+        data.join("compose/7/docker-compose.yml")
+            .display()
+            .to_string()
+    });
+    bench.fails(
+        &export,
+        &["found several Compose files of web", &files[0], &files[1]],
+    );
+    assert!(!to.exists());
+}
+
+#[test]
+fn what_portainer_did_not_start_is_not_searched() {
+    let bench = Bench::web(PLAIN);
+    bench.fails(
+        EXPORT,
+        &[
+            "no container of web was started by Portainer",
+            "--from containers",
+        ],
+    );
+}
