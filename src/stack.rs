@@ -188,10 +188,16 @@ impl Stack {
         };
         match Self::find_like_compose(name, &at) {
             Ok(stack) => Ok(Self { started, ..stack }),
-            Err(error) => Err(match started::other_dir(containers, &at.tool, dir) {
-                Some(other) => elsewhere(&error, other).into(),
-                None => error,
-            }),
+            Err(error) => {
+                let other = started::other_dir(containers, &at.tool, dir);
+                // Docker creates a folder of Portainer if a container mounts a path in it.
+                let has_file = |dir: &&str| found(Path::new(dir)).is_some();
+                let other = other.filter(|dir| !may_be_portainers(dir) || has_file(dir));
+                Err(match other {
+                    Some(other) => elsewhere(&error, other).into(),
+                    None => error,
+                })
+            }
         }
     }
 
@@ -349,11 +355,7 @@ fn lost(
     tool: &str,
 ) -> anyhow::Error {
     let dirs = started_dirs(containers, tool);
-    let exists = |dir: &&str| {
-        let mut files = DEFAULT_FILES.iter().map(|file| Path::new(dir).join(file));
-        files.any(|file| disk::exists(&file))
-    };
-    if dirs.is_empty() || dirs.iter().any(exists) {
+    if dirs.is_empty() || dirs.iter().any(|dir| found(Path::new(dir)).is_some()) {
         return error;
     }
     let (what, source) = if dirs.iter().any(|dir| may_be_portainers(dir)) {

@@ -53,9 +53,9 @@ fn export(stack: &ListEntry) -> Option<String> {
     let has_no_file = stack.adopt.readiness == Readiness::NoFile && stack.adopt.blockers.is_empty();
     let command = format!("stacklift export {}", shell_word(&stack.name));
     match stack.state {
-        StackState::PortainerGone => Some(format!("{command} --from portainer-data")),
-        StackState::Swarm | StackState::Kubernetes | StackState::Unknown => None,
         _ if !has_no_file => None,
+        StackState::Swarm | StackState::Kubernetes | StackState::Unknown => None,
+        StackState::PortainerGone => Some(format!("{command} --from portainer-data")),
         _ if stack.portainer_stack.is_some() => Some(format!("no Compose file: {command}")),
         _ => Some(format!("no Compose file: {command} --from containers")),
     }
