@@ -91,7 +91,7 @@ pub struct Before {
     pub namesakes: Vec<Namesake>,
     /// Its text and variables, and its standing, if they could be read.
     pub contents: Option<(Contents, Standing)>,
-    /// What was last sent to it (B22).
+    /// What was last sent to Portainer (B22).
     pub last_sent: LastSent,
     /// The containers that will be removed; `None` if they could not be listed, which is tolerated (C52).
     pub containers: Option<Vec<Container>>,
@@ -232,7 +232,7 @@ impl Situation<'_> {
                 Err(error) => before.warnings.push(with_hint(&error)),
             }
         }
-        if let (Some(_), Some(place)) = (&before.record, self.place()) {
+        if let Some(place) = self.place() {
             let answers = before.all.is_some();
             let engine = answers.then(|| self.engine.id().ok()).flatten();
             before.last_sent = place.last_sent(engine.as_deref());
@@ -409,6 +409,7 @@ impl Situation<'_> {
                 .record
                 .as_ref()
                 .map(|record| RecordFacts::new(record, contents, &before.last_sent, sent)),
+            was_sent: !before.last_sent.is_empty(),
             namesakes: &before.namesakes,
             rejection: details.rejection.as_ref(),
             unasked: details.unasked.as_deref(),

@@ -6,6 +6,7 @@
 use std::{
     fmt::Write as _,
     io::{self, ErrorKind, IsTerminal, Write, stderr, stdin, stdout},
+    mem,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -356,11 +357,11 @@ impl Console {
 
     /// Shows a spinner with the time that has passed, on a terminal only. It replaces the one before.
     pub(super) fn waiting(&self, what: &str) {
-        self.done();
-        if self.quiet {
-            return;
+        let next = (!self.quiet).then(|| Spinner::start(&printable(what)));
+        // Another thread may have started one.
+        if let Some(before) = mem::replace(&mut *lock(&self.spinner), next.flatten()) {
+            before.end();
         }
-        *lock(&self.spinner) = Spinner::start(&printable(what));
     }
 
     /// Changes what the spinner says, if there is one.

@@ -464,7 +464,7 @@ impl Adoption {
 }
 
 /// Whether none of the containers of services runs. One that a restore created may never have run. A stack without
-/// containers is stopped if Portainer has deployed it.
+/// containers is stopped if Portainer has deployed it. It may have been deleted there since.
 fn is_stopped(facts: &Facts) -> bool {
     let all = facts.containers.unwrap_or_default().iter().map(Inspected);
     let mut own = all.filter(|one| !one.is_one_off(facts.tool)).peekable();
@@ -472,7 +472,7 @@ fn is_stopped(facts: &Facts) -> bool {
         let deployment = &facts.record.deployment;
         matches!(deployment, Deployment::Active | Deployment::Inactive)
     });
-    (is_deployed || own.peek().is_some()) && own.all(|one| !one.is_running())
+    (is_deployed || facts.was_sent || own.peek().is_some()) && own.all(|one| !one.is_running())
 }
 
 /// The names of the external volumes of the text.

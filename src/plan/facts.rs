@@ -62,6 +62,8 @@ pub struct Facts<'a> {
     pub changes: &'a BTreeMap<String, Known<Changes>>,
     /// The Portainer stack that will be deleted.
     pub record: Option<RecordFacts<'a>>,
+    /// Whether an earlier run sent the stack to Portainer.
+    pub was_sent: bool,
     /// The other Portainer stacks with the stack's name, on this environment and on others (M20).
     pub namesakes: &'a [Namesake],
     /// Why the Compose program of this host rejects what is sent; `None` if it accepts it, or if it was not asked.

@@ -158,6 +158,7 @@ impl World {
             listed: Some(&listed),
             unread: None,
             has_data: true,
+            was_sent: false,
             unlistable: None,
             containers: Some(&self.containers),
             others: Some(&self.others),

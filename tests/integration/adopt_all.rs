@@ -75,11 +75,14 @@ fn b08_a_stack_that_is_stopped_in_portainer_is_not_started_unsaid() {
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
     bench.run("adopt web").code(0);
-    for status in [Status::Inactive, Status::Active] {
+    // Without a status, the stack was deleted in Portainer.
+    for status in [Some(Status::Inactive), Some(Status::Active), None] {
         bench.world(|world| {
             world.containers.clear();
-            let record = world.records.values_mut().next().expect("a record");
-            record.status = status;
+            world.records.retain(|_, _| status.is_some());
+            for record in world.records.values_mut() {
+                record.status = status.expect("a status");
+            }
         });
         bench.forget_requests();
         all(&bench, "")
