@@ -4,6 +4,7 @@ use super::{Situation, with_hint};
 use crate::{
     model::{Container, Grant, Uses},
     portainer::Standing,
+    text::printable,
 };
 
 impl Situation<'_> {
@@ -52,6 +53,19 @@ impl Situation<'_> {
             Ok(own) => own,
             Err(error) => return warnings.push(with_hint(&error)),
         };
+        let is_closed = |one: &&Container| {
+            let control = own.get(&one.id);
+            control.is_some_and(|(_, access)| !access.is_shared())
+        };
+        let opening = self.access.filter(|wanted| wanted.access.is_shared());
+        warnings.extend(opening.into_iter().flat_map(|wanted| {
+            let grants = Grant::list(&wanted.grants);
+            let closed = all.iter().filter(is_closed);
+            closed.map(move |one| {
+                let name = printable(one.name());
+                format!("only administrators may use {name} now: afterwards, {grants} may, too")
+            })
+        }));
         uses.is_as_wanted = own.is_empty()
             && standing.map(|one| &one.access) == self.access.map(|wanted| &wanted.access);
         let shared = standing

@@ -40,13 +40,13 @@ fn of_containers(bench: &Bench) -> Vec<(String, Vec<u64>)> {
     })
 }
 
-/// Gives a container of the stack to the team with this ID, as a user does in Portainer.
-fn give(bench: &Bench, container: &str, team: u64) {
+/// Gives a container of the stack to the teams with these IDs, as a user does in Portainer.
+fn give(bench: &Bench, container: &str, teams: &[u64]) {
     bench.world(|world| {
         let id = world.container(container).expect("a container").id.clone();
         let control = ResourceControl {
             id: 500,
-            teams: vec![team],
+            teams: teams.to_vec(),
             ..ResourceControl::default()
         };
         world.controls.insert(id, control);
@@ -97,9 +97,21 @@ Next: stacklift adopt web
 }
 
 #[test]
+fn b23_a_container_of_administrators_only_is_not_opened_unsaid() {
+    let bench = started();
+    give(&bench, "web-b-1", &[]);
+    let opened = "only administrators may use web-b-1 now: afterwards, team ops may, too";
+    for (access, says) in [("team:ops", true), ("admins", false)] {
+        let run = bench.run(&format!("plan web --access {access}")).code(0);
+        let text = format!("{}{}", run.out, run.err).replace('\n', " ");
+        assert_eq!(text.contains(opened), says, "{text}");
+    }
+}
+
+#[test]
 fn b23_access_is_set_for_the_stack_and_its_containers() {
     let bench = started();
-    give(&bench, "web-b-1", 2);
+    give(&bench, "web-b-1", &[2]);
     let args = "--access team:Ops --access user:ann";
     let plan = bench.run(&format!("plan web {args}")).code(0);
     plan.says(&[
