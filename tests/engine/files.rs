@@ -148,5 +148,5 @@ fn b25_a_stack_that_includes_a_pipe_is_a_row_of_the_list() {
         .run(&["adopt", &stack.host.project, "--yes"])
         .code(1)
         .says(&[&why]);
-    assert!(started.elapsed() < std::time::Duration::from_secs(30));
+    assert!(started.elapsed() < std::time::Duration::from_mins(5));
 }

@@ -67,7 +67,7 @@ impl Client {
             .to_owned();
         let stream = TcpStream::connect(address).unwrap();
         stream
-            .set_read_timeout(Some(Duration::from_secs(20)))
+            .set_read_timeout(Some(Duration::from_mins(3)))
             .unwrap();
         stream.set_nodelay(true).unwrap();
         Self::over(StreamOwned::new(connection, stream))
