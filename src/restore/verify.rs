@@ -128,9 +128,16 @@ impl Procedure<'_, '_, '_> {
         let file = stack.dir().join(stack.file());
         let file = file.display();
         match record {
-            RecordStep::Delete(_) => self.run.line(format!(
-                "  it is no longer in Portainer: edit {file} from now on"
-            )),
+            RecordStep::Delete(_) => {
+                self.run.line(format!(
+                    "  it is no longer in Portainer: edit {file} from now on"
+                ));
+                if self.files_are_newer() {
+                    self.run.line(
+                        "  that file or .env has changed since the snapshot, and stays as it is: what runs is older",
+                    );
+                }
+            }
             RecordStep::Update(..) => self.run.line(format!(
                 "  {file} stays as it is: the next adoption deploys what it says now"
             )),
@@ -138,7 +145,16 @@ impl Procedure<'_, '_, '_> {
         }
     }
 
-    /// The starts and ends of containers since the first change; none if they cannot be read.
+    /// Whether the Compose file or `.env` has another text than in the snapshot.
+    fn files_are_newer(&self) -> bool {
+        let saved = self.snapshot();
+        let env = saved.env.as_ref().map(|file| &file.text);
+        let Ok(now) = self.stack().read_own() else {
+            return false;
+        };
+        now.compose != saved.compose.text || now.env.as_ref() != env
+    }
+
     fn matching(&self) -> String {
         matching(saved(self.snapshot()).len())
     }

@@ -133,6 +133,14 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         let ids = bench.containers("web");
         bench.succeeds("restore web", "3 containers match the snapshot");
         assert_eq!(bench.containers("web"), ids);
+
+        // A file that was edited meanwhile is newer than what runs.
+        bench.succeeds("web", "snapshot");
+        bench.stack("web", &format!("{RICH}# edited\n"), Some(ENV));
+        bench.succeeds(
+            "restore web",
+            "  that file or .env has changed since the snapshot, and stays as it is: what runs is older\n",
+        );
     }
 }
 
