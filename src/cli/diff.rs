@@ -78,7 +78,7 @@ impl UnifiedDiffPrinter for Printer<'_, '_> {
     }
 
     fn display_context_token(&self, mut f: impl fmt::Write, token: Token) -> fmt::Result {
-        writeln!(f, " {}", ended(self.0[token].1))
+        write_line(&mut f, ' ', self.0[token].1)
     }
 
     fn display_hunk(
@@ -88,7 +88,7 @@ impl UnifiedDiffPrinter for Printer<'_, '_> {
         after: &[Token],
     ) -> fmt::Result {
         for &token in before {
-            writeln!(f, "-{}", ended(self.0[token].1))?;
+            write_line(&mut f, '-', self.0[token].1)?;
         }
         for token in after {
             let shown = self.0[*token].1;
@@ -97,16 +97,19 @@ impl UnifiedDiffPrinter for Printer<'_, '_> {
             if shown.contains(HIDDEN) && before.iter().any(is_alike) && !before.contains(token) {
                 writeln!(f, "+{} (value changed)", shown.trim_end())?;
             } else {
-                writeln!(f, "+{}", ended(shown))?;
+                write_line(&mut f, '+', shown)?;
             }
         }
         Ok(())
     }
 }
 
-/// A line without its end.
-fn ended(line: &str) -> &str {
-    line.strip_suffix('\n').unwrap_or(line)
+/// Like `diff`, names a last line that has no end: it differs from the same line that has one.
+fn write_line(f: &mut impl fmt::Write, sign: char, line: &str) -> fmt::Result {
+    match line.strip_suffix('\n') {
+        Some(line) => writeln!(f, "{sign}{line}"),
+        None => writeln!(f, "{sign}{line}\n\\ No newline at end of file"),
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +127,14 @@ mod tests {
         assert_eq!(
             hunks,
             "@@ -1,3 +1,3 @@\n-A=***\n+A=*** (value changed)\n B=***\n C\n"
+        );
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_named() {
+        assert_eq!(
+            hunks(Shown::all("A\nB"), Shown::all("A\nB\n")),
+            "@@ -1,2 +1,2 @@\n A\n-B\n\\ No newline at end of file\n+B\n"
         );
     }
 
