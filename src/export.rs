@@ -44,13 +44,15 @@ pub struct Export<'a> {
     pub force: bool,
     /// What the file was written from, if the original is lost.
     pub mark: Option<&'static str>,
+    /// The name of the Compose file, if the stack's own has another one than Compose finds.
+    pub file: Option<&'a str>,
 }
 
 /// What was exported.
 #[derive(Debug)]
 pub struct Exported {
     /// The names of the files, in the order in which they were written.
-    pub files: Vec<&'static str>,
+    pub files: Vec<String>,
     /// The number of variables.
     pub variables: usize,
     /// How the text differs from the one in Portainer.
@@ -83,7 +85,7 @@ impl Export<'_> {
             StackKind::Swarm => as_it_is(&stored),
             _ => self.files_of(name, &stored)?,
         };
-        let written = write(dir, &files, 0o644, self.force)?;
+        let written = write((dir, self.file), &files, 0o644, self.force)?;
         Ok(Exported {
             files: written,
             variables: stored.contents.env.len() - files.left_out.len(),
@@ -221,13 +223,14 @@ fn is_incomplete(entry: &DirEntry) -> bool {
     entry.file_name().to_string_lossy().starts_with(INCOMPLETE)
 }
 
-/// Writes the files, the Compose file last, with the rights `mode`. Returns their names.
+/// Writes the files, the Compose file last, with the rights `mode`. Returns their names. Without the name of the Compose
+/// file, it is the one that Compose finds.
 pub fn write(
-    path: &Path,
+    (path, compose_file): (&Path, Option<&str>),
     files: &ExportedFiles,
     mode: u32,
     replace: bool,
-) -> Result<Vec<&'static str>> {
+) -> Result<Vec<String>> {
     let existing = if replace {
         Existing::Replace
     } else {
@@ -245,7 +248,7 @@ pub fn write(
     dir.remove_incomplete()
         .with_context(|| format!("failed to tidy up {}", path.display()))?;
     let mut written = Vec::new();
-    let mut one = |name: &'static str, write: &dyn Fn() -> io::Result<()>| -> Result<()> {
+    let mut one = |name: &str, write: &dyn Fn() -> io::Result<()>| -> Result<()> {
         write().with_context(|| {
             let so_far = match written.as_slice() {
                 [] => String::new(),
@@ -253,7 +256,7 @@ pub fn write(
             };
             format!("failed to write {}{so_far}", path.join(name).display())
         })?;
-        written.push(name);
+        written.push(name.to_owned());
         Ok(())
     };
     let text = |name, text: &str, mode| {
@@ -264,7 +267,8 @@ pub fn write(
         one(ENV_FILE, &|| text(ENV_FILE, &files.env, 0o600))?;
     }
     let mut defaults = DEFAULT_FILES.into_iter();
-    let compose_file = defaults.find(|file| disk::exists(&path.join(file)));
+    let compose_file =
+        compose_file.or_else(|| defaults.find(|file| disk::exists(&path.join(file))));
     let compose_file = compose_file.unwrap_or(COMPOSE_FILE);
     one(compose_file, &|| text(compose_file, &files.text, mode))?;
     if files.names_stack_env {

@@ -131,28 +131,34 @@ impl Stack {
     /// The directory gets the path with which the containers were started, if that leads to it, too (B28).
     ///
     /// If the stack is not in the stacks root, and `--dir` is not given, the directory is the only one in which its
-    /// containers were started.
-    pub fn find_started(
+    /// containers were started, or those of the latest `earlier` time that has one.
+    pub fn find_started<I: Iterator<Item = Vec<Container>>>(
         name: &StackName,
         at: &Location,
         containers: &[Container],
-        earlier: impl Iterator<Item = Vec<Container>>,
+        earlier: impl Fn() -> I,
     ) -> Result<Self> {
-        let in_root = match Self::find_started_in_dir(name.clone(), at, containers, earlier) {
+        let in_root = match Self::find_started_in_dir(name.clone(), at, containers, earlier()) {
             Err(error) if Refused::in_chain(&error).is_some() => return Err(error),
             Err(error) if at.dir.is_some() => return Err(lost(error, name, containers, &at.tool)),
             Err(error) => error,
             found => return found,
         };
-        let dirs = started_dirs(containers, &at.tool).into_iter();
-        let stacks = dirs
-            .filter(|dir| !may_be_portainers(dir))
-            .filter_map(|dir| {
+        let found_by = |containers: &[Container]| -> Vec<Self> {
+            let dirs = started_dirs(containers, &at.tool).into_iter();
+            let dirs = dirs.filter(|dir| !may_be_portainers(dir));
+            dirs.filter_map(|dir| {
                 let dir = Some(PathBuf::from(dir));
                 let at = Location { dir, ..at.clone() };
                 Self::find_started_in_dir(name.clone(), &at, containers, std::iter::empty()).ok()
-            });
-        let mut found: Vec<Self> = stacks.collect();
+            })
+            .collect()
+        };
+        let mut found = found_by(containers);
+        if found.is_empty() {
+            let mut earlier = earlier().map(|containers| found_by(&containers));
+            found = earlier.find(|found| !found.is_empty()).unwrap_or_default();
+        }
         match found.len() {
             0 | 1 => found
                 .pop()

@@ -54,11 +54,12 @@ pub(super) fn run(
     } = Surroundings::new(common, console)?;
     let (portainer, endpoint) = portainer?;
     let portainer = portainer.reader();
-    let exporting = Exporting {
+    let mut exporting = Exporting {
         export: Export {
             stacks_root: &settings.location.root,
             force: arguments.force,
             mark: None,
+            file: None,
         },
         portainer,
         console,
@@ -112,15 +113,24 @@ pub(super) fn run(
         )
         .into());
     }
+    let inventory = inventory(
+        &settings,
+        Some((portainer, endpoint)),
+        engine.reader(),
+        &compose,
+    );
+    let own = if to.exists() {
+        stack_in(&inventory, &name, &to)
+    } else {
+        None
+    };
+    if let Some(own) = &own {
+        check_files(own)?;
+        exporting.export.file = Some(own.file());
+    }
     exporting.one(record, &to)?;
     if arguments.force || is_same(&to, &settings.location.root.join(name.as_str())) {
         console.waiting("comparing the files with Portainer's");
-        let inventory = inventory(
-            &settings,
-            Some((portainer, endpoint)),
-            engine.reader(),
-            &compose,
-        );
         // Without it, the next edit of the files counts as one in Portainer, and is refused.
         remember(&inventory, &name, &to).ok();
         console.done();
@@ -142,13 +152,37 @@ fn other_project(engine: &EngineReader, tool: &str, dir: &Path) -> Option<String
     only.map(|&project| project.to_owned())
 }
 
+/// The stack whose directory this is.
+fn stack_in(inventory: &Inventory, name: &StackName, dir: &Path) -> Option<Stack> {
+    let containers = inventory.engine.list(name.as_str()).ok()?;
+    let earlier = || earlier(inventory.state, name);
+    let stack = Stack::find_started(name, inventory.location, &containers, earlier).ok()?;
+    is_same(stack.dir(), dir).then_some(stack)
+}
+
+/// Refuses the directory of a stack that was started from several Compose files, or with `--env-file`: they would still be
+/// what `plan` and `adopt` read.
+fn check_files(own: &Stack) -> Result<()> {
+    let Some(started) = own.started() else {
+        return Ok(());
+    };
+    let files: Vec<&String> = started.compose.iter().chain(&started.env).collect();
+    if files.len() < 2 {
+        return Ok(());
+    }
+    let (name, dir) = (own.name(), own.dir().display());
+    Err(Failure::new(format!(
+        "cannot export into {dir}: {name} was started from {}, and would still be read from there",
+        listed(&files)
+    ))
+    .hint("pass another directory with --to, and that directory to plan and adopt with --dir")
+    .into())
+}
+
 /// If the files are now the stack's own, and Portainer has what they say, remembers that as last sent: whatever changes
 /// next was edited there or here (B22).
 fn remember(inventory: &Inventory, name: &StackName, to: &Path) -> Result<()> {
-    let containers = inventory.engine.list(name.as_str())?;
-    let earlier = earlier(inventory.state, name);
-    let stack = Stack::find_started(name, inventory.location, &containers, earlier)?;
-    let Some(state) = inventory.state.filter(|_| is_same(stack.dir(), to)) else {
+    let Some((stack, state)) = stack_in(inventory, name, to).zip(inventory.state) else {
         return Ok(());
     };
     let prepared = Prepared::new(&inventory.situation(&stack, None), Keep::default())?;
@@ -173,8 +207,8 @@ fn show(name: &str, to: &Path, exported: &Exported, console: &Console) {
 }
 
 /// What was written, and where. `files` are in the order in which they were written.
-fn exported(name: &str, to: &Path, files: &[&str], variables: usize) -> String {
-    let files: Vec<&str> = files.iter().rev().copied().collect();
+fn exported(name: &str, to: &Path, files: &[String], variables: usize) -> String {
+    let files: Vec<&String> = files.iter().rev().collect();
     let variables = match variables {
         0 => String::new(),
         some => format!(", {}", counted(some, "variable")),

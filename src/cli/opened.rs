@@ -115,7 +115,7 @@ impl Opened {
         };
         engine.refuse_podman()?;
         let endpoint = peers::environment(&mut settings, peers.readers(), console)?;
-        let earlier = earlier(settings.state.as_deref(), name);
+        let earlier = || earlier(settings.state.as_deref(), name);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier)?;
         console.done();
         say_where(name, stack.dir(), &settings.location, console);

@@ -202,24 +202,32 @@ impl<'a, 'h> Finder<'a, 'h> {
         }
     }
 
-    /// The files in the only directory that a project was started in by hand and that has some.
+    /// The files in the only directory that a project was started in by hand and that has some. If its containers name none,
+    /// those of the latest earlier run that do count.
     fn files_elsewhere(&self, project: &str) -> Files {
         let Ok(name) = StackName::new(OsStr::new(project)) else {
             return Files::None;
         };
+        let found_by = |dirs: Vec<&str>| -> Vec<(String, Files)> {
+            let dirs = dirs.into_iter();
+            dirs.filter(|dir| dir.starts_with('/') && !dir.starts_with(PORTAINER_FOLDERS))
+                .filter(|dir| !self.is_portainers(project, dir))
+                .map(|dir| (dir.to_owned(), self.stack(&name, Path::new(dir))))
+                .filter(|(_, files)| !matches!(files, Files::None))
+                .collect()
+        };
         let containers = self.containers(project).into_iter().flatten();
-        let dirs = started_dirs(containers, &self.at.tool).into_iter();
-        let mut found: Vec<(&str, Files)> = dirs
-            .filter(|dir| dir.starts_with('/') && !dir.starts_with(PORTAINER_FOLDERS))
-            .filter(|dir| !self.is_portainers(project, dir))
-            .map(|dir| (dir, self.stack(&name, Path::new(dir))))
-            .filter(|(_, files)| !matches!(files, Files::None))
-            .collect();
+        let mut found = found_by(started_dirs(containers, &self.at.tool));
+        if found.is_empty() {
+            let earlier = earlier(self.state, &name);
+            let mut earlier = earlier.map(|all| found_by(started_dirs(&all, &self.at.tool)));
+            found = earlier.find(|found| !found.is_empty()).unwrap_or_default();
+        }
         match found.len() {
             0 | 1 => found.pop().map_or(Files::None, |(_, files)| files),
             _ => {
-                let several = started_in_several(&name, found.iter().map(|(dir, _)| *dir));
-                Files::Unusable(found[0].0.to_owned(), several.into())
+                let several = started_in_several(&name, found.iter().map(|(dir, _)| dir.as_str()));
+                Files::Unusable(found.swap_remove(0).0, several.into())
             }
         }
     }
@@ -254,7 +262,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             dir: Some(dir.to_owned()),
             ..self.at.clone()
         };
-        let earlier = earlier(self.state, name);
+        let earlier = || earlier(self.state, name);
         match Stack::find_started(name, &at, &containers, earlier) {
             Ok(stack) => Files::Stack(stack),
             Err(error) if self.is_unusable(dir, &error) => {

@@ -376,6 +376,12 @@ fn all_takes_what_is_in_the_stacks_root_and_not_excluded() {
     assert_eq!(adopted(&bench), ["far"]);
     let plan = bench.succeeds("restore far --dry-run", &found);
     plan.hides("the new snapshot has no Compose file");
+    // When Portainer has recreated its container, the directory is known from the earlier run.
+    let edited = PLAIN.replace("1000", "2000");
+    fs::write(other.path().join("docker-compose.yml"), edited).expect("a file");
+    bench.succeeds("adopt far --yes --wait 2s", "updated far: ");
+    bench.succeeds("plan far", &[&*found, "far is up to date in Portainer\n"]);
+    bench.succeeds("list", "far *    1/1         in Portainer  up to date\n");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! `stacklift export`.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use rehearsal::Variable;
 
@@ -38,7 +42,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// Exports into a directory of the bench. Returns the directory as well.
-fn export(bench: &Bench, more: &str) -> (Run, std::path::PathBuf) {
+fn export(bench: &Bench, more: &str) -> (Run, PathBuf) {
     let to = bench.root().join("out/web");
     let args = format!("export web --to {} {more}", to.display());
     (bench.run(&args), to)
@@ -217,6 +221,58 @@ fn an_adopted_stack_is_exported_as_it_was() {
     run.code(0);
     assert_eq!(read(&dir, "compose.yaml"), format!("name: \"web\"\n{text}"));
     assert_eq!(read(&dir, ".env"), "TOKEN=x\n");
+}
+
+/// Labels the containers of `web` as started from these files of its directory.
+fn start_from(bench: &Bench, files: &[&str]) -> PathBuf {
+    let dir = bench.started("web", PLAIN, None);
+    for name in [
+        "compose.yaml",
+        "compose.yml",
+        "docker-compose.yaml",
+        "docker-compose.yml",
+    ] {
+        fs::remove_file(dir.join(name)).ok();
+    }
+    let paths: Vec<String> = files
+        .iter()
+        .map(|file| {
+            fs::write(dir.join(file), PLAIN).expect("a file");
+            format!("{}/{file}", dir.display())
+        })
+        .collect();
+    bench.world(|world| {
+        for one in world.containers.values_mut() {
+            let label = "com.docker.compose.project.config_files".to_owned();
+            one.labels.insert(label, paths.join(","));
+        }
+    });
+    dir
+}
+
+#[test]
+fn the_file_that_a_stack_was_started_from_is_replaced() {
+    let bench = Bench::new();
+    let dir = start_from(&bench, &["prod.yml"]);
+    bench.run("adopt web --wait 2s").code(0);
+    let args = format!("export web --to {} --force", dir.display());
+    bench.succeeds(&args, "prod.yml");
+    assert_eq!(read(&dir, "prod.yml"), format!("name: \"web\"\n{PLAIN}"));
+    assert!(!dir.join("compose.yaml").exists());
+    bench.succeeds("plan web", "up to date");
+}
+
+#[test]
+fn several_files_that_a_stack_was_started_from_are_not_replaced() {
+    let bench = Bench::new();
+    let dir = start_from(&bench, &["base.yml", "prod.yml"]);
+    bench.record("web", 1);
+    let args = format!("export web --to {} --force", dir.display());
+    bench.fails(
+        &args,
+        "web was started from base.yml and prod.yml, and would still be read from there\n",
+    );
+    assert_eq!(read(&dir, "base.yml"), PLAIN);
 }
 
 #[test]

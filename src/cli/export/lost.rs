@@ -30,6 +30,7 @@ pub(super) fn run(
         stacks_root: &settings.location.root,
         force: arguments.force,
         mark: Some(FROM_PORTAINER_DATA),
+        file: None,
     };
     let stack = (name.as_str(), StackKind::Compose);
     let exported = export.run(stack, &to, || Ok(lost.stored));
