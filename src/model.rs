@@ -329,6 +329,8 @@ pub enum Rights {
     OwnStacks(Vec<AdminOnly>),
     /// May not read, create, update or delete a stack: `allowStackManagementForRegularUsers` is false.
     NoStacks,
+    /// May not use the environment: Portainer lists their own stacks, and lets them do nothing with those.
+    NoEnvironment,
     /// They could not be read, with the reason.
     Unknown(String),
 }
@@ -349,6 +351,9 @@ impl fmt::Display for Rights {
             }
             Self::NoStacks => {
                 "the API key does not belong to an administrator, and the environment does not let other users manage stacks"
+            }
+            Self::NoEnvironment => {
+                "the API key does not belong to an administrator, and its user may not use the environment"
             }
             Self::Unknown(reason) => {
                 return write!(

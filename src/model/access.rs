@@ -138,4 +138,20 @@ impl Uses {
         let lost = Grant::missing(&self.stack, self.wanted.as_ref()?);
         (!lost.is_empty()).then_some(lost)
     }
+
+    /// Those who may use the Portainer stack, and not a new one, which belongs to administrators or to the user of the API
+    /// key. `None` if they are not known: only an administrator sees their names.
+    pub fn lost_with_stack(&self, is_administrator: bool) -> Option<BTreeSet<Grant>> {
+        if self.wanted.is_some() {
+            return Some(self.lost().unwrap_or_default());
+        }
+        let mut grants = self.stack.iter();
+        match (grants.next(), grants.next()) {
+            (None, _) => None,
+            _ if is_administrator => Some(self.stack.clone()),
+            // No other user sees it.
+            (Some(Grant::User(_)), None) => Some(BTreeSet::new()),
+            _ => None,
+        }
+    }
 }

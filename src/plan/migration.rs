@@ -202,10 +202,11 @@ impl Plan {
         if let Some(record) = &facts.record {
             let losses = record::losses(record, facts.sent).into_iter();
             // B23
-            self.losses.extend(facts.uses.lost().map(Loss::RecordUse));
-            let is_set = facts.uses.wanted.is_some();
-            let lost = losses.filter(|loss| !is_set || *loss != Loss::Carried(Carried::Access));
-            self.losses.extend(lost);
+            let users = facts.uses.lost_with_stack(facts.rights.see_every_stack());
+            let is_known = users.is_some();
+            let named = users.filter(|all| !all.is_empty()).map(Loss::RecordUse);
+            let lost = losses.filter(|loss| !is_known || *loss != Loss::Carried(Carried::Access));
+            self.losses.extend(named.into_iter().chain(lost));
             if record.contents.is_none() && !facts.is_forbidden() {
                 self.warnings.push(format!(
                     "cannot read Portainer stack {}: how it differs from the files is unknown",

@@ -54,8 +54,7 @@ impl PortainerReader {
         rights().unwrap_or_else(|error: anyhow::Error| Rights::Unknown(format!("{error:#}")))
     }
 
-    /// What users who are not administrators may do, as far as Portainer says. A user who may not use the environment at
-    /// all is refused there.
+    /// What users who are not administrators may do, as far as Portainer says.
     fn rights_of_others(&self, endpoint: i64) -> Result<Rights> {
         let action = format!("read the settings of environment {endpoint}");
         match self
@@ -74,6 +73,11 @@ impl PortainerReader {
                     .into_iter()
                     .filter(|(what, _)| is_forbidden(what));
                 Ok(Rights::OwnStacks(restricted.map(|(_, one)| one).collect()))
+            }
+            Err(Error::Refused { response, .. })
+                if response.status == 403 && response.message().is_some() =>
+            {
+                Ok(Rights::NoEnvironment)
             }
             Err(Error::Refused { .. }) => Ok(Rights::OwnStacks(Vec::new())),
             Err(error) => Err(error.into()),

@@ -70,6 +70,10 @@ fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() 
 fn b24_a_key_that_may_not_manage_stacks_deletes_no_stack_of_its_own() {
     let bench = started();
     as_user(&bench, "web --force").code(0).says(LIMITED);
+    // The new stack is the user's, too.
+    as_user(&bench, "migrate web --dry-run")
+        .code(0)
+        .hides("access rights");
     as_user(&bench, "restore web --yes")
         .code(0)
         .says(&["the Portainer stack is deleted", "restored web"]);
@@ -83,6 +87,22 @@ fn b24_a_key_that_may_not_manage_stacks_deletes_no_stack_of_its_own() {
             .hides("failed to read Portainer stack");
         assert!(bench.nothing_was_changed(), "{args:?}");
     }
+}
+
+#[test]
+fn b24_a_key_without_the_environment_restores_nothing() {
+    let bench = started();
+    as_user(&bench, "adopt web --yes").code(0);
+    bench.world(|world| world.endpoints.get_mut(&1).expect("it").restricted = true);
+    bench.forget_requests();
+    // Portainer still lists the user's own stacks.
+    as_user(&bench, "list").says("in Portainer");
+    as_user(&bench, "restore web --yes").code(1).says(&[
+        "the Portainer stack is unknown: the API key does not belong to an administrator, and its user may not use the environment",
+        "restore only the containers with --engine-only",
+        "nothing was changed",
+    ]);
+    assert!(bench.nothing_was_changed());
 }
 
 /// Lets only administrators deploy `what`, such as `BindMounts`.
