@@ -4,6 +4,7 @@
 //! configurations: Compose would run several times for each stack.
 
 use std::{
+    ffi::OsStr,
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
 };
@@ -130,12 +131,7 @@ impl<'a> Inventory<'a> {
             Files::Stack(stack) => Some(stack),
             _ => None,
         };
-        let dir = found.dir().filter(|_| found.needs_dir(self.location));
-        let words = match dir {
-            Some(dir) => vec!["plan", &found.name, "--dir", dir],
-            None => vec!["plan", &found.name],
-        };
-        ListEntry {
+        let mut entry = ListEntry {
             state: Self::state(found, host, containers.as_ref(), interrupted, &adopt),
             interrupted_run: interrupted.map(|run| interrupted_run(run, &found.name, command)),
             name: found.name.clone(),
@@ -145,8 +141,42 @@ impl<'a> Inventory<'a> {
             containers,
             portainer_stack: found.record.map(PortainerStack::of),
             adopt,
-            plan_command: stack.map(|_| command.with(&words)),
+            next_command: None,
+        };
+        entry.next_command = self.next(found, &entry, command);
+        entry
+    }
+
+    /// The command to run next for a stack.
+    fn next(&self, found: &Found, entry: &ListEntry, command: &RestoreCommand) -> Option<String> {
+        let name = entry.name.as_str();
+        match &entry.interrupted_run {
+            Some(InterruptedRun::InProgress) => return None,
+            Some(InterruptedRun::RunAgain) => return Some(command.with(&["adopt", name])),
+            Some(InterruptedRun::Restore(next) | InterruptedRun::NotDeployed(next)) => {
+                return Some(next.clone());
+            }
+            None => {}
         }
+        let dir = found.dir().filter(|_| found.needs_dir(self.location));
+        let words = match entry.adopt.readiness {
+            _ if self.refusal(found).is_some() => return None,
+            Readiness::NothingToDo if entry.adopt.knows_every_fate() => return None,
+            Readiness::NoFile => match entry.state {
+                StackState::Kubernetes => return None,
+                StackState::Unknown => vec!["doctor"],
+                StackState::PortainerGone => vec!["export", name, "--from", "portainer-data"],
+                _ if found.record.is_some() => vec!["export", name],
+                _ => vec!["export", name, "--from", "containers"],
+            },
+            Readiness::Unknown => vec!["doctor"],
+            _ if StackName::new(OsStr::new(name)).is_err() => return None,
+            _ => match dir {
+                Some(dir) => vec!["plan", name, "--dir", dir],
+                None => vec!["plan", name],
+            },
+        };
+        Some(command.with(&words))
     }
 
     /// The state of a stack with these containers and this unfinished run. `adopt` tells what Portainer has.

@@ -221,6 +221,12 @@ impl WayReport {
         services.map(|one| one.service.as_str()).collect()
     }
 
+    /// Whether the fate of each service is known.
+    pub fn knows_every_fate(&self) -> bool {
+        let mut services = self.services.iter();
+        !services.any(|one| matches!(one.fate, Fate::Unknown(_)))
+    }
+
     /// `word`, the first blocker in short, and how many others there are.
     pub fn told(&self, word: &str) -> String {
         let first = self.blockers.first();

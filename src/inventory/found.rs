@@ -135,7 +135,8 @@ impl<'a, 'h> Finder<'a, 'h> {
                 Err(error) => {
                     if self.at.has_file(&dir) {
                         let name = own.to_string_lossy().into_owned();
-                        let files = Files::Unusable(dir.display().to_string(), error);
+                        let error = Failure::new(error.to_string()).hint("rename the directory");
+                        let files = Files::Unusable(dir.display().to_string(), error.into());
                         self.add(name, files);
                     }
                     continue;

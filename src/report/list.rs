@@ -42,8 +42,8 @@ pub struct ListEntry {
     pub portainer_stack: Option<PortainerStack>,
     /// What `stacklift adopt` would do.
     pub adopt: WayReport,
-    /// The command that shows the whole plan; null if the stack cannot be planned.
-    pub plan_command: Option<String>,
+    /// The command to run next; null if there is nothing to do, or if no command helps.
+    pub next_command: Option<String>,
 }
 
 /// The state of a stack.

@@ -351,7 +351,7 @@ fn what_was_deployed_by_hand_since_the_adoption_is_not_called_up_to_date() {
     deploy_by_hand(&bench, &format!("{TEXT}    command: sleep 2\n"));
     assert_eq!(
         row(&bench),
-        "web    1/1         in Portainer, containers differ  see stacklift plan"
+        "web    1/1         in Portainer, containers differ  stacklift plan web"
     );
     // The file is as it was, the container is not.
     bench.write("web", "docker-compose.yml", TEXT);
@@ -375,7 +375,7 @@ fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
     deploy_by_hand(&bench, &format!("{TEXT}    command: sleep 2\n"));
     assert_eq!(
         row(&bench),
-        "web    1/1         edited in Portainer, containers differ  see stacklift plan"
+        "web    1/1         edited in Portainer, containers differ  stacklift plan web"
     );
     assert_eq!(state(&bench).0, "edited-redeployed");
     let plan = bench.run("plan web").code(0).out;
@@ -403,7 +403,7 @@ fn without_a_memory_of_the_adoption_only_a_plan_tells_what_runs() {
     fs::write(&file, sent.to_string()).expect("written");
     assert_eq!(
         row(&bench),
-        "web    1/1         in Portainer  see stacklift plan"
+        "web    1/1         in Portainer  stacklift plan web"
     );
     adopt(&bench, "").code(0).says("up to date");
 }

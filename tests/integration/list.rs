@@ -37,6 +37,10 @@ networks:
     name: missing
 ";
 
+/// Names the command that says more than the rows.
+const NOTE: &str =
+    "`stacklift plan STACK` shows what adopting it does, or how to make it possible\n";
+
 pub const SCHEMA: &str = include_str!("../../docs/schemas/list-v1.json");
 
 /// Asserts what `list` prints, with the stacks root replaced.
@@ -100,14 +104,26 @@ ghost      0/0         orphaned             no Compose file: stacklift export gh
 gone       1/1         orphaned             no Compose file: stacklift export gone --from containers
 idle       0/0         stopped              starts a
 mongo      1/1         by hand              can be adopted
-own        1/1         orphaned             blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0
-portainer  1/1         by hand              blocked: refusing to move portainer: recreating it would cut you off from Portainer
+own        1/1         orphaned             blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0; manage this stack by hand
+portainer  1/1         by hand              blocked: refusing to move portainer: recreating it would cut you off from Portainer; manage this stack by hand
 same       1/1         in Portainer         up to date
 stopped    0/0         stopped              no Compose file: stacklift export stopped
 theirs     1/1         in Portainer         no Compose file: stacklift export theirs
 web        1/1         by hand              can be adopted
 ");
-    assert_eq!(run.err, "");
+    assert_eq!(run.err, NOTE);
+    let list = json_of(&bench.run("list --output json").code(0));
+    for (name, next) in [
+        ("both", "stacklift plan both".into()),
+        ("cached", "stacklift plan cached".into()),
+        ("ghost", "stacklift export ghost".into()),
+        ("gone", "stacklift export gone --from containers".into()),
+        ("own", Value::Null),
+        ("portainer", Value::Null),
+        ("same", Value::Null),
+    ] {
+        assert_eq!(entry(&list, name)["next_command"], next, "{name}");
+    }
 }
 
 #[test]
@@ -147,8 +163,8 @@ fn names_and_directories() {
     assert_eq!(
         out,
         r#"STACK         CONTAINERS  STATE    ADOPT
--x            0/0         stopped  blocked: "-x" is not a stack name: it starts with a hyphen
-a\u{1b}[31mb  0/0         stopped  blocked: "a\u{1b}[31mb" is not a stack name: it contains a control character
+-x            0/0         stopped  blocked: "-x" is not a stack name: it starts with a hyphen; rename the directory
+a\u{1b}[31mb  0/0         stopped  blocked: "a\u{1b}[31mb" is not a stack name: it contains a control character; rename the directory
 advbig        1/1         by hand  can be adopted
 Idle          0/0         stopped  blocked: the stack cannot have the name Idle in Portainer: the name of its project would be "idle"
 latin         0/0         stopped  blocked: the Compose file ROOT/latin/compose.yaml is not UTF-8 at byte 2 (line 1): it cannot be sent as JSON
@@ -159,11 +175,11 @@ web           1/1         by hand  can be adopted
     let root = bench.root().display();
     assert_eq!(
         run.err,
-        format!("* not in {root}: `adopt --all` leaves it out without --everywhere\n")
+        format!("{NOTE}* not in {root}: `adopt --all` leaves it out without --everywhere\n")
     );
     // The printed command plans that stack.
     let list = json_of(&bench.run("list --output json").code(0));
-    let command = entry(&list, "advbig")["plan_command"].as_str();
+    let command = entry(&list, "advbig")["next_command"].as_str();
     let words = shlex::split(command.expect("a command")).expect("words");
     let at = words.iter().position(|word| word == "stacklift");
     let words: Vec<&str> = words[at.expect("the program") + 1..]
@@ -171,7 +187,7 @@ web           1/1         by hand  can be adopted
         .map(String::as_str)
         .collect();
     bench.succeeds(&words, "Next: ");
-    assert_eq!(entry(&list, "-x")["plan_command"], Value::Null);
+    assert_eq!(entry(&list, "-x")["next_command"], Value::Null);
 }
 
 #[test]
@@ -191,7 +207,7 @@ fn stacks_of_a_swarm_and_of_kubernetes() {
     let lines: Vec<&str> = run.out.lines().collect();
     assert_eq!(lines.len(), 4, "{run:#?}");
     for (line, start) in lines[1..].iter().zip([
-        "cluster         0/0         Kubernetes  no Compose file",
+        "cluster         0/0         Kubernetes  no Compose project",
         "one\\u{202e}two  0/0         orphaned    no Compose file",
         "swarmed         0/0         swarm       blocked",
     ]) {
@@ -207,9 +223,9 @@ fn without_portainer() {
     started_by_portainer(&bench, "theirs", PLAIN);
     let expected = "\
 STACK   CONTAINERS  STATE    ADOPT
-idle    0/0         stopped  unknown
-theirs  1/1         unknown  no Compose file
-web     1/1         unknown  unknown
+idle    0/0         stopped  unknown: stacklift doctor
+theirs  1/1         unknown  no Compose file: stacklift doctor
+web     1/1         unknown  unknown: stacklift doctor
 ";
     let run = Run::of(bench.command("list").env_remove("STACKMGR_API_KEY")).code(0);
     assert_eq!(run.out, expected);
@@ -226,7 +242,8 @@ warning: Portainer was not asked: the list shows only this host
     drop(closed);
     let url = format!("https://127.0.0.1:{port}");
     let run = bench.run(&["list", "--base-url", &url]).code(0);
-    assert_eq!(run.out, expected);
+    let doctor = format!("stacklift doctor --base-url {url}");
+    assert_eq!(run.out, expected.replace("stacklift doctor", &doctor));
     run.says(&["Connection refused", ": the list shows only this host\n"]);
     let list = json_of(
         &bench
@@ -244,8 +261,8 @@ fn without_the_engine() {
     bench.record("ghost", 1);
     let mut command = bench.command("list");
     let run = Run::of(command.env("DOCKER_HOST", "unix:///nowhere.sock")).code(0);
-    let ghost = "\nghost  ?           unknown  no Compose file\n";
-    let web = "\nweb    ?           unknown  unknown";
+    let ghost = "\nghost  ?           unknown  no Compose file: stacklift doctor\n";
+    let web = "\nweb    ?           unknown  unknown: stacklift doctor";
     assert!(
         run.out.contains(&format!("{ghost}{}", &web[1..])),
         "{run:#?}"
@@ -377,7 +394,8 @@ fn a_stack_has_one_line_at_any_width() {
     let shown = |columns| screen(bench.command("list").env("NO_COLOR", "1"), columns);
     let without_blocked = |columns| {
         let shown = shown(columns);
-        let lines = shown.lines().filter(|line| !line.starts_with("blocked"));
+        let rows = shown.lines().take_while(|line| !line.starts_with('`'));
+        let lines = rows.filter(|line| !line.starts_with("blocked"));
         lines.collect::<Vec<_>>().join("\n")
     };
     assert_eq!(
@@ -395,6 +413,6 @@ cached   2/2         by hand  interrupts db
 traefik  1/1         by hand  blocked: refusing to move tra…"
     );
     let full = bench.run("list").code(0);
-    assert_eq!(shown(1000), full.out);
+    assert_eq!(shown(1000), format!("{}{NOTE}", full.out));
     assert!(full.out.lines().any(|line| line.ends_with(" (+1)")));
 }

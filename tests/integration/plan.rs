@@ -255,7 +255,7 @@ fn b14_a_printed_command_repeats_what_was_typed_and_nothing_else() {
     let diff = "stacklift plan web --diff";
     let plan = "stacklift plan web";
     let (recommended, to_diff) = ("/recommended/command", "/adopt/diff_command");
-    let to_plan = "/stacks/0/plan_command";
+    let to_plan = "/stacks/0/next_command";
     for (args, place, printed) in [
         ("plan web", recommended, adopt.to_owned()),
         ("plan web", to_diff, diff.to_owned()),

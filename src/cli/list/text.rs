@@ -4,7 +4,6 @@ use crate::{
     cli::{Console, style::Meaning, table::Part},
     plan::Fate,
     report::{Containers, InterruptedRun, ListEntry, ListReport, Readiness, StackState, WayReport},
-    text::shell_word,
 };
 
 /// The most services that a line names.
@@ -18,6 +17,10 @@ pub(super) fn show(list: &ListReport, console: &Console) {
     console.result_table(&HEADER, list.stacks.iter().map(row).collect());
     if list.stacks.is_empty() {
         console.note(&format!("no stacks in {}", list.stacks_root));
+    }
+    if list.stacks.iter().any(has_plan) {
+        console
+            .note("`stacklift plan STACK` shows what adopting it does, or how to make it possible");
     }
     if list.stacks.iter().any(|stack| stack.outside_stacks_root) {
         console.note(&format!(
@@ -33,43 +36,57 @@ fn row(stack: &ListEntry) -> Vec<Part> {
         (Meaning::Name, format!("{}{mark}", stack.name)),
         (Meaning::Plain, running(stack.containers.as_ref())),
         state(stack.state),
-        match &stack.interrupted_run {
-            Some(InterruptedRun::RunAgain) => {
-                let command = format!("stacklift adopt {}", shell_word(&stack.name));
-                (Meaning::Plain, command)
-            }
-            Some(run) => (Meaning::Plain, run.to_string()),
-            None if is_to_be_planned(stack) => (Meaning::Changed, "see stacklift plan".to_owned()),
-            None => match export(stack) {
-                Some(words) => (Meaning::Plain, words),
-                None => readiness(&stack.adopt, None),
-            },
-        },
+        last(stack),
     ]
 }
 
-/// The command that writes the Compose file of a stack that has none on this host.
-fn export(stack: &ListEntry) -> Option<String> {
-    let has_no_file = stack.adopt.readiness == Readiness::NoFile && stack.adopt.blockers.is_empty();
-    let command = format!("stacklift export {}", shell_word(&stack.name));
-    match stack.state {
-        _ if !has_no_file => None,
-        StackState::Swarm | StackState::Kubernetes | StackState::Unknown => None,
-        StackState::PortainerGone => Some(format!("{command} --from portainer-data")),
-        _ if stack.portainer_stack.is_some() => Some(format!("no Compose file: {command}")),
-        _ => Some(format!("no Compose file: {command} --from containers")),
+/// What adopting the stack would do, or the command to run next.
+fn last(stack: &ListEntry) -> Part {
+    let hint = || {
+        let first = stack.adopt.blockers.first();
+        first.map_or("", |blocker| blocker.hint.as_str())
+    };
+    let next = stack.next_command.as_deref();
+    let found = readiness(&stack.adopt, None);
+    match (stack.adopt.readiness, next) {
+        _ if stack.interrupted_run == Some(InterruptedRun::InProgress) => {
+            (Meaning::Plain, InterruptedRun::InProgress.to_string())
+        }
+        (_, Some(next)) if stack.interrupted_run.is_some() => (Meaning::Plain, next.to_owned()),
+        (_, Some(next)) if is_to_be_planned(stack) => (Meaning::Changed, next.to_owned()),
+        (Readiness::NoFile, Some(next)) if stack.state == StackState::PortainerGone => {
+            (Meaning::Plain, next.to_owned())
+        }
+        (Readiness::NoFile | Readiness::Unknown, Some(next)) => {
+            (found.0, format!("{}: {next}", found.1))
+        }
+        (Readiness::NoFile, None) if stack.state == StackState::Kubernetes => {
+            (Meaning::Plain, "no Compose project".to_owned())
+        }
+        (Readiness::NoFile | Readiness::Blocked, None) => {
+            (found.0, format!("{}; {}", found.1, hint()))
+        }
+        _ => found,
     }
+}
+
+/// Whether the plan says more than the row of a stack.
+fn has_plan(stack: &ListEntry) -> bool {
+    let is_planned = matches!(
+        stack.adopt.readiness,
+        Readiness::Ready | Readiness::Blocked | Readiness::Edited
+    );
+    is_planned && stack.next_command.is_some() && stack.interrupted_run.is_none()
 }
 
 /// Whether only a comparison of configurations tells if a stack in Portainer has to be updated, or what that interrupts.
 fn is_to_be_planned(stack: &ListEntry) -> bool {
-    let is_unknown = |fate: &Fate| matches!(fate, Fate::Unknown(_));
     let is_in_question = match stack.adopt.readiness {
         Readiness::Ready => matches!(stack.state, StackState::Both | StackState::Redeployed),
         Readiness::Edited => return stack.state == StackState::EditedRedeployed,
         readiness => readiness == Readiness::NothingToDo,
     };
-    is_in_question && !stack.adopt.services_with(is_unknown).is_empty()
+    is_in_question && !stack.adopt.knows_every_fate()
 }
 
 /// How many containers run, and how many there are.
