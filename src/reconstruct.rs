@@ -60,6 +60,8 @@ pub enum Sameness {
     Equal,
     /// Why not.
     Different(String),
+    /// It has, but depends on this service, whose container is not kept: older versions of Compose recreate it, too (N05).
+    Depends(String),
     Unknown,
 }
 
@@ -131,7 +133,7 @@ pub fn reconstruct(
             Err(error) => problem = Some(error),
         }
     }
-    let services = drafts.keys().map(|name| {
+    let sameness = drafts.keys().map(|name| {
         let sameness = match &hashes {
             None => Sameness::Unknown,
             Some((_, hashes)) if hashes.get(name).map(String::as_str) == Some(read.hash(name)) => {
@@ -144,8 +146,10 @@ pub fn reconstruct(
         };
         (name.clone(), sameness)
     });
+    let mut sameness = sameness.collect();
+    follow(&services, &mut sameness);
     Ok(Reconstructed {
-        services: services.collect(),
+        services: sameness.into_iter().collect(),
         problem,
         variables: variables.len(),
         files: ExportedFiles {
@@ -156,6 +160,50 @@ pub fn reconstruct(
             left_out: Vec::new(),
         },
     })
+}
+
+/// Finds the containers that are not kept because that of another service is not.
+fn follow(services: &Map<String, Value>, sameness: &mut BTreeMap<String, Sameness>) {
+    let of_one = |name: &str, sameness: &BTreeMap<String, Sameness>| {
+        let service = &services[name];
+        let depends = |other: &&str| {
+            matches!(
+                sameness.get(*other),
+                Some(Sameness::Different(_) | Sameness::Depends(_))
+            )
+        };
+        let shared = shared(service).find(depends);
+        if let Some(other) = shared
+            && matches!(sameness[other], Sameness::Different(_))
+        {
+            let why = format!("it shares a namespace or volumes with {}", printable(other));
+            return Some(Sameness::Different(why));
+        }
+        let other = shared.or_else(|| dependencies(service).find(depends))?;
+        Some(Sameness::Depends(printable(other).into_owned()))
+    };
+    while let Some((name, follows)) = services.keys().find_map(|name| {
+        let is_equal = sameness.get(name) == Some(&Sameness::Equal);
+        Some((name, of_one(name, sameness).filter(|_| is_equal)?))
+    }) {
+        sameness.insert(name.clone(), follows);
+    }
+}
+
+/// The services whose namespace or volumes a service shares.
+fn shared(service: &Value) -> impl Iterator<Item = &str> {
+    let modes = ["network_mode", "pid", "ipc"].into_iter();
+    let modes = modes.filter_map(|key| service[key].as_str()?.strip_prefix("service:"));
+    let volumes = service["volumes_from"].as_array().into_iter().flatten();
+    let volumes = volumes.filter_map(|one| one.as_str()?.split(':').next());
+    modes.chain(volumes)
+}
+
+fn dependencies(service: &Value) -> impl Iterator<Item = &str> {
+    let short = service["depends_on"].as_array().into_iter().flatten();
+    let long = service["depends_on"].as_object().into_iter().flatten();
+    let short = short.filter_map(Value::as_str);
+    short.chain(long.map(|(name, _)| name.as_str()))
 }
 
 impl Read {
@@ -472,5 +520,44 @@ impl Draft {
             let items = counted(items.len(), key.trim_end_matches('s'));
             format!("a container does not show the order of its {items}")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn n05_a_container_goes_with_the_one_that_it_shares_and_may_go_with_the_one_that_it_needs() {
+        let services = json!({
+            "api": {"depends_on": {"db": {"condition": "service_healthy"}}},
+            "db": {},
+            "files": {"volumes_from": ["vpn:ro"]},
+            "other": {"depends_on": ["still"]},
+            "still": {},
+            "vpn": {"network_mode": "service:db", "depends_on": ["db"]},
+            "web": {"depends_on": ["api"]},
+        });
+        let services = services.as_object().expect("services");
+        let equal = services.keys().map(|name| (name.clone(), Sameness::Equal));
+        let mut sameness: BTreeMap<String, Sameness> = equal.collect();
+        let different = |why: &str| Sameness::Different(why.to_owned());
+        sameness.insert("db".to_owned(), different("x"));
+        follow(services, &mut sameness);
+        let shares = |name| different(&format!("it shares a namespace or volumes with {name}"));
+        let depends = |name: &str| Sameness::Depends(name.to_owned());
+        let expected = [
+            ("api", depends("db")),
+            ("db", different("x")),
+            ("files", shares("vpn")),
+            ("other", Sameness::Equal),
+            ("still", Sameness::Equal),
+            ("vpn", shares("db")),
+            ("web", depends("api")),
+        ];
+        assert_eq!(
+            sameness.into_iter().collect::<Vec<_>>(),
+            expected.map(|(name, sameness)| (name.to_owned(), sameness))
+        );
     }
 }

@@ -126,10 +126,13 @@ impl Drafting<'_> {
         let host = self.one.at("/HostConfig").unwrap_or(&none);
         self.draft.fields.extend(renamed(host, OF_HOST));
         let of_image = of(self.image, OF_IMAGE);
-        let own = of(self.one, OF_IMAGE).into_iter();
-        self.draft
-            .fields
-            .extend(own.filter(|(key, value)| of_image.get(key) != Some(value)));
+        for (key, value) in of(self.one, OF_IMAGE) {
+            if of_image.get(&key) == Some(&value) {
+                self.choose(&key, [Value::Null, value]);
+            } else {
+                self.draft.fields.insert(key, value);
+            }
+        }
         if let Some(init) = self.one.at("/HostConfig/Init") {
             self.draft.fields.insert("init".to_owned(), init.clone());
         }

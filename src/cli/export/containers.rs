@@ -46,6 +46,11 @@ pub(super) fn run(
             Sameness::Different(why) => {
                 (Meaning::Changed, '~', format!("would be recreated: {why}"))
             }
+            Sameness::Depends(other) => (
+                Meaning::Unknown,
+                '?',
+                format!("may be recreated: it depends on {other}, which would not be kept"),
+            ),
             Sameness::Unknown => (
                 Meaning::Unknown,
                 '?',
