@@ -273,14 +273,22 @@ fn in_time_of<T: Send + 'static>(
     }
     let done = within(limit, task);
     if done.as_ref().err().and_then(Refused::of) == Some(Refused::TimedOut) {
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        dead().push(mounted(path, &mounts).to_owned());
+        dead().push(mount_of(path, &mounts()).unwrap_or(path).to_owned());
     }
     done
 }
 
-/// Where the file system of a path is mounted, or the path itself if that is the root directory.
-fn mounted<'p>(path: &'p Path, mounts: &str) -> &'p Path {
+/// Whether a path is in a file system that is mounted below the root directory.
+pub fn is_in_mount(path: &Path) -> bool {
+    mount_of(path, &mounts()).is_some()
+}
+
+fn mounts() -> String {
+    fs::read_to_string("/proc/self/mounts").unwrap_or_default()
+}
+
+/// Where the file system of a path is mounted; `None` if that is the root directory.
+fn mount_of<'p>(path: &'p Path, mounts: &str) -> Option<&'p Path> {
     // device directory type options 0 0
     let escaped = |dir: &Path| dir.to_string_lossy().replace(' ', r"\040");
     let is_mounted = |dir: &&Path| {
@@ -290,7 +298,7 @@ fn mounted<'p>(path: &'p Path, mounts: &str) -> &'p Path {
             .any(|line| line.split(' ').nth(1) == Some(&dir))
     };
     let below_root = path.ancestors().filter(|dir| dir.parent().is_some());
-    below_root.into_iter().find(is_mounted).unwrap_or(path)
+    below_root.into_iter().find(is_mounted)
 }
 
 /// Runs a task on its own thread. A thread that does not end in time is left behind: nothing ends a system call that waits
@@ -465,8 +473,11 @@ mod tests {
         assert_eq!(look("/dead/web/.env"), (dead, false));
         assert_eq!(look("/dead/website"), (dead, true));
         let mounts = "a / ext4 rw 0 0\nb /a\\040b nfs rw 0 0\n";
-        assert_eq!(mounted(Path::new("/a b/c"), mounts), Path::new("/a b"));
-        assert_eq!(mounted(Path::new("/c/d"), mounts), Path::new("/c/d"));
+        assert_eq!(
+            mount_of(Path::new("/a b/c"), mounts),
+            Some(Path::new("/a b"))
+        );
+        assert_eq!(mount_of(Path::new("/c/d"), mounts), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
     options::{self, Endpoint, Setting},
 };
 use crate::{
-    engine,
+    disk, engine,
     failure::Failure,
     portainer::{BaseUrl, Tls},
     run::RestoreCommand,
@@ -29,6 +29,9 @@ use file::Values;
 
 /// The variable that names the directory for snapshots.
 pub(super) const STATE_DIR: &str = "STACKLIFT_STATE_DIR";
+
+/// Set in a container image: the directory for snapshots must be in a mount, because the container does not last.
+const STATE_MOUNT: &str = "STACKLIFT_STATE_MOUNT";
 
 /// The variable that names the system's settings file.
 const SYSTEM_SETTINGS: &str = "STACKLIFT_SYSTEM_SETTINGS";
@@ -220,11 +223,23 @@ pub(super) fn user_file() -> Option<PathBuf> {
 }
 
 /// The directory for snapshots: `STACKLIFT_STATE_DIR`, else `/var/lib/stacklift` for root and the user's state
-/// directory otherwise.
+/// directory otherwise. Fails if it would be lost with the container.
 pub(super) fn state_folder() -> Result<PathBuf> {
-    if let Some(folder) = given_state_folder()? {
-        return Ok(folder);
+    let folder = given_state_folder()?.map_or_else(default_state_folder, Ok)?;
+    if env::var_os(STATE_MOUNT).is_some() && !disk::is_in_mount(&folder) {
+        let shown = folder.display();
+        return Err(Failure::new(format!(
+            "the directory for snapshots, {shown}, would be lost with this container"
+        ))
+        .hint(format!(
+            "mount a directory of the host there: -v {shown}:{shown}"
+        ))
+        .into());
     }
+    Ok(folder)
+}
+
+fn default_state_folder() -> Result<PathBuf> {
     if rustix::process::geteuid().is_root() {
         return Ok(PathBuf::from("/var/lib/stacklift"));
     }

@@ -25,7 +25,7 @@ use crate::{
     portainer::Portainer,
 };
 
-const KEY: &str = "ptr_engine-key-77ab10";
+pub const KEY: &str = "ptr_engine-key-77ab10";
 
 /// The Compose file of an existing Portainer stack. The embedded Portainer does not deploy it to the real engine.
 pub const RECORD: &str = "services:\n  old:\n    image: busybox:1.36\n";
@@ -103,6 +103,11 @@ impl Stack {
         };
         fs::create_dir(stack.dir()).unwrap();
         stack
+    }
+
+    /// The stacks root.
+    pub fn root(&self) -> &Path {
+        self.root.path()
     }
 
     /// The stack's directory.

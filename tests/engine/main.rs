@@ -17,6 +17,7 @@ mod deploy;
 mod files;
 mod foreign;
 mod host;
+mod image;
 mod images;
 mod in_flight;
 mod kills;

@@ -198,6 +198,26 @@ fn b32_a_state_directory_below_one_that_everybody_may_write_to_is_not_used() {
     }
 }
 
+/// In the image, which does not outlive the run.
+#[test]
+fn snapshots_that_a_container_would_take_with_it_are_refused() {
+    let bench = Bench::web(PLAIN);
+    let run = |args: &str| {
+        let mut command = bench.command(args);
+        command.env("STACKLIFT_STATE_MOUNT", "required");
+        Run::of(command.env("STACKLIFT_STATE_DIR", "/nowhere/state"))
+    };
+    for args in ["web", "adopt web --yes", "restore web --yes"] {
+        run(args).code(1).says(&[
+            "the directory for snapshots, /nowhere/state, would be lost with this container",
+            "hint: mount a directory of the host there: -v /nowhere/state:/nowhere/state",
+        ]);
+    }
+    assert!(bench.nothing_was_changed());
+    run("plan web").code(0);
+    run("list").code(0);
+}
+
 /// `plan` with the key in a file.
 fn with_key_file(bench: &Bench, file: &Path) -> Run {
     Run::of(
