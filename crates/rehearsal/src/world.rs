@@ -39,8 +39,6 @@ mod settings;
 mod setup;
 mod stacks;
 mod state;
-#[cfg(test)]
-mod tests;
 mod values;
 mod volumes;
 mod work;
