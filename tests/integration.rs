@@ -6,8 +6,6 @@ mod access;
 mod adopt;
 #[path = "integration/adopt_all.rs"]
 mod adopt_all;
-#[path = "integration/adopt_killed.rs"]
-mod adopt_killed;
 #[path = "integration/backup.rs"]
 mod backup;
 #[path = "integration/bench.rs"]

@@ -4,7 +4,10 @@ use std::{
     io::{BufRead, BufReader, Read},
     process::{Command, Stdio},
     thread,
+    time::Duration,
 };
+
+use rehearsal::{Call, FaultKind, World};
 
 use crate::{
     bench::{Bench, MARKED, Run},
@@ -56,16 +59,18 @@ pub fn kill(id: u32, signal: &str) {
 /// Ends a run of each start after each of its requests, with a signal that follows from the number of the request.
 fn each(
     starts: impl Fn(&Start) -> bool,
+    prepare: impl Fn(&Bench) + Sync,
     signal: impl Fn(usize) -> &'static str + Sync,
-    wrong: impl Fn(Start, &Bench, &rehearsal::World, &Run, usize) -> Vec<String> + Sync,
+    wrong: impl Fn(Start, &Bench, &World, &Run, usize) -> Vec<String> + Sync,
 ) {
     thread::scope(|scope| {
         for start in Start::all().into_iter().filter(starts) {
-            let (signal, wrong) = (&signal, &wrong);
+            let (prepare, signal, wrong) = (&prepare, &signal, &wrong);
             scope.spawn(move || {
                 for line in 1.. {
                     let bench = start.bench();
                     let before = world(&bench);
+                    prepare(&bench);
                     let arguments = start.arguments();
                     let Some(run) = ended_at(&bench, arguments, line, signal(line)) else {
                         assert!(line > 10, "{start:?} makes only {line} requests");
@@ -79,18 +84,28 @@ fn each(
     });
 }
 
+/// What a second run, or a restore, makes of a run that was killed.
+fn ends_it(start: Start, bench: &Bench, before: &World, _: &Run, line: usize) -> Vec<String> {
+    bench.faults().clear();
+    let restore = (line % 2 == 1).then_some(&["restore", "web"][..]);
+    start.repeat(bench, before, restore, "--timeout=4s")
+}
+
 #[test]
 #[ignore = "takes minutes: run scripts/test"]
 fn killed_at_every_request_a_second_run_or_a_restore_ends_it() {
-    each(
-        // tests/integration/adopt_killed.rs kills adoptions.
-        |start| start.way == Way::Migrate,
-        |_| "KILL",
-        |start, bench, before, _, line| {
-            let restore = (line % 2 == 1).then_some(&["restore", "web"][..]);
-            start.repeat(bench, before, restore, "--timeout=4s")
-        },
-    );
+    each(|_| true, |_| (), |_| "KILL", ends_it);
+}
+
+#[test]
+#[ignore = "takes minutes: run scripts/test"]
+fn a_failed_adoption_that_is_killed_at_every_request_of_its_restore_is_ended_too() {
+    let fails = |bench: &Bench| {
+        for call in [Call::Create, Call::Update] {
+            bench.once(call, FaultKind::LateFailure(Duration::ZERO));
+        }
+    };
+    each(|start| start.way == Way::Adopt, fails, |_| "KILL", ends_it);
 }
 
 #[test]
@@ -98,6 +113,7 @@ fn killed_at_every_request_a_second_run_or_a_restore_ends_it() {
 fn interrupted_between_any_two_steps_it_says_truly_how_far_it_came() {
     each(
         |_| true,
+        |_| (),
         |line| if line % 2 == 0 { "INT" } else { "TERM" },
         |start, bench, before, run, _| match run.code {
             // Its last response was in, and it was faster.
