@@ -440,8 +440,6 @@ fn left_until(deadline: Instant) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    pub mod hostile;
-
     use super::*;
 
     #[test]

@@ -58,21 +58,3 @@ impl EngineReader {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_fields_may_be_missing() {
-        let of = |json: &str| {
-            let info: Info = serde_json::from_str(json).expect("JSON");
-            info.about(None)
-        };
-        let full = of(r#"{"ID":"A","ServerVersion":"26.1"}"#).expect("an ID");
-        assert_eq!(full.version.as_deref(), Some("26.1"));
-        assert_eq!(of(r#"{"ID":null}"#), None);
-        let empty = of(r#"{"ID":"A"}"#).expect("an ID");
-        assert_eq!(empty.version, None);
-    }
-}

@@ -88,23 +88,3 @@ pub(super) fn podman(client: &str) -> anyhow::Error {
         .hint("use Docker Engine; if Docker Engine runs on this host as well, set DOCKER_HOST to its socket and pass --tool docker")
         .into()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn b06_the_messages_of_docker_about_versions_are_recognized() {
-        let client = "Error response from daemon: client version 1.41 is too old. Minimum supported API version is 1.44, please upgrade your client to a newer version";
-        assert_eq!(Side::that_is_old(client), Some(Side::Client));
-        for engine in [
-            "Error response from daemon: client version 1.52 is too new. Maximum supported API version is 1.41",
-            "API version 1.41 is not supported by this client: the minimum supported API version is 1.44",
-        ] {
-            assert_eq!(Side::that_is_old(engine), Some(Side::Engine));
-        }
-        for other in ["Cannot connect to the Docker daemon", "the file is too old"] {
-            assert_eq!(Side::that_is_old(other), None);
-        }
-    }
-}

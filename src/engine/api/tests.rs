@@ -1,4 +1,3 @@
-mod hostile;
 mod objects;
 mod restoring;
 
@@ -32,9 +31,6 @@ fn json(status: u16, body: impl Into<String>) -> Reply {
 struct Fake {
     folder: TempDir,
     requests: Arc<Mutex<Vec<String>>>,
-    /// The body of each request that has one.
-    bodies: Arc<Mutex<Vec<String>>>,
-    connections: Arc<Mutex<usize>>,
 }
 
 impl Fake {
@@ -45,18 +41,13 @@ impl Fake {
         let fake = Self {
             folder,
             requests: Arc::default(),
-            bodies: Arc::default(),
-            connections: Arc::default(),
         };
-        let (requests, connections) = (Arc::clone(&fake.requests), Arc::clone(&fake.connections));
-        let bodies = Arc::clone(&fake.bodies);
+        let requests = Arc::clone(&fake.requests);
         let respond = Arc::new(respond);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                *lock(&connections) += 1;
                 let (respond, requests) = (Arc::clone(&respond), Arc::clone(&requests));
-                let bodies = Arc::clone(&bodies);
-                thread::spawn(move || serve(&stream.unwrap(), &*respond, &requests, &bodies));
+                thread::spawn(move || serve(&stream.unwrap(), &*respond, &requests));
             }
         });
         fake
@@ -84,10 +75,6 @@ impl Fake {
     fn requests(&self) -> Vec<String> {
         lock(&self.requests).clone()
     }
-
-    fn bodies(&self) -> Vec<String> {
-        lock(&self.bodies).clone()
-    }
 }
 
 fn engine_on(socket: &std::path::Path, read: Duration, removal: Duration) -> Engine {
@@ -105,12 +92,7 @@ fn engine_on(socket: &std::path::Path, read: Duration, removal: Duration) -> Eng
     })
 }
 
-fn serve(
-    mut stream: &UnixStream,
-    respond: &dyn Fn(&str) -> Reply,
-    requests: &Mutex<Vec<String>>,
-    bodies: &Mutex<Vec<String>>,
-) {
+fn serve(mut stream: &UnixStream, respond: &dyn Fn(&str) -> Reply, requests: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream);
     loop {
         let lines = reader.by_ref().lines().map_while(Result::ok);
@@ -130,7 +112,6 @@ fn serve(
             assert_eq!(header("content-type: "), Some("application/json"));
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
-            lock(bodies).push(String::from_utf8(body).unwrap());
         }
         lock(requests).push(request.clone());
         let Reply::Respond(status, version, body) = respond(&request) else {
@@ -190,17 +171,6 @@ fn a_failing_engine_still_reports_its_version() {
         _ => json(200, "[]"),
     });
     assert_eq!(fake.engine().list("web").unwrap(), []);
-}
-
-#[test]
-fn many_requests_share_one_connection_and_one_ping() {
-    let fake = Fake::speaking("1.41", |_| json(200, "[]"));
-    let engine = fake.engine();
-    for _ in 0..5 {
-        engine.list("web").unwrap();
-    }
-    assert_eq!(fake.requests().len(), 6);
-    assert_eq!(*lock(&fake.connections), 1);
 }
 
 #[test]
@@ -271,64 +241,6 @@ fn the_removal_by_another_client_is_waited_for() {
 }
 
 #[test]
-fn waiting_for_another_removal_has_a_time_limit() {
-    let fake = Fake::speaking("1.41", |request| {
-        if request.starts_with("DELETE") {
-            return json(
-                409,
-                r#"{"message":"removal of container a is already in progress"}"#,
-            );
-        }
-        json(200, r#"{"State":{"Status":"removing"}}"#)
-    });
-    let engine = fake.engine_within(Duration::from_secs(30), Duration::from_millis(150));
-    let error = engine.remove(&[container("a")]).unwrap_err();
-    assert_eq!(
-        Failure::details_of(&error),
-        Some("web-a: Docker returned 409: removal of container a is already in progress")
-    );
-}
-
-#[test]
-fn the_error_names_the_remaining_containers_with_the_reason() {
-    let fake = Fake::speaking("1.41", |request| match request {
-        "DELETE /v1.41/containers/b?force=1" => json(500, r#"{"message":"driver\u001b failed"}"#),
-        "DELETE /v1.41/containers/c?force=1" => json(500, r#"{"message":"could not kill"}"#),
-        "GET /v1.41/containers/b/json" => json(200, "{}"),
-        // It was removed despite the error.
-        "GET /v1.41/containers/c/json" => json(404, "{}"),
-        _ => json(204, ""),
-    });
-    let error = fake
-        .engine()
-        .remove(&[container("a"), container("b"), container("c")])
-        .unwrap_err();
-    assert_eq!(
-        format!("{error:#}"),
-        "failed to remove the containers: not removed: web-b (1 of 3)"
-    );
-    assert_eq!(
-        Failure::details_of(&error),
-        Some("web-b: Docker returned 500: driver\\u{1b} failed")
-    );
-}
-
-#[test]
-fn containers_are_removed_in_parallel() {
-    let pending = Arc::new(std::sync::Barrier::new(MAX_CONCURRENT));
-    let fake = Fake::speaking("1.41", move |_| {
-        // Opens when the maximum of concurrent requests is reached.
-        pending.wait();
-        json(204, "")
-    });
-    let containers: Vec<_> = (0..MAX_CONCURRENT * 2)
-        .map(|at| container(&at.to_string()))
-        .collect();
-    fake.engine().remove(&containers).unwrap();
-    assert!(*lock(&fake.connections) <= MAX_CONCURRENT + 1);
-}
-
-#[test]
 fn a_listener_that_accepts_no_connection_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("sock");
@@ -342,23 +254,6 @@ fn a_listener_that_accepts_no_connection_times_out() {
     );
     let error = engine.id().unwrap_err();
     assert!(format!("{error:#}").contains("within"), "{error:#}");
-}
-
-#[test]
-fn a_redirect_is_not_followed() {
-    let fake = Fake::speaking("1.41", |_| json(301, "moved"));
-    let text = format!("{:#}", fake.engine().id().unwrap_err());
-    assert!(text.ends_with("Docker returned 301: moved"), "{text}");
-    assert_eq!(fake.requests().len(), 2);
-}
-
-#[test]
-fn reserved_characters_are_encoded() {
-    assert_eq!(percent_encoded("a-Z_0.~"), "a-Z_0.~");
-    assert_eq!(
-        percent_encoded("{\"ü&=+ %\"}"),
-        "%7B%22%C3%BC%26%3D%2B%20%25%22%7D"
-    );
 }
 
 #[test]

@@ -24,10 +24,6 @@ struct Fake {
 impl Fake {
     /// `script` has its arguments in `$@` and its directory in `$HERE`.
     fn new(script: &str) -> Self {
-        Self::with_limits(script, Duration::from_secs(30), Duration::from_secs(30))
-    }
-
-    fn with_limits(script: &str, read: Duration, removal: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let project = std::env::var_os("CARGO_MANIFEST_DIR").expect("run by cargo");
         let tool = Path::new(&project).join("tests/fixtures/engine/tool");
@@ -45,9 +41,9 @@ impl Fake {
                 path: Some(path_with(folder.path())),
                 ..ClientConfig::default()
             },
-            read_timeout: read,
-            connect_timeout: read,
-            change_timeout: removal,
+            read_timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(30),
+            change_timeout: Duration::from_secs(30),
             trace: Trace::to(move |exchange| {
                 seen.lock()
                     .unwrap()
@@ -187,17 +183,6 @@ fn ids_are_enough_if_inspect_fails() {
 }
 
 #[test]
-fn the_error_of_a_command_is_quoted_without_control_characters() {
-    let fake = Fake::new("printf 'Cannot connect \\033[2Jto the daemon\\n' >&2; exit 3");
-    let error = fake.engine.list("web").unwrap_err();
-    assert_eq!(
-        format!("{error:#}"),
-        "failed to list the containers of web: `docker ps` failed (exit status: 3): \
-         Cannot connect \\u{1b}[2Jto the daemon"
-    );
-}
-
-#[test]
 fn containers_that_disappear_one_after_another_are_left_out() {
     let fake = Fake::new(
         r#"
@@ -226,26 +211,6 @@ esac"#,
     assert_eq!(names, [["db"]]);
 }
 
-#[test]
-fn a_hanging_command_is_killed() {
-    let fake = Fake::with_limits(
-        "exec sleep 60",
-        Duration::from_millis(200),
-        Duration::from_millis(200),
-    );
-    let started = Instant::now();
-    let error = fake.engine.id().unwrap_err();
-    assert_eq!(
-        format!("{error:#}"),
-        "failed to read the version and ID of Docker: `docker info` did not finish within 200ms"
-    );
-    assert!(started.elapsed() < Duration::from_secs(20));
-    assert_eq!(
-        fake.runs(),
-        ["docker info --format {{json .}} → timed out after 200ms: killed"]
-    );
-}
-
 /// `rm` fails with the message in the file `error`. `ps` prints the file `ids`. `inspect` prints no container.
 const FAILING_RM: &str = r#"
 case "$1" in
@@ -268,32 +233,6 @@ fn a_container_that_no_longer_exists_counts_as_removed() {
 }
 
 #[test]
-fn the_error_names_the_remaining_containers_only() {
-    let fake = Fake::new(FAILING_RM);
-    let error = format!(
-        "Error: No such container: {}\nError response from daemon: container {}: device or resource busy\n",
-        id(1),
-        id(3)
-    );
-    fake.write("error", &error);
-    fake.write("ids", &format!("{}\n{}\n", id(3), id(77)));
-    let error = fake
-        .engine
-        .remove(&[container(1), container(2), container(3)])
-        .unwrap_err();
-    assert_eq!(
-        format!("{error:#}"),
-        "failed to remove the containers: not removed: web-3 (1 of 3)"
-    );
-    let details = Failure::details_of(&error).unwrap();
-    assert!(
-        details.starts_with("web-3: Error response from daemon: "),
-        "{details}"
-    );
-    assert!(details.ends_with("device or resource busy"), "{details}");
-}
-
-#[test]
 fn an_unreachable_engine_is_not_an_empty_one() {
     let fake = Fake::new("echo 'Cannot connect to the daemon' >&2; exit 1");
     let error = fake.engine.remove(&[container(1)]).unwrap_err();
@@ -304,74 +243,8 @@ fn an_unreachable_engine_is_not_an_empty_one() {
 }
 
 #[test]
-fn the_removal_by_another_client_is_waited_for() {
-    let fake = Fake::new(&format!(
-        r#"
-case "$1" in
-    rm) echo "any text" >&2; exit 1 ;;
-    ps) if [ ! -e "$HERE/listed" ]; then touch "$HERE/listed"; echo {}; fi ;;
-esac"#,
-        id(1)
-    ));
-    fake.engine.remove(&[container(1)]).unwrap();
-    // `rm`, then `ps` twice.
-    assert_eq!(fake.runs().len(), 3);
-}
-
-#[test]
-fn images_that_are_missing_are_left_out_and_a_failure_is_not_absence() {
-    let image = "sha256:7700000000001111".to_owned();
-    let missing = Fake::new(r#"[ "$2" = ls ] || { echo "no such image" >&2; exit 1; }"#);
-    let found = missing
-        .engine
-        .inspect_images(std::slice::from_ref(&image))
-        .unwrap();
-    assert_eq!(found, [Value::Null; 0]);
-    assert_eq!(
-        missing.runs(),
-        [
-            "docker image inspect sha256:7700000000001111 → exit 1",
-            "docker image ls -aq --no-trunc → exit 0"
-        ]
-    );
-    let failing = Fake::new(&format!(
-        "if [ \"$2\" = ls ]; then echo {image}; else echo broken >&2; exit 1; fi"
-    ));
-    let error = failing.engine.inspect_images(&[image]).unwrap_err();
-    assert_eq!(
-        format!("{error:#}"),
-        "failed to inspect the images: `docker image` failed (exit status: 1): broken"
-    );
-}
-
-#[test]
 fn names_that_look_like_options_are_not_passed_on() {
     let fake = Fake::new("exit 1");
     fake.engine.inspect_images(&["-f".to_owned()]).unwrap_err();
-    assert_eq!(fake.runs(), Vec::<String>::new());
-}
-
-#[test]
-fn everything_else_needs_the_engine_api() {
-    let fake = Fake::new("exit 1");
-    let engine = &fake.engine;
-    for error in [
-        engine.require_api().err(),
-        engine.networks("web").err(),
-        engine.inspect_volumes(&["data".to_owned()]).err(),
-        engine.all_volumes().err(),
-        engine.changes("a").err(),
-        engine.top("a").err(),
-    ] {
-        let error = error.expect("an error");
-        let text = format!("{error:#}");
-        assert!(
-            text.ends_with(
-                "this needs the Engine API, but Docker is reached by the `docker` command: as requested"
-            ),
-            "{text}"
-        );
-        assert!(Failure::hint_of(&error).is_some_and(|hint| hint.contains("--engine api")));
-    }
     assert_eq!(fake.runs(), Vec::<String>::new());
 }

@@ -1,4 +1,5 @@
-use serde_json::{Value, json};
+use proptest::prelude::*;
+use serde_json::Value;
 
 use super::*;
 use crate::model::MOST_CHANGES;
@@ -120,31 +121,6 @@ fn invalid_names_are_not_requested() {
 }
 
 #[test]
-fn the_networks_of_a_project_have_its_label() {
-    let fake = Fake::speaking("1.41", |request| match request {
-        "GET /v1.41/networks/n1" => json(
-            200,
-            r#"{"Id":"n1","Name":"web_b","Labels":{"com.docker.compose.project":"web"},"IPAM":{}}"#,
-        ),
-        "GET /v1.41/networks/n2" => json(
-            200,
-            r#"{"Id":"n2","Name":"web_a","Labels":{"com.docker.compose.project":"web"}}"#,
-        ),
-        "GET /v1.41/networks/n3" => json(404, NOT_FOUND),
-        "GET /v1.41/networks/n4" => json(200, r#"{"Id":"n4","Name":"other","Labels":null}"#),
-        list => {
-            assert_eq!(list, format!("GET /v1.41/networks?{FILTER}"));
-            json(200, r#"[{"Id":"n1"},{"Id":"n2"},{"Id":"n3"},{"Id":"n4"}]"#)
-        }
-    });
-    let found = fake.engine().networks("web").unwrap();
-    assert_eq!(names(&found), ["web_a", "web_b"]);
-    assert_eq!(found[1]["IPAM"], json!({}));
-    let fake = Fake::speaking("1.41", |_| json(200, "null"));
-    assert_eq!(fake.engine().networks("web").unwrap(), [Value::Null; 0]);
-}
-
-#[test]
 fn an_incomplete_list_of_volumes_is_an_error() {
     let fake = Fake::speaking("1.41", |_| {
         json(200, r#"{"Volumes":[],"Warnings":["driver nfs\n is away"]}"#)
@@ -154,21 +130,6 @@ fn an_incomplete_list_of_volumes_is_an_error() {
         format!("{error:#}"),
         "failed to list the volumes of web: Docker's list is incomplete: driver nfs\\n is away"
     );
-}
-
-#[test]
-fn null_means_no_changes_but_a_failure_is_an_error() {
-    let fake = Fake::speaking("1.41", |_| json(200, "null"));
-    assert_eq!(fake.engine().changes("a").unwrap().total, 0);
-    let fake = Fake::speaking("1.41", |_| json(404, NOT_FOUND));
-    assert_eq!(
-        format!("{:#}", fake.engine().changes("a").unwrap_err()),
-        "failed to list the changed files of the container a: \
-         Docker returned 404: not found"
-    );
-    let fake = Fake::speaking("1.41", |_| json(200, r#"[{"Path":"/a","Kind":3}]"#));
-    let text = format!("{:#}", fake.engine().changes("a").unwrap_err());
-    assert!(text.contains("unknown kind of change: 3"), "{text}");
 }
 
 #[test]
@@ -183,4 +144,30 @@ fn the_first_changes_are_kept_and_all_are_counted() {
     assert_eq!(changes.total, all);
     assert_eq!(changes.listed.len(), MOST_CHANGES);
     assert_eq!(changes.listed.last().unwrap().path, "/9999");
+}
+
+proptest! {
+    #[test]
+    fn any_body_is_read_or_an_error_that_cannot_control_a_terminal(
+        body in prop_oneof![any::<Vec<u8>>(), "[\\[{}\\],:\"a0\u{1b}\u{9b}]{0,20}".prop_map(String::into_bytes)],
+    ) {
+        let options = Options::new("docker", Choice::Api, ClientConfig::default(), Trace::off());
+        let api = Api::new(PathBuf::from("engine.sock"), options);
+        let response = |status| ApiResponse {
+            request: "GET /".to_owned(),
+            status,
+            api_version: None,
+            is_podman: false,
+            body: body.clone(),
+        };
+        let errors = [
+            api.read::<Option<Vec<wire::ListedContainer>>>(&response(200)).err(),
+            api.read::<wire::ListedVolumes>(&response(200)).err(),
+            Some(api.refused(&response(500))),
+        ];
+        for error in errors.iter().flatten() {
+            let shown = format!("{error:#}");
+            prop_assert!(!shown.contains(char::is_control), "{shown:?}");
+        }
+    }
 }
