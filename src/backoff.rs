@@ -45,12 +45,4 @@ mod tests {
         let pauses: Vec<_> = backoff.take(5).map(|pause| pause.as_millis()).collect();
         assert_eq!(pauses, [100, 200, 400, 500, 500]);
     }
-
-    #[test]
-    fn the_first_pause_is_capped_too() {
-        let pauses: Vec<_> = Backoff::new(Duration::from_secs(2), Duration::from_secs(1))
-            .take(2)
-            .collect();
-        assert_eq!(pauses, [Duration::from_secs(1); 2]);
-    }
 }

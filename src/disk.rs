@@ -481,65 +481,10 @@ mod tests {
     }
 
     #[test]
-    fn as_root_b29_a_file_is_read_with_the_rights_of_the_directorys_owner() {
-        let root = tempfile::tempdir().expect("a folder");
-        let (dir, private) = (root.path().join("web"), root.path().join("private"));
-        let user = 54_321;
-        for (dir, mode, user) in [(&dir, 0o700, user), (&private, 0o700, 0)] {
-            fs::create_dir(dir).expect("a folder");
-            fs::set_permissions(dir, fs::Permissions::from_mode(mode)).expect("a mode");
-            std::os::unix::fs::chown(dir, Some(user), Some(user)).expect("root");
-        }
-        fs::write(private.join("public"), "x").expect("a file");
-        for (name, mode, uid, is_read) in [
-            ("own", 0o600, user, true),
-            ("public", 0o644, 0, true),
-            ("private", 0o600, 0, false),
-            ("of-group", 0o640, 0, false),
-            ("write-only", 0o200, user, false),
-        ] {
-            let path = dir.join(name);
-            fs::write(&path, "x").expect("a file");
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
-            std::os::unix::fs::chown(&path, Some(uid), None).expect("root");
-            assert_eq!(read(&dir, &path).is_ok(), is_read, "{name}");
-        }
-        std::os::unix::fs::symlink(private.join("public"), dir.join("link")).expect("a link");
-        for path in ["private", "link"] {
-            assert_eq!(
-                refused(&dir, path),
-                Some(Refused::NotReadableBy(user)),
-                "{path}"
-            );
-        }
-        // The directory of root has a link that belongs to the user.
-        let link = root.path().join("of-user");
-        std::os::unix::fs::symlink(&private, &link).expect("a link");
-        fs::set_permissions(&private, fs::Permissions::from_mode(0o755)).expect("a mode");
-        fs::set_permissions(private.join("public"), fs::Permissions::from_mode(0o600))
-            .expect("a mode");
-        assert!(read(&link, Path::new("public")).is_ok());
-        std::os::unix::fs::lchown(&link, Some(user), None).expect("root");
-        assert_eq!(refused(&link, "public"), Some(Refused::NotReadableBy(user)));
-        assert!(geteuid().is_root(), "other threads keep their rights");
-        fs::read(dir.join("private")).expect("root");
-    }
-
-    #[test]
     fn b29_the_groups_of_a_user() {
         let users = "root:x:0:0:root:/root:/bin/sh\nbob:x:1000:100::/home/bob:/bin/sh\n";
         let groups = "users:x:100:\ndocker:x:998:alice,bob\nbobs:x:7:bobby\n";
         assert_eq!(groups_in(1000, users, groups), (100, vec![998]));
         assert_eq!(groups_in(1001, users, groups), (NO_GROUP, Vec::new()));
-    }
-
-    #[test]
-    fn b25_a_file_system_that_does_not_respond_is_not_waited_for() {
-        let hangs = || {
-            thread::sleep(DEADLINE);
-            Ok(())
-        };
-        let error = within(Duration::from_millis(10), hangs).expect_err("refused");
-        assert_eq!(Refused::of(&error), Some(Refused::TimedOut));
     }
 }

@@ -136,33 +136,3 @@ fn clause(record: &RecordSeen) -> String {
         RecordSeen::Exists(id, deployment) => format!("Portainer stack {id} exists ({deployment})"),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_state_names_the_snapshot_and_what_changed() {
-        let failed = RecordSeen::Exists("7".to_owned(), Deployment::Failed(None));
-        for (progress, expected) in [
-            (
-                Progress::NotSent,
-                "nothing was changed; only the snapshot 20 was taken",
-            ),
-            (
-                Progress::Unchanged(failed.clone()),
-                "no container was changed; Portainer stack 7 exists, but its deployment failed",
-            ),
-            (
-                Progress::Changed(failed, "web-a-1 was recreated".to_owned()),
-                "web-a-1 was recreated; Portainer stack 7 exists, but its deployment failed",
-            ),
-            (
-                Progress::Restored(RecordSeen::Absent, "it was restored".to_owned()),
-                "it was restored",
-            ),
-        ] {
-            assert_eq!(progress.state("web", Some("20")).to_string(), expected);
-        }
-    }
-}

@@ -268,28 +268,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flag_before_environment_before_file_before_default() {
-        let file = |id: &str| Values::from([("endpoint", (1, id.to_owned()))]);
-        let files = [("user".into(), file("4")), ("system".into(), file("5"))];
-        let flags = Common {
-            typed: vec![("endpoint".to_owned(), "2".into())],
-            ..Common::default()
-        };
-        let env = |name: &str| (name == "STACKLIFT_ENDPOINT").then(|| "3".into());
-        let none = |_: &str| None;
-        let endpoint = |flags: &Common, env: Variables, files: &[_]| {
-            let settings = Settings::of(flags, &merge(flags, env, files));
-            settings.expect("settings").endpoint
-        };
-        let id = Endpoint::Id;
-        assert_eq!(endpoint(&flags, &env, &files), id(2));
-        assert_eq!(endpoint(&Common::default(), &env, &files), id(3));
-        assert_eq!(endpoint(&Common::default(), &none, &files), id(4));
-        assert_eq!(endpoint(&Common::default(), &none, &files[1..]), id(5));
-        assert_eq!(endpoint(&Common::default(), &none, &[]), id(1));
-    }
-
-    #[test]
     fn an_endpoint_in_a_file_is_a_number_or_auto() {
         for (value, endpoint) in [
             ("3", Endpoint::Id(3)),
@@ -312,14 +290,6 @@ mod tests {
         let file = file::parse(&path, text)?;
         let flags = Common::default();
         Settings::of(&flags, &merge(&flags, &|_| None, &[(path, file)]))
-    }
-
-    #[test]
-    fn an_empty_variable_is_unset() {
-        let flags = Common::default();
-        let settings = Settings::of(&flags, &merge(&flags, &|_| Some("".into()), &[]));
-        let settings = settings.expect("settings");
-        assert_eq!(settings.endpoint, Endpoint::Id(1));
     }
 
     #[test]

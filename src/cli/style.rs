@@ -82,39 +82,3 @@ impl Meaning {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_changes_has_another_color_than_what_stays() {
-        let of = |meaning: Meaning| meaning.style().get_fg_color();
-        let different = [
-            Meaning::Kept,
-            Meaning::Changed,
-            Meaning::Removed,
-            Meaning::Unknown,
-        ];
-        for (at, one) in different.iter().enumerate() {
-            for other in &different[at + 1..] {
-                assert_ne!(of(*one), of(*other), "{one:?} {other:?}");
-            }
-        }
-        assert_eq!(of(Meaning::Removed), of(Meaning::Failed));
-    }
-
-    #[test]
-    fn the_lines_of_a_diff() {
-        for (line, meaning) in [
-            ("@@ -1,2 +1,2 @@", Meaning::Command),
-            ("-  a", Meaning::Removed),
-            ("+  a", Meaning::Added),
-            ("---", Meaning::Removed),
-            ("   a", Meaning::Plain),
-            ("", Meaning::Plain),
-        ] {
-            assert_eq!(Meaning::of_diff(line), meaning, "{line}");
-        }
-    }
-}

@@ -83,52 +83,57 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
 mod tests {
     use super::*;
 
-    fn record(kind: StackKind, deployment: Deployment) -> Record {
-        Record {
+    /// The state of a stack with all, the running and Portainer's containers; `None` is unknown.
+    fn of(
+        record: Option<(StackKind, Deployment)>,
+        listed: Listed,
+        containers: Option<(usize, usize, usize)>,
+        has_files: bool,
+        in_portainer: InPortainer,
+    ) -> StackState {
+        let record = record.map(|(kind, deployment)| Record {
             kind,
             deployment,
             ..Record::with_id("1")
-        }
-    }
-
-    fn counted(all: usize, running: usize, started_by_portainer: usize) -> Containers {
-        Containers {
+        });
+        let containers = containers.map(|(all, running, started_by_portainer)| Containers {
             all,
             running,
             started_by_portainer,
-        }
+        });
+        state(&StateFacts {
+            record: record.as_ref(),
+            listed,
+            containers: containers.as_ref(),
+            has_files,
+            in_portainer,
+            interrupted: None,
+        })
     }
 
     #[test]
     fn the_state_of_a_stack_without_a_portainer_stack() {
-        for (containers, has_files, known, expected) in [
-            ((2, 2, 0), true, Listed::All, StackState::ByHand),
-            ((2, 1, 1), true, Listed::All, StackState::ByHand),
-            ((2, 0, 0), true, Listed::All, StackState::Stopped),
-            ((0, 0, 0), true, Listed::All, StackState::Stopped),
-            ((2, 2, 0), false, Listed::All, StackState::Orphaned),
-            ((2, 0, 0), false, Listed::All, StackState::Orphaned),
-            ((2, 2, 1), false, Listed::All, StackState::PortainerGone),
-            ((2, 2, 2), true, Listed::All, StackState::PortainerGone),
-            ((2, 0, 2), true, Listed::All, StackState::PortainerGone),
-            ((2, 2, 2), true, Listed::Visible, StackState::InPortainer),
-            ((2, 2, 2), false, Listed::Visible, StackState::Unknown),
-            ((2, 2, 0), true, Listed::Visible, StackState::ByHand),
+        use StackState as S;
+        for (containers, has_files, listed, expected) in [
+            (Some((2, 2, 0)), true, Listed::All, S::ByHand),
+            (Some((2, 1, 1)), true, Listed::All, S::ByHand),
+            (Some((2, 0, 0)), true, Listed::All, S::Stopped),
+            (Some((0, 0, 0)), true, Listed::All, S::Stopped),
+            (Some((2, 2, 0)), false, Listed::All, S::Orphaned),
+            (Some((2, 0, 0)), false, Listed::All, S::Orphaned),
+            (Some((2, 2, 1)), false, Listed::All, S::PortainerGone),
+            (Some((2, 2, 2)), true, Listed::All, S::PortainerGone),
+            (Some((2, 0, 2)), true, Listed::All, S::PortainerGone),
+            (None, true, Listed::All, S::Unknown),
+            (Some((2, 2, 2)), true, Listed::Visible, S::InPortainer),
+            (Some((2, 2, 2)), false, Listed::Visible, S::Unknown),
+            (Some((2, 2, 0)), true, Listed::Visible, S::ByHand),
+            (Some((2, 2, 0)), true, Listed::Nothing, S::Unknown),
+            (Some((2, 2, 2)), true, Listed::Nothing, S::Unknown),
+            (Some((2, 0, 0)), true, Listed::Nothing, S::Stopped),
         ] {
-            let (all, running, by) = containers;
-            let facts = StateFacts {
-                record: None,
-                listed: known,
-                containers: Some(&counted(all, running, by)),
-                has_files,
-                in_portainer: InPortainer::Nothing,
-                interrupted: None,
-            };
-            assert_eq!(
-                state(&facts),
-                expected,
-                "{containers:?} {has_files} {known:?}"
-            );
+            let found = of(None, listed, containers, has_files, InPortainer::Nothing);
+            assert_eq!(found, expected, "{containers:?} {has_files} {listed:?}");
         }
     }
 
@@ -136,77 +141,28 @@ mod tests {
     fn the_state_of_a_stack_with_a_portainer_stack() {
         use Deployment::{Active, Deploying, Failed, Inactive};
         use InPortainer::{Edited, LastSent, Nothing, UpToDate};
+        use StackKind::{Compose, Kubernetes, Swarm};
         use StackState as S;
-        let of = |kind, deployment, containers: (usize, usize, usize), in_portainer| {
-            let (all, running, by) = containers;
-            state(&StateFacts {
-                record: Some(&record(kind, deployment)),
-                listed: Listed::All,
-                containers: Some(&counted(all, running, by)),
-                has_files: true,
-                in_portainer,
-                interrupted: None,
-            })
-        };
-        for (deployment, containers, in_portainer, expected) in [
-            (Active, (2, 2, 2), Nothing, S::InPortainer),
-            (Active, (2, 2, 0), UpToDate, S::InPortainer),
-            (Active, (2, 2, 1), Nothing, S::InPortainer),
-            (Active, (2, 2, 2), LastSent, S::Both),
-            (Active, (2, 2, 2), Edited, S::Edited),
-            (Active, (2, 0, 2), Edited, S::Stopped),
-            (Inactive, (0, 0, 0), Nothing, S::Stopped),
-            (Active, (0, 0, 0), Nothing, S::Orphaned),
-            (Failed(None), (0, 0, 0), Nothing, S::Orphaned),
-            (Deploying, (0, 0, 0), Nothing, S::InPortainer),
+        for (kind, deployment, containers, in_portainer, expected) in [
+            (Compose, Active, (2, 2, 2), Nothing, S::InPortainer),
+            (Compose, Active, (2, 2, 0), UpToDate, S::InPortainer),
+            (Compose, Active, (2, 2, 1), Nothing, S::InPortainer),
+            (Compose, Active, (2, 2, 2), LastSent, S::Both),
+            (Compose, Active, (2, 2, 2), Edited, S::Edited),
+            (Compose, Active, (2, 0, 2), Edited, S::Stopped),
+            (Compose, Inactive, (0, 0, 0), Nothing, S::Stopped),
+            (Compose, Active, (0, 0, 0), Nothing, S::Orphaned),
+            (Compose, Failed(None), (0, 0, 0), Nothing, S::Orphaned),
+            (Compose, Deploying, (0, 0, 0), Nothing, S::InPortainer),
+            (Swarm, Active, (0, 0, 0), Nothing, S::Swarm),
+            (Kubernetes, Active, (0, 0, 0), Nothing, S::Kubernetes),
         ] {
-            let found = of(
-                StackKind::Compose,
-                deployment.clone(),
-                containers,
-                in_portainer,
-            );
+            let record = Some((kind, deployment.clone()));
+            let found = of(record, Listed::All, Some(containers), true, in_portainer);
             assert_eq!(
                 found, expected,
                 "{deployment:?} {containers:?} {in_portainer:?}"
             );
         }
-        assert_eq!(of(StackKind::Swarm, Active, (0, 0, 0), Nothing), S::Swarm);
-        assert_eq!(
-            of(StackKind::Kubernetes, Active, (0, 0, 0), Nothing),
-            S::Kubernetes
-        );
-    }
-
-    #[test]
-    fn a_stack_that_runs_is_in_an_unknown_state_if_portainer_was_not_read() {
-        for (running, by_portainer, expected) in [
-            (2, 0, StackState::Unknown),
-            (2, 2, StackState::Unknown),
-            (0, 0, StackState::Stopped),
-        ] {
-            let facts = StateFacts {
-                record: None,
-                listed: Listed::Nothing,
-                containers: Some(&counted(2, running, by_portainer)),
-                has_files: true,
-                in_portainer: InPortainer::Nothing,
-                interrupted: None,
-            };
-            assert_eq!(state(&facts), expected, "{running} {by_portainer}");
-        }
-    }
-
-    #[test]
-    fn unknown_containers_make_the_state_unknown() {
-        let facts = StateFacts {
-            record: None,
-            listed: Listed::All,
-            containers: None,
-            has_files: true,
-            in_portainer: InPortainer::Nothing,
-            interrupted: None,
-        };
-        assert_eq!(state(&facts), StackState::Unknown);
     }
 }

@@ -101,14 +101,3 @@ fn changed_lines(before: &str, after: &str) -> usize {
         .map(|hunk| hunk.before.len().max(hunk.after.len()));
     lines.sum()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::changed_lines;
-
-    #[test]
-    fn the_number_of_changed_lines() {
-        assert_eq!(changed_lines("a\nb\nc\n", "a\nx\ny\nc\n"), 2);
-        assert_eq!(changed_lines("a\n", "a\n"), 0);
-    }
-}

@@ -538,22 +538,3 @@ impl Loss {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::plan::{ContainerLoss, Loss, ReplacedBy};
-
-    #[test]
-    fn the_subject_is_apart_from_the_message() {
-        let loss = Loss::Container {
-            container: "web-a-1".to_owned(),
-            replaced_by: ReplacedBy::Run,
-            loss: ContainerLoss::Network("back".to_owned()),
-        };
-        assert_eq!(loss.subject().as_deref(), Some("web-a-1"));
-        assert_eq!(loss.message(), "no longer connected to network back");
-        let loss = Loss::Killed(2);
-        assert_eq!(loss.subject(), None);
-        assert_eq!(loss.message(), loss.to_string());
-    }
-}

@@ -382,32 +382,4 @@ mod tests {
             assert_eq!(response(status, body).is_final(), is_final, "{status}");
         }
     }
-
-    #[test]
-    fn the_hint_of_a_400_goes_by_its_cause() {
-        for (body, expected) in [
-            (
-                "Client sent an HTTP request to an HTTPS server.\n",
-                "https://",
-            ),
-            ("{\"message\":\"Invalid request payload\"}", "fix the error"),
-            ("", "check --base-url"),
-        ] {
-            let hint = response(400, body).hint();
-            assert!(hint.contains(expected), "{hint}");
-        }
-    }
-
-    #[test]
-    fn an_error_prints_its_action_its_cause_and_a_hint() {
-        let error = Error::refused("list the stacks", response(401, "{\"message\":\"no\"}"));
-        assert_eq!(error.status(), Some(401));
-        let error = anyhow::Error::from(error);
-        assert_eq!(
-            format!("{error:#}"),
-            "failed to list the stacks: Portainer rejected the API key (401)"
-        );
-        let hint = Failure::hint_of(&error).expect("a hint");
-        assert!(hint.contains("config init"), "{hint}");
-    }
 }

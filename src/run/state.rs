@@ -179,34 +179,3 @@ fn quoted(word: &OsStr) -> String {
     };
     shell_word(text).into_owned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn b14_the_command_is_quoted_for_a_shell() {
-        let command = RestoreCommand {
-            variables: vec![("STACKLIFT_STATE_DIR", "/a b".into())],
-            flags: vec!["--dir".into(), "/it's".into()],
-        };
-        let words = shlex::split(&command.to("we b", "1")).expect("words");
-        let expected = [
-            "STACKLIFT_STATE_DIR=/a b",
-            "stacklift",
-            "restore",
-            "we b",
-            "--to",
-            "1",
-            "--dir",
-            "/it's",
-        ];
-        assert_eq!(words, expected);
-    }
-
-    #[test]
-    fn b14_a_path_that_is_not_utf_8_is_quoted_byte_by_byte() {
-        let path = OsStr::from_bytes(b"/a\xff'");
-        assert_eq!(quoted(path), r"$'\x2f\x61\xff\x27'");
-    }
-}

@@ -96,37 +96,3 @@ impl Store {
         serde_json::from_str(&json).unwrap_or_default()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::snapshot::RequestKind;
-
-    #[test]
-    fn b11_a_remembered_request_is_the_one_that_is_read() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let store = Place::new(folder.path(), "web").open(Some("engine"));
-        let request = Request {
-            kind: RequestKind::Delete,
-            stack: "web".to_owned(),
-            record: Some("7".to_owned()),
-            endpoint: 1,
-            base_url: "https://h".to_owned(),
-            // It was made before the second in which it is written.
-            sent: "2026-11-22T14:12:59Z".to_owned(),
-            snapshot: None,
-            last_sent: None,
-        };
-        let at = |time: &str| time.parse().expect("a time");
-        let (one, two) = ("2026-11-22T14:13:00.001Z", "2026-11-22T14:13:01.000Z");
-        let written = store
-            .remember(request.clone(), false, at(one))
-            .expect("an entry");
-        assert!(store.prepare(&request));
-        let prepared = store.remember(request, true, at(two)).expect("an entry");
-        assert_eq!(
-            store.unanswered().expect("the journal"),
-            [written, prepared]
-        );
-    }
-}

@@ -171,26 +171,6 @@ mod tests {
     }
 
     #[test]
-    fn one_run_at_a_time_holds_the_lock_of_a_project_and_nothing_remains() {
-        let home = tempfile::tempdir().expect("a directory");
-        let state = home.path().join("a/b");
-        let first = place(state.clone(), "Web");
-        let second = place(state.clone(), "web");
-        let held = first.lock().expect("a lock");
-        let error = second.lock().expect_err("locked");
-        assert_eq!(
-            error.to_string(),
-            "another run of stacklift is working on the stack web"
-        );
-        let other = place(state.clone(), "db").lock().expect("a lock");
-        // The run that created the directory removes it, if it is the last one.
-        drop(other);
-        drop(held);
-        assert!(!home.path().join("a").exists());
-        drop(second.lock().expect("a lock"));
-    }
-
-    #[test]
     fn runs_that_remove_the_file_do_not_share_the_lock() {
         let home = tempfile::tempdir().expect("a directory");
         let state = home.path().join("state");

@@ -90,22 +90,4 @@ mod tests {
         assert_eq!(mode(&state.join(FILE)), 0o600);
         assert_eq!(fs::read_dir(&state).expect("it").count(), 1);
     }
-
-    #[test]
-    fn what_cannot_be_read_is_an_error_and_never_a_missing_pin() {
-        let home = tempfile::tempdir().expect("a directory");
-        let state = home.path();
-        fs::set_permissions(state, fs::Permissions::from_mode(0o700)).expect("a mode");
-        fs::write(state.join(FILE), "a:1 AA\nb:1\n").expect("written");
-        for error in [
-            pin_of(state, "a:1").expect_err("line 2"),
-            set_pin(state, "a:1", "BB").expect_err("line 2"),
-        ] {
-            assert!(error.to_string().ends_with(": line 2"), "{error}");
-        }
-        fs::write(state.join(FILE), b"\xff").expect("written");
-        pin_of(state, "a:1").expect_err("not UTF-8");
-        fs::set_permissions(state, fs::Permissions::from_mode(0o755)).expect("a mode");
-        pin_of(state, "a:1").expect_err("others can enter");
-    }
 }

@@ -168,17 +168,3 @@ fn nearest_existing(dir: &Path) -> PathBuf {
     let existing = parents.find(|parent| fs::symlink_metadata(parent).is_ok());
     existing.unwrap_or(dir).to_owned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_directory_is_created_in_its_nearest_parent() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let deep = folder.path().join("a/b/c");
-        assert_eq!(nearest_existing(&deep), folder.path());
-        fs::create_dir_all(&deep).expect("a folder");
-        assert_eq!(nearest_existing(&deep), deep);
-    }
-}

@@ -257,23 +257,3 @@ fn found((portainer, engine): Peers, base_url: &BaseUrl) -> Check {
         Err(error) => Check::of_error(Subject::Environment, &error, "pass its ID with --endpoint"),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions() {
-        for (text, version) in [
-            ("2.23.0", Some((2, 23))),
-            ("2.9", Some((2, 9))),
-            ("2.39.1-rc1", Some((2, 39))),
-            ("2.19-sts", Some((2, 19))),
-            ("2", None),
-            ("latest", None),
-            ("2.x", None),
-        ] {
-            assert_eq!(major_and_minor(text), version, "{text}");
-        }
-    }
-}

@@ -256,21 +256,6 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_kept_on_request_and_not_shown() {
-        let keep = Keep {
-            anonymous: true,
-            variables: true,
-            ..Keep::default()
-        };
-        let (runs, blockers) = found(&running(PLAIN), keep, Err("unknown"));
-        let kept: Vec<_> = runs.services["web"].variables.keys().cloned().collect();
-        assert_eq!((kept.join(" "), blockers), ("B C".to_owned(), Vec::new()));
-        // The container may be recreated: its volume gets a name in spite of `keep.anonymous`.
-        assert_eq!(runs.services["web"].volumes.len(), 1);
-        assert!(!format!("{runs:?}").contains("hunter2"));
-    }
-
-    #[test]
     fn a_container_that_certainly_stays_is_left_alone() {
         let keep = Keep {
             anonymous: true,

@@ -87,44 +87,6 @@ fn running() -> impl Strategy<Value = Runs> {
     })
 }
 
-/// Files that Compose mostly rejects: some lines of [`stacks`], in any order, with other lines between them.
-fn lines() -> impl Strategy<Value = String> {
-    const MORE: [&str; 22] = [
-        "  a: &a",
-        "  b: *a",
-        "    <<: [*a, *x]",
-        "    ? build",
-        "    : .",
-        "    !!str env_file: &f [app.env]",
-        "    labels: *f",
-        "    image: ''",
-        "    environment: !override {B: 2}",
-        "    build: *b",
-        "      HOME:",
-        "    environment: &e [A=1]",
-        "      - &v ${A:-./d}:/d",
-        "      - *v",
-        "    volumes: &w [/d, ${A:-/x}]",
-        "    volumes: *w",
-        "      - type: volume",
-        "volumes:",
-        "  a-d: {}",
-        "",
-        "\t",
-        "  {}",
-    ];
-    let more = prop::collection::vec(prop::sample::select(MORE.to_vec()), 0..8);
-    let both = (stacks(), more).prop_map(|(text, more)| {
-        let lines = text.lines().map(str::to_owned);
-        lines.chain(more.into_iter().map(str::to_owned)).collect()
-    });
-    let mixed = both.prop_flat_map(|lines: Vec<String>| {
-        let most = lines.len();
-        prop::sample::subsequence(lines, 0..=most).prop_shuffle()
-    });
-    mixed.prop_map(|lines| lines.join("\n"))
-}
-
 const KEYS: [&str; 22] = [
     "<<: *x",
     "image: x",
@@ -234,19 +196,6 @@ proptest! {
         let second = again(&first).map_err(|blockers| TestCaseError::fail(format!("{blockers:?}\n{}", first.text)))?;
         prop_assert!(second.edits.is_empty(), "{:?}\n{}", second.edits, first.text);
         prop_assert_eq!((second.text, second.env), (first.text, first.env));
-    }
-
-    #[test]
-    fn no_text_is_an_internal_error(
-        text in lines(),
-        env in "(A=[./~a$]{0,4}\n){0,2}",
-        runs in running(),
-    ) {
-        if let Err(blockers) = run_with(&text, Some(&env), &runs) {
-            for blocker in blockers {
-                prop_assert_ne!(blocker.reason, Reason::Internal, "{}\n{}", blocker.message, text);
-            }
-        }
     }
 }
 
