@@ -12,7 +12,6 @@ use crate::{
     bench::{Bench, MARKED, Run, done, instead, refusal},
     confirming::{on_terminal, on_terminal_after},
     plan::{conforms, labeled, with_hashes},
-    requests::printed,
     restoring::write_file,
 };
 
@@ -345,42 +344,9 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
     adopt(&bench, "").code(0).says("adopted web");
 }
 
-#[test]
-fn m06_on_failure_leave_names_the_rollback() {
-    let bench = started(Era::Sync);
-    let before = containers(&bench);
-    bench.once(Call::Create, late_failure());
-    let run = adopt(&bench, "--on-failure leave")
-        .code(1)
-        .says(&["\nNothing was restored, because of --on-failure leave: web-a-1 no longer exists"]);
-    assert!(bench.containers("web").is_empty());
-    let command = printed(&run);
-    let (_, args) = command.split_once("stacklift ").expect("a command");
-    bench.succeeds(args, "restored web");
-    assert_eq!(containers(&bench), before);
-}
-
 /// A deployment that fails, and has removed or changed containers (M06, N06).
 fn late_failure() -> FaultKind {
     FaultKind::LateFailure(Duration::ZERO)
-}
-
-#[test]
-fn a_lost_answer_is_settled_by_looking_and_the_request_is_sent_once() {
-    for era in ERAS {
-        for kind in [
-            FaultKind::CloseAfter,
-            FaultKind::CutOff,
-            done(504, "<html>"),
-        ] {
-            let bench = started(era);
-            let before = bench.containers("web");
-            bench.once(Call::Create, kind);
-            adopt(&bench, "").code(0);
-            assert_eq!(bench.containers("web"), before);
-            assert_eq!(bench.calls(Call::Create).len(), 1);
-        }
-    }
 }
 
 #[test]

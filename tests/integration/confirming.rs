@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use rehearsal::{Call, Container, FaultKind};
+use rehearsal::{Call, FaultKind};
 
 use crate::{
     bench::{Bench, PLAIN, Run, Texts, refusal},
@@ -191,26 +191,6 @@ fn b08_an_adoption_that_keeps_every_container_asks_nothing() {
         let run = Run::of(bench.asking(args).env("PATH", path)).code(0);
         run.says("  =  a  keeps running").hides("[y/N]");
     }
-}
-
-#[test]
-fn b08_a_restore_that_stops_a_container_asks() {
-    let bench = Bench::web(PLAIN);
-    let change = |change: fn(&mut Container)| {
-        let id = bench.containers("web").remove(0);
-        bench.world(|world| {
-            change(world.containers.get_mut(&id).expect("a container"));
-        });
-    };
-    change(|container| container.exit(0, 0));
-    bench.run("web").code(0);
-    bench.run("restore web").code(0);
-    change(|container| "running".clone_into(&mut container.state));
-    on_terminal(&bench, "restore web", "n\n").code(1).says(&[
-        "  a is stopped\n",
-        "Roll back web? [y/N]",
-        CANCELED,
-    ]);
 }
 
 #[test]

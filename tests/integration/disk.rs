@@ -54,33 +54,6 @@ fn as_root_a_full_or_read_only_disk_at_the_backup() {
 
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
-fn as_root_a_full_or_read_only_disk_at_the_snapshot() {
-    for (mount, what, cause) in [
-        (
-            "mount -t tmpfs -o size=4k,mode=700 none STATE\nhead -c 100000 /dev/zero > STATE/full 2>/dev/null || true",
-            "failed to write a snapshot",
-            "No space left on device",
-        ),
-        (
-            "mount -t tmpfs -o ro,mode=700 none STATE",
-            "failed to lock",
-            "Read-only file system",
-        ),
-    ] {
-        let bench = Bench::new();
-        bench.record("web", 1);
-        bench.started("web", PLAIN, None);
-        fs::create_dir(bench.state()).expect("the state folder");
-        let state = bench.state().display().to_string();
-        let run = in_its_own_mounts(&bench, "web", &mount.replace("STATE", &state));
-        run.code(1)
-            .says(&[what, cause, "nothing was changed", "STACKLIFT_STATE_DIR"]);
-        assert!(bench.nothing_was_changed());
-    }
-}
-
-#[test]
-#[ignore = "needs root: run scripts/test as root"]
 fn as_root_a_restore_that_cannot_record_its_request_changed_nothing() {
     let mut named = 0;
     for inodes in 6..24 {

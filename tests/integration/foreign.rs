@@ -49,15 +49,6 @@ fn b21_the_question_and_the_report_name_whom_an_adoption_harms() {
 }
 
 #[test]
-fn b21_a_restore_asks_before_it_harms_others() {
-    let (bench, _) = shared();
-    bench.run("adopt web --wait 2s").code(0);
-    on_terminal(&bench, "restore web", "n\n")
-        .code(1)
-        .says(&["these containers are not recreated", "vpn: it does not"]);
-}
-
-#[test]
 fn b21_a_restore_that_cannot_tell_whom_it_harms_says_no_more() {
     let (bench, vpn) = shared();
     bench.run("adopt web --wait 2s").code(0);

@@ -69,24 +69,11 @@ fn a_file_that_others_can_read_is_refused_and_an_error_names_the_line_only() {
         ]);
     }
     fs::remove_file(bench.root().join("headers.env")).expect("removed");
-    for (text, problem) in [
-        (
-            format!("A: b\n{MARKED}\n"),
-            "line 2: expected `Name: value`",
-        ),
-        (
-            format!("x-api-key: {MARKED}\n"),
-            "line 1: the header `x-api-key`",
-        ),
-        (format!("\nHOST: {MARKED}\n"), "line 2: the header `host`"),
-        (format!("{MARKED} x: y\n"), "line 1: the name of the header"),
-        (format!("x: {MARKED}é\n"), "line 1: the value contains"),
-    ] {
-        let headers = file(&bench, &text, 0o600);
-        run(&bench, &headers, &["web"])
-            .code(1)
-            .says(&["cannot parse the header file", problem]);
-    }
+    let headers = file(&bench, &format!("A: b\n{MARKED}\n"), 0o600);
+    let problem = "line 2: expected `Name: value`";
+    run(&bench, &headers, &["web"])
+        .code(1)
+        .says(&["cannot parse the header file", problem]);
     let absent = bench.root().join("absent");
     run(&bench, &absent, &["web"])
         .code(1)

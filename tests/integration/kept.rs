@@ -1,10 +1,6 @@
 //! B08, B28: what a restore says that it keeps, and what it says that it interrupts.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader},
-    process::Stdio,
-};
+use std::fs;
 
 use rehearsal::{Call, Era, Status};
 use serde_json::json;
@@ -143,31 +139,4 @@ fn b17_a_restore_names_what_the_portainer_stack_loses() {
         "restore web --yes",
         "  lost: the Portainer stack's automatic update\n  lost: the Portainer stack's webhook\n",
     );
-}
-
-#[test]
-fn b28_a_restore_that_is_killed_at_any_request_keeps_the_volume() {
-    let mut was_held = false;
-    for count in 1.. {
-        let (bench, volume) = with_rm();
-        let mut child = bench
-            .command("restore web --yes -v")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it runs");
-        let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let seen = lines.take(count).count();
-        child.kill().expect("killed");
-        child.wait().expect("it ends");
-        let containers = || bench.world(|world| world.containers.len());
-        was_held |= containers() > 1;
-        bench.succeeds("restore web --yes", "match");
-        assert!(exists(&bench, &volume), "killed after {count} lines");
-        assert_eq!(containers(), 1, "killed after {count} lines");
-        if seen < count {
-            break;
-        }
-    }
-    assert!(was_held);
 }

@@ -534,13 +534,6 @@ fn of_a_file_that_cannot_be_adopted_or_parsed_nothing_is_promised() {
 }
 
 #[test]
-fn a_stack_of_portainer_is_not_said_to_be_started_by_hand() {
-    let bench = Bench::web(PLAIN);
-    bench.record("web", 1);
-    bench.run("plan web").says("in Portainer").hides("by hand");
-}
-
-#[test]
 fn the_exit_code_tells_what_is_lost() {
     let bench = Bench::new();
     bench.world(|world| world.add_image("busybox:1.36"));

@@ -7,10 +7,10 @@ use std::{
     process::Stdio,
 };
 
-use rehearsal::{Call, Era, FaultKind, Status, Variable};
+use rehearsal::{Call, Era, Status, Variable};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, PLAIN, instead, refusal};
+use crate::bench::{Bench, PLAIN, refusal};
 
 /// A stack that shows what a restore must keep.
 const RICH: &str = "\
@@ -142,31 +142,6 @@ fn what_ran_by_hand_runs_again_as_it_did() {
             "  that file or .env has changed since the snapshot, and stays as it is: what runs is older\n",
         );
     }
-}
-
-#[test]
-fn a_failed_migration_names_the_way_back() {
-    for (era, kind) in [
-        (Era::Sync, refusal()),
-        (Era::Sync, FaultKind::CloseAfter),
-        (Era::Async, FaultKind::CloseAfter),
-    ] {
-        let bench = Bench::of(era);
-        bench.started("web", RICH, Some(ENV));
-        bench.once(Call::Create, kind);
-        let run = bench.run("web").code(1);
-        let last = run.err.lines().last().expect("a line");
-        let (_, args) = last.split_once("stacklift ").expect("the command");
-        assert!(args.starts_with("restore web --to "), "{args}");
-        bench.succeeds(args, "restored web");
-        assert_eq!(bench.containers("web").len(), 3);
-        assert_eq!(up_would_change(&bench, "web"), Vec::<String>::new());
-    }
-    // None is named where nothing was touched.
-    let bench = Bench::web(PLAIN);
-    bench.record("web", 1);
-    bench.always(Call::Delete, instead(403, "{}"));
-    bench.run("web").code(1).hides("stacklift restore");
 }
 
 #[test]

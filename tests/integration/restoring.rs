@@ -102,36 +102,6 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
 }
 
 #[test]
-fn b16_force_restores_what_is_possible() {
-    let text = "services:\n  a:\n    image: x:1\n    volumes: [data:/data]\n  b:\n    image: y:1\nvolumes:\n  data:\n";
-    let bench = Bench::web(text);
-    bench.run("web").code(0);
-    remove_containers(&bench, "web");
-    bench.world(|world| {
-        world.remove_image("y:1").expect("it exists");
-        world.volumes.clear();
-    });
-    bench.fails("restore web", "2 problems");
-    assert_eq!(bench.containers("web").len(), 0);
-    bench.run("restore web --force").code(1).says(&[
-        "continuing because of --force",
-        "the image of web-b-1 no longer exists: y:1",
-        "cannot recreate container web-b-1: its image y:1",
-        "volume web_data no longer exists: an empty volume was created",
-        "web-b-1 does not exist",
-        "the stack differs from the snapshot",
-        "partly restored",
-    ]);
-    assert_eq!(bench.containers("web").len(), 1);
-    // The image can be loaded again. The data of the volume stays lost, whatever is run again.
-    bench.world(|world| world.add_image("y:1"));
-    for args in ["restore web --force", "restore web"] {
-        bench.fails(args, "volume web_data").hides("restored web");
-    }
-    assert_eq!(bench.containers("web").len(), 2);
-}
-
-#[test]
 fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
     for era in [Era::Sync, Era::Async] {
         let bench = Bench::of(era);
@@ -208,53 +178,6 @@ fn b18_files_inside_a_container_are_put_back() {
         bench.fails("restore web", missing);
     }
     assert_eq!(bench.containers("web"), [id]);
-}
-
-#[test]
-fn b18_files_that_are_not_saved_are_a_difference() {
-    let bench = Bench::web(PLAIN);
-    write_file(&bench, "web", "/var/log/large");
-    let id = bench.containers("web").remove(0);
-    bench.world(|world| {
-        let container = world.containers.get_mut(&id).expect("a container");
-        container.changes[0].data = vec![0; 2 << 20];
-    });
-    bench.run("web").code(0);
-    let lost = "web-a-1: files written inside the container: /var/log/large";
-    bench.fails("restore web", &["these cannot be restored", lost]);
-    let differs = "web-a-1 differs: these files inside the container are lost: /var/log/large";
-    bench.fails("restore web", differs);
-}
-
-#[test]
-fn b18_a_volume_that_was_recreated_is_another_one() {
-    let bench = Bench::new();
-    let folder = bench.root().join("volumes");
-    let data = folder.join("web_data/_data");
-    bench.world(|world| world.volume_folder = folder.display().to_string());
-    let text = "services:\n  a:\n    image: x:1\n    volumes: [data:/data]\nvolumes:\n  data:\n";
-    bench.started("web", text, None);
-    fs::create_dir_all(&data).expect("a folder");
-    bench.run("web").code(0);
-    let births = &snapshots(&bench)[0]["births"];
-    assert!(
-        births["web_data"].is_string(),
-        "a file system with birth times: {births}"
-    );
-    bench.succeeds("restore web", "match").hides("not checked");
-    // Deleted and recreated with the same name, driver and labels.
-    fs::remove_dir_all(&folder).expect("removed");
-    fs::create_dir_all(&data).expect("a folder");
-    for args in ["restore web", "restore web --force"] {
-        let run = bench.run(args).code(1).hides("restored web");
-        run.says(&["volume web_data", "it was deleted and recreated"]);
-    }
-    // Unknown is not the same.
-    fs::remove_dir_all(&folder).expect("removed");
-    bench.run("restore web").code(0).says(&[
-        "not checked:",
-        "whether these volumes were deleted and recreated: web_data",
-    ]);
 }
 
 #[test]

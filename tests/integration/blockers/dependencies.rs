@@ -1,13 +1,5 @@
 //! Dependencies that would make the deployment fail (B20).
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
-
 use rehearsal::{Call, Container, World};
 
 use super::{adopt, exits, refuses};
@@ -110,39 +102,6 @@ fn b20_a_job_that_failed_or_never_ends() {
 }
 
 #[test]
-fn b20_a_dependency_that_starts_is_waited_for() {
-    let bench = Bench::web(HEALTH);
-    let until = bench.world(|world| {
-        let at = world.now + 3000;
-        container(world, "web-db-1").healthy_at = Some(at);
-        at
-    });
-    let was_healthy = Arc::new(AtomicBool::new(false));
-    let seen = was_healthy.clone();
-    bench.world_with(Call::Create, move |world| {
-        seen.store(world.now >= until, Ordering::Relaxed);
-    });
-    adopt(&bench, "web --wait 2m").code(0);
-    assert!(was_healthy.load(Ordering::Relaxed), "before the request");
-}
-
-#[test]
-fn b20_a_dependency_that_does_not_become_healthy_in_time() {
-    let bench = Bench::web(HEALTH);
-    bench.world(|world| {
-        let hour = i64::try_from(Duration::from_hours(1).as_millis()).expect("an hour");
-        let at = world.now + hour;
-        container(world, "web-db-1").healthy_at = Some(at);
-    });
-    adopt(&bench, "web --wait 1s").code(1).says(&[
-        "error: service web waits for web-db-1",
-        "use --wait for a longer limit",
-        "state: nothing was changed",
-    ]);
-    assert!(bench.nothing_was_changed());
-}
-
-#[test]
 fn b20_a_job_runs_again_before_portainer_runs_it() {
     let bench = with_job();
     adopt(&bench, "web --rerun-jobs")
@@ -154,20 +113,6 @@ fn b20_a_job_runs_again_before_portainer_runs_it() {
 }
 
 #[test]
-fn b20_a_job_that_fails_the_second_time() {
-    let bench = with_job();
-    bench.world(|world| world.exits.insert("web/job".to_owned(), 3));
-    let before = bench.containers("web");
-    adopt(&bench, "web --rerun-jobs").code(1).says(&[
-        "error: service web waits for web-job-1",
-        "web-job-1 exited with code 3",
-        "state: this run ran jobs of the stack, and sent nothing to Portainer",
-    ]);
-    assert_eq!(bench.containers("web"), before);
-    assert!(bench.calls(Call::Create).is_empty());
-}
-
-#[test]
 fn b20_a_dependency_that_is_replaced() {
     let bench = Bench::web(HEALTH);
     let mut hashes = labeled(&bench);
@@ -176,15 +121,6 @@ fn b20_a_dependency_that_is_replaced() {
     plan().says("service web waits until the new container of db is healthy");
     bench.world(|world| container(world, "web-db-1").healthy_at = None);
     plan().says("service web waits until db is healthy: web-db-1 is unhealthy");
-}
-
-#[test]
-fn b20_a_job_that_does_not_end() {
-    let bench = Bench::web(JOB);
-    adopt(&bench, "web --rerun-jobs --wait 1s")
-        .code(1)
-        .says("web-job-1 did not exit in time");
-    assert!(bench.nothing_was_changed());
 }
 
 /// `scale: 0` does not keep a service from waiting, but no replicas do, and a dependency that is not required.

@@ -80,31 +80,6 @@ fn missing_images_are_pulled_on_request_before_anything_else() {
 }
 
 #[test]
-fn b20_what_portainer_would_pull_again_is_pulled_first() {
-    let bench = Bench::new();
-    let text = format!("{PLAIN}    pull_policy: always\n");
-    bench.started("web", &text, None);
-    let pulls = || fs::read_to_string(bench.root().join("pulls")).unwrap_or_default();
-    let with_command = |bin: &std::path::Path, args: &[&str]| {
-        Run::of(bench.command(args).env("PATH", bench.path(&[bin])))
-    };
-    let fails = puller(&bench, 1);
-    with_command(&fails, &["plan", "web"]).says("`adopt` pulls it first");
-    assert_eq!(pulls(), "");
-    with_command(&fails, &["adopt", "web"]).code(1).says(&[
-        "failed to pull",
-        "no such image",
-        "nothing was changed",
-    ]);
-    assert!(bench.nothing_was_changed());
-    let once = pulls();
-    assert_eq!(once.lines().count(), 1, "{once}");
-    let succeeds = puller(&bench, 0);
-    with_command(&succeeds, &["adopt", "web"]).code(0);
-    assert_eq!(pulls(), once.repeat(2));
-}
-
-#[test]
 fn a_directory_that_a_container_mounts_and_that_was_deleted() {
     let bench = Bench::new();
     let text = format!("{PLAIN}    volumes: ['./data:/data']\n");

@@ -211,15 +211,6 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
 }
 
 #[test]
-fn a_directory_that_is_a_link_is_the_same_one() {
-    let bench = Bench::web(PLAIN);
-    let link = bench.root().join("link");
-    std::os::unix::fs::symlink(bench.dir("web"), &link).expect("a link");
-    let link = link.to_str().expect("UTF-8");
-    adopt(&bench, &format!("web --dir {link}")).code(0);
-}
-
-#[test]
 fn containers_that_were_started_from_another_file() {
     let bench = Bench::new();
     let folder = dir(&bench, "web");

@@ -173,30 +173,22 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
 }
 
 #[test]
-fn m05_paused_containers() {
-    let bench = Bench::web(PLAIN);
-    bench.world(|world| {
-        let id = world.container("web-a-1").expect("web-a-1").id.clone();
-        world.containers.get_mut(&id).expect("web-a-1").state = "paused".to_owned();
-    });
-    refuses(&bench, "web",
-        &["paused containers cannot be adopted: Compose cannot start them\nweb-a-1\nunpause them first: docker unpause web-a-1".to_owned()],
-    );
-}
-
-#[test]
-fn b20_containers_whose_removal_failed() {
-    let bench = Bench::web(PLAIN);
-    bench.world(|world| {
-        let id = world.container("web-a-1").expect("web-a-1").id.clone();
-        world.containers.get_mut(&id).expect("web-a-1").state = "dead".to_owned();
-    });
-    refuses(
-        &bench,
-        "web",
-        &[
-            "containers are being removed\nweb-a-1\nremove them first: docker rm --force web-a-1"
-                .to_owned(),
-        ],
-    );
+fn m05_containers_that_compose_cannot_start() {
+    for (state, why) in [
+        (
+            "paused",
+            "paused containers cannot be adopted: Compose cannot start them\nweb-a-1\nunpause them first: docker unpause web-a-1",
+        ),
+        (
+            "dead",
+            "containers are being removed\nweb-a-1\nremove them first: docker rm --force web-a-1",
+        ),
+    ] {
+        let bench = Bench::web(PLAIN);
+        bench.world(|world| {
+            let container = world.containers.values_mut().next().expect("web-a-1");
+            state.clone_into(&mut container.state);
+        });
+        refuses(&bench, "web", &[why.to_owned()]);
+    }
 }
