@@ -1,17 +1,11 @@
 //! The tree of a YAML document: the promises of its module for every text, compared with the parser's events.
 #![no_main]
 
-use std::{
-    collections::{HashMap, HashSet},
-    ops::Range,
-};
+use std::{collections::HashMap, ops::Range};
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 use libfuzzer_sys::fuzz_target;
 use composefile::document::{Document, NodeKind, Layout, Node, ParseError, Position, Style};
-
-/// The longest text for which quadratic checks run.
-const SHORT: usize = 2048;
 
 fuzz_target!(|text: &str| {
     let events = events(text);
@@ -27,10 +21,6 @@ fuzz_target!(|text: &str| {
     nodes_are_written_there(&document);
     children_are_inside(&document);
     aliases_point_back(&document);
-    keys_twice(&document);
-    if text.len() <= SHORT {
-        lines_and_paths(&document);
-    }
 });
 
 /// The events of the parser; `None` if it fails or finds a second document.
@@ -220,55 +210,6 @@ fn aliases_point_back(document: &Document) {
         }
         if let Some(name) = node.anchor() {
             named.insert(name, node.id());
-        }
-    }
-}
-
-fn keys_twice(document: &Document) {
-    let mut expected = Vec::new();
-    for node in document.nodes() {
-        let mut seen = HashMap::new();
-        for entry in node.own_entries() {
-            let Some(name) = entry.name() else { continue };
-            let first = *seen.entry(name).or_insert(entry.key.id());
-            if first != entry.key.id() {
-                expected.push((entry.key.id(), first));
-            }
-        }
-    }
-    expected.sort();
-    let found = document.duplicate_keys();
-    let found: Vec<_> = found
-        .iter()
-        .map(|twice| (twice.again.id(), twice.first.id()))
-        .collect();
-    assert_eq!(found, expected);
-}
-
-/// Checks line numbers, paths from the root, and the lookup of each key by name.
-fn lines_and_paths(document: &Document) {
-    let text = document.text();
-    for offset in 0..=text.len() {
-        assert_eq!(document.line(offset), Position::of(text, offset).line);
-    }
-    for node in document.nodes() {
-        assert_eq!(node.line(), document.line(node.span().start));
-        let way = node.path_below(document.root().expect("a root"));
-        assert_eq!(way, Some(node.path()));
-        let entries = node.entries();
-        let names: Vec<_> = entries.iter().filter_map(|entry| entry.name()).collect();
-        if document.duplicate_keys().is_empty() {
-            assert_eq!(names.len(), names.iter().collect::<HashSet<_>>().len());
-            for entry in &entries {
-                let Some(name) = entry.name().filter(|_| !entry.is_merge()) else {
-                    continue;
-                };
-                assert_eq!(
-                    node.get(name).map(Node::id),
-                    Some(entry.value.id()),
-                    "{name}"
-                );
-            }
         }
     }
 }

@@ -23,7 +23,6 @@ mod in_flight;
 mod kills;
 mod losses;
 mod lost;
-mod many;
 mod newer;
 mod portainer;
 mod registry;
