@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use chrono::{DateTime, Utc};
+use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
 
 mod compared;
 mod dependencies;
+mod git;
 mod prepare;
 mod progress;
 mod pull;
@@ -207,6 +209,9 @@ impl Procedure<'_, '_> {
             .ok()
             .map_or(&[][..], |rewrite| &rewrite.env);
         self.run.hide(prepared.source.env.as_deref(), sent);
+        if let Some(password) = self.at.git.and_then(|git| git.password.as_ref()) {
+            self.run.hide_secret(password.expose_secret());
+        }
         if let Some((contents, _)) = &prepared.before.contents {
             self.run.hide(None, &contents.env);
         }
@@ -231,6 +236,7 @@ impl Procedure<'_, '_> {
         let plan = &prepared.plan;
         self.report.request = Some(plan.request.clone());
         self.report.blockers.clone_from(&plan.blockers);
+        self.report.patch = prepared.patch();
         if let Some(record) = &prepared.before.record {
             self.report.portainer_stack = Some(record.id.clone());
         }

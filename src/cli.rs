@@ -12,7 +12,6 @@ mod completions;
 mod config;
 mod confirm;
 mod console;
-mod diff;
 mod doctor;
 mod events;
 mod export;

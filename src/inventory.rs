@@ -79,6 +79,7 @@ impl<'a> Inventory<'a> {
             host,
             state: self.state,
             access: None,
+            git: None,
         }
     }
 

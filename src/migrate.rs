@@ -109,6 +109,7 @@ impl Rewrite {
             name,
             text: &self.text,
             env: &self.env.variables,
+            git: None,
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::{
     plan::{
         self, Blocker, Environment, Facts, Namesake, PathKind, RecordFacts, Refusal, Removal, Sent,
     },
-    portainer::{BaseUrl, Contents, EngineOf, PortainerReader, Standing},
+    portainer::{BaseUrl, Contents, EngineOf, PortainerReader, Repository, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
     snapshot::{Known, LastSent, Place, Unfinished},
@@ -73,6 +73,8 @@ pub struct Situation<'a> {
     pub state: Option<&'a Path>,
     /// Who may use the stack afterwards, if `--access` says so (B23).
     pub access: Option<&'a WantedAccess>,
+    /// The repository to deploy the stack from, if `--git` names one (M24).
+    pub git: Option<&'a Repository>,
 }
 
 /// How much is read.

@@ -28,6 +28,7 @@ mod certificate;
 mod connection;
 mod environments;
 mod error;
+mod git;
 mod headers;
 mod http;
 mod list;
@@ -41,6 +42,7 @@ pub use address::BaseUrl;
 pub use certificate::{Fingerprint, how_to_compare};
 pub use environments::NamedEnvironment;
 pub use error::{Error, Response, is_rejected_key, reason};
+pub use git::{Fetched, GitLink, Repository};
 pub use headers::Headers;
 pub use http::Options;
 pub use owner::Owners;
@@ -170,9 +172,14 @@ impl Portainer {
     /// Call C (C53). A response without a non-empty `Id` is [`Error::Refused`], whatever its status (C55).
     pub fn create(&self, endpoint: i64, payload: &Payload) -> Result<Created, Error> {
         let action = "create the stack";
-        let path = format!("/api/stacks/create/standalone/string?endpointId={endpoint}");
+        let (way, mut body) = ("string", payload.body());
+        let way = payload.git.map_or(way, |git| {
+            git.authenticate(&mut body);
+            "repository"
+        });
+        let path = format!("/api/stacks/create/standalone/{way}?endpointId={endpoint}");
         let client = &self.0.client;
-        let response = client.change(Method::POST, &path, &payload.body(), action)?;
+        let response = client.change(Method::POST, &path, &body, action)?;
         match wire::deployed(&response.body) {
             Some(created) => Ok(Created {
                 deployment: self.0.hidden(created.deployment),

@@ -142,6 +142,9 @@ pub struct WayReport {
     pub losses_known: bool,
     /// Every reason why it would be refused.
     pub blockers: Vec<Blocker>,
+    /// With `--git`, if that is one of them: the patch for the repository that leaves every container untouched. Values are
+    /// hidden, unless `--reveal` was given.
+    pub patch: Option<String>,
     /// What may go wrong, or could not be checked.
     pub warnings: Vec<String>,
     /// Who may use the stack afterwards besides administrators, as in `--access`, if that flag changes it.

@@ -5,6 +5,7 @@
 
 pub mod combine;
 pub mod damage;
+pub mod diff;
 pub mod env;
 mod env_files;
 pub mod export;
@@ -13,5 +14,6 @@ pub mod literal;
 pub mod loss;
 mod masked;
 pub mod portainer;
+pub mod repository;
 
 pub use masked::{HIDDEN, masked};

@@ -336,6 +336,16 @@ impl<'a> Run<'a> {
         self.secrets.extend(env.into_iter().flat_map(secrets));
         let values = variables.iter().map(|variable| variable.value.clone());
         self.secrets.extend(values);
+        self.hide_secrets();
+    }
+
+    /// The same, of another secret.
+    pub fn hide_secret(&mut self, secret: &str) {
+        self.secrets.push(secret.to_owned());
+        self.hide_secrets();
+    }
+
+    fn hide_secrets(&self) {
         let mask = Mask::new(self.secrets.iter().map(String::as_str));
         self.portainer.hide(mask);
     }

@@ -48,6 +48,8 @@ mod export_portainer_data;
 mod exposure;
 #[path = "integration/foreign.rs"]
 mod foreign;
+#[path = "integration/git.rs"]
+mod git;
 #[path = "integration/headers.rs"]
 mod headers;
 #[path = "integration/hostile.rs"]

@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, sync::OnceLock};
 use anyhow::Result;
 use composefile::document::Document;
 
+use super::git::{self, FromGit};
 use crate::{
-    compose::{Input, Program},
+    compose::{Input, Profiles, Program, Values},
     failure::Failure,
     model::{ConfigHashes, Container},
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
@@ -14,6 +15,7 @@ use crate::{
     plan::{self, Adoption, AdoptionFacts, ComposeVersion, Hashes, Keep, Removal, Sent},
     portainer::Payload,
     rewrite::{
+        combine::differences,
         env::stack_env,
         faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, Weight},
     },
@@ -36,6 +38,8 @@ pub struct Prepared {
     pub before: Before,
     /// What an adoption would do.
     pub plan: Adoption,
+    /// What Portainer would deploy from Git, if that was asked for and nothing else prevents it.
+    pub git: Option<FromGit>,
     /// The config hashes, or why they are unknown.
     hashes: Result<Hashes, String>,
 }
@@ -45,45 +49,32 @@ impl Prepared {
     /// then. Fails if the files or Portainer's list of stacks cannot be read.
     pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
         let stack = situation.stack;
+        // A name in the repository would be recreated once, and be of this host alone.
+        let keep = Keep {
+            anonymous: keep.anonymous || situation.git.is_some(),
+            ..keep
+        };
         let source = stack.read_as_compose()?;
         let records = situation.records()?;
         let texts = Texts::new(situation, &source)?;
         let document = Document::parse(texts.text(&source));
         let mask = mask(&source, sent(&texts.first).env);
         let before = situation.observe(records, sent(&texts.first), &mask, Depth::Everything);
-        // Compose would run several times for each stack of the host.
-        let compose = if situation.host.is_some() {
-            Err("the configurations were not compared".to_owned())
-        } else {
-            let compose = situation.compose.compose();
-            compose.map_err(|none| format!("{none} to compare the configurations"))
-        };
-        let host = compose.map(|compose| Hasher {
+        let host = program(situation).map(|compose| Hasher {
             compose,
             stack,
             files: &texts.files,
             containers: containers(&before, situation.tool),
             mask: &mask,
+            on_disk: OnceLock::new(),
         });
         let host = host.as_ref().map_err(String::as_str);
-        // Asked once: the files on disk do not depend on what is sent.
-        let on_disk = OnceLock::new();
-        let plan_of = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
-            let hashes = host.map_err(|why| (*why).to_owned()).and_then(|host| {
-                if rewrite.is_err() {
-                    return Err("nothing can be sent".to_owned());
-                }
-                let version = host.version()?;
-                let (on_disk, sent) = side_by_side(
-                    || on_disk.get_or_init(|| host.on_disk()).clone(),
-                    || host.sent(sent(rewrite)),
-                );
-                Ok(Hashes {
-                    version,
-                    on_disk: on_disk?,
-                    sent: sent?,
-                })
-            });
+        let plan_of = |sent: Sent, problems: &[Blocker], runs: &Runs| {
+            let hashes = match host {
+                _ if !problems.is_empty() => Err("nothing can be sent".to_owned()),
+                Ok(host) => host.both(sent),
+                Err(why) => Err(why.to_owned()),
+            };
             let (plan, runs) = situation.with_facts(
                 plan::Source {
                     compose: texts.text(&source),
@@ -91,7 +82,7 @@ impl Prepared {
                     env: texts.env(&source),
                 },
                 &texts.shell,
-                sent(rewrite),
+                sent,
                 Removal::ByPortainer,
                 &before,
                 |facts| {
@@ -99,7 +90,7 @@ impl Prepared {
                         facts,
                         file: stack.file(),
                         files: &texts.files.compose,
-                        rewrite: rewrite.as_ref().err().map_or(&[], Vec::as_slice),
+                        rewrite: problems,
                         runs,
                         hashes: hashes.as_ref().map_err(String::as_str),
                     };
@@ -112,15 +103,35 @@ impl Prepared {
             );
             (plan, runs, hashes)
         };
-        let (plan, (runs, blockers), hashes) = plan_of(&texts.first, &Runs::default());
-        let (rewrite, mut plan, hashes) = if runs.is_empty() {
+        let plan_of_rewrite = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
+            let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
+            plan_of(sent(rewrite), problems, runs)
+        };
+        let (plan, (runs, blockers), hashes) = plan_of_rewrite(&texts.first, &Runs::default());
+        let (rewrite, mut plan, mut hashes) = if runs.is_empty() {
             (texts.first.clone(), plan, hashes)
         } else {
             let rewrite = texts.rewrite(&source, &runs);
-            let (plan, _, hashes) = plan_of(&rewrite, &runs);
+            let (plan, _, hashes) = plan_of_rewrite(&rewrite, &runs);
             (rewrite, plan, hashes)
         };
         plan.blockers.extend(blockers);
+        let mut git = None;
+        if let (Some(_), Ok(rewrite)) = (situation.git, &rewrite) {
+            plan.blockers.extend(git::blockers(&before, &hashes));
+            if plan.blockers.is_empty() {
+                let plan_of = |sent: Sent<'_>| {
+                    let (plan, _, hashes) = plan_of(sent, &[], &Runs::default());
+                    (plan, hashes)
+                };
+                let keys = |sent: Sent<'_>| match host {
+                    Ok(host) => host.different(sent_of(rewrite), sent),
+                    Err(_) => BTreeMap::new(),
+                };
+                let judged = git::judged(situation, (rewrite, &plan), &mask, plan_of, keys)?;
+                (git, plan, hashes) = judged;
+            }
+        }
         let containers = before.details.containers.as_deref().unwrap_or_default();
         situation.lose_foreign(
             &before,
@@ -144,6 +155,7 @@ impl Prepared {
             rewrite,
             before,
             plan,
+            git,
             hashes,
         })
     }
@@ -177,10 +189,17 @@ impl Prepared {
             let rewrite = of.rewrite.as_ref().ok()?;
             Some((rewrite.text.clone(), rewrite.env.clone()))
         };
+        let git = self.git.as_ref().zip(other.git.as_ref());
         self.plan == other.plan
+            && git.is_none_or(|(one, other)| one.is_same(other))
             && sent(self) == sent(other)
             && states(self) == states(other)
             && self.before.record == other.before.record
+    }
+
+    /// The patch for the repository, if it deploys something else than what runs.
+    pub fn patch(&self) -> Option<String> {
+        self.git.as_ref()?.patch.clone()
     }
 
     /// What the user should know before the adoption. `file` is the name of the Compose file.
@@ -209,11 +228,15 @@ impl Prepared {
 
     /// What is sent for the stack `name`. Fails with every blocker at once.
     pub fn payload<'a>(&'a self, name: &'a str) -> Result<Payload<'a>> {
+        if let (Some(git), []) = (&self.git, self.plan.blockers.as_slice()) {
+            return Ok(git.payload(name));
+        }
         match (&self.rewrite, self.plan.blockers.as_slice()) {
             (Ok(rewrite), []) => Ok(Payload {
                 name,
                 text: &rewrite.text,
                 env: &rewrite.env,
+                git: None,
             }),
             (_, blockers) => Err(Failure::new(format!("cannot adopt {name}"))
                 .details(numbered(blockers))
@@ -381,11 +404,15 @@ impl Texts {
 /// What is sent; nothing if the rewrite is blocked.
 fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
     match rewrite {
-        Ok(rewrite) => Sent {
-            text: &rewrite.text,
-            env: &rewrite.env,
-        },
+        Ok(rewrite) => sent_of(rewrite),
         Err(_) => Sent { text: "", env: &[] },
+    }
+}
+
+fn sent_of(rewrite: &Faithful) -> Sent<'_> {
+    Sent {
+        text: &rewrite.text,
+        env: &rewrite.env,
     }
 }
 
@@ -406,9 +433,20 @@ fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The Compose program to ask for config hashes. For all stacks of a host, it would run several times for each.
+fn program<'a>(situation: &Situation<'a>) -> Result<&'a dyn Program, String> {
+    if situation.host.is_some() {
+        return Err("the configurations were not compared".to_owned());
+    }
+    let compose = situation.compose.compose();
+    compose.map_err(|none| format!("{none} to compare the configurations"))
+}
+
 /// Asks the Compose program of this host for config hashes.
 struct Hasher<'a> {
     compose: &'a dyn Program,
+    /// The hashes of the files on disk, which do not depend on what is sent.
+    on_disk: OnceLock<Result<ConfigHashes, String>>,
     stack: &'a Stack,
     files: &'a Files,
     /// See [`containers`].
@@ -417,6 +455,20 @@ struct Hasher<'a> {
 }
 
 impl Hasher<'_> {
+    /// The hashes of the files on disk and of what is sent.
+    fn both(&self, sent: Sent) -> Result<Hashes, String> {
+        let version = self.version()?;
+        let (on_disk, sent) = side_by_side(
+            || self.on_disk.get_or_init(|| self.on_disk()).clone(),
+            || self.sent(sent),
+        );
+        Ok(Hashes {
+            version,
+            on_disk: on_disk?,
+            sent: sent?,
+        })
+    }
+
     /// The hashes of the files on disk.
     fn on_disk(&self) -> Result<ConfigHashes, String> {
         self.ask(&Input::OnDisk {
@@ -430,12 +482,43 @@ impl Hasher<'_> {
 
     /// The hashes of what is sent.
     fn sent(&self, sent: Sent) -> Result<ConfigHashes, String> {
-        self.ask(&Input::Sent {
+        self.ask(&self.input(sent, &stack_env(sent.env)))
+    }
+
+    fn input<'i>(&'i self, sent: Sent<'i>, env: &'i str) -> Input<'i> {
+        Input::Sent {
             dir: Some(self.stack.dir()),
             project: self.stack.name().as_str(),
             text: sent.text,
-            env: &stack_env(sent.env),
-        })
+            env,
+        }
+    }
+
+    /// The keys of each service whose values differ between two texts, as far as Compose tells.
+    fn different(&self, one: Sent, other: Sent) -> BTreeMap<String, Vec<String>> {
+        let config = |sent: Sent| {
+            let env = stack_env(sent.env);
+            let input = self.input(sent, &env);
+            let (profiles, values) = (Profiles::Active, Values::Resolved);
+            self.compose
+                .config(&input, profiles, values, self.mask)
+                .ok()
+        };
+        let (one, other) = side_by_side(|| config(one), || config(other));
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        if let (Some(one), Some(other)) = (one, other) {
+            for (path, ..) in differences(&one, &other) {
+                if let [section, service, key, ..] = path.as_slice()
+                    && section == "services"
+                {
+                    let keys = found.entry(service.clone()).or_default();
+                    if !keys.contains(key) {
+                        keys.push(key.clone());
+                    }
+                }
+            }
+        }
+        found
     }
 
     fn ask(&self, input: &Input) -> Result<ConfigHashes, String> {

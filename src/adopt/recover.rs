@@ -291,7 +291,7 @@ impl Procedure<'_, '_> {
             return None;
         };
         let in_error = matches!(deployment, Deployment::Failed(_));
-        let is_create = self.report.request == Some(Request::Create);
+        let is_create = self.report.request.as_ref().is_some_and(Request::creates);
         let differs = differs.unwrap_or_default();
         if !in_error && !is_create && differs == (false, false) {
             return None;

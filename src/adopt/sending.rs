@@ -50,11 +50,20 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name();
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));
+        if let Some(git) = &prepared.git
+            && !git.is_current(self.run.portainer)?
+        {
+            return Err(
+                Failure::new("the repository changed after the plan was made")
+                    .hint("run the command again: it makes a new plan")
+                    .into(),
+            );
+        }
         self.keep_labels(prepared);
         self.since = SystemTime::now().checked_sub(MARGIN);
         self.mark(&Progress::Sent(request.clone()));
         let record = prepared.before.record.as_ref();
-        let sent = if let Some(record) = record.filter(|_| request != Request::Create) {
+        let sent = if let Some(record) = record.filter(|_| !request.creates()) {
             let contents = Contents {
                 text: payload.text.to_owned(),
                 env: payload.env.to_vec(),
@@ -91,7 +100,7 @@ impl Procedure<'_, '_> {
     /// Lets Portainer store the labels that give access to containers: the rights of a new stack would come before them
     /// (M23).
     fn keep_labels(&mut self, prepared: &Prepared) {
-        if self.at.access.is_some() || prepared.plan.request != Request::Create {
+        if self.at.access.is_some() || !prepared.plan.request.creates() {
             return;
         }
         let ids = prepared.before.uses.containers.keys();
@@ -165,7 +174,7 @@ impl Procedure<'_, '_> {
                     _ => {}
                 }
             }
-            RecordSeen::Absent if *request == Request::Create && self.is_removed() => {
+            RecordSeen::Absent if request.creates() && self.is_removed() => {
                 return Ok(Sent::Failed(lost));
             }
             RecordSeen::Absent | RecordSeen::Unknown => {}

@@ -76,6 +76,10 @@ impl Procedure<'_, '_> {
         let id = self.report.portainer_stack.as_deref().unwrap_or_default();
         let (name, endpoint) = (self.at.stack.name(), self.at.endpoint);
         let record = self.run.check_record(id, name, endpoint, payload);
+        if payload.git.is_some() {
+            let read = self.run.portainer.read(id).ok();
+            self.report.git = read.and_then(|(_, standing)| standing.git);
+        }
         let sent = LastSent::of(payload.text, payload.env);
         if record.is_none() {
             self.run.set_last_sent(&sent);

@@ -9,6 +9,7 @@ use super::{
     interrupt::Interrupt,
     opened::Opened,
     plan,
+    render::print_patch,
 };
 use crate::{
     adopt::{self, Adopt},
@@ -34,13 +35,18 @@ pub(super) fn run(
                 "--exclude and --everywhere choose among the stacks of --all: add --all",
             ));
         }
+        if arguments.git.git.is_some() {
+            return Err(Ended::Usage("--git is for one stack: name one STACK"));
+        }
         return all::run(arguments, common, console);
     };
     if arguments.output == Output::Json {
         console.steps_to_stderr();
     }
     let interrupt = Interrupt::watch(console);
-    let opened = Opened::new(stack, common, console)?.shared_with(&arguments.access.grants)?;
+    let opened = Opened::new(stack, common, console)?
+        .shared_with(&arguments.access.grants)?
+        .with_git(&arguments.git, console)?;
     if arguments.dry_run {
         let ways = Ways {
             adopt: Some((&arguments.keep).into()),
@@ -89,5 +95,8 @@ fn adopt(
     let (report, ended) = adopt::run(&adopt, &mut listener);
     console.done();
     show(&report, opened.settings.base_url.is_loopback(), console);
+    if let (Some(patch), Output::Text) = (&report.patch, arguments.output) {
+        print_patch(patch);
+    }
     Ok((report, ended))
 }

@@ -12,6 +12,7 @@ use clap::{
 use adopting::AccessArguments;
 pub(super) use adopting::AdoptArguments;
 use color::{color_of, use_color};
+pub(super) use git::GitArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
 pub(super) use reading::{
@@ -25,6 +26,7 @@ use crate::text::without_credentials;
 
 mod adopting;
 mod color;
+mod git;
 mod planning;
 mod reading;
 

@@ -63,6 +63,7 @@ pub(super) fn run(
         stack,
         peers: Arc::new(clients),
         access: None,
+        git: None,
     };
     let opened = opened.shared_with(&arguments.access.grants)?;
     if arguments.dry_run.wanted {

@@ -3,13 +3,14 @@
 use std::{ffi::OsStr, path::Path, sync::Arc};
 
 use anyhow::Result;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{
     Common, Console, Ended,
+    arguments::GitArguments,
     options::Endpoint,
     peers,
-    settings::{KeySource, Settings},
+    settings::{KeySource, Settings, repository},
 };
 use crate::{
     compose,
@@ -17,9 +18,10 @@ use crate::{
     inventory::{Inventory, earlier},
     model::{Grant, WantedAccess},
     observe::{Search, Situation},
-    portainer::{Portainer, PortainerReader},
+    portainer::{Portainer, PortainerReader, Repository},
     run::{Peers, Setup, Stopped},
     stack::{Location, Stack, StackName, is_same},
+    text::Mask,
 };
 
 /// Reads the settings and the API key of a run on these stacks.
@@ -75,6 +77,8 @@ pub(super) struct Opened {
     pub(super) compose: compose::Host,
     /// Who may use the stack afterwards, if `--access` says so.
     pub(super) access: Option<WantedAccess>,
+    /// The repository to deploy it from, if `--git` names one.
+    pub(super) git: Option<Repository>,
 }
 
 impl Opened {
@@ -82,6 +86,22 @@ impl Opened {
     pub(super) fn shared_with(mut self, grants: &[Grant]) -> Result<Self, Stopped> {
         let wanted = self.peers.readers().0.wanted_access(grants);
         self.access = wanted.map_err(Stopped::untouched)?;
+        Ok(self)
+    }
+
+    /// The same, with `--git`.
+    pub(super) fn with_git(
+        mut self,
+        flags: &GitArguments,
+        console: &Console,
+    ) -> Result<Self, Stopped> {
+        let git = repository(flags, self.stack.file()).map_err(Stopped::untouched)?;
+        if let Some(password) = git.as_ref().and_then(|git| git.password.as_ref()) {
+            console.hide(password);
+            let mask = Mask::new([password.expose_secret()]);
+            self.peers.readers().0.hide(mask);
+        }
+        self.git = git;
         Ok(self)
     }
 
@@ -126,6 +146,7 @@ impl Opened {
             stack,
             peers,
             access: None,
+            git: None,
         })
     }
 
@@ -139,6 +160,7 @@ impl Opened {
         let portainer = Some((portainer, self.endpoint));
         Situation {
             access: self.access.as_ref(),
+            git: self.git.as_ref(),
             ..inventory(&self.settings, portainer, engine, &self.compose)
                 .situation(&self.stack, None)
         }

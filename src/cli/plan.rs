@@ -7,10 +7,9 @@ use anyhow::Result;
 use super::{
     Common, Console, Ended,
     arguments::{PlanArguments, Reporting},
-    diff::Shown,
     interrupt::watch_reading,
     opened::Opened,
-    render::{blocked, print_diff, print_masked, print_variables},
+    render::{blocked, print_diff, print_masked, print_patch, print_variables},
 };
 use crate::{
     adopt::Prepared,
@@ -19,7 +18,7 @@ use crate::{
     plan::Request,
     portainer::{Contents, Payload},
     report::PlanReport,
-    rewrite::{faithful::Faithful, masked},
+    rewrite::{diff::Shown, faithful::Faithful, masked},
     run::Stopped,
     stack::Stack,
     text::Mask,
@@ -35,8 +34,9 @@ pub(super) fn run(
     console: &Arc<Console>,
 ) -> Result<(), Ended> {
     watch_reading(console);
-    let opened =
-        Opened::new(&arguments.stack, common, console)?.shared_with(&arguments.access.grants)?;
+    let opened = Opened::new(&arguments.stack, common, console)?
+        .shared_with(&arguments.access.grants)?
+        .with_git(&arguments.git, console)?;
     let keep = (&arguments.keep).into();
     if arguments.diff || arguments.request {
         console.waiting("inspecting what exists");
@@ -52,7 +52,7 @@ pub(super) fn run(
     let ways = Ways {
         adopt: Some(keep),
         migrate: arguments.compare.then(MigrateWay::default),
-        or_migrate: true,
+        or_migrate: opened.git.is_none(),
         ..Ways::default()
     };
     report(&opened, ways, arguments.reporting, console)
@@ -63,6 +63,13 @@ fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<()
     let rewrite = rewrite(prepared, stack)?;
     for notice in &rewrite.notices {
         console.warning(&notice.in_file(stack.file()));
+    }
+    if let Some(git) = &prepared.git {
+        match &git.patch {
+            Some(patch) => print_patch(patch),
+            None => console.note("no differences"),
+        }
+        return Ok(());
     }
     let file = stack.file();
     let (old, new) = match prepared.deployed() {
@@ -91,6 +98,10 @@ fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<()
 /// Prints the body of the request, without the values of variables (B34).
 fn show_request(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<(), Ended> {
     let rewrite = rewrite(prepared, stack)?;
+    if let Some(git) = &prepared.git {
+        let payload = git.payload(stack.name().as_str());
+        return Ok(print_masked(payload.body(), console)?);
+    }
     let mask = mask_of(prepared, rewrite);
     let (text, env) = (masked(&rewrite.shown(), &mask), rewrite.env.clone());
     let body = match &prepared.plan.request {
@@ -102,10 +113,11 @@ fn show_request(prepared: &Prepared, stack: &Stack, console: &Console) -> Result
             let record = prepared.before.record.as_ref();
             Contents { text, env }.body(record.is_some_and(|record| record.prune))
         }
-        Request::Create | Request::Replace(_) => Payload {
+        Request::CreateGit | Request::Create | Request::Replace(_) => Payload {
             name: stack.name().as_str(),
             text: &text,
             env: &env,
+            git: None,
         }
         .body(),
     };

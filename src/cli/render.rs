@@ -12,7 +12,6 @@ use serde_json::Value;
 use super::{
     arguments::{Common, RenderArguments, Way},
     console::Console,
-    diff::{self, Shown},
     interrupt::watch_reading,
     settings::Settings,
     style::Meaning,
@@ -23,7 +22,10 @@ use crate::{
     observe::mask,
     plan::Keep,
     portainer::Payload,
-    rewrite::masked,
+    rewrite::{
+        diff::{self, Shown},
+        masked,
+    },
     stack::{Stack, StackName},
     text::{Mask, printable},
 };
@@ -107,6 +109,7 @@ fn faithful(
         name: &rewrite.project,
         text: &rewrite.text,
         env: &rewrite.env,
+        git: None,
     };
     print(payload, &rewrite.shown(), mask, console)
 }
@@ -181,22 +184,28 @@ fn print_hunks([old, new]: [String; 2], before: Shown, after: Shown) -> bool {
     if hunks.is_empty() {
         return false;
     }
-    let head = format!("--- {old}\n+++ {new}\n");
+    print_patch(&format!("--- {old}\n+++ {new}\n{hunks}"));
+    true
+}
+
+/// Prints a patch of one file: exact bytes, unless the output is a terminal or colored.
+pub(super) fn print_patch(patch: &str) {
     let is_colored = AutoStream::choice(&stdout()) != ColorChoice::Never;
     if !is_colored && !stdout().is_terminal() {
-        write(format!("{head}{hunks}").as_bytes());
-        return true;
+        write(patch.as_bytes());
+        return;
     }
-    let head = head.lines().map(|line| (Meaning::Name, line));
-    let hunks = hunks.lines().map(|line| (Meaning::of_diff(line), line));
-    for (meaning, line) in head.chain(hunks) {
+    for (at, line) in patch.lines().enumerate() {
+        let meaning = match at {
+            0 | 1 => Meaning::Name,
+            _ => Meaning::of_diff(line),
+        };
         // Tabs are harmless.
         let parts: Vec<_> = line.split('\t').map(printable).collect();
         let line = meaning.paint(&parts.join("\t"));
         // A closed pipe is not an error.
         let _ = writeln!(anstream::stdout().lock(), "{line}");
     }
-    true
 }
 
 /// Writes bytes without the filters of [`Console`], and ends the last line on a terminal only.

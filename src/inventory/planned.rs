@@ -145,6 +145,8 @@ impl Commands<'_> {
         words.extend(ways.overwrite.then_some("--overwrite"));
         let access = situation.access_flags();
         words.extend(access.iter().map(String::as_str));
+        let git = situation.git.map_or(&[][..], |git| &git.flags);
+        words.extend(git.iter().map(String::as_str));
         self.typed.with(&words)
     }
 

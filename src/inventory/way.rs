@@ -29,10 +29,12 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
         changes: changes(plan, before.all.as_deref(), situation.tool),
         losses_known: before.is_known(),
         blockers: plan.blockers.clone(),
+        patch: prepared.patch(),
         warnings: [before.warnings.as_slice(), &plan.warnings].concat(),
         access: plan.access.clone(),
         notices: prepared.notices(situation.stack.file()),
         changed_lines: rewrite
+            .filter(|_| prepared.git.is_none())
             .filter(|_| prepared.combined.is_empty() || prepared.deployed().is_some())
             .map(|rewrite| changed_lines(prepared.compared(), &rewrite.text)),
         combined_files: prepared.combined.clone(),
@@ -79,6 +81,7 @@ pub(super) fn migration(
         changes: losses(&plan.changes, before.all.as_deref(), situation.tool),
         losses_known: before.is_known() && plan.is_parsed,
         blockers,
+        patch: None,
         warnings,
         access: before.uses.wanted.clone(),
         notices: plan.notices().collect(),

@@ -93,12 +93,21 @@ pub enum Request {
     /// A create.
     #[default]
     Create,
+    /// A create from a Git repository (M24).
+    CreateGit,
     /// An update of this Portainer stack (M16).
     Update(String),
     /// A delete of this Portainer stack, then a create: a migration.
     Replace(String),
     /// Nothing: this Portainer stack has the same text and variables.
     Nothing(String),
+}
+
+impl Request {
+    /// Whether Portainer has no stack yet.
+    pub fn creates(&self) -> bool {
+        matches!(self, Self::Create | Self::CreateGit)
+    }
 }
 
 /// What happens to a service.

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
-use super::{Error, Portainer, PortainerReader, failed_to, path_of, wire};
+use super::{Error, GitLink, Portainer, PortainerReader, failed_to, path_of, wire};
 use crate::{
     failure::Failure,
     model::{Access, Grant, Record, WantedAccess},
@@ -24,6 +24,8 @@ pub struct Standing {
     pub control: Option<i64>,
     /// When it was created, in seconds since 1970 (M17), if Portainer says so.
     pub created: Option<i64>,
+    /// The repository that it is deployed from, if it is a Git stack (M24).
+    pub git: Option<GitLink>,
 }
 
 impl Standing {
@@ -35,6 +37,7 @@ impl Standing {
             access: access_of(control),
             control: control["Id"].as_i64(),
             created: record["CreationDate"].as_i64(),
+            git: GitLink::of(record),
         }
     }
 }

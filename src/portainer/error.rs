@@ -182,7 +182,7 @@ impl Response {
         }
     }
 
-    fn hint(&self) -> &'static str {
+    pub(super) fn hint(&self) -> &'static str {
         match self.status {
             300..=399 => {
                 "the base URL redirects, perhaps to a login page: set --base-url to Portainer's own address"

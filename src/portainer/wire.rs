@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use ureq::http::header::CONTENT_TYPE;
 
 use super::{
+    Repository,
     connection::truncated,
     error::HINT_FOR_HTML,
     http::{LARGEST_BODY, Unread},
@@ -31,6 +32,8 @@ pub struct Payload<'a> {
     pub text: &'a str,
     /// Names and values, in order.
     pub env: &'a [Variable],
+    /// Where Portainer takes the text from, instead of the request (M24).
+    pub git: Option<&'a Repository>,
 }
 
 /// The parts of a record that an update sets (M16, M17).
@@ -71,8 +74,11 @@ pub struct Created {
 }
 
 impl Payload<'_> {
-    /// The body as it is sent.
+    /// The body as it is sent, without the password of a repository.
     pub fn body(&self) -> Value {
+        if let Some(git) = self.git {
+            return git.create_body(self.name, self.env);
+        }
         json!({
             "name": self.name,
             "stackFileContent": self.text,
@@ -250,6 +256,12 @@ pub(super) fn deployed(body: &[u8]) -> Option<Created> {
         id,
         deployment: deployment(&json),
     })
+}
+
+/// The text in the response to a preview (M25).
+pub(super) fn previewed(body: &[u8]) -> Option<String> {
+    let json: Value = serde_json::from_slice(body).ok()?;
+    Some(json.get("FileContent")?.as_str()?.to_owned())
 }
 
 /// A response as JSON. The error does not quote a value, which can be a secret.

@@ -9,6 +9,7 @@ use super::{Loss, VERSION};
 use crate::{
     model::Grant,
     plan::{Blocker, Fate, Request},
+    portainer::GitLink,
 };
 
 /// What `stacklift adopt --output json` prints.
@@ -29,6 +30,8 @@ pub struct AdoptReport {
     pub url: Option<String>,
     /// The command that undoes it, if it succeeded and something was running.
     pub undo: Option<String>,
+    /// The repository that Portainer deploys it from, if this run used `--git`.
+    pub git: Option<GitLink>,
     /// Who may use the stack besides administrators, as in `--access`, if this run set it.
     #[schemars(with = "Option<Vec<String>>")]
     pub access: Option<BTreeSet<Grant>>,
@@ -44,6 +47,9 @@ pub struct AdoptReport {
     pub changes: Vec<Loss>,
     /// Why the stack cannot be adopted.
     pub blockers: Vec<Blocker>,
+    /// With `--git`, if that is one of them: the patch for the repository that leaves every container untouched. Values are
+    /// hidden, unless `--reveal` was given.
+    pub patch: Option<String>,
     /// The containers outside the stack that must be restarted or recreated because of this run, and how.
     pub other_containers: Vec<String>,
     /// What the verification found wrong.

@@ -265,6 +265,7 @@ impl Procedure<'_, '_, '_> {
             name,
             text: &contents.text,
             env: &contents.env,
+            git: None,
         };
         let last_sent = Some(&self.snapshot().last_sent);
         match self.send(|run| run.create(endpoint, &payload, last_sent)) {

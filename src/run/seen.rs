@@ -7,6 +7,7 @@ use crate::{
     model::{Deployment, Record},
     portainer::Payload,
     stack::StackName,
+    text::printable,
 };
 
 /// The stack's record, as Portainer lists it. Its `Display` is a clause.
@@ -56,10 +57,22 @@ impl Run<'_> {
                 ));
             }
         }
-        let contents = match self.portainer.read(id) {
-            Ok((contents, _)) => contents,
+        let (contents, standing) = match self.portainer.read(id) {
+            Ok(read) => read,
             Err(error) => return Some(format!("failed to read it back: {error:#}")),
         };
+        if let Some(wanted) = sent.git {
+            let Some(git) = standing.git.filter(|git| git.is_of(wanted)) else {
+                return Some(format!("Portainer stack {id} is not linked to {wanted}"));
+            };
+            if contents.text != sent.text {
+                return Some(format!(
+                    "the branch moved while Portainer deployed it: Portainer stack {id} has commit {}, whose {} is not the one that was compared",
+                    printable(&git.commit),
+                    wanted.path
+                ));
+            }
+        }
         let what = match (contents.text == sent.text, contents.env == sent.env) {
             (true, true) => return None,
             (false, true) => "Compose file",

@@ -212,7 +212,7 @@ fn b34_a_diff_tells_which_value_of_an_env_file_changed() {
     let diff = bench.run("plan web --diff").code(0).out;
     assert_eq!(
         diff,
-        "--- docker-compose.yml\t(in Portainer)\n+++ docker-compose.yml\t(to be sent)\n@@ -3,6 +3,6 @@\n services:\n   a:\n     image: x\n     environment:\n       KEPT: \"***\"\n-      TITLE: \"***\"\n+      TITLE: \"***\" (value changed)\n"
+        "--- docker-compose.yml\t(in Portainer)\n+++ docker-compose.yml\t(to be sent)\n@@ -1,6 +1,6 @@\n services:\n   a:\n     image: x\n     environment:\n       KEPT: \"***\"\n-      TITLE: \"***\"\n+      TITLE: \"***\" (value changed)\n"
     );
 }
 

@@ -31,7 +31,7 @@ services:
     stop_grace_period: 3s
 ";
 
-const SCHEMA: &str = include_str!("../../docs/schemas/plan-v1.json");
+pub const SCHEMA: &str = include_str!("../../docs/schemas/plan-v1.json");
 
 /// The config hash of each service of the stack `web`, as its containers have it.
 pub fn labeled(bench: &Bench) -> BTreeMap<String, String> {
@@ -210,7 +210,7 @@ fn b34_the_difference_and_the_request_are_shown_without_values() {
     let expected = "\
 --- docker-compose.yml
 +++ docker-compose.yml\t(in Portainer)
-@@ -3,6 +3,6 @@
+@@ -1,6 +1,6 @@
  services:
    a:
      image: busybox:1.36

@@ -38,6 +38,8 @@ calls! {
     Get: Portainer "GET api/stacks/*";
     File: Portainer "GET api/stacks/*/file";
     Create: Portainer "POST api/stacks/create/standalone/string";
+    CreateGit: Portainer "POST api/stacks/create/standalone/repository";
+    Preview: Portainer "POST api/gitops/repo/file/preview";
     Update: Portainer "PUT api/stacks/*";
     Delete: Portainer "DELETE api/stacks/*";
     Stop: Portainer "POST api/stacks/*/stop";

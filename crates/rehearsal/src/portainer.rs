@@ -1,5 +1,6 @@
 //! Portainer's API, written from recorded exchanges with 2.23.0 (M01–M20) and from N01–N03.
 
+mod git;
 mod shown;
 
 use std::{sync::Arc, thread};
@@ -25,7 +26,10 @@ pub(super) fn call(incoming: &Incoming) -> Call {
 
 /// Whether a request changes a stack. Portainer continues if its client disconnects (M21).
 pub(super) fn is_change(call: Call) -> bool {
-    matches!(call, Call::Create | Call::Update | Call::Delete)
+    matches!(
+        call,
+        Call::Create | Call::CreateGit | Call::Update | Call::Delete
+    )
 }
 
 /// Responds to a request; `None` if the rehearsal ended first.
@@ -89,7 +93,7 @@ fn change(
     Some(outcome.and_then(|id| match call {
         Call::Delete => Ok(Response::no_content()),
         // The recorded response to a PUT has `null` for the resource control.
-        _ => shown(&shared.world(), id, call == Call::Create),
+        _ => shown(&shared.world(), id, call != Call::Update),
     }))
 }
 
@@ -149,6 +153,9 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
         world.check_stacks(endpoint, &key, "Stack creation")?;
         None
     };
+    if call == Call::CreateGit {
+        return git::prepared(world, given.unwrap_or_default(), &key.user, incoming);
+    }
     let payload = payload::<Payload>(incoming)?;
     let invalid = |what: &str| Err(PortainerError::new(400, "Invalid request payload", what));
     if id.is_none() && payload.name.is_empty() {
@@ -226,6 +233,7 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             let text = &managed(world, &key, id, "Stack management")?.text;
             Ok(Response::json(200, &json!({ "StackFileContent": text })))
         }
+        Call::Preview => git::preview(world, incoming),
         Call::Stop => {
             let id = managed(world, &key, id, "stack management")?.id;
             let endpoint = self::number(incoming, "endpointId")?;

@@ -8,10 +8,10 @@
 //! | layer | modules |
 //! |---|---|
 //! | setup | `seed` (outside of `world`), `setup` |
-//! | Portainer | `stacks`, `in_flight`, `by_hand` |
+//! | Portainer | `stacks`, `in_flight`, `by_hand`, `git` |
 //! | Compose | `converge`, `create`, `body`, `resolve`, `service`, `mounts`, `context`, `deployment`, `ports`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
-//! | state | `state`, `clock`, `work`, `container`, `events`, `entities`, `record`, `errors` |
+//! | state | `state`, `clock`, `work`, `container`, `events`, `entities`, `record`, `repository`, `errors` |
 #![deny(clippy::disallowed_methods)]
 
 mod body;
@@ -27,12 +27,14 @@ mod entities;
 mod errors;
 mod events;
 mod files;
+mod git;
 mod images;
 mod in_flight;
 mod mounts;
 mod networks;
 mod ports;
 mod record;
+mod repository;
 mod resolve;
 mod service;
 mod settings;
@@ -48,6 +50,7 @@ pub use self::{
     container::{Container, LayerChange},
     events::{Action, Event},
     record::{Record, ResourceControl, Status, Variable},
+    repository::{Files, GitClone, GitRepository},
     state::{Era, Health, World},
 };
 pub(crate) use self::{
@@ -56,6 +59,7 @@ pub(crate) use self::{
     containers::AnonymousVolumes,
     entities::{ApiKey, Endpoint, Network, Role},
     errors::{EngineError, PortainerError},
+    git::{CloneError, GitSettings},
     images::tagged,
     values::texts,
     work::{Accepted, Ending, Kind, Work},

@@ -41,6 +41,9 @@ pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Consol
     if let Some(access) = &access {
         console.told(&format!("  access     {access}"));
     }
+    if let Some(git) = &report.git {
+        console.told(&format!("  Git        {}", git.told()));
+    }
     if let Some(url) = &report.url {
         // Such an address leads nowhere from another computer.
         let here = if is_here { " (on this host)" } else { "" };
@@ -53,7 +56,11 @@ pub(super) fn show_next(report: &AdoptReport, console: &Console) {
     if report.outcome == Outcome::Adopted && report.url.is_some() {
         let undo = report.undo.as_ref();
         let undo = undo.map_or_else(String::new, |undo| format!("; to undo: {undo}"));
-        console.told_whole(&format!("  edit it there from now on{undo}"));
+        let place = match report.git {
+            Some(_) => "in the repository",
+            None => "there",
+        };
+        console.told_whole(&format!("  edit it {place} from now on{undo}"));
     }
 }
 

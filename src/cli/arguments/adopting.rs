@@ -4,7 +4,7 @@ use std::{ffi::OsString, time::Duration};
 
 use clap::Args;
 
-use super::{super::options, Output};
+use super::{super::options, GitArguments, Output};
 use crate::{adopt::OnFailure, model::Grant, plan::Keep};
 
 #[derive(Debug, Args)]
@@ -45,6 +45,8 @@ pub(in crate::cli) struct AdoptArguments {
     pub keep: KeepArguments,
     #[command(flatten)]
     pub access: AccessArguments,
+    #[command(flatten)]
+    pub git: GitArguments,
     /// Pull missing images first
     ///
     /// Pulls with the container command before anything is changed, and only if nothing else prevents the adoption. Images that

@@ -4,7 +4,10 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
-use super::adopting::{AccessArguments, KeepArguments};
+use super::{
+    GitArguments,
+    adopting::{AccessArguments, KeepArguments},
+};
 
 /// A plan instead of a run.
 #[derive(Debug, Args)]
@@ -74,6 +77,8 @@ pub(in crate::cli) struct PlanArguments {
     pub keep: KeepArguments,
     #[command(flatten)]
     pub access: AccessArguments,
+    #[command(flatten)]
+    pub git: GitArguments,
     #[command(flatten)]
     pub reporting: Reporting,
 }

@@ -4,6 +4,7 @@
 use crate::{
     cli::{
         Console,
+        render::print_patch,
         style::Meaning,
         table::{column, line, plan_rows},
     },
@@ -261,6 +262,10 @@ fn show_blockers(way: Way, of: &WayReport, console: &Console) {
     };
     console.parts(&[(Meaning::Failed, heading.to_owned())]);
     console.text(Meaning::Plain, &numbered(&of.blockers));
+    if let Some(patch) = &of.patch {
+        console.parts(&[]);
+        print_patch(patch);
+    }
 }
 
 fn show_list(list: &[Loss], console: &Console) {

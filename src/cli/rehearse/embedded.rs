@@ -85,6 +85,7 @@ impl Embedded {
             stack: stack.clone(),
             peers,
             access: None,
+            git: None,
             compose: compose::Host::with(program),
         };
         Ok(Self {

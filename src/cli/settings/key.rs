@@ -83,18 +83,28 @@ impl KeySource {
             Self::File(path) => path,
         };
         let hint = "set --api-key-file to a text file whose first line is the API key";
-        let text = read_secret("API key file", &path, hint)?;
-        let key = text.lines().next().unwrap_or_default().trim();
-        if key.is_empty() {
-            return Err(Failure::new(format!(
-                "the first line of the API key file {} is empty",
-                path.display()
-            ))
-            .hint("write the Portainer API key to its first line")
-            .into());
-        }
-        Ok(key.into())
+        first_line("API key file", &path, hint, "the Portainer API key")
     }
+}
+
+/// The first line of a file that only its owner may read.
+pub(super) fn first_line(
+    what: &str,
+    path: &Path,
+    hint: &str,
+    secret: &str,
+) -> Result<SecretString> {
+    let text = read_secret(what, path, hint)?;
+    let line = text.lines().next().unwrap_or_default().trim();
+    if line.is_empty() {
+        let path = path.display();
+        return Err(
+            Failure::new(format!("the first line of the {what} {path} is empty"))
+                .hint(format!("write {secret} to its first line"))
+                .into(),
+        );
+    }
+    Ok(line.into())
 }
 
 /// Whether `STACKMGR_API_KEY` is set, even if it is empty: then no file is used.

@@ -38,6 +38,7 @@ impl World {
             }
             let env = deployment.env_text.clone();
             env.filter(|_| path == deployment.env_path)
+                .or_else(|| deployment.files.get(path).cloned())
         };
         Project::resolve(deployment, &given, &read)
     }

@@ -177,7 +177,10 @@ impl World {
             own.into_iter()
                 .map(|(name, value)| (self.label(name), value)),
         );
-        if !deployment.by_hand && deployment.env_text.is_some() {
+        if !deployment.by_hand
+            && deployment.env_path.ends_with("stack.env")
+            && deployment.env_text.is_some()
+        {
             labels.insert(
                 self.label("project.environment_file"),
                 deployment.env_path.clone(),

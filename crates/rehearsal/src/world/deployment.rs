@@ -18,6 +18,8 @@ pub(super) struct Deployment {
     pub env_text: Option<String>,
     pub env_path: String,
     pub folder: String,
+    /// Further files that Compose can read, by their absolute paths.
+    pub files: BTreeMap<String, String>,
     pub file: String,
     pub home: String,
     /// Whether the library of the newer Portainer runs it.
@@ -55,6 +57,7 @@ impl Deployment {
             env_text: None,
             env_path: format!("{folder}/stack.env"),
             folder: folder.to_owned(),
+            files: BTreeMap::new(),
             file: format!("{folder}/docker-compose.yml"),
             home: "/root".to_owned(),
             by_library: false,

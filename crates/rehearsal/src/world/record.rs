@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::repository::GitClone;
+
 /// Portainer's entry of a stack.
 #[derive(Clone, PartialEq)]
 pub struct Record {
@@ -34,6 +36,8 @@ pub struct Record {
     pub auto_update: Option<Value>,
     /// `GitConfig` in the response.
     pub git: Option<Value>,
+    /// The clone of the repository in its folder.
+    pub clone: Option<GitClone>,
     /// The states of the last deployment, oldest first (N01).
     pub deployments: Vec<DeploymentNote>,
     /// `Option.Prune` in the response: what the last update said, in [`Era::Async`](super::Era::Async) (N19).

@@ -44,6 +44,7 @@ impl World {
             teams: Vec::new(),
             controls: BTreeMap::new(),
             records: BTreeMap::new(),
+            repositories: BTreeMap::new(),
             engine,
             containers: BTreeMap::new(),
             volumes: Vec::new(),

@@ -5,6 +5,7 @@ use super::{
     deployment::{Deployment, Orphans},
     entities::{ApiKey, Role},
     errors::PortainerError,
+    git,
     record::{DeploymentNote, Pending, Record, ResourceControl, Status, Variable},
     state::{Era, World},
     work::{Accepted, Ending, Kind, Work},
@@ -286,7 +287,7 @@ impl World {
         let lines = env
             .iter()
             .map(|one| format!("{}={}\n", one.name, one.value));
-        Deployment {
+        let deployment = Deployment {
             env_text: (!env.is_empty()).then(|| lines.collect()),
             by_library: self.era != Era::Sync,
             orphans: Orphans::removed(record.prune == Some(true)),
@@ -296,6 +297,10 @@ impl World {
                 &record.text,
                 &format!("/data/compose/{}", record.id),
             )
+        };
+        match &record.clone {
+            Some(clone) => git::deployment(clone, deployment),
+            None => deployment,
         }
     }
 
@@ -357,6 +362,7 @@ impl World {
             },
             auto_update: None,
             git: None,
+            clone: None,
             deployments: Vec::new(),
             prune: None,
             lost_workflow: false,

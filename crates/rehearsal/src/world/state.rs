@@ -8,6 +8,7 @@ use super::{
     errors::EngineError,
     events::Event,
     record::{Record, ResourceControl},
+    repository::GitRepository,
     work::InFlight,
 };
 
@@ -49,6 +50,8 @@ pub struct World {
     pub controls: BTreeMap<String, ResourceControl>,
     /// Portainer's stacks, by ID.
     pub records: BTreeMap<u64, Record>,
+    /// The Git repositories that Portainer can reach, by URL.
+    pub repositories: BTreeMap<String, GitRepository>,
     /// The engine of this host.
     pub engine: Engine,
     /// The containers of this host's engine, by ID.

@@ -1,4 +1,5 @@
 //! Differences between two texts, line by line.
+#![deny(clippy::disallowed_methods)]
 
 use std::fmt;
 
@@ -6,18 +7,23 @@ use imara_diff::{
     Algorithm, Diff, InternedInput, Interner, Token, UnifiedDiffConfig, UnifiedDiffPrinter,
 };
 
-use crate::rewrite::HIDDEN;
+use super::HIDDEN;
+
+/// How many lines around a change are shown.
+const CONTEXT: u32 = 3;
 
 /// A text, and what is shown of it, line by line. If the lines do not correspond, only what is shown is compared.
 #[derive(Clone, Copy)]
-pub(super) struct Shown<'t> {
-    pub(super) text: &'t str,
-    pub(super) shown: &'t str,
+pub struct Shown<'t> {
+    /// What is compared.
+    pub text: &'t str,
+    /// What is shown of it.
+    pub shown: &'t str,
 }
 
 impl<'t> Shown<'t> {
     /// Nothing is hidden.
-    pub(super) fn all(text: &'t str) -> Self {
+    pub fn all(text: &'t str) -> Self {
         Self { text, shown: text }
     }
 
@@ -45,7 +51,7 @@ impl AsRef<[u8]> for Line<'_> {
 }
 
 /// The hunks of a unified diff; empty if the texts are equal.
-pub(super) fn hunks(before: Shown, after: Shown) -> String {
+pub fn hunks(before: Shown, after: Shown) -> String {
     let (before, after) = (before.lines(), after.lines());
     let mut input = InternedInput {
         before: Vec::new(),
@@ -57,7 +63,9 @@ pub(super) fn hunks(before: Shown, after: Shown) -> String {
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
     let printer = Printer(&input.interner);
-    let hunks = diff.unified_diff(&printer, UnifiedDiffConfig::default(), &input);
+    let mut config = UnifiedDiffConfig::default();
+    config.context_len(CONTEXT);
+    let hunks = diff.unified_diff(&printer, config, &input);
     hunks.to_string()
 }
 
@@ -73,7 +81,12 @@ impl UnifiedDiffPrinter for Printer<'_, '_> {
         len_before: u32,
         len_after: u32,
     ) -> fmt::Result {
-        let (before, after) = (start_before + 1, start_after + 1);
+        // imara-diff prints the first hunk from the first line on if it begins within the context twice, and counts
+        // without these lines.
+        let (before, after) = match start_before {
+            1..=CONTEXT => (1, 1),
+            _ => (start_before + 1, start_after + 1),
+        };
         writeln!(f, "@@ -{before},{len_before} +{after},{len_after} @@")
     }
 
@@ -128,6 +141,34 @@ mod tests {
             hunks,
             "@@ -1,3 +1,3 @@\n-A=***\n+A=*** (value changed)\n B=***\n C\n"
         );
+    }
+
+    #[test]
+    fn the_lines_of_a_hunk_are_those_that_it_shows() {
+        let text = |at: usize| {
+            let line = |n| {
+                if n == at {
+                    "x\n".to_owned()
+                } else {
+                    format!("{n}\n")
+                }
+            };
+            (0..20).map(line).collect::<String>()
+        };
+        for (at, head) in [
+            (2, "-1,6"),
+            (3, "-1,7"),
+            (4, "-1,8"),
+            (6, "-1,10"),
+            (7, "-5,7"),
+        ] {
+            let (before, after) = (text(20), text(at));
+            let hunks = hunks(Shown::all(&before), Shown::all(&after));
+            assert!(hunks.starts_with(&format!("@@ {head} +")), "{at}: {hunks}");
+            let first: usize = head[1..].split(',').next().unwrap().parse().unwrap();
+            let shown = hunks.lines().nth(1).unwrap();
+            assert_eq!(shown, format!(" {}", first - 1), "{hunks}");
+        }
     }
 
     #[test]

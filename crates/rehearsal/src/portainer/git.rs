@@ -1,0 +1,124 @@
+//! Git stacks (M24, M25).
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Incoming, PortainerError, Response, Variable, Work, World, payload};
+use crate::world::{CloneError, GitSettings};
+
+/// What a preview asks for.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Preview {
+    repository: String,
+    reference: String,
+    username: String,
+    password: String,
+    target_file: String,
+    tls_skip_verify: bool,
+}
+
+/// What a create from Git contains.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Create {
+    name: String,
+    #[serde(rename = "repositoryURL")]
+    url: String,
+    repository_reference_name: String,
+    compose_file: String,
+    additional_files: Option<Vec<String>>,
+    env: Option<Vec<Variable>>,
+    auto_update: Option<Value>,
+    repository_authentication: bool,
+    repository_username: String,
+    repository_password: String,
+    #[serde(rename = "tlsskipVerify")]
+    skips_tls: bool,
+}
+
+fn invalid(what: &str) -> PortainerError {
+    PortainerError::new(400, "Invalid request payload", what)
+}
+
+/// Only http and https are simulated.
+fn check_url(url: &str) -> Result<(), PortainerError> {
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return Ok(());
+    }
+    Err(invalid(
+        "Invalid repository URL. Must correspond to a valid URL format",
+    ))
+}
+
+/// The text of a file in a repository. Without a reference, of the branch `main`, whatever the default is.
+pub(super) fn preview(world: &World, incoming: &Incoming) -> Result<Response, PortainerError> {
+    let given = payload::<Preview>(incoming)?;
+    check_url(&given.repository)?;
+    let reference = match given.reference.as_str() {
+        "" => "refs/heads/main",
+        reference => reference,
+    };
+    let cloned = world.clone_of(&GitSettings {
+        url: given.repository,
+        reference: reference.to_owned(),
+        user: given.username,
+        password: given.password,
+        skips_tls: given.tls_skip_verify,
+        ..GitSettings::default()
+    });
+    let files = cloned.map_err(|error| match error {
+        CloneError::Credential => {
+            let details =
+                "Authentication failed, please ensure that the git credentials are correct";
+            PortainerError::new(400, "Invalid git credential", details)
+        }
+        CloneError::Failed(why) => {
+            let text = format!(
+                "unable to clone git repository, error: failed to clone git repository: {why}"
+            );
+            PortainerError::new(500, &text, &text)
+        }
+    })?;
+    let file = given.target_file;
+    let text = files.get(&file).ok_or_else(|| {
+        let message = "Unable to retrieve custom template file from disk";
+        let details = format!("Could not get the contents of the file '{file}'");
+        PortainerError::new(500, message, &details)
+    })?;
+    Ok(Response::json(200, &json!({ "FileContent": text })))
+}
+
+/// The checked create of a stack from Git.
+pub(super) fn prepared(
+    world: &mut World,
+    endpoint: u64,
+    user: &str,
+    incoming: &Incoming,
+) -> Result<Work, PortainerError> {
+    let given = payload::<Create>(incoming)?;
+    if given.name.is_empty() {
+        return Err(invalid("Invalid stack name"));
+    }
+    check_url(&given.url)?;
+    if given.repository_authentication && given.repository_password.is_empty() {
+        let what = "Invalid repository credentials. Password must be specified when authentication is enabled";
+        return Err(invalid(what));
+    }
+    let mut work = world.prepare_create(endpoint, &given.name, String::new(), given.env, user)?;
+    let is_authenticated = given.repository_authentication;
+    let settings = GitSettings {
+        url: given.url,
+        reference: given.repository_reference_name,
+        entry: given.compose_file,
+        additional: given.additional_files.unwrap_or_default(),
+        user: given.repository_username,
+        password: Some(given.repository_password)
+            .filter(|_| is_authenticated)
+            .unwrap_or_default(),
+        skips_tls: given.skips_tls,
+    };
+    world.clone_for(&mut work.record, &settings)?;
+    work.record.auto_update = given.auto_update;
+    Ok(work)
+}

@@ -1,0 +1,125 @@
+//! Git repositories that Portainer can read, and its clones of them (M24, M25).
+
+use serde_json::{Value, json};
+
+use super::{
+    deployment::Deployment,
+    entities::fingerprint,
+    errors::PortainerError,
+    record::Record,
+    repository::{Files, GitClone},
+    state::World,
+};
+
+/// The Git settings of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct GitSettings {
+    pub url: String,
+    pub reference: String,
+    pub entry: String,
+    pub additional: Vec<String>,
+    pub user: String,
+    pub password: String,
+    pub skips_tls: bool,
+}
+
+/// Why a repository cannot be cloned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CloneError {
+    Credential,
+    Failed(&'static str),
+}
+
+impl World {
+    /// The files that Portainer clones. Without a reference, those of the default branch, which is also `HEAD`.
+    pub(crate) fn clone_of(&self, git: &GitSettings) -> Result<&Files, CloneError> {
+        let url = git.url.trim_end_matches('/');
+        let repository = self.repositories.get(url);
+        let repository = repository.ok_or(CloneError::Failed("repository not found"))?;
+        if repository
+            .password
+            .as_ref()
+            .is_some_and(|own| *own != git.password)
+        {
+            return Err(CloneError::Credential);
+        }
+        let reference = match git.reference.as_str() {
+            "" | "HEAD" => &repository.default,
+            reference => reference,
+        };
+        let files = repository.branches.get(reference);
+        files.ok_or(CloneError::Failed("reference not found"))
+    }
+
+    /// Clones the repository for a stack that is created from it. A short reference can be cloned, but its commit is not
+    /// found.
+    pub(crate) fn clone_for(
+        &self,
+        record: &mut Record,
+        git: &GitSettings,
+    ) -> Result<(), PortainerError> {
+        let files = self.clone_of(git).map_err(|error| {
+            let text = match error {
+                CloneError::Credential => "Invalid git credential".to_owned(),
+                CloneError::Failed(why) => {
+                    format!("unable to clone git repository: failed to clone git repository: {why}")
+                }
+            };
+            PortainerError::new(500, &text, &text)
+        })?;
+        let authentication = (!git.password.is_empty())
+            .then(|| json!({ "Username": git.user, "Password": "", "GitCredentialID": 0 }));
+        record.text = files.get(&git.entry).cloned().unwrap_or_default();
+        record.git = Some(json!({
+            "URL": git.url.trim_end_matches('/'),
+            "ReferenceName": git.reference,
+            "ConfigFilePath": git.entry,
+            "Authentication": authentication,
+            "ConfigHash": commit_of(files),
+            "TLSSkipVerify": git.skips_tls,
+        }));
+        record.clone = Some(GitClone {
+            entry: git.entry.clone(),
+            additional: git.additional.clone(),
+            files: files.clone(),
+            password: git.password.clone(),
+        });
+        Ok(())
+    }
+}
+
+/// What stands for the commit of these files.
+fn commit_of(files: &Files) -> String {
+    let all: Value = files
+        .iter()
+        .map(|(name, text)| json!([name, text]))
+        .collect();
+    fingerprint(&all.to_string())[..40].to_owned()
+}
+
+/// The deployment of a stack from its clone: `stack.env` lies at the root, after the `.env` next to the Compose file, which
+/// Compose reads itself if there are no variables.
+pub(super) fn deployment(of: &GitClone, base: Deployment) -> Deployment {
+    let (root, entry) = (base.folder.clone(), &of.entry);
+    let below = entry.rfind('/').map_or("", |slash| &entry[..slash]);
+    let folder = format!("{root}/{below}").trim_end_matches('/').to_owned();
+    let own = format!("{folder}/.env");
+    let clone = of.files.iter();
+    let files: Files = clone
+        .map(|(name, text)| (format!("{root}/{name}"), text.clone()))
+        .collect();
+    let given = files.get(&own).cloned();
+    let (env_path, env_text) = match (base.env_text, given) {
+        (Some(env), Some(own)) => (base.env_path, Some(format!("{own}\n{env}"))),
+        (Some(env), None) => (base.env_path, Some(env)),
+        (None, given) => (own, given),
+    };
+    Deployment {
+        file: format!("{root}/{entry}"),
+        folder,
+        files,
+        env_path,
+        env_text,
+        ..base
+    }
+}

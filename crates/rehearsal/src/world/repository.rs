@@ -1,0 +1,30 @@
+//! Git repositories and clones of them (M24).
+
+use std::collections::BTreeMap;
+
+/// The files of a branch: path and text.
+pub type Files = BTreeMap<String, String>;
+
+/// A repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GitRepository {
+    /// The files of each branch, by its full name.
+    pub branches: BTreeMap<String, Files>,
+    /// The full name of the default branch.
+    pub default: String,
+    /// The password, if it is private. Every user name is right.
+    pub password: Option<String>,
+}
+
+/// A clone of a repository, in the folder of a stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitClone {
+    /// The Compose file.
+    pub entry: String,
+    /// Further Compose files.
+    pub additional: Vec<String>,
+    /// All files.
+    pub files: Files,
+    /// The password that Portainer stores.
+    pub password: String,
+}

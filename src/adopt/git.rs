@@ -1,0 +1,239 @@
+//! A stack from Git: what Portainer would deploy from the repository, compared with what runs (M24, M25).
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use composefile::dotenv;
+
+use crate::{
+    failure::Failure,
+    model::{Variable, values},
+    observe::{Before, Situation},
+    plan::{Adoption, Blocker, Hashes, Request, Sent, ServicePlan},
+    portainer::{Fetched, Payload, PortainerReader, Repository},
+    rewrite::{
+        diff::{self, Shown},
+        env::stack_env,
+        faithful::{Faithful, encoded},
+        masked,
+        portainer::STACK_ENV,
+        repository::with_env_files,
+    },
+    text::{Mask, listed},
+};
+
+/// What to do with a patch.
+const COMMIT: &str = "apply the patch below to the repository, not to the files of this host, and commit it; then run the command again";
+
+/// What Portainer would deploy from a repository.
+pub struct FromGit {
+    pub repository: Repository,
+    fetched: Fetched,
+    /// The variables that are sent.
+    env: Vec<Variable>,
+    /// The Compose file as it would be next to `stack.env`, and all variables in that file.
+    flat: (String, Vec<Variable>),
+    /// What the repository needs, if it deploys something else than what runs.
+    pub patch: Option<String>,
+}
+
+impl FromGit {
+    /// Reads the repository. `rewrite` is what would be sent without it.
+    fn read(
+        portainer: &PortainerReader,
+        repository: &Repository,
+        rewrite: &Faithful,
+    ) -> Result<Self> {
+        let fetched = portainer.fetch(repository)?;
+        let of_file = dotenv::parse(fetched.env.as_deref().unwrap_or_default(), &|_| None);
+        let of_file = of_file.map_err(|error| {
+            let what = format!(
+                "cannot parse {}.env of {}",
+                repository.folder(),
+                repository.url
+            );
+            Failure::new(what)
+                .source(error.to_string())
+                .hint("fix the file in the repository")
+        })?;
+        let sent = dotenv::parse(&stack_env(&rewrite.env), &|_| None).unwrap_or_default();
+        let of = |all: &[(String, String)]| all.iter().cloned().collect::<BTreeMap<_, _>>();
+        let env = if fetched.env.is_some() && of(&of_file) == of(&sent) {
+            Vec::new()
+        } else {
+            rewrite.env.clone()
+        };
+        let mut all: Vec<Variable> = of_file
+            .iter()
+            .map(|(name, value)| Variable {
+                name: name.clone(),
+                value: encoded(name, value),
+            })
+            .collect();
+        all.extend(env.iter().cloned());
+        let [(_, text), ..] = fetched.files.as_slice() else {
+            return Err(Failure::new("the repository has no Compose file").into());
+        };
+        // Only without other variables does `stack.env` have the same ones.
+        let is_env = fetched.env.is_some() && env.is_empty();
+        let text = with_env_files(text, |path| {
+            let path = path.strip_prefix("./").unwrap_or(path);
+            (path == repository.stack_env() || path == ".env" && is_env)
+                .then(|| STACK_ENV.to_owned())
+        });
+        Ok(Self {
+            repository: repository.clone(),
+            flat: (text, all),
+            env,
+            patch: None,
+            fetched,
+        })
+    }
+
+    /// What Portainer's Compose reads, as if everything was in one folder.
+    fn read_as(&self) -> Sent<'_> {
+        Sent {
+            text: &self.flat.0,
+            env: &self.flat.1,
+        }
+    }
+
+    /// Whether the repository still has what was read.
+    pub fn is_current(&self, portainer: &PortainerReader) -> Result<bool> {
+        Ok(portainer.fetch(&self.repository)? == self.fetched)
+    }
+
+    fn text(&self) -> &str {
+        self.fetched.files.first().map_or("", |(_, text)| text)
+    }
+
+    pub fn payload<'a>(&'a self, name: &'a str) -> Payload<'a> {
+        Payload {
+            name,
+            text: self.text(),
+            env: &self.env,
+            git: Some(&self.repository),
+        }
+    }
+
+    /// Whether the plan and what is sent are the same.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.fetched == other.fetched && values(&self.env) == values(&other.env)
+    }
+
+    /// Compares the plan of deploying the repository with the plan of the `rewrite`. If it changes more, the plan is
+    /// blocked.
+    fn judge(
+        &mut self,
+        plan: &mut Adoption,
+        (rewrite, best): (&Faithful, &Adoption),
+        compared: Result<&BTreeMap<String, Vec<String>>, &str>,
+        mask: &Mask,
+    ) {
+        let rank_of = |service: &str| {
+            let mut services = best.services.iter();
+            let found = services.find(|one| one.service == service);
+            found.map_or(0, |one| one.fate.rank())
+        };
+        let worse = plan
+            .services
+            .iter()
+            .filter(|one| one.fate.rank() > rank_of(&one.service));
+        let mut details: Vec<String> = match compared {
+            Ok(keys) => worse.map(|one| told(one, keys)).collect(),
+            Err(why) => vec![why.to_owned()],
+        };
+        let other = plan
+            .blockers
+            .iter()
+            .filter(|one| !best.blockers.contains(one));
+        details.extend(other.map(|one| one.message.clone()));
+        if details.is_empty() {
+            return;
+        }
+        plan.blockers.retain(|one| best.blockers.contains(one));
+        let (patch, is_masked) = self.patch(rewrite, mask).unzip();
+        let hint = match is_masked {
+            None => format!(
+                "the Compose file is as it has to be: compare {}.env in the repository with the files of this host",
+                self.repository.folder()
+            ),
+            Some(false) => COMMIT.to_owned(),
+            Some(true) => format!(
+                "{COMMIT}; values are hidden: --reveal shows the patch as `git apply` needs it"
+            ),
+        };
+        let what = format!("deploying {} would change what runs", self.repository);
+        plan.blockers.push(Blocker {
+            short: Some("differs from Git"),
+            ..Blocker::new(what, hint).details(details)
+        });
+        self.patch = patch;
+    }
+
+    /// The difference to the Compose file that leaves every container untouched, for `git apply`: without values, unless
+    /// they may be shown. Also whether values are hidden in it. `None` if there is no difference.
+    fn patch(&self, rewrite: &Faithful, mask: &Mask) -> Option<(String, bool)> {
+        let needed = |path: &str| (path == STACK_ENV).then(|| self.repository.stack_env());
+        let before = self.text();
+        let after = with_env_files(&rewrite.text, needed);
+        let whole = diff::hunks(Shown::all(before), Shown::all(&after));
+        if whole.is_empty() {
+            return None;
+        }
+        let shown = [before.to_owned(), with_env_files(&rewrite.shown(), needed)];
+        let [old, new] = shown.map(|text| masked(&text, mask));
+        let of = |text, shown| Shown { text, shown };
+        let hunks = diff::hunks(of(before, &old), of(&after, &new));
+        let is_masked = hunks != whole && !self.repository.reveals;
+        let hunks = if is_masked { hunks } else { whole };
+        let path = &self.repository.path;
+        Some((format!("--- a/{path}\n+++ b/{path}\n{hunks}"), is_masked))
+    }
+}
+
+/// What happens to a service, and which keys of it differ.
+fn told(plan: &ServicePlan, keys: &BTreeMap<String, Vec<String>>) -> String {
+    let service = &plan.service;
+    match keys.get(service).map(Vec::as_slice) {
+        None | Some([]) => format!("{service}: {}", plan.fate),
+        Some([key]) => format!("{service} would be recreated: {key} differs"),
+        Some(keys) => format!("{service} would be recreated: {} differ", listed(keys)),
+    }
+}
+
+/// What Portainer would deploy from the repository, and the plan of that. `plan_of` plans it, and `keys` names what differs
+/// from the `rewrite`, which the plan `best` sends.
+pub fn judged(
+    situation: &Situation,
+    (rewrite, best): (&Faithful, &Adoption),
+    mask: &Mask,
+    plan_of: impl FnOnce(Sent) -> (Adoption, Result<Hashes, String>),
+    keys: impl FnOnce(Sent) -> BTreeMap<String, Vec<String>>,
+) -> Result<(Option<FromGit>, Adoption, Result<Hashes, String>)> {
+    let asked = situation.portainer.zip(situation.git);
+    let (portainer, repository) = asked.context("Portainer was not asked")?;
+    let mut git = FromGit::read(portainer, repository, rewrite)?;
+    let (mut plan, hashes) = plan_of(git.read_as());
+    plan.request = Request::CreateGit;
+    let compared = hashes.as_ref().map(|_| keys(git.read_as()));
+    let compared = compared.as_ref().map_err(|why| why.as_str());
+    git.judge(&mut plan, (rewrite, best), compared, mask);
+    Ok((Some(git), plan, hashes))
+}
+
+/// What prevents a stack from Git before the repository is read: a Portainer stack, or hashes that cannot be compared.
+pub fn blockers(before: &Before, hashes: &Result<Hashes, String>) -> Vec<Blocker> {
+    let record = before.record.as_ref().map(|record| {
+        let what = format!("Portainer stack {} exists, and Portainer cannot change where a stack comes from", record.id);
+        Blocker::new(what, "delete it in Portainer: this removes its containers, so take a copy of their data first")
+    });
+    let unknown = hashes.as_ref().err().map(|why| {
+        let what = format!("cannot compare what the repository deploys with what runs: {why}");
+        Blocker::new(
+            what,
+            "install Compose on this host, or fix what it reports, then run the command again",
+        )
+    });
+    record.into_iter().chain(unknown).collect()
+}

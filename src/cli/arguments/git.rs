@@ -1,0 +1,152 @@
+//! The flags that name a Git repository.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::super::options;
+
+/// The repository that Portainer deploys the stack from.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct GitArguments {
+    /// Adopt the stack as a Git stack: Portainer takes the Compose file from this repository
+    ///
+    /// Portainer reads the repository first. If that would change a container, nothing is sent, and a patch for the
+    /// repository is printed. One stack only.
+    #[arg(long = "git", value_name = "URL", value_parser = url, hide_short_help = true)]
+    pub git: Option<String>,
+    /// Branch of the repository, or refs/tags/NAME [default: its default branch]
+    #[arg(long = "ref", value_name = "REF", value_parser = reference, requires = "git")]
+    #[arg(hide_short_help = true)]
+    pub reference: Option<String>,
+    /// Compose file in the repository [default: the name of the stack's Compose file]
+    #[arg(long, value_name = "FILE", value_parser = path, requires = "git")]
+    #[arg(hide_short_help = true)]
+    pub path: Option<String>,
+    /// How often Portainer looks for a new commit and deploys it, such as 5m [default: never]
+    #[arg(long, value_name = "TIME", value_parser = interval, requires = "git")]
+    #[arg(hide_short_help = true)]
+    pub auto_update: Option<String>,
+    /// User name for the repository; also `STACKLIFT_GIT_USER`
+    #[arg(long, value_name = "NAME", requires = "git", hide_short_help = true)]
+    pub git_user: Option<String>,
+    /// File with the password or token for the repository; also `STACKLIFT_GIT_PASSWORD`
+    ///
+    /// The first line is the password. There is no flag for the password itself.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "git")]
+    #[arg(hide_short_help = true)]
+    pub git_password_file: Option<PathBuf>,
+    /// Let Portainer accept any certificate of the Git server
+    #[arg(long, requires = "git", hide_short_help = true)]
+    pub git_skip_tls_verify: bool,
+    /// Show the values of variables in the patch for the repository
+    #[arg(long, requires = "git", hide_short_help = true)]
+    pub reveal: bool,
+}
+
+impl GitArguments {
+    /// The flags for a command that is printed.
+    pub(in crate::cli) fn flags(&self) -> Vec<String> {
+        let file = self.git_password_file.as_ref();
+        let file = file.map(|file| file.to_string_lossy().into_owned());
+        let values = [
+            ("--git", self.git.as_ref()),
+            ("--ref", self.reference.as_ref()),
+            ("--path", self.path.as_ref()),
+            ("--auto-update", self.auto_update.as_ref()),
+            ("--git-user", self.git_user.as_ref()),
+            ("--git-password-file", file.as_ref()),
+        ];
+        let given = values
+            .into_iter()
+            .filter_map(|(flag, value)| Some([flag.to_owned(), value?.clone()]));
+        let skips = self.git_skip_tls_verify;
+        given
+            .flatten()
+            .chain(skips.then(|| "--git-skip-tls-verify".to_owned()))
+            .collect()
+    }
+}
+
+fn url(text: &str) -> Result<String, String> {
+    let after = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| text.strip_prefix(scheme));
+    let Some(after) = after else {
+        return Err("expected an http:// or https:// URL: Portainer reads no others".to_owned());
+    };
+    let host = after.split('/').next().unwrap_or_default();
+    if host.contains('@') {
+        return Err(
+            "it contains credentials: pass --git-user and --git-password-file instead".to_owned(),
+        );
+    }
+    if host.is_empty() || text.contains(|c: char| c.is_control() || c.is_whitespace()) {
+        return Err("expected the URL of a repository".to_owned());
+    }
+    // Portainer removes it when it deploys, and not when it reads a file.
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+/// The full name. Portainer reads files with a short one, and deploys only with the full one (M24).
+fn reference(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(|c: char| c.is_control() || c.is_whitespace()) {
+        return Err("expected the name of a branch".to_owned());
+    }
+    if text.starts_with("refs/") {
+        return Ok(text.to_owned());
+    }
+    Ok(format!("refs/heads/{text}"))
+}
+
+fn path(text: &str) -> Result<String, String> {
+    let path = text.strip_prefix("./").unwrap_or(text);
+    let is_name = |part: &str| !["", ".", ".."].contains(&part);
+    if path.split('/').all(is_name) && !path.contains(char::is_control) {
+        return Ok(path.to_owned());
+    }
+    Err("expected the path of a file from the root of the repository".to_owned())
+}
+
+/// As Portainer writes it.
+fn interval(text: &str) -> Result<String, String> {
+    options::duration(text)?;
+    let has_unit = text.ends_with(|c: char| !c.is_ascii_digit());
+    Ok(if has_unit {
+        text.to_owned()
+    } else {
+        format!("{text}s")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m24_what_portainer_accepts_of_a_repository() {
+        assert_eq!(url("https://h/a.git/").as_deref(), Ok("https://h/a.git"));
+        for text in [
+            "git@h:a.git",
+            "ssh://h/a",
+            "https://",
+            "https://u:p@h/a",
+            "/a",
+            "https://h/a b",
+        ] {
+            assert!(url(text).is_err(), "{text}");
+        }
+        assert_eq!(reference("main").as_deref(), Ok("refs/heads/main"));
+        assert_eq!(reference("refs/tags/v1").as_deref(), Ok("refs/tags/v1"));
+        assert_eq!(
+            path("./blog/compose.yaml").as_deref(),
+            Ok("blog/compose.yaml")
+        );
+        for text in ["", "/a", "../a", "a/../b", "a/", "a//b", "."] {
+            assert!(path(text).is_err(), "{text}");
+        }
+        assert_eq!(interval("300").as_deref(), Ok("300s"));
+        assert_eq!(interval("5m").as_deref(), Ok("5m"));
+        assert!(interval("5 minutes").is_err());
+    }
+}

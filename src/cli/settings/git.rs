@@ -1,0 +1,54 @@
+//! The repository that `--git` names, and its password.
+
+use std::env;
+
+use anyhow::Result;
+use secrecy::SecretString;
+
+use super::key::first_line;
+use crate::{cli::arguments::GitArguments, failure::Failure, portainer::Repository};
+
+/// The variables with the user name and the password for a repository.
+const USER: &str = "STACKLIFT_GIT_USER";
+const PASSWORD: &str = "STACKLIFT_GIT_PASSWORD";
+
+/// The repository of `--git`. `file` is the name of the stack's Compose file.
+pub(in crate::cli) fn repository(flags: &GitArguments, file: &str) -> Result<Option<Repository>> {
+    let Some(url) = flags.git.clone() else {
+        return Ok(None);
+    };
+    let user = flags.git_user.clone().or(given(USER)?);
+    let password = match (&flags.git_password_file, given(PASSWORD)?) {
+        (Some(path), _) => {
+            let hint = "set --git-password-file to a text file whose first line is the password";
+            let (what, secret) = ("Git password file", "the password or token");
+            Some(first_line(what, path, hint, secret)?)
+        }
+        (None, password) => password.map(SecretString::from),
+    };
+    if let (Some(_), None) = (&user, &password) {
+        return Err(Failure::new("--git-user needs a password")
+            .hint(format!("pass --git-password-file, or set {PASSWORD}"))
+            .into());
+    }
+    Ok(Some(Repository {
+        url,
+        reference: flags.reference.clone().unwrap_or_default(),
+        path: flags.path.clone().unwrap_or_else(|| file.to_owned()),
+        additional: Vec::new(),
+        auto_update: flags.auto_update.clone(),
+        user,
+        password,
+        skip_tls_verify: flags.git_skip_tls_verify,
+        reveals: flags.reveal,
+        flags: flags.flags(),
+    }))
+}
+
+fn given(variable: &str) -> Result<Option<String>> {
+    let Some(value) = env::var_os(variable).filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    let invalid = |_| Failure::new(format!("{variable} is not valid UTF-8"));
+    Ok(Some(value.into_string().map_err(invalid)?))
+}

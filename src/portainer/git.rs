@@ -1,0 +1,234 @@
+//! Git stacks: what Portainer reads from a repository, and what it deploys from one (M24, M25).
+
+use std::{fmt, iter};
+
+use anyhow::Result;
+use schemars::JsonSchema;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use serde_json::{Value, json};
+use ureq::http::Method;
+
+use super::{Error, PortainerReader, Response, wire};
+use crate::{failure::Failure, model::Variable, text::printable};
+
+/// The branch that a repository names as its own.
+const DEFAULT_BRANCH: &str = "HEAD";
+
+/// How much of a commit is shown.
+const SHORT: usize = 10;
+
+/// A repository, and the files in it that Portainer deploys.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    /// Without credentials.
+    pub url: String,
+    /// The full name of a branch or tag, such as `refs/heads/main`. Empty: the default branch.
+    pub reference: String,
+    /// The Compose file, relative to the root of the repository.
+    pub path: String,
+    /// Further Compose files, in the order in which they override it.
+    pub additional: Vec<String>,
+    /// How often Portainer looks for a new commit, as it writes durations: `5m`.
+    pub auto_update: Option<String>,
+    pub user: Option<String>,
+    pub password: Option<SecretString>,
+    pub skip_tls_verify: bool,
+    /// Whether a patch for it shows the values of variables.
+    pub reveals: bool,
+    /// The flags that were typed for it. They do not contain the password.
+    pub flags: Vec<String>,
+}
+
+impl Repository {
+    /// The body of the create, without the password.
+    pub fn create_body(&self, name: &str, env: &[Variable]) -> Value {
+        let interval = self.auto_update.as_ref();
+        json!({
+            "name": name,
+            "repositoryURL": self.url,
+            "repositoryReferenceName": self.reference,
+            "composeFile": self.path,
+            "additionalFiles": self.additional,
+            "env": env,
+            "autoUpdate": interval.map(|interval| json!({ "interval": interval })),
+            "repositoryAuthentication": self.password.is_some(),
+            "repositoryUsername": self.user.as_deref().unwrap_or_default(),
+            "tlsskipVerify": self.skip_tls_verify,
+            "fromAppTemplate": false,
+        })
+    }
+
+    /// Adds the password to the body of a request.
+    pub(super) fn authenticate(&self, body: &mut Value) {
+        if let Some(password) = &self.password {
+            body["repositoryPassword"] = password.expose_secret().into();
+        }
+    }
+
+    /// The folder of the Compose file in the repository: empty, or with a slash at its end.
+    pub fn folder(&self) -> &str {
+        let end = self.path.rfind('/').map_or(0, |slash| slash + 1);
+        &self.path[..end]
+    }
+
+    /// Portainer's `stack.env`, as the Compose file has to name it: Portainer writes it to the root of its clone.
+    pub fn stack_env(&self) -> String {
+        "../".repeat(self.folder().matches('/').count()) + "stack.env"
+    }
+}
+
+impl fmt::Display for Repository {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&place([&self.path, &self.url, &self.reference]))
+    }
+}
+
+/// `blog/compose.yaml of https://host/stacks.git (main)`
+fn place([path, url, reference]: [&str; 3]) -> String {
+    let place = format!("{} of {}", printable(path), printable(url));
+    match reference.strip_prefix("refs/heads/").unwrap_or(reference) {
+        "" => place,
+        reference => format!("{place} ({})", printable(reference)),
+    }
+}
+
+/// The repository that a Portainer stack is deployed from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GitLink {
+    pub url: String,
+    /// The full name of a branch or tag; empty for the default branch.
+    pub reference: String,
+    /// The Compose file.
+    pub path: String,
+    /// The commit that was deployed last.
+    pub commit: String,
+}
+
+impl GitLink {
+    /// Reads the JSON of a record.
+    pub(super) fn of(record: &Value) -> Option<Self> {
+        let git = record.get("GitConfig").filter(|git| git.is_object())?;
+        let text = |key: &str| git[key].as_str().unwrap_or_default().to_owned();
+        Some(Self {
+            url: text("URL"),
+            reference: text("ReferenceName"),
+            path: text("ConfigFilePath"),
+            commit: text("ConfigHash"),
+        })
+    }
+
+    /// The file, and the commit.
+    pub fn told(&self) -> String {
+        let place = place([&self.path, &self.url, &self.reference]);
+        let commit: String = self.commit.chars().take(SHORT).collect();
+        format!("{place}, commit {}", printable(&commit))
+    }
+
+    /// Whether it leads to this file of this branch.
+    pub fn is_of(&self, wanted: &Repository) -> bool {
+        (&self.url, &self.reference, &self.path) == (&wanted.url, &wanted.reference, &wanted.path)
+    }
+}
+
+/// What Portainer reads from a repository.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// The names and the texts of the Compose files, in order.
+    pub files: Vec<(String, String)>,
+    /// The `.env` next to the first one, which Portainer reads too.
+    pub env: Option<String>,
+}
+
+impl fmt::Debug for Fetched {
+    // The texts may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fetched({} files)", self.files.len())
+    }
+}
+
+impl PortainerReader {
+    /// Everything that Portainer would read from the repository now.
+    pub fn fetch(&self, from: &Repository) -> Result<Fetched> {
+        let names = iter::once(&from.path).chain(&from.additional);
+        let files = names.map(|name| Ok((name.clone(), self.file_of(from, name)?)));
+        let files: Vec<_> = files.collect::<Result<_>>()?;
+        let env = match self.preview(from, &format!("{}.env", from.folder())) {
+            Ok(text) => Some(text),
+            // Portainer does not say whether the file is missing or the repository cannot be read.
+            Err(error) if error.status() == Some(500) => {
+                self.file_of(from, &from.path)?;
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Fetched { files, env })
+    }
+
+    fn file_of(&self, from: &Repository, name: &str) -> Result<String> {
+        self.preview(from, name).map_err(|error| {
+            let Error::Refused { response, .. } = &error else {
+                return error.into();
+            };
+            let failure = Failure::new(format!("Portainer cannot read {name} from {}", from.url));
+            let failure = failure.source(response.summary());
+            match hint_of(response) {
+                Some(hint) => failure.hint(hint).into(),
+                None => failure.hint(response.hint()).into(),
+            }
+        })
+    }
+
+    /// The text of a file, as Portainer reads it from the repository now (M25). Changes nothing, although it is a POST.
+    fn preview(&self, from: &Repository, file: &str) -> Result<String, Error> {
+        let action = format!("read {file} from {}", from.url);
+        let reference = match from.reference.as_str() {
+            // Without a reference, the preview reads `main`, and the create the default branch.
+            "" => DEFAULT_BRANCH,
+            reference => reference,
+        };
+        let mut body = json!({
+            "repository": from.url,
+            "reference": reference,
+            "targetFile": file,
+            "tlsSkipVerify": from.skip_tls_verify,
+        });
+        if let Some(password) = &from.password {
+            body["username"] = from.user.as_deref().unwrap_or_default().into();
+            body["password"] = password.expose_secret().into();
+        }
+        let path = "/api/gitops/repo/file/preview";
+        let response = self.client.change(Method::POST, path, &body, &action)?;
+        match wire::previewed(&response.body) {
+            Some(text) if (200..300).contains(&response.status) => Ok(text),
+            _ => Err(self.client.refused(&action, response)),
+        }
+    }
+}
+
+/// What to do about a repository that Portainer cannot read. Portainer tells most causes apart by its words only.
+fn hint_of(response: &Response) -> Option<&'static str> {
+    let said = response.message()?;
+    let is = |words: &[&str]| words.iter().any(|one| said.contains(one));
+    Some(match response.status {
+        400 if is(&["credential"]) => {
+            "check --git-user, and the password in --git-password-file or STACKLIFT_GIT_PASSWORD"
+        }
+        400 => "check --git: Portainer reads repositories over http:// and https:// only",
+        500 if is(&["certificate"]) => {
+            "if the certificate of the Git server is self-signed, pass --git-skip-tls-verify"
+        }
+        500 if is(&["reference not found"]) => {
+            "the repository has no such branch: check --ref; for a tag, pass --ref refs/tags/NAME"
+        }
+        500 if is(&["repository not found"]) => {
+            "check --git; if the repository is private, pass --git-user and --git-password-file"
+        }
+        500 if is(&["dial tcp"]) => {
+            "check --git: Portainer itself has to reach the Git server, and its container may not know the names of this host"
+        }
+        500 if is(&["from disk"]) => "the repository has no such file: check --path and --ref",
+        500 => "check --git, --ref and --path",
+        _ => return None,
+    })
+}

@@ -1,0 +1,57 @@
+//! The Compose file of a repository: Portainer writes `stack.env` to the root of its clone, which need not be the folder of
+//! the Compose file (M24).
+#![deny(clippy::disallowed_methods)]
+
+use composefile::document::{Document, Node};
+
+/// The text, with other paths in `env_file`: `path` returns the new one of a path that changes. A text that is not YAML stays
+/// as it is.
+pub fn with_env_files(text: &str, path: impl Fn(&str) -> Option<String>) -> String {
+    let Ok(document) = Document::parse(text) else {
+        return text.to_owned();
+    };
+    let entries = document.nodes().flat_map(Node::own_entries);
+    let listed = entries.filter(|entry| entry.name() == Some("env_file"));
+    let mut changes: Vec<_> = listed
+        .flat_map(|entry| paths(entry.value.resolved()))
+        .filter_map(|node| Some((node.span(), path(node.as_str()?)?)))
+        .collect();
+    changes.sort_by_key(|(span, _)| span.start);
+    // An alias leads to the same path again.
+    changes.dedup();
+    let mut written = text.to_owned();
+    for (span, path) in changes.into_iter().rev() {
+        written.replace_range(span, &path);
+    }
+    written
+}
+
+/// The paths that an `env_file` names: one, or a list of paths and of mappings with a path.
+fn paths(node: Node<'_>) -> Vec<Node<'_>> {
+    if node.is_scalar() {
+        return vec![node];
+    }
+    let items = node.items().map(Node::resolved);
+    items
+        .map(|item| item.get("path").unwrap_or(item).resolved())
+        .filter(|path| path.is_scalar())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m24_the_paths_of_env_files_change_and_nothing_else() {
+        let text = "services:\n  a: &a\n    env_file: \"stack.env\" # stack.env\n  b:\n    env_file:\n      - ./x.env\n      - path: stack.env\n        required: false\n    command: stack.env\n  c: *a\n";
+        let changed = with_env_files(text, |path| {
+            (path == "stack.env").then(|| "../stack.env".to_owned())
+        });
+        let expected = text
+            .replace("\"stack.env\"", "../stack.env")
+            .replace("path: stack.env", "path: ../stack.env");
+        assert_eq!(changed, expected);
+        assert_eq!(with_env_files("a: [", |_| Some(String::new())), "a: [");
+    }
+}

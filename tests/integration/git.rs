@@ -1,0 +1,370 @@
+//! `stacklift adopt --git`: a stack that Portainer deploys from a Git repository (M24, M25).
+
+use std::{collections::BTreeMap, fs};
+
+use rehearsal::{Call, Files, GitRepository, Rule, World};
+use serde_json::{Value, json};
+
+use crate::{
+    adopt::SCHEMA,
+    bench::{Bench, MARKED, PLAIN, Run, done, instead, write_private, write_script},
+    plan::{SCHEMA as PLAN_SCHEMA, conforms, labeled},
+};
+
+const URL: &str = "https://git.example/stacks.git";
+
+/// The flags of most tests.
+const FLAGS: &str = "--git https://git.example/stacks.git --ref main --path blog/compose.yaml";
+
+/// Its Compose file.
+const FILE: &str = "blog/compose.yaml";
+
+/// What the Compose of this host sees as another configuration: a text with one of these words.
+const OTHER: &str = "sleep 9\\|\\./";
+
+fn push(world: &mut World, files: &[(&str, &str)]) {
+    let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+    let files: Files = files.iter().map(own).collect();
+    let main = "refs/heads/main".to_owned();
+    let repository = world.repositories.entry(URL.to_owned()).or_default();
+    repository.default.clone_from(&main);
+    repository.branches.insert(main, files);
+}
+
+/// The stack `web`, started by hand, and the repository with these files.
+fn bench(compose: &str, env: Option<&str>, files: &[(&str, &str)]) -> Bench {
+    let bench = Bench::new();
+    bench.started("web", compose, env);
+    bench.world(|world| push(world, files));
+    bench
+}
+
+/// Runs the program with a Compose whose hashes are those of the labels, unless the text has one of the words of [`OTHER`].
+fn run(bench: &Bench, args: &str) -> Run {
+    run_with(bench, args, &[])
+}
+
+fn run_with(bench: &Bench, args: &str, env: &[(&str, &str)]) -> Run {
+    let hashes = labeled(bench);
+    let lines = |change: &str| -> String {
+        let all = hashes.iter();
+        all.map(|(service, hash)| format!("echo '{service} {hash}{change}';"))
+            .collect()
+    };
+    let services = |command: &str| {
+        let all = hashes.keys();
+        let all: BTreeMap<_, _> = all
+            .map(|name| (name, json!({ "command": command })))
+            .collect();
+        json!({ "services": all })
+    };
+    let bin = bench.state().with_file_name("compose");
+    fs::create_dir_all(&bin).expect("a folder");
+    write_script(
+        &bin.join("docker-compose"),
+        &format!(
+            "[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\n\
+             grep -q '{OTHER}\\|other' docker-compose.yml && is_other=1\n\
+             case \"$*\" in\n\
+             *--hash*) [ -n \"$is_other\" ] && {{ {} }} || {{ {} }} ;;\n\
+             *json*) [ -n \"$is_other\" ] && echo '{}' || echo '{}' ;; esac\n",
+            lines("other"),
+            lines(""),
+            services("other"),
+            services("same"),
+        ),
+    );
+    let mut command = bench.command(args);
+    command
+        .env("PATH", bench.path(&[&bin]))
+        .envs(env.iter().copied());
+    Run::of(&mut command)
+}
+
+/// The body of the one create.
+fn sent(bench: &Bench) -> Value {
+    let creates = bench.calls(Call::CreateGit);
+    assert_eq!(creates.len(), 1);
+    serde_json::from_slice(&creates[0].body).expect("JSON")
+}
+
+/// Whether Portainer was only read.
+fn nothing_was_sent(bench: &Bench) -> bool {
+    bench
+        .requests()
+        .iter()
+        .all(|one| matches!(one.method.as_str(), "GET" | "HEAD") || one.call == Call::Preview)
+}
+
+#[test]
+fn m24_a_stack_that_git_has_as_it_runs_is_adopted_from_there() {
+    let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
+    let before = bench.containers("web");
+    let next = format!(
+        "stacklift adopt web {}",
+        FLAGS.replace(" main", " refs/heads/main")
+    );
+    run(&bench, &format!("plan web {FLAGS}"))
+        .code(0)
+        .says(&["keeps running", &next]);
+    assert!(nothing_was_sent(&bench));
+    let run_once = run(&bench, &format!("adopt web {FLAGS} --auto-update 5m")).code(0);
+    run_once.says(&[
+        "adopted web: 1 container kept running",
+        "blog/compose.yaml of https://git.example/stacks.git (main), commit ",
+    ]);
+    assert_eq!(bench.containers("web"), before);
+    let expected = json!({
+        "name": "web",
+        "repositoryURL": URL,
+        "repositoryReferenceName": "refs/heads/main",
+        "composeFile": FILE,
+        "additionalFiles": [],
+        "env": [],
+        "autoUpdate": {"interval": "5m"},
+        "repositoryAuthentication": false,
+        "repositoryUsername": "",
+        "tlsskipVerify": false,
+        "fromAppTemplate": false,
+    });
+    assert_eq!(sent(&bench), expected);
+    assert!(bench.calls(Call::Create).is_empty());
+}
+
+#[test]
+fn m24_without_a_branch_the_default_branch_is_read_and_deployed() {
+    let bench = bench(PLAIN, None, &[]);
+    bench.world(|world| {
+        let files = Files::from([("docker-compose.yml".to_owned(), PLAIN.to_owned())]);
+        let repository = GitRepository {
+            branches: BTreeMap::from([("refs/heads/trunk".to_owned(), files)]),
+            default: "refs/heads/trunk".to_owned(),
+            ..GitRepository::default()
+        };
+        world.repositories.insert(URL.to_owned(), repository);
+    });
+    run(&bench, &format!("adopt web --git {URL}/")).code(0);
+    assert_eq!(sent(&bench)["repositoryReferenceName"], "");
+    assert_eq!(sent(&bench)["composeFile"], "docker-compose.yml");
+}
+
+#[test]
+fn m24_what_differs_is_printed_as_a_patch_and_nothing_is_sent() {
+    let text = PLAIN.replace("sleep 1000", "sleep 9");
+    let bench = bench(PLAIN, None, &[(FILE, &text)]);
+    let patch = "--- a/blog/compose.yaml\n+++ b/blog/compose.yaml\n@@ -1,4 +1,4 @@\n services:\n   a:\n     image: busybox:1.36\n-    command: sleep 9\n+    command: sleep 1000\n";
+    let adopted = run(&bench, &format!("adopt web {FLAGS}")).code(1);
+    assert!(adopted.out.ends_with(patch), "{adopted:#?}");
+    adopted.says(&[
+        "deploying blog/compose.yaml of https://git.example/stacks.git (main) would change what runs",
+        "a would be recreated: command differs",
+        "apply the patch below to the repository",
+        "nothing was changed",
+    ]);
+    let planned = run(&bench, &format!("plan web {FLAGS}")).code(1);
+    assert!(planned.out.contains(patch), "{planned:#?}");
+    let diff = run(&bench, &format!("plan web {FLAGS} --diff")).code(0);
+    assert_eq!(diff.out, patch);
+    let report = run(&bench, &format!("plan web {FLAGS} --output json"))
+        .code(1)
+        .json();
+    conforms(PLAN_SCHEMA, &report);
+    assert_eq!(report["adopt"]["patch"], patch);
+    assert_eq!(report["adopt"]["request"]["kind"], "create-git");
+    let report = run(&bench, &format!("adopt web {FLAGS} --output json"))
+        .code(1)
+        .json();
+    conforms(SCHEMA, &report);
+    assert_eq!(report["patch"], patch);
+    assert!(nothing_was_sent(&bench));
+}
+
+#[test]
+fn m24_the_patch_hides_values_and_reveal_shows_them() {
+    let of = |value: &str| format!("{PLAIN}    environment:\n      TOKEN: {value}\n");
+    let bench = bench(&of("hunter2"), None, &[(FILE, &of("other"))]);
+    let masked = run(&bench, &format!("adopt web {FLAGS}")).code(1);
+    masked.says(&[
+        "+      TOKEN: \"***\" (value changed)\n",
+        "--reveal shows the patch",
+    ]);
+    let whole = run(&bench, &format!("plan web {FLAGS} --diff --reveal")).code(0);
+    assert!(
+        whole
+            .out
+            .contains(&format!("-      TOKEN: other\n+      TOKEN: hunter2\n"))
+    );
+}
+
+#[test]
+fn m24_a_relative_bind_and_stack_env_in_a_subfolder_are_part_of_the_patch() {
+    let text = format!("{PLAIN}    env_file: .env\n    volumes: [./data:/data]\n");
+    let bench = bench(&text, Some("A=1\n"), &[(FILE, &text)]);
+    let refused = run(&bench, &format!("adopt web {FLAGS}")).code(1);
+    let data = bench.dir("web").join("data");
+    let added = format!(
+        "+    env_file: ../stack.env\n+    volumes: [{}:/data]\n",
+        data.display()
+    );
+    assert!(refused.out.contains(&added), "{refused:#?}");
+    assert!(nothing_was_sent(&bench));
+    // The patch is enough.
+    let patched = text
+        .replace("env_file: .env", "env_file: ../stack.env")
+        .replace("./data", data.to_str().expect("UTF-8"));
+    bench.world(|world| push(world, &[(FILE, &patched)]));
+    let before = bench.containers("web");
+    run(&bench, &format!("adopt web {FLAGS}")).code(0);
+    assert_eq!(bench.containers("web"), before);
+    assert_eq!(sent(&bench)["env"], json!([{"name": "A", "value": "1"}]));
+}
+
+#[test]
+fn m24_an_equal_env_file_in_the_repository_is_not_sent_again() {
+    let text = format!("{PLAIN}    env_file: .env\n");
+    let files = [(FILE, text.as_str()), ("blog/.env", "# comment\nA='1'\n")];
+    let own = bench(&text, Some("A=1\n"), &files);
+    run(&own, &format!("adopt web {FLAGS}")).code(0);
+    assert_eq!(sent(&own)["env"], json!([]));
+    let files = [(FILE, text.as_str()), ("blog/.env", "A=2\n")];
+    let other = bench(&text, Some("A=1\n"), &files);
+    run(&other, &format!("adopt web {FLAGS}"))
+        .code(1)
+        .says("+    env_file: ../stack.env\n");
+    assert!(nothing_was_sent(&other));
+}
+
+#[test]
+fn m25_a_private_repository_needs_its_password_which_is_never_shown() {
+    let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
+    bench.world(|world| {
+        let repository = world.repositories.get_mut(URL).expect("a repository");
+        repository.password = Some(MARKED.to_owned());
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let (right, wrong) = (folder.path().join("right"), folder.path().join("wrong"));
+    write_private(&right, &format!("{MARKED}\n"));
+    write_private(&wrong, "s3cr3t-wrong\n");
+    let with = |file: &std::path::Path| {
+        format!(
+            "adopt web -v {FLAGS} --git-user bob --git-password-file {}",
+            file.display()
+        )
+    };
+    for args in [with(&wrong), format!("adopt web {FLAGS}")] {
+        run(&bench, &args).code(1).says(&[
+            "error: Portainer cannot read blog/compose.yaml from https://git.example/stacks.git: status 400: Invalid git credential",
+            "hint: check --git-user",
+        ]);
+    }
+    run(&bench, &format!("adopt web {FLAGS} --git-user bob"))
+        .code(1)
+        .says("--git-user needs a password");
+    assert!(nothing_was_sent(&bench));
+    run(&bench, &format!("{} --output json", with(&right))).code(0);
+    let body = sent(&bench);
+    assert_eq!(body["repositoryUsername"], "bob");
+    assert_eq!(body["repositoryPassword"], MARKED);
+    assert_eq!(body["repositoryAuthentication"], true);
+    // From a variable, too. The stack is there then.
+    let env = [
+        ("STACKLIFT_GIT_PASSWORD", MARKED),
+        ("STACKLIFT_GIT_USER", "bob"),
+    ];
+    bench.world(|world| world.records.clear());
+    run_with(&bench, &format!("plan web {FLAGS} --request"), &env)
+        .code(0)
+        .says("\"repositoryUsername\": \"bob\"")
+        .hides("repositoryPassword");
+}
+
+#[test]
+fn m25_what_portainer_cannot_read_is_named() {
+    let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
+    for (flags, hint) in [
+        (
+            format!("--git {URL} --path nope.yaml"),
+            "check --path and --ref",
+        ),
+        (format!("--git {URL} --ref nope"), "no such branch"),
+        (
+            "--git https://git.example/nope.git".to_owned(),
+            "if the repository is private",
+        ),
+    ] {
+        run(&bench, &format!("adopt web {flags}")).code(1).says(&[
+            "error: Portainer cannot read ",
+            hint,
+            "nothing was changed",
+        ]);
+    }
+    for (reason, hint) in [
+        (
+            "tls: failed to verify certificate: x509",
+            "--git-skip-tls-verify",
+        ),
+        (
+            "dial tcp 127.0.0.1:7009: connect: connection refused",
+            "has to reach the Git server",
+        ),
+    ] {
+        let body = json!({ "message": format!("unable to clone git repository, error: {reason}") });
+        bench.once(Call::Preview, instead(500, &body.to_string()));
+        run(&bench, &format!("adopt web {FLAGS}"))
+            .code(1)
+            .says(&[reason, hint]);
+    }
+    for wrong in [
+        "git@git.example:a.git",
+        "https://u:s3cr3t-x@git.example/a.git",
+    ] {
+        run(&bench, &format!("adopt web --git {wrong}")).code(2);
+    }
+    run(&bench, "adopt --all --git https://git.example/stacks.git").code(2);
+    run(&bench, "adopt web --ref main").code(2);
+    assert!(nothing_was_sent(&bench));
+}
+
+#[test]
+fn m24_a_branch_that_moves_is_noticed() {
+    let moved = PLAIN.replace("services:", "# moved\nservices:");
+    let early = bench(PLAIN, None, &[(FILE, PLAIN)]);
+    // The plan reads the file, looks for `.env`, and reads the file again.
+    let body = json!({ "FileContent": moved }).to_string();
+    let rule = Rule::new(Call::Preview, done(200, &body));
+    early.faults().add(rule.after(3).times(1));
+    run(&early, &format!("adopt web {FLAGS}"))
+        .code(1)
+        .says("the repository changed after the plan was made");
+    assert!(nothing_was_sent(&early));
+    let late = bench(PLAIN, None, &[(FILE, PLAIN)]);
+    let body = json!({ "StackFileContent": moved }).to_string();
+    late.always(Call::File, done(200, &body));
+    let before = late.containers("web");
+    run(&late, &format!("adopt web {FLAGS}")).code(1).says(&[
+        "the branch moved while Portainer deployed it: Portainer stack 1 has commit ",
+        "the containers run as before",
+    ]);
+    assert_eq!(late.containers("web"), before);
+}
+
+#[test]
+fn m24_a_portainer_stack_does_not_become_a_git_stack() {
+    let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
+    run(&bench, "adopt web").code(0);
+    bench.forget_requests();
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(1)
+        .says("Portainer stack 1 exists, and Portainer cannot change where a stack comes from");
+    assert!(nothing_was_sent(&bench));
+}
+
+#[test]
+fn m24_without_compose_nothing_can_be_compared() {
+    let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
+    bench.fails(
+        &format!("adopt web {FLAGS}"),
+        "cannot compare what the repository deploys with what runs",
+    );
+    assert!(nothing_was_sent(&bench));
+}
