@@ -375,6 +375,8 @@ fn features(service: &SentService) -> Vec<Feature> {
         (is_set("profiles"), Feature::Profiles),
         (has_mode, Feature::FileMode),
         (creates_path, Feature::CreatedPath),
+        (is_set("devices"), Feature::Devices),
+        (is_set("develop"), Feature::Develop),
         (has_network_order, Feature::NetworkOrder),
     ]
     .into_iter()

@@ -1,7 +1,7 @@
 //! Which Compose each version of Portainer has (N18), and which Compose versions compute the same configuration hash for a
 //! service (N05).
 
-use std::{fmt, str::FromStr};
+use std::{fmt, ops::RangeInclusive, str::FromStr};
 
 use composefile::schema::Release;
 
@@ -112,8 +112,12 @@ impl PortainerCompose {
     /// What it does to the dependents of a service that it recreates.
     pub fn dependents(self) -> Dependents {
         match (self.first, self.last) {
+            (first, last)
+                if RECREATES_DEPENDENTS.contains(&first) && last <= *RECREATES_DEPENDENTS.end() =>
+            {
+                Dependents::Recreated
+            }
             (first, last) if first != last => Dependents::Unknown,
-            (_, RECREATES_DEPENDENTS) => Dependents::Recreated,
             (_, version) if version == LIBRARY.1 => Dependents::RestartedIfAsked,
             _ => Dependents::Unknown,
         }
@@ -121,7 +125,7 @@ impl PortainerCompose {
 
     /// Whether it may recreate a container that is not connected to a network of its service (N05).
     pub fn checks_networks(self) -> bool {
-        self.last > RECREATES_DEPENDENTS
+        self.last > *RECREATES_DEPENDENTS.end()
     }
 
     /// Whether it compares the definitions of networks and volumes with those that exist (N13). `None` is unknown.
@@ -178,8 +182,9 @@ impl Followed {
     }
 }
 
-/// The version that recreates the dependents of a service that it recreates, and ignores missing networks (N05).
-const RECREATES_DEPENDENTS: ComposeVersion = ComposeVersion(2, 26, 1);
+/// The versions that recreate the dependents of a service that they recreate, and ignore missing networks (N05).
+const RECREATES_DEPENDENTS: RangeInclusive<ComposeVersion> =
+    ComposeVersion(2, 26, 1)..=ComposeVersion(2, 29, 2);
 
 /// The first version that compares networks, and with 2.32 volumes, with their definitions (N13).
 const COMPARES_DEFINITIONS: ComposeVersion = ComposeVersion(2, 31, 0);
@@ -205,6 +210,8 @@ pub enum Feature {
     FileMode,
     /// A bind mount in the short syntax, which creates its directory, or one with `create_host_path`.
     CreatedPath,
+    Devices,
+    Develop,
     /// Settings of a network whose order in the hash changed: `priority` with another one, or `driver_opts` with an address.
     NetworkOrder,
 }
@@ -218,6 +225,8 @@ impl Feature {
             Self::Profiles => "`profiles`",
             Self::FileMode => "the mode of secrets and configs",
             Self::CreatedPath => "bind mounts in the short syntax or with `create_host_path`",
+            Self::Devices => "`devices`",
+            Self::Develop => "`develop`",
             Self::NetworkOrder => "the settings of its networks",
         }
     }
@@ -227,16 +236,21 @@ impl Feature {
 /// only known not to be proved equal.
 type Change = (Feature, Release, Release, bool);
 
-const CHANGES: [Change; 7] = [
+const CHANGES: [Change; 9] = [
     (Feature::Any, (2, 23, 3), (2, 24, 6), false),
     (Feature::DependsOn, (2, 29, 2), (2, 29, 3), true),
     (Feature::Profiles, (2, 30, 1), (2, 30, 2), true),
-    (Feature::FileMode, (2, 26, 1), (2, 40, 3), true),
+    (Feature::Devices, (2, 29, 2), (2, 29, 7), true),
+    (Feature::Develop, (2, 29, 2), (2, 40, 3), true),
+    (Feature::FileMode, (2, 29, 2), (2, 40, 3), true),
     (Feature::CreatedPath, (2, 40, 3), (5, 6, 1), true),
-    (Feature::NetworkOrder, (2, 26, 1), (5, 6, 1), true),
+    (Feature::NetworkOrder, (2, 29, 2), (2, 40, 3), true),
     // Not measured.
     (Feature::Any, (5, 6, 1), (u16::MAX, 0, 0), false),
 ];
+
+/// The version that Debian builds with a newer compose-go, so that it hashes some features as later versions do (N05).
+const BUILT_NEWER: ComposeVersion = ComposeVersion(2, 26, 1);
 
 /// Whether two versions compute the same hash for a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,9 +267,19 @@ pub fn agreement(one: ComposeVersion, other: ComposeVersion, features: &[Feature
     if older == newer {
         return Agreement::Same;
     }
-    let mut found = Agreement::Same;
+    let is_newer = |feature| matches!(feature, Feature::Devices | Feature::Develop);
+    let is_either = features.iter().copied().any(is_newer) && [one, other].contains(&BUILT_NEWER);
+    let mut found = if is_either {
+        Agreement::Unknown
+    } else {
+        Agreement::Same
+    };
     for (feature, after, by, differs) in CHANGES {
-        let applies = feature == Feature::Any || features.contains(&feature);
+        let applies = match feature {
+            Feature::Any => true,
+            feature if is_either && is_newer(feature) => false,
+            feature => features.contains(&feature),
+        };
         if !applies || newer <= after || older >= by {
             continue;
         }
@@ -311,13 +335,19 @@ mod tests {
             Feature::CreatedPath,
         ];
         let order = [Feature::NetworkOrder];
+        let devices = [Feature::Devices];
         for (one, other, features, expected) in [
             ("2.26.1", "2.26.1", &all[..], Same),
             ("2.26.1", "2.29.2", &all[..1], Same),
             ("2.26.1", "2.40.3", &[][..], Same),
             ("2.40.3", "2.26.1", &all[..1], Different(Feature::DependsOn)),
             ("2.26.1", "2.40.3", &all[1..2], Different(Feature::Profiles)),
-            ("2.29.2", "2.40.3", &all[2..3], Unknown),
+            ("2.29.2", "2.40.3", &all[2..3], Different(Feature::FileMode)),
+            ("2.26.1", "2.29.2", &all[2..3], Same),
+            ("2.29.2", "2.29.7", &devices, Different(Feature::Devices)),
+            ("2.30.0", "5.6.1", &devices, Same),
+            ("2.26.1", "2.29.2", &devices, Unknown),
+            ("2.26.1", "2.40.3", &devices, Unknown),
             (
                 "5.6.1",
                 "2.40.3",
@@ -327,7 +357,9 @@ mod tests {
             ("5.6.1", "2.40.3", &[][..], Same),
             ("2.26.1", "5.6.1", &[][..], Same),
             ("2.26.1", "5.6.1", &order, Different(Feature::NetworkOrder)),
-            ("2.29.2", "5.6.1", &order, Unknown),
+            ("2.26.1", "2.29.2", &order, Same),
+            ("2.30.0", "5.6.1", &order, Unknown),
+            ("2.40.3", "5.6.1", &order, Same),
             ("2.20.2", "2.26.1", &[][..], Unknown),
             ("5.7.0", "2.26.1", &[][..], Unknown),
         ] {
@@ -342,7 +374,11 @@ mod tests {
         let dependents = |compose: PortainerCompose| compose.dependents();
         assert_eq!(dependents(exactly("2.26.1")), Dependents::Recreated);
         assert_eq!(dependents(exactly("2.40.3")), Dependents::RestartedIfAsked);
-        assert_eq!(dependents(exactly("2.29.2")), Dependents::Unknown);
+        assert_eq!(dependents(exactly("2.29.2")), Dependents::Recreated);
+        let both = exactly("2.26.1").or(version("2.29.2"));
+        assert_eq!(dependents(both), Dependents::Recreated);
+        assert_eq!(dependents(exactly("2.30.0")), Dependents::Unknown);
+        assert!(!both.checks_networks());
         let either = exactly("2.26.1").or(version("2.40.3"));
         assert_eq!(dependents(either), Dependents::Unknown);
         assert!(either.checks_networks() && !exactly("2.26.1").checks_networks());
