@@ -33,7 +33,7 @@ const OF_ENDPOINT: &str = "IPv4Address=ipv4_address IPv6Address=ipv6_address \
 /// The reservations of CPUs that are tried: a container does not show them.
 const RESERVED_CPUS: [&str; 6] = ["0.1", "0.25", "0.5", "1", "2", "4"];
 
-/// How many published ports may also be exposed.
+/// How many ports that are published, or exposed by the image, are tried as exposed, too.
 const EXPOSED: usize = 3;
 
 /// How many values of one key are tried at most.
@@ -540,9 +540,15 @@ impl Drafting<'_> {
             None => vec![port.into()],
         });
         let mut exposed: Vec<Vec<Value>> = exposed.collect();
-        // A port that is published, too, is shown once by later engines.
-        if exposed.is_empty() && bound.len() <= EXPOSED {
-            let bare = bound.iter().map(|port| port.trim_end_matches("/tcp"));
+        // A port that the image exposes or that is published, too, is shown once, the latter by later engines.
+        let of_image = of_image.as_object().into_iter().flatten();
+        let shown: BTreeSet<&str> = bound
+            .iter()
+            .copied()
+            .chain(of_image.map(|(port, _)| port.as_str()))
+            .collect();
+        if exposed.is_empty() && shown.len() <= EXPOSED {
+            let bare = shown.iter().map(|port| port.trim_end_matches("/tcp"));
             exposed = bare.map(|port| vec![Value::Null, port.into()]).collect();
         }
         self.list("expose", exposed);

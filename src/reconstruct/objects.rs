@@ -211,10 +211,18 @@ impl Known<'_> {
             one.entry("driver").or_insert(driver.into());
             one
         });
-        let all = likely.iter().cloned().chain(with_driver);
+        let mut all: Vec<_> = likely.iter().cloned().chain(with_driver).collect();
+        let with_addresses = all.iter().filter(|one| one.contains_key("ipam")).cloned();
+        let with_ipam_driver = with_addresses.map(|mut one| {
+            one["ipam"]["driver"] = object["IPAM"]["Driver"].clone();
+            one
+        });
+        let with_ipam_driver: Vec<_> = with_ipam_driver.collect();
+        all.extend(with_ipam_driver);
+        all.push(likely[0].clone());
         Object {
             keys: vec![key.to_owned()],
-            definitions: all.chain([likely[0].clone()]).collect(),
+            definitions: all,
             hash: label("config-hash").map(str::to_owned),
             ..Object::default()
         }
