@@ -28,17 +28,19 @@ mod scalar;
 use std::{fmt, ops::Range, sync::OnceLock};
 
 pub use ids::{NodeMap, NodeSet};
-pub use node::{Entries, Entry, Items, Node, NodeKind};
+pub use node::{Entry, Node, NodeKind};
 pub use scalar::{ScalarType, Style};
 
 /// A parsed text that holds at most one YAML document.
 pub struct Document<'t> {
     text: &'t str,
     nodes: Vec<RawNode>,
-    /// Anchors and tags. The first entry means that a node has neither.
-    properties: Vec<Properties>,
+    /// `&name`, with the `&`.
+    anchors: NodeMap<Range<usize>>,
+    /// `!tag`, with the `!`.
+    tags: NodeMap<Range<usize>>,
     /// The values of scalars whose text differs from their value.
-    decoded: String,
+    values: NodeMap<String>,
     lines: OnceLock<Vec<u32>>,
 }
 
@@ -98,48 +100,24 @@ pub struct DuplicateKey<'d> {
 struct RawNode {
     start: u32,
     end: u32,
-    /// An index into `Document::properties`.
-    properties: u32,
     shape: Shape,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Shape {
-    Scalar {
-        style: Style,
-        stored: Stored,
-        offset: u32,
-        length: u32,
-    },
+    Scalar(Style),
     /// `after` is the number of the first node that is not below this one.
     Sequence {
         layout: Layout,
         after: u32,
     },
-    /// `merge` is the number of the first `<<` key, or 0.
     Mapping {
         layout: Layout,
         after: u32,
-        merge: u32,
     },
     Alias {
         target: u32,
     },
-}
-
-/// Where the value of a scalar is stored.
-#[derive(Debug, Clone, Copy)]
-enum Stored {
-    InText,
-    Decoded,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Properties {
-    /// `&name`, with the `&`.
-    anchor: Option<Range<u32>>,
-    /// `!tag`, with the `!`.
-    tag: Option<Range<u32>>,
 }
 
 impl<'t> Document<'t> {

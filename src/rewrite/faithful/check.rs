@@ -2,7 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 use composefile::{
-    document::{Document, Entries, Node, NodeId, NodeKind, NodeMap, Position, ScalarType},
+    document::{Document, Entry, Node, NodeId, NodeKind, NodeMap, Position, ScalarType},
     reader::Reader,
     services::services,
 };
@@ -165,7 +165,10 @@ impl<'a> Check<'a> {
 }
 
 /// Skips the expected new entries; `None` if one is missing.
-fn take(written: &mut Entries<'_>, new: Option<&Vec<NewEntry>>) -> Option<()> {
+fn take<'n>(
+    written: &mut impl Iterator<Item = Entry<'n>>,
+    new: Option<&Vec<NewEntry>>,
+) -> Option<()> {
     for (name, value) in new.into_iter().flatten() {
         let entry = written.next()?;
         (entry.name() == Some(name) && has_value(entry.value, value)).then_some(())?;

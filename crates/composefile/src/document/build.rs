@@ -4,10 +4,7 @@ use std::{ops::Range, sync::OnceLock};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
 
-use super::{
-    Document, Layout, Node, ParseError, Position, Properties, RawNode, ScalarType, Shape, Stored,
-    Style,
-};
+use super::{Document, Layout, NodeId, NodeMap, ParseError, Position, RawNode, Shape, Style};
 
 /// Parses `text`. Nothing else calls the YAML parser.
 pub(super) fn build(text: &str) -> Result<Document<'_>, ParseError> {
@@ -55,8 +52,9 @@ impl<'t> Builder<'t> {
                 text,
                 // Most texts have at most one node every 15 bytes.
                 nodes: Vec::with_capacity(text.len() / 15),
-                properties: vec![Properties::default()],
-                decoded: String::new(),
+                anchors: NodeMap::default(),
+                tags: NodeMap::default(),
+                values: NodeMap::default(),
                 lines: OnceLock::new(),
             },
             open: Vec::new(),
@@ -74,10 +72,12 @@ impl<'t> Builder<'t> {
                     ScalarStyle::Plain => self.behind_colon(range, span),
                     _ => range,
                 };
-                let shape = self.scalar(&value, style, range.clone());
-                self.push(range, shape, anchor, span);
-                if value == "<<" {
-                    self.merge_key();
+                let style = style_of(style);
+                let is_value = self.is_value(&value, style, range.clone());
+                self.push(range, Shape::Scalar(style), anchor, span);
+                if !is_value {
+                    let id = NodeId(self.last());
+                    self.document.values.insert(id, value.into_owned());
                 }
             }
             Event::SequenceStart(style, anchor, _) => {
@@ -91,7 +91,6 @@ impl<'t> Builder<'t> {
                 let shape = Shape::Mapping {
                     layout: layout(style),
                     after: 0,
-                    merge: 0,
                 };
                 self.push(range, shape, anchor, span);
                 self.open(span);
@@ -104,7 +103,11 @@ impl<'t> Builder<'t> {
                 })?;
                 self.push(range, Shape::Alias { target }, 0, span);
             }
-            Event::Anchor(..) => self.anchor_span(&range),
+            // The parser reports an anchor right after the node that carries it.
+            Event::Anchor(..) => {
+                let last = NodeId(self.last());
+                self.document.anchors.insert(last, range);
+            }
             _ => {}
         }
         Ok(())
@@ -127,16 +130,9 @@ impl<'t> Builder<'t> {
             outer.below += 1;
         }
         let id = narrow(self.document.nodes.len());
-        let tag = span.tag_span().and_then(|tag| tag.byte_range());
-        let properties = if anchor != 0 || tag.is_some() {
-            self.document.properties.push(Properties {
-                anchor: None,
-                tag: tag.map(narrow_range),
-            });
-            narrow(self.document.properties.len() - 1)
-        } else {
-            0
-        };
+        if let Some(tag) = span.tag_span().and_then(|tag| tag.byte_range()) {
+            self.document.tags.insert(NodeId(id), tag);
+        }
         if anchor != 0 {
             let known = self.anchored.len().max(anchor);
             self.anchored.resize(known, id);
@@ -145,7 +141,6 @@ impl<'t> Builder<'t> {
         self.document.nodes.push(RawNode {
             start: narrow(range.start),
             end: narrow(range.end),
-            properties,
             shape,
         });
     }
@@ -160,30 +155,6 @@ impl<'t> Builder<'t> {
 
     fn last(&self) -> u32 {
         narrow(self.document.nodes.len() - 1)
-    }
-
-    /// The parser reports an anchor right after the node that carries it.
-    fn anchor_span(&mut self, range: &Range<usize>) {
-        if let Some(node) = self.document.nodes.last() {
-            self.document.properties[node.properties as usize].anchor =
-                Some(narrow_range(range.clone()));
-        }
-    }
-
-    /// Marks the open mapping as one that merges, if the last node is its `<<` key.
-    fn merge_key(&mut self) {
-        let last = self.last();
-        let is_merge = Node::new(&self.document, last).scalar_type() == Some(ScalarType::Merge);
-        let Some(&Open { id, below, .. }) = self.open.last() else {
-            return;
-        };
-        if let Shape::Mapping { merge, .. } = &mut self.document.nodes[id as usize].shape
-            && is_merge
-            && below % 2 == 1
-            && *merge == 0
-        {
-            *merge = last;
-        }
     }
 
     /// Ends the innermost collection: a flow collection at its bracket, a block collection with its last node.
@@ -223,36 +194,12 @@ impl<'t> Builder<'t> {
         range
     }
 
-    fn scalar(&mut self, value: &str, style: ScalarStyle, range: Range<usize>) -> Shape {
-        let style = style_of(style);
-        let (stored, offset, length) = self.store(value, style, range);
-        Shape::Scalar {
-            style,
-            stored,
-            offset: narrow(offset),
-            length: narrow(length),
-        }
-    }
-
-    /// Stores a value as a range of the text if the text is the value.
-    fn store(&mut self, value: &str, style: Style, range: Range<usize>) -> (Stored, usize, usize) {
-        let written = self.document.text.get(range.clone()).unwrap_or_default();
+    /// Whether the text of a scalar is its value.
+    fn is_value(&self, value: &str, style: Style, range: Range<usize>) -> bool {
+        let written = self.document.text.get(range).unwrap_or_default();
         // The parser reports a missing scalar as `~`.
-        if style == Style::Plain && written.is_empty() {
-            return (Stored::InText, range.start, 0);
-        }
-        let (inner, skipped) = match style {
-            Style::SingleQuoted | Style::DoubleQuoted => {
-                (written.get(1..written.len().saturating_sub(1)), 1)
-            }
-            _ => (Some(written), 0),
-        };
-        if inner.unwrap_or_default() == value {
-            return (Stored::InText, range.start + skipped, value.len());
-        }
-        let offset = self.document.decoded.len();
-        self.document.decoded.push_str(value);
-        (Stored::Decoded, offset, value.len())
+        let is_missing = style == Style::Plain && written.is_empty();
+        is_missing || style.inside(written) == value
     }
 
     /// The parser reports a block sequence that is not indented more than its key after its first hyphen.
@@ -285,10 +232,6 @@ fn error(text: &str, offset: usize, message: String) -> ParseError {
         offset,
         position: Position::of(text, offset),
     }
-}
-
-fn narrow_range(range: Range<usize>) -> Range<u32> {
-    narrow(range.start)..narrow(range.end)
 }
 
 fn layout(style: StructureStyle) -> Layout {

@@ -4,10 +4,7 @@ use std::{collections::HashSet, fmt, iter, ops::Range};
 
 use foldhash::fast::RandomState;
 
-use super::{
-    Document, DuplicateKey, Layout, NodeId, NodeSet, Properties, RawNode, ScalarType, Shape,
-    Stored, Style,
-};
+use super::{Document, DuplicateKey, Layout, NodeId, NodeSet, RawNode, ScalarType, Shape, Style};
 
 /// A node of a document.
 ///
@@ -50,10 +47,6 @@ impl<'d> Node<'d> {
 
     fn raw(self) -> &'d RawNode {
         &self.document.nodes[self.id as usize]
-    }
-
-    fn properties(self) -> &'d Properties {
-        &self.document.properties[self.raw().properties as usize]
     }
 
     /// The number of the node, in the order of the text.
@@ -145,7 +138,7 @@ impl<'d> Node<'d> {
     /// What the node is, as written.
     pub fn kind(self) -> NodeKind {
         match self.raw().shape {
-            Shape::Scalar { style, .. } => NodeKind::Scalar(style),
+            Shape::Scalar(style) => NodeKind::Scalar(style),
             Shape::Sequence { layout, .. } => NodeKind::Sequence(layout),
             Shape::Mapping { layout, .. } => NodeKind::Mapping(layout),
             Shape::Alias { .. } => NodeKind::Alias,
@@ -159,7 +152,7 @@ impl<'d> Node<'d> {
 
     /// The bytes of the tag.
     pub fn tag_span(self) -> Option<Range<usize>> {
-        self.properties().tag.clone().map(widen)
+        self.document.tags.get(&self.id()).cloned()
     }
 
     /// The name of the anchor.
@@ -172,7 +165,7 @@ impl<'d> Node<'d> {
 
     /// The bytes of the anchor, with the `&`.
     pub fn anchor_span(self) -> Option<Range<usize>> {
-        self.properties().anchor.clone().map(widen)
+        self.document.anchors.get(&self.id()).cloned()
     }
 
     /// The target of an alias; any other node itself.
@@ -221,23 +214,13 @@ impl<'d> Node<'d> {
 
     /// The value of a scalar of any type, with escapes and folding resolved, and its style.
     pub fn scalar(self) -> Option<(&'d str, Style)> {
-        let document = self.document;
-        match self.resolved().raw().shape {
-            Shape::Scalar {
-                style,
-                stored,
-                offset,
-                length,
-            } => {
-                let from: &'d str = match stored {
-                    Stored::InText => document.text,
-                    Stored::Decoded => &document.decoded,
-                };
-                let range = offset as usize..(offset + length) as usize;
-                Some((from.get(range).unwrap_or_default(), style))
-            }
-            _ => None,
-        }
+        let node = self.resolved();
+        let Shape::Scalar(style) = node.raw().shape else {
+            return None;
+        };
+        let written = || style.inside(&self.document.text[node.span()]);
+        let stored = self.document.values.get(&node.id());
+        Some((stored.map_or_else(written, String::as_str), style))
     }
 
     /// The value of a scalar; `None` for null and for collections.
@@ -253,30 +236,24 @@ impl<'d> Node<'d> {
     }
 
     /// The items of a list without those tagged `!reset`; empty for any other node.
-    pub fn items(self) -> Items<'d> {
-        Items {
-            as_written: false,
-            ..self.resolved().own_items()
-        }
+    pub fn items(self) -> impl Iterator<Item = Node<'d>> + Clone {
+        let items = self.resolved().own_items();
+        items.filter(|item| !item.is_reset())
     }
 
     /// The items of a list as written, with those tagged `!reset`; empty for an alias.
-    pub fn own_items(self) -> Items<'d> {
-        let after = match self.raw().shape {
+    pub fn own_items(self) -> impl Iterator<Item = Node<'d>> + Clone {
+        self.children(match self.raw().shape {
             Shape::Sequence { after, .. } => after,
             _ => 0,
-        };
-        Items {
-            children: self.children(after),
-            as_written: true,
-        }
+        })
     }
 
     /// The entries of a mapping as Compose reads them: first its own, then those that `<<` merges, each key once,
     /// without those tagged `!reset`. Empty for any other node.
     pub fn entries(self) -> Vec<Entry<'d>> {
         let target = self.resolved();
-        let mut found: Vec<_> = if target.has_merges() {
+        let mut found: Vec<_> = if target.own_entries().any(|entry| entry.is_merge()) {
             target.merged_entries()
         } else {
             target.own_entries().collect()
@@ -286,21 +263,21 @@ impl<'d> Node<'d> {
     }
 
     /// The entries of a mapping as written, `<<` among them; empty for an alias.
-    pub fn own_entries(self) -> Entries<'d> {
-        let after = match self.raw().shape {
+    pub fn own_entries(self) -> impl Iterator<Item = Entry<'d>> + Clone {
+        let mut children = self.children(match self.raw().shape {
             Shape::Mapping { after, .. } => after,
             _ => 0,
-        };
-        Entries(self.children(after))
+        });
+        iter::from_fn(move || {
+            let (key, value) = (children.next()?, children.next()?);
+            Some(Entry { key, value })
+        })
     }
 
-    /// The children up to the node `after`.
-    fn children(self, after: u32) -> Children<'d> {
-        Children {
-            document: self.document,
-            next: self.id + 1,
-            after,
-        }
+    /// The direct children up to the node `after`.
+    fn children(self, after: u32) -> impl Iterator<Item = Node<'d>> + Clone {
+        let at = move |id| (id < after).then(|| Self::new(self.document, id));
+        iter::successors(at(self.id + 1), move |child| at(child.last_id() + 1))
     }
 
     /// The value of a key, its own or merged. An own key takes precedence over a merged one, and an earlier merge over
@@ -331,9 +308,7 @@ impl<'d> Node<'d> {
                     last.push_merges(&mut ahead);
                     loop {
                         let next = ahead.pop()?;
-                        // The last mapping need not be remembered.
-                        let is_last = ahead.is_empty() && seen.is_empty() && !next.has_merges();
-                        if next.id != first.id && (is_last || seen.insert(next.id())) {
+                        if next.id != first.id && seen.insert(next.id()) {
                             break next;
                         }
                     }
@@ -350,23 +325,16 @@ impl<'d> Node<'d> {
     /// Pushes the mappings that `<<` merges, the one with the highest precedence last. A second `<<` is a duplicate
     /// key, which Compose rejects.
     fn push_merges(self, ahead: &mut Vec<Self>) {
-        let Shape::Mapping {
-            merge: key @ 1.., ..
-        } = self.raw().shape
-        else {
+        let Some(merge) = self.own_entries().find(Entry::is_merge) else {
             return;
         };
-        let target = Self::new(self.document, key + 1).resolved();
+        let target = merge.value.resolved();
         let below = ahead.len();
         if target.is_mapping() {
             ahead.push(target);
         }
         ahead.extend(target.items().map(Self::resolved));
         ahead[below..].reverse();
-    }
-
-    fn has_merges(self) -> bool {
-        matches!(self.raw().shape, Shape::Mapping { merge: 1.., .. })
     }
 
     fn merged_entries(self) -> Vec<Entry<'d>> {
@@ -386,13 +354,7 @@ impl<'d> Entry<'d> {
     }
 
     fn is_named(&self, name: &str) -> bool {
-        match self.key.resolved().raw().shape {
-            // Most keys differ in length: comparing it first is faster.
-            Shape::Scalar { length, .. } => {
-                length as usize == name.len() && self.name() == Some(name)
-            }
-            _ => false,
-        }
+        self.name() == Some(name)
     }
 
     /// Whether the entry merges mappings (`<<`).
@@ -404,62 +366,6 @@ impl<'d> Entry<'d> {
 impl fmt::Debug for Node<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} at {:?}", self.kind(), self.span())
-    }
-}
-
-/// The direct children of a collection.
-#[derive(Clone)]
-struct Children<'d> {
-    document: &'d Document<'d>,
-    next: u32,
-    after: u32,
-}
-
-impl<'d> Children<'d> {
-    fn next(&mut self) -> Option<Node<'d>> {
-        if self.next >= self.after {
-            return None;
-        }
-        let child = Node::new(self.document, self.next);
-        self.next = match child.raw().shape {
-            Shape::Sequence { after, .. } | Shape::Mapping { after, .. } => after,
-            _ => self.next + 1,
-        };
-        Some(child)
-    }
-}
-
-/// The items of a list.
-#[derive(Clone)]
-pub struct Items<'d> {
-    children: Children<'d>,
-    as_written: bool,
-}
-
-impl<'d> Iterator for Items<'d> {
-    type Item = Node<'d>;
-
-    fn next(&mut self) -> Option<Node<'d>> {
-        loop {
-            let item = self.children.next()?;
-            if self.as_written || !item.is_reset() {
-                return Some(item);
-            }
-        }
-    }
-}
-
-/// The entries of a mapping.
-#[derive(Clone)]
-pub struct Entries<'d>(Children<'d>);
-
-impl<'d> Iterator for Entries<'d> {
-    type Item = Entry<'d>;
-
-    fn next(&mut self) -> Option<Entry<'d>> {
-        let key = self.0.next()?;
-        let value = self.0.next()?;
-        Some(Entry { key, value })
     }
 }
 
@@ -478,8 +384,4 @@ pub(super) fn duplicates_in<'d>(
         let later = same[1..].iter();
         found.extend(later.map(|&(_, again)| DuplicateKey { first, again }));
     }
-}
-
-fn widen(range: Range<u32>) -> Range<usize> {
-    range.start as usize..range.end as usize
 }

@@ -15,6 +15,15 @@ pub enum Style {
     Folded,
 }
 
+impl Style {
+    /// The text of a scalar without its quotes.
+    pub(super) fn inside(self, written: &str) -> &str {
+        let quotes = usize::from(matches!(self, Self::SingleQuoted | Self::DoubleQuoted));
+        let end = written.len().saturating_sub(quotes);
+        written.get(quotes..end).unwrap_or_default()
+    }
+}
+
 /// The type that Compose gives a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScalarType {
