@@ -26,10 +26,10 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
-use self::resources::Resources;
 pub use self::{
-    answer::{Checked, Doubt, Rejection, Version},
+    answer::{Doubt, Rejection, Version, share_by_id},
     folder::remove_all as remove_folders,
+    resources::hashed,
 };
 use crate::{
     disk,
@@ -74,8 +74,8 @@ pub trait Program: fmt::Debug + Send + Sync {
     /// Its version.
     fn version(&self) -> &Version;
 
-    /// Whether the program accepts the input. An error means that this is unknown.
-    fn check(&self, input: &Input, mask: &Mask) -> Result<Checked>;
+    /// Why the program rejects the input; `None` if it accepts it. An error means that this is unknown.
+    fn check(&self, input: &Input, mask: &Mask) -> Result<Option<Rejection>>;
 
     /// The configuration. [`Values::Named`] keeps the variables.
     fn config(
@@ -465,12 +465,12 @@ impl Program for Compose {
         &self.version
     }
 
-    fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
+    fn check(&self, input: &Input, mask: &Mask) -> Result<Option<Rejection>> {
         // A configuration that is printed is valid.
         let (output, folder) = self.run_config(input, &[], &JSON)?;
         if output.status.success() {
             *self.checked() = input.sent().map(|sent| (sent, output.stdout));
-            return Ok(Checked::Accepted);
+            return Ok(None);
         }
         let message = answer::message(&output, folder.as_deref(), mask);
         let Some(code) = output.status.code() else {
@@ -485,7 +485,7 @@ impl Program for Compose {
                 output.status
             );
         }
-        Ok(Checked::Rejected(Rejection::new(self, code, message)))
+        Ok(Some(Rejection::new(self, code, message)))
     }
 
     fn config(
@@ -526,7 +526,7 @@ impl Program for Compose {
             None => self.printed(self.run_config(input, &[], &JSON)?, mask)?,
         };
         let resolved = String::from_utf8(resolved)?;
-        let resources = Resources::of(&resolved)?;
+        let resources = resources::hashes(&resolved)?;
         let resolved = Input::Sent {
             dir: input.dir(),
             project: input.project().context("the project has no name")?,
@@ -549,7 +549,10 @@ impl Program for Compose {
                 )),
             }
         });
-        resources.hashes(hashes.collect::<Result<_>>()?)
+        Ok(ConfigHashes {
+            services: hashes.collect::<Result<_>>()?,
+            ..resources
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    compose::{self, Checked, Rejection},
+    compose::{self, Rejection},
     disk,
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
@@ -505,8 +505,7 @@ impl Situation<'_> {
         let none = compose.compose().err().filter(|_| host.is_none());
         before.details.unasked = none.map(ToString::to_string);
         match checked.transpose() {
-            Ok(Some(Checked::Rejected(rejection))) => before.details.rejection = Some(rejection),
-            Ok(_) => {}
+            Ok(rejection) => before.details.rejection = rejection.flatten(),
             Err(error) => before.warnings.push(with_hint(&error)),
         }
         let has_containers = !all.is_empty();

@@ -17,7 +17,7 @@ use self::{
     search::Outcome,
 };
 use crate::{
-    compose::{Input, Profiles, Program, Values},
+    compose::{Input, Profiles, Program, Values, share_by_id},
     engine::EngineReader,
     failure::Failure,
     model::{ConfigHashes, Variable, compose_label},
@@ -382,15 +382,7 @@ impl Read {
             if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut) {
                 deploy.shift_remove("replicas");
             }
-            for key in ["network_mode", "pid", "ipc"] {
-                let shared = service
-                    .get(key)
-                    .and_then(Value::as_str)
-                    .and_then(|mode| mode.strip_prefix("service:"));
-                if let Some(id) = shared.and_then(|shared| containers.get(shared)) {
-                    service[key] = format!("container:{id}").into();
-                }
-            }
+            share_by_id(service, &containers);
         }
         Ok(services)
     }

@@ -37,13 +37,6 @@ const REMOTE: &str = "remote resource is disabled";
 /// Parts of messages that name an unknown key, in programs of different versions.
 const UNKNOWN_KEY: [&str; 2] = ["Additional property", "additional propert"];
 
-/// What the program says about a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Checked {
-    Accepted,
-    Rejected(Rejection),
-}
-
 /// Why the program rejects a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
@@ -185,14 +178,7 @@ pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) 
             dependencies.retain(|name, how| how["required"] != false || active.contains(name));
             is_changed |= dependencies.len() != before;
         }
-        for key in ["network_mode", "pid", "ipc"] {
-            let mode = service.get(key).and_then(Value::as_str);
-            let shared = mode.and_then(|mode| mode.strip_prefix("service:"));
-            if let Some(id) = shared.and_then(|shared| containers.get(shared)) {
-                service[key] = format!("container:{id}").into();
-                is_changed = true;
-            }
-        }
+        is_changed |= share_by_id(service, containers);
     }
     // A text that does not need a change is not written again: not even its numbers change.
     if is_changed {
@@ -200,6 +186,20 @@ pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) 
     } else {
         resolved
     }
+}
+
+/// Makes the namespaces that a service shares with others those of `containers`. Returns whether there is one.
+pub fn share_by_id(service: &mut Value, containers: &BTreeMap<String, String>) -> bool {
+    let mut is_changed = false;
+    for key in ["network_mode", "pid", "ipc"] {
+        let mode = service.get(key).and_then(Value::as_str);
+        let shared = mode.and_then(|mode| mode.strip_prefix("service:"));
+        if let Some(id) = shared.and_then(|shared| containers.get(shared)) {
+            service[key] = format!("container:{id}").into();
+            is_changed = true;
+        }
+    }
+    is_changed
 }
 
 /// Replaces each `$$` in a key by `$`. Returns whether there was one.

@@ -5,122 +5,47 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{model::ConfigHashes, text::sha256};
 
-/// The part of a configuration that has networks and volumes.
-#[derive(Deserialize)]
-pub(super) struct Resources {
-    #[serde(default)]
-    networks: BTreeMap<String, Network>,
-    #[serde(default)]
-    volumes: BTreeMap<String, Volume>,
+/// The hashes of the networks and volumes of a configuration in JSON, without those of services.
+pub(super) fn hashes(config: &str) -> Result<ConfigHashes> {
+    let config: Value = serde_json::from_str(config).context("unexpected configuration")?;
+    let of = |kind: &str| {
+        let all = config[kind].as_object().into_iter().flatten();
+        let own = all.filter(|(_, one)| one["external"] != true);
+        let hashes = own.filter_map(|(_, one)| {
+            let name = one["name"].as_str()?.replace("$$", "$");
+            let mut one = one.as_object()?.clone();
+            // Compose hashes a volume without a driver as one of this driver.
+            if kind == "volumes" && !one.contains_key("driver") {
+                one.shift_insert(1, "driver".to_owned(), "local".into());
+            }
+            Some((name, sha256(&hashed(&one.into()))))
+        });
+        hashes.collect()
+    };
+    Ok(ConfigHashes {
+        services: BTreeMap::new(),
+        networks: of("networks"),
+        volumes: of("volumes"),
+    })
 }
 
-/// `NetworkConfig` of compose-go: the order of the fields matters.
-#[derive(Deserialize, Serialize)]
-struct Network {
-    name: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    driver: String,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    driver_opts: BTreeMap<String, String>,
-    /// Compose writes it even if it is empty.
-    #[serde(default)]
-    ipam: Ipam,
-    #[serde(default, skip_serializing_if = "is_false")]
-    external: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
-    internal: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
-    attachable: bool,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    labels: BTreeMap<String, String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    enable_ipv4: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    enable_ipv6: Option<bool>,
-}
-
-/// `IPAMConfig` of compose-go.
-#[derive(Default, Deserialize, Serialize)]
-struct Ipam {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    driver: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    config: Vec<Pool>,
-}
-
-/// `IPAMPool` of compose-go.
-#[derive(Deserialize, Serialize)]
-struct Pool {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    subnet: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    gateway: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    ip_range: String,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    aux_addresses: BTreeMap<String, String>,
-}
-
-/// `VolumeConfig` of compose-go.
-#[derive(Deserialize, Serialize)]
-struct Volume {
-    name: String,
-    /// Compose hashes a volume without a driver as one of this driver.
-    #[serde(default = "local")]
-    driver: String,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    driver_opts: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "is_false")]
-    external: bool,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    labels: BTreeMap<String, String>,
-}
-
-impl Resources {
-    /// Those of a configuration in JSON.
-    pub(super) fn of(config: &str) -> Result<Self> {
-        serde_json::from_str(config).context("unexpected networks or volumes in the configuration")
-    }
-
-    /// Their hashes, beside those of `services`.
-    pub(super) fn hashes(&self, services: BTreeMap<String, String>) -> Result<ConfigHashes> {
-        let networks = self.networks.values().filter(|one| !one.external);
-        let volumes = self.volumes.values().filter(|one| !one.external);
-        Ok(ConfigHashes {
-            services,
-            networks: networks
-                .map(|one| hash(&one.name, one))
-                .collect::<Result<_>>()?,
-            volumes: volumes
-                .map(|one| hash(&one.name, one))
-                .collect::<Result<_>>()?,
-        })
-    }
-}
-
-/// The name and the hash of the JSON that Go writes: it escapes these characters.
-fn hash(name: &str, definition: &impl Serialize) -> Result<(String, String)> {
-    let mut json = serde_json::to_string(definition)?.replace("$$", "$");
-    for (character, escape) in [("<", r"\u003c"), (">", r"\u003e"), ("&", r"\u0026")] {
+/// A value that `config` printed as the JSON that Go hashes: it escapes these characters.
+pub fn hashed(value: &Value) -> String {
+    let mut json = value.to_string().replace("$$", "$");
+    for (character, escape) in [
+        ("<", r"\u003c"),
+        (">", r"\u003e"),
+        ("&", r"\u0026"),
+        ("\u{2028}", r"\u2028"),
+        ("\u{2029}", r"\u2029"),
+    ] {
         json = json.replace(character, escape);
     }
-    Ok((name.replace("$$", "$"), sha256(&json)))
-}
-
-fn local() -> String {
-    "local".to_owned()
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
+    json
 }
 
 #[cfg(test)]
@@ -141,8 +66,7 @@ mod tests {
             "data": {"name": "netx_data"},
             "opts": {"name": "netx_opts", "driver_opts": {"device": "tmpfs", "o": "size=1m", "type": "tmpfs"}, "labels": {"q": "1"}},
             "other": {"name": "others", "external": true}}}"#;
-        let resources = Resources::of(config).expect("a configuration");
-        let hashes = resources.hashes(BTreeMap::new()).expect("hashes");
+        let hashes = hashes(config).expect("a configuration");
         let expected = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
             let pairs = pairs.iter();
             pairs

@@ -13,7 +13,7 @@ use ring::digest::{Context, SHA256};
 use serde_json::{Map, Value};
 
 use super::draft::{Draft, Fields};
-use crate::snapshot::is_empty;
+use crate::{compose::hashed, snapshot::is_empty};
 
 /// How many steps a search in one scope may take: enough for the orders of nine items.
 const MOST: usize = 3_000_000;
@@ -204,21 +204,6 @@ fn forms<T>(items: &[Vec<T>]) -> usize {
 /// The name of the service with one value of a choice or of a list.
 fn variant(name: &str, [choice, at]: [usize; 2]) -> String {
     format!("{name}.stacklift.{choice}.{at}")
-}
-
-/// The JSON that Go writes: it escapes these characters.
-fn hashed(value: &Value) -> String {
-    let mut json = value.to_string().replace("$$", "$");
-    for (character, escape) in [
-        ("<", r"\u003c"),
-        (">", r"\u003e"),
-        ("&", r"\u0026"),
-        ("\u{2028}", r"\u2028"),
-        ("\u{2029}", r"\u2029"),
-    ] {
-        json = json.replace(character, escape);
-    }
-    json
 }
 
 /// A part of the JSON of a service.

@@ -10,7 +10,7 @@ use rehearsal::Rehearsal;
 use serde_json::Value;
 
 use crate::{
-    compose::{Checked, Host, Input, Profiles, Program, Rejection, Values, Version},
+    compose::{Host, Input, Profiles, Program, Rejection, Values, Version},
     model::ConfigHashes,
     text::{Mask, excerpt},
 };
@@ -77,7 +77,7 @@ impl Program for Embedded {
         &self.version
     }
 
-    fn check(&self, input: &Input, mask: &Mask) -> Result<Checked> {
+    fn check(&self, input: &Input, mask: &Mask) -> Result<Option<Rejection>> {
         if let Ok(program) = self.host.compose() {
             let mut input = *input;
             if let Input::Sent { dir, .. } = &mut input {
@@ -85,13 +85,11 @@ impl Program for Embedded {
             }
             return program.check(&input, mask);
         }
-        Ok(match self.ask(input) {
-            Ok(_) => Checked::Accepted,
-            Err(message) => {
-                let message = excerpt(&mask.hide(&message));
-                Checked::Rejected(Rejection::new(self, REJECTED, message))
-            }
-        })
+        let rejected = self.ask(input).err().map(|message| {
+            let message = excerpt(&mask.hide(&message));
+            Rejection::new(self, REJECTED, message)
+        });
+        Ok(rejected)
     }
 
     fn config(&self, _: &Input, _: Profiles, _: Values, _: &Mask) -> Result<Value> {
