@@ -235,22 +235,9 @@ impl<'d, 'a> Finder<'d, 'a> {
 
     /// A service that only runs because of a profile that the shell activates (M14).
     fn profiles(&mut self, chain: &[Service<'d>]) {
-        let lists = chain.iter().filter_map(|one| one.node.get("profiles"));
-        let profiles: Vec<_> = lists
-            .flat_map(Node::items)
-            .filter_map(Node::as_str)
-            .collect();
-        let is_active = |reader: &Reader<'_, '_>| {
-            let active = reader.here("COMPOSE_PROFILES").unwrap_or_default();
-            let is_one = |profile: &&str| {
-                let profile = reader.read(profile).unwrap_or_default();
-                active.split(',').any(|one| one == "*" || one == profile)
-            };
-            profiles.iter().any(is_one)
-        };
-        if is_active(self.here()) && !is_active(&self.both.there) {
-            let line = chain.last().map_or(1, |service| service.node.line());
-            self.add(line, TextLossKind::Profiles);
+        let Some(&service) = chain.last() else { return };
+        if self.here().is_active(service) && !self.both.there.is_active(service) {
+            self.add(service.node.line(), TextLossKind::Profiles);
         }
     }
 

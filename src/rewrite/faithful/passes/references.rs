@@ -17,13 +17,11 @@ use crate::rewrite::faithful::{Blocker, Reason, findings::Findings};
 
 /// Finds undefined services, networks, secrets, configs and volumes.
 pub(super) fn references<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
-    let given = reader.here("COMPOSE_PROFILES").unwrap_or_default();
-    let profiles: HashSet<&str> = given.split(',').map(str::trim).collect();
     let services = reader.services.iter();
     let names: HashSet<&str> = services.map(|service| service.name).collect();
     let mut found = Findings::default();
     for &service in &reader.services {
-        if !is_active(reader, service, &profiles) {
+        if !reader.is_active(service) {
             continue;
         }
         for (section, what) in SECTIONS {
@@ -134,16 +132,4 @@ fn needed<'d>(reader: &Reader<'d, '_>, service: Service<'d>) -> Vec<(String, Nod
     let mut seen = HashSet::new();
     found.retain(|(name, _)| seen.insert(name.clone()));
     found
-}
-
-/// Whether Compose starts a service: it has no profile, or an active one.
-fn is_active<'d>(reader: &Reader<'d, '_>, service: Service<'d>, active: &HashSet<&str>) -> bool {
-    let chain = reader.chain(service);
-    let listed = chain.iter().filter_map(|base| base.node.get("profiles"));
-    let mut profiles = listed.flat_map(Node::items).peekable();
-    let reads_active = |node: Node<'_>| {
-        let read = reader.read(node.as_str().unwrap_or_default());
-        read.is_ok_and(|profile| active.contains(profile.as_ref()))
-    };
-    profiles.peek().is_none() || active.contains("*") || profiles.any(reads_active)
 }
