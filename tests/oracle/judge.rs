@@ -164,11 +164,11 @@ impl<'a> Judge<'a> {
             Err(why) => return Verdict::Different(format!("Portainer fails: {why}")),
         };
         let expected = compare::expected(original, &rewritten.project, &env);
-        if let Some(place) = compare::difference(&expected, &held) {
+        if let Some(place) = difference(&expected, &held) {
             return Verdict::Different(place);
         }
         match self.exported(&rewritten) {
-            Ok(exported) => match compare::difference(&held, &exported) {
+            Ok(exported) => match difference(&held, &exported) {
                 None => Verdict::Equal,
                 Some(place) => Verdict::Different(format!("exported: {place}")),
             },
@@ -459,4 +459,10 @@ fn undefined(text: &str) -> Vec<(String, bool)> {
         *is_path = paths.contains(name);
     }
     found
+}
+
+/// The first difference of two configurations.
+fn difference(a: &Value, b: &Value) -> Option<String> {
+    let (path, a, b) = compare::differences(a, b).into_iter().next()?;
+    Some(format!("{}: {a:?} became {b:?}", path.join(".")))
 }

@@ -68,17 +68,6 @@ pub fn is_local(build: &Value) -> bool {
     reads_more || !is_remote_context(context)
 }
 
-/// The first difference, as a text that contains the values.
-pub fn difference(a: &Value, b: &Value) -> Option<String> {
-    let (path, a, b) = differences(a, b).into_iter().next()?;
-    let path = path.join(".");
-    Some(match (a, b) {
-        (Some(a), Some(b)) => format!("{path}: {a} became {b}"),
-        (Some(a), None) => format!("{path} is missing: {a}"),
-        (None, b) => format!("{path} is new: {b:?}"),
-    })
-}
-
 /// The keys that lead to a difference, and what either configuration has there.
 pub type Difference<'v> = (Vec<String>, Option<&'v Value>, Option<&'v Value>);
 
