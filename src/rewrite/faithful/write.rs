@@ -50,9 +50,6 @@ pub(super) fn scalar_text(node: Node<'_>, value: &str) -> Result<String, Unwrita
 fn is_plain(value: &str, before: &str) -> bool {
     // A flow collection cannot hold brackets or commas without quotes.
     let is_in_block = before.contains(['{', '}', '[', ']', ',']);
-    if is_surely_plain(value, is_in_block) {
-        return true;
-    }
     let line = if is_in_block {
         format!("k: {value}")
     } else {
@@ -75,19 +72,6 @@ fn is_plain(value: &str, before: &str) -> bool {
         is_text && node.kind() == NodeKind::Scalar(Style::Plain) && node.as_str() == Some(value)
     };
     is_alone && read.is_some_and(is_value)
-}
-
-/// Whether a value is a common path, mount or variable, for which the parser need not be called.
-fn is_surely_plain(value: &str, in_block: bool) -> bool {
-    let is_safe = |byte: u8| match byte {
-        b'/' | b'.' | b'_' | b'-' | b'=' | b'$' => true,
-        b'{' | b'}' => in_block,
-        _ => byte.is_ascii_alphanumeric(),
-    };
-    let mut parts = value.split(':');
-    value.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '$'))
-        && !value.eq_ignore_ascii_case("null")
-        && parts.all(|part| !part.is_empty() && part.bytes().all(is_safe))
 }
 
 /// A value in double quotes, on a single line.
