@@ -76,41 +76,34 @@ fn change(
         Ok(work) => work,
         Err(error) => return Some(Err(error)),
     };
-    let outcome = if shared.deployer.is_none() {
-        let accepted = world.begin(work, ending);
-        drop(world);
-        ended(shared, accepted)?
-    } else if world.era == Era::Async && call != Call::Delete {
-        let (id, in_error) = (work.record.id, world.store_deploying(&work));
-        drop(world);
-        let shared = Arc::clone(shared);
-        thread::spawn(move || deploy(&shared, &work, in_error));
-        Ok(id)
-    } else {
-        drop(world);
-        perform(shared, &work)
+    let outcome = match &shared.deployer {
+        None => {
+            let accepted = world.begin(work, ending);
+            drop(world);
+            ended(shared, accepted)?
+        }
+        Some(deployer) if world.era == Era::Async && call != Call::Delete => {
+            let (id, in_error) = (work.record.id, world.store_deploying(&work));
+            drop(world);
+            let (shared, deployer) = (Arc::clone(shared), Arc::clone(deployer));
+            // In the background (N01).
+            thread::spawn(move || {
+                let outcome = deployer.deploy(&work, in_error);
+                shared.world().end_deployment(id, outcome);
+            });
+            Ok(id)
+        }
+        Some(deployer) => {
+            drop(world);
+            let performed = deployer.perform(&work);
+            performed.and_then(|()| shared.world().complete(&work))
+        }
     };
     Some(outcome.and_then(|id| match call {
         Call::Delete => Ok(Response::no_content()),
         // The recorded response to a PUT has `null` for the resource control.
         _ => shown(&shared.world(), id, call != Call::Update),
     }))
-}
-
-/// Changes a stack on the real engine.
-fn perform(shared: &Shared, work: &Work) -> Result<u64, PortainerError> {
-    if let Some(deployer) = &shared.deployer {
-        deployer.perform(work)?;
-    }
-    shared.world().complete(work)
-}
-
-/// Deploys a stack on the real engine in the background (N01).
-fn deploy(shared: &Shared, work: &Work, in_error: bool) {
-    if let Some(deployer) = &shared.deployer {
-        let outcome = deployer.deploy(work, in_error);
-        shared.world().end_deployment(work.record.id, outcome);
-    }
 }
 
 /// Waits until a request has ended; `None` if the rehearsal ended first.

@@ -49,7 +49,7 @@ impl Server {
         world: World,
         certificate: Certificate,
         socket: PathBuf,
-        deployer: Option<Deployer>,
+        deployer: Option<Arc<Deployer>>,
     ) -> io::Result<Self> {
         let (reserved, port) = reserve_port()?;
         let server = Self {

@@ -5,7 +5,7 @@ use std::{
     io,
     os::fd::{AsFd, OwnedFd},
     sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
     time::Duration,
@@ -36,7 +36,7 @@ pub(super) struct Shared {
     /// Changes of the world, each made during the next request of a call.
     changes: Mutex<Vec<(Call, Change)>>,
     /// Performs changes on a real engine instead of the world.
-    pub deployer: Option<Deployer>,
+    pub deployer: Option<Arc<Deployer>>,
     log: Mutex<Vec<Request>>,
     ended: Mutex<bool>,
     ending: Condvar,
@@ -53,7 +53,7 @@ struct Sockets {
 }
 
 impl Shared {
-    pub fn new(world: World, certificate: Certificate, deployer: Option<Deployer>) -> Self {
+    pub fn new(world: World, certificate: Certificate, deployer: Option<Arc<Deployer>>) -> Self {
         Self {
             world: Mutex::new(world),
             faults: Faults::default(),

@@ -1,6 +1,6 @@
 //! Stacks that a person starts with `compose up`, and what the Compose program of this host answers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::json;
 
@@ -54,7 +54,7 @@ impl World {
         self.up(&deployment)
     }
 
-    /// Starts a stack from the given Compose file.
+    /// The same, from the given Compose file.
     ///
     /// # Errors
     /// The message that Compose prints.
@@ -100,21 +100,6 @@ impl World {
             _ => None,
         });
         Ok(needed.collect())
-    }
-
-    /// The services that `compose up -d` would create or recreate. Changes nothing.
-    ///
-    /// # Errors
-    /// The message that Compose prints.
-    pub fn up_would_change(&self, project: &str, folder: &str) -> Result<Vec<String>, String> {
-        let mut after = self.clone();
-        after.create_all(&self.by_hand(project, folder, None)?)?;
-        let changed = after
-            .project(project)
-            .into_iter()
-            .filter(|one| !self.containers.contains_key(&one.id))
-            .filter_map(|one| one.labels.get(&self.label("service")).cloned());
-        Ok(changed.collect::<BTreeSet<_>>().into_iter().collect())
     }
 
     /// The version of the Compose program that starts stacks by hand.

@@ -1,6 +1,6 @@
 //! Containers with their mounts, ports and network attachments.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -50,21 +50,6 @@ pub struct Container {
     pub networks: BTreeMap<String, Attachment>,
     /// The differences between its layer and the image, as in `docker diff`.
     pub changes: Vec<LayerChange>,
-}
-
-impl fmt::Debug for Container {
-    // Leaves out variables and configuration, which hold values of `.env`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Container")
-            .field("id", &self.id)
-            .field("name", &self.name)
-            .field("image", &self.image)
-            .field("state", &self.state)
-            .field("mounts", &self.mounts)
-            .field("ports", &self.ports)
-            .field("networks", &self.networks)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Container {

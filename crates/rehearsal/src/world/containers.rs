@@ -33,7 +33,7 @@ impl World {
         name: &str,
         body: &Value,
     ) -> Result<String, EngineError> {
-        let given = Given::read(body)?;
+        let given = Given::read(body);
         let image = text(&given.config, "Image");
         let missing = || EngineError::new(404, format!("No such image: {}", tagged(image)));
         let image = self.image(image).ok_or_else(missing)?;
@@ -94,13 +94,11 @@ impl World {
             "running" => return Ok(()),
             _ => {}
         }
-        let outcome = self
-            .join_all(&mut container)
-            .and_then(|()| self.bind_ports(&mut container));
-        if let Err(error) = outcome {
+        if let Err(error) = self.join_all(&mut container) {
             self.find_mut(name)?.error.clone_from(&error.message);
             return Err(error);
         }
+        self.bind_ports(&mut container);
         container.start(self.seconds());
         self.write_first(&container);
         let service = self.service_of(&container);
@@ -179,14 +177,11 @@ impl World {
 
     /// `project/service`: the key of [`World::exits`] and [`World::health`].
     fn service_of(&self, container: &Container) -> String {
-        let label = |name: &str| {
-            let value = container.labels.get(&self.label(name));
-            value.map_or("", String::as_str)
-        };
+        let label = |name: &str| self.label_of(container, name).unwrap_or_default();
         format!("{}/{}", label("project"), label("service"))
     }
 
-    fn bind_ports(&mut self, container: &mut Container) -> Result<(), EngineError> {
+    fn bind_ports(&mut self, container: &mut Container) {
         for port in &mut container.ports {
             port.bound = match port.published {
                 Some(0) => {
@@ -196,35 +191,6 @@ impl World {
                 published => published,
             };
         }
-        let others = self
-            .containers
-            .values()
-            .filter(|one| one.id != container.id);
-        let taken = others.flat_map(|other| &other.ports).find_map(|theirs| {
-            let any = |address: &str| matches!(address, "" | "0.0.0.0" | "::");
-            container.ports.iter().find(|ours| {
-                theirs.bound.is_some()
-                    && ours.bound == theirs.bound
-                    && ours.protocol == theirs.protocol
-                    && (ours.address == theirs.address
-                        || any(&ours.address)
-                        || any(&theirs.address))
-            })
-        });
-        let Some(port) = taken else {
-            return Ok(());
-        };
-        let (name, id) = (&container.name, &container.id);
-        let address = match port.address.as_str() {
-            "" => "0.0.0.0",
-            address => address,
-        };
-        let text = format!(
-            "driver failed programming external connectivity on endpoint {name} ({id}): Bind for {address}:{} \
-             failed: port is already allocated",
-            port.bound.unwrap_or_default()
-        );
-        Err(EngineError::new(500, text))
     }
 
     /// Writes to the container's empty volumes, as its first start would.

@@ -9,7 +9,7 @@ use super::{
     containers::AnonymousVolumes,
     context::Resource,
     create::Run,
-    deployment::{Deployment, Orphans},
+    deployment::Deployment,
     errors::EngineError,
     mounts::MountSource,
     resolve::Project,
@@ -64,8 +64,8 @@ impl World {
         }
         self.pull(deployment, &project)?;
         self.create_shared(deployment, &project)?;
-        if deployment.by_library && project.orphans.unwrap_or(deployment.orphans) == Orphans::Remove
-        {
+        let prune = project.removes_orphans.or(deployment.prune);
+        if deployment.by_library && prune == Some(true) {
             self.remove_orphans(deployment, &project);
         }
         let mut replaced = Replaced::new();
@@ -184,18 +184,10 @@ impl World {
         let services = project.services.iter();
         let on_it = services.filter(|service| service.networks.contains_key(key));
         let names: Vec<_> = on_it.map(|service| service.name.as_str()).collect();
-        let of = self.label("service");
-        let is_on = |one: &&&Container| {
-            let service = one.labels.get(&of);
-            one.networks.contains_key(name)
-                && service.is_some_and(|service| names.contains(&service.as_str()))
-        };
-        let containers = self.project(&deployment.project);
-        let ids: Vec<_> = containers
-            .iter()
-            .filter(is_on)
-            .map(|one| one.id.clone())
-            .collect();
+        let ids = self.ids(&deployment.project, |one| {
+            let service = self.label_of(one, "service");
+            one.networks.contains_key(name) && service.is_some_and(|of| names.contains(&of))
+        });
         for id in &ids {
             self.stop_container(id, STOPPED)
                 .map_err(|error| error.message)?;
@@ -246,13 +238,8 @@ impl World {
 
     /// Whether the container matches the service, so that Compose keeps it (M05, N05).
     fn matches(&self, run: &Run<'_>, hash: &str, old: &Container) -> bool {
-        let Run {
-            deployment,
-            project,
-            service,
-            ..
-        } = *run;
-        let label = |name: &str| old.labels.get(&self.label(name)).map(String::as_str);
+        let service = run.service;
+        let label = |name: &str| self.label_of(old, name);
         let image = self.image_of(service);
         if label("config-hash") != Some(hash) {
             return false;
@@ -261,7 +248,8 @@ impl World {
             return false;
         }
         let on_all = service.networks.keys().all(|key| {
-            let name = project.networks.get(key).map_or(key, |one| &one.name);
+            let named = run.project.networks.get(key);
+            let name = named.map_or(key, |one| &one.name);
             let network = self.network(name);
             let attachment = old.networks.get(name);
             attachment.is_some_and(|one| network.is_ok_and(|network| one.network_id == network.id))
@@ -273,39 +261,31 @@ impl World {
                 .any(|mount| mount.target == spec.target && mount.is_volume(name)),
             _ => true,
         });
-        !deployment.by_library || !old.is_running() || (on_all && has_all)
+        !run.deployment.by_library || !old.is_running() || (on_all && has_all)
     }
 
     /// Removes the containers of services that the file does not define (N14). One-off containers stay while they run.
     fn remove_orphans(&mut self, deployment: &Deployment, project: &Project) {
-        let (of, one_off) = (self.label("service"), self.label("oneoff"));
-        let is_orphan = |one: &&&Container| {
-            if one
-                .labels
-                .get(&one_off)
-                .is_some_and(|label| label == "True")
-            {
+        let orphans = self.ids(&deployment.project, |one| {
+            if self.label_of(one, "oneoff") == Some("True") {
                 return !one.is_running();
             }
-            let service = one.labels.get(&of);
+            let service = self.label_of(one, "service");
             service.is_none_or(|service| !project.defined.contains(service))
-        };
-        let all = self.project(&deployment.project);
-        let orphans = all.iter().filter(is_orphan).map(|one| one.id.clone());
-        for id in orphans.collect::<Vec<_>>() {
+        });
+        for id in orphans {
             self.remove_container(&id, AnonymousVolumes::Keep);
         }
     }
 
     fn scale_down(&mut self, deployment: &Deployment, service: &Service) {
-        let (of, at) = (self.label("service"), self.label("container-number"));
-        let is_over = |one: &&&Container| {
-            let number = one.labels.get(&at).and_then(|number| number.parse().ok());
-            one.labels.get(&of) == Some(&service.name) && number > Some(service.replicas())
-        };
-        let project = self.project(&deployment.project);
-        let over = project.iter().filter(is_over).map(|one| one.id.clone());
-        for id in over.collect::<Vec<_>>() {
+        let over = self.ids(&deployment.project, |one| {
+            let number = self.label_of(one, "container-number");
+            let number = number.and_then(|number| number.parse().ok());
+            self.label_of(one, "service") == Some(&service.name)
+                && number > Some(service.replicas())
+        });
+        for id in over {
             self.remove_container(&id, AnonymousVolumes::Keep);
         }
     }
@@ -329,14 +309,12 @@ impl World {
     /// The error of Compose about a container that never meets the condition for which this container waits.
     fn failed_dependency(&self, id: &str) -> Option<String> {
         let container = self.containers.get(id)?;
-        let label = |name: &str| container.labels.get(&self.label(name)).map(String::as_str);
+        let label = |name: &str| self.label_of(container, name);
         let project = self.project(label("project")?);
-        let of = self.label("service");
         label("depends_on")?.split(',').find_map(|one| {
             let (service, condition) = one.split_once(':')?;
             let mut there = project.iter();
-            let is_of = |one: &&&Container| one.labels.get(&of).is_some_and(|of| of == service);
-            let dependency = there.find(is_of)?;
+            let dependency = there.find(|one| self.label_of(one, "service") == Some(service))?;
             let (name, code) = (&dependency.name, dependency.exit_code);
             let health = dependency.health(self.now);
             match condition.split(':').next()? {

@@ -33,15 +33,10 @@ impl World {
         hash: String,
         old: Option<&Container>,
     ) -> Result<String, String> {
-        let Run {
-            deployment,
-            service,
-            number,
-            ..
-        } = *run;
+        let (deployment, service) = (run.deployment, run.service);
         let plain = || {
             // Container names are ASCII; Compose restricts project names in the same way.
-            let name = format!("{}-{}-{number}", deployment.project, service.name);
+            let name = format!("{}-{}-{}", deployment.project, service.name, run.number);
             let plain = name.chars().filter(char::is_ascii).collect::<String>();
             plain.trim_start_matches('-').to_owned()
         };
@@ -75,11 +70,10 @@ impl World {
         service: &str,
         number: usize,
     ) -> Option<Container> {
-        let (of, at) = (self.label("service"), self.label("container-number"));
         let number = number.to_string();
         let is_it = |one: &&&Container| {
-            one.labels.get(&of).is_some_and(|name| name == service)
-                && one.labels.get(&at) == Some(&number)
+            self.label_of(one, "service") == Some(service)
+                && self.label_of(one, "container-number") == Some(&number)
         };
         let project = self.project(&deployment.project);
         project.iter().find(is_it).map(|one| (*one).clone())
@@ -151,18 +145,13 @@ impl World {
     }
 
     fn labels(&self, run: &Run<'_>, hash: String) -> BTreeMap<String, String> {
-        let Run {
-            deployment,
-            service,
-            number,
-            ..
-        } = *run;
+        let (deployment, service) = (run.deployment, run.service);
         let depends_on = service.depends_on.iter().map(|(name, dependency)| {
             format!("{name}:{}:{}", dependency.condition, dependency.restart)
         });
         let own = [
             ("config-hash", hash),
-            ("container-number", number.to_string()),
+            ("container-number", run.number.to_string()),
             ("depends_on", depends_on.collect::<Vec<_>>().join(",")),
             ("image", self.image_of(service)),
             ("oneoff", "False".to_owned()),

@@ -25,27 +25,11 @@ pub(super) struct Deployment {
     /// Whether the library of the newer Portainer runs it.
     pub by_library: bool,
     pub by_hand: bool,
-    /// What the library does with orphans, unless a variable says otherwise (N14, N19).
-    pub orphans: Orphans,
+    /// Whether the library removes the containers of services that the text does not define, if a request said so. A
+    /// variable outranks it (N14, N19).
+    pub prune: Option<bool>,
     /// Whether it is for the engine of this host. The containers of others are not simulated.
     pub is_here: bool,
-}
-
-/// What happens to the containers of services that the text does not define.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Orphans {
-    Keep,
-    Remove,
-}
-
-impl Orphans {
-    pub fn removed(are_removed: bool) -> Self {
-        if are_removed {
-            Self::Remove
-        } else {
-            Self::Keep
-        }
-    }
 }
 
 impl Deployment {
@@ -62,7 +46,7 @@ impl Deployment {
             home: "/root".to_owned(),
             by_library: false,
             by_hand: false,
-            orphans: Orphans::Keep,
+            prune: None,
             is_here: true,
         }
     }

@@ -1,9 +1,6 @@
 //! Environments, engines, API keys, images, volumes, networks and host paths.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -63,7 +60,7 @@ impl Default for Engine {
     }
 }
 
-/// A Portainer API key. Debug output hides the secret.
+/// A Portainer API key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
     secret: String,
@@ -93,12 +90,6 @@ impl ApiKey {
 
     pub(crate) fn secret(&self) -> &str {
         &self.secret
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ApiKey({}, {:?})", self.user, self.role)
     }
 }
 
@@ -148,9 +139,6 @@ pub struct Network {
     /// The address pools.
     #[serde(rename = "IPAM")]
     pub ipam: Value,
-    /// The origin of the subnet.
-    #[serde(skip)]
-    pub subnet_origin: SubnetOrigin,
     /// Whether the network has no external access.
     pub internal: bool,
     /// Whether containers outside of a service can join it.
@@ -160,15 +148,6 @@ pub struct Network {
     pub ipv6: bool,
     /// All labels.
     pub labels: BTreeMap<String, String>,
-}
-
-/// The origin of a network's subnet. Fixed addresses require a configured subnet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SubnetOrigin {
-    /// Chosen by the engine.
-    Engine,
-    /// Given in the create request.
-    Request,
 }
 
 impl Network {
@@ -196,34 +175,9 @@ pub enum HostPath {
     File(String),
 }
 
-impl fmt::Debug for HostPath {
-    // Leaves out the content, which may be an `.env`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Directory => f.write_str("Directory"),
-            Self::File(text) => write!(f, "File({} bytes)", text.len()),
-        }
-    }
-}
-
-/// A 256-bit hash as hexadecimal digits. Not cryptographic.
+/// A hash of a text: 64 hexadecimal digits.
 pub(crate) fn fingerprint(text: &str) -> String {
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let lane = |lane: u64| {
-        let mut hash = 0xcbf2_9ce4_8422_2325 ^ lane.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for byte in text.bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
-        }
-        // Mix the last bytes into the whole word.
-        hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        hash ^ (hash >> 31)
-    };
-    format!(
-        "{:016x}{:016x}{:016x}{:016x}",
-        lane(0),
-        lane(1),
-        lane(2),
-        lane(3)
-    )
+    let hash = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    let bytes = hash.as_ref().iter();
+    bytes.fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }

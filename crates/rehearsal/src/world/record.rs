@@ -1,13 +1,11 @@
 //! Portainer's entry of a stack.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::repository::GitClone;
 
-/// Portainer's entry of a stack.
+/// Portainer's entry of a stack. Without `Debug`, which could show secrets.
 #[derive(Clone, PartialEq)]
 pub struct Record {
     /// The stack's ID.
@@ -49,18 +47,6 @@ pub struct Record {
     pub(super) pending: Option<Pending>,
 }
 
-impl fmt::Debug for Record {
-    // Leaves out text and env, which hold secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Record")
-            .field("id", &self.id)
-            .field("name", &self.name)
-            .field("endpoint", &self.endpoint)
-            .field("status", &self.status)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A deployment in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pending {
@@ -82,12 +68,6 @@ pub struct Variable {
     pub name: String,
     /// The value.
     pub value: String,
-}
-
-impl fmt::Debug for Variable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}=…", self.name)
-    }
 }
 
 /// The state of a stack, with its number in Portainer's JSON.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     context::{Context, Resource, resources, written},
-    deployment::{Deployment, Orphans},
+    deployment::Deployment,
     service::Service,
     values::{self, many, texts},
 };
@@ -18,8 +18,8 @@ pub(super) struct Project {
     pub services: Vec<Service>,
     /// The names of all services.
     pub defined: BTreeSet<String>,
-    /// What the variables tell the library to do with orphans (N14).
-    pub orphans: Option<Orphans>,
+    /// Whether the variables tell the library to remove orphans (N14).
+    pub removes_orphans: Option<bool>,
     pub networks: BTreeMap<String, Resource>,
     pub volumes: BTreeMap<String, Resource>,
 }
@@ -61,9 +61,9 @@ impl Project {
             networks, volumes, ..
         } = context;
         let given = |name: &str| variables.get(name).map(|value| value == "true");
-        let orphans = match given("COMPOSE_IGNORE_ORPHANS") {
-            Some(true) => Some(Orphans::Keep),
-            _ => given("COMPOSE_REMOVE_ORPHANS").map(Orphans::removed),
+        let removes_orphans = match given("COMPOSE_IGNORE_ORPHANS") {
+            Some(true) => Some(false),
+            _ => given("COMPOSE_REMOVE_ORPHANS"),
         };
         if let Some(limit) = variables.get("COMPOSE_PARALLEL_LIMIT")
             && limit.parse::<i64>().is_err()
@@ -74,7 +74,7 @@ impl Project {
         }
         Ok(Self {
             defined: services.keys().cloned().collect(),
-            orphans,
+            removes_orphans,
             services: ordered(services, variables)?,
             networks,
             volumes,
@@ -107,14 +107,6 @@ fn ordered(
 ) -> Result<Vec<Service>, String> {
     let given = variables.get("COMPOSE_PROFILES").map_or("", String::as_str);
     let profiles = given.split(',').map(str::trim).collect::<BTreeSet<_>>();
-    for (name, service) in &all {
-        let needed = service.depends_on.iter().filter(|(_, one)| one.required);
-        if let Some((missing, _)) = needed.into_iter().find(|(of, _)| !all.contains_key(*of)) {
-            return Err(format!(
-                "service \"{name}\" depends on undefined service \"{missing}\": invalid compose project"
-            ));
-        }
-    }
     all.retain(|_, service| {
         let of = service.profiles();
         of.is_empty()
@@ -127,9 +119,6 @@ fn ordered(
         let name = all.values().find(is_free).map(|one| one.name.clone());
         let next = name.and_then(|name| all.remove(&name));
         order.push(next.ok_or("dependency cycle detected")?);
-    }
-    if order.is_empty() {
-        return Err("no service selected".to_owned());
     }
     Ok(order)
 }

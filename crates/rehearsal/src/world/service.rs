@@ -46,7 +46,6 @@ pub(super) struct Dependency {
     pub restart: bool,
     /// Whether the dependent uses a namespace or the volumes of its container.
     pub shares: bool,
-    pub required: bool,
 }
 
 /// The keys whose values are resolved, or that are no part of a container.
@@ -75,36 +74,15 @@ impl Service {
         written: Map<String, Value>,
         context: &Context<'_>,
     ) -> Result<Self, String> {
-        let image = match written.get("image").and_then(text) {
-            Some(image) => image,
-            None if builds(&written) => {
-                format!("{}-{name}", context.deployment.project)
-            }
-            None => {
-                return Err(format!(
-                    "service \"{name}\" has neither an image nor a build context specified: invalid compose project"
-                ));
-            }
-        };
-        if image.is_empty() || image.contains(char::is_whitespace) {
-            return Err(format!(
-                "invalid reference format: {image:?} of service {name}"
-            ));
-        }
-        let networks = networks(&written);
-        let undefined = |key: &&String| !context.networks.contains_key(*key);
-        if let Some(key) = networks.keys().find(undefined) {
-            return Err(format!(
-                "service \"{name}\" refers to undefined network {key}: invalid compose project"
-            ));
-        }
+        let image = written.get("image").and_then(text);
+        let built = || format!("{}-{name}", context.deployment.project);
         Ok(Self {
             name: name.to_owned(),
-            image,
+            image: image.unwrap_or_else(built),
             env: environment(&written, context)?,
             mounts: mounts::of(name, &written, context)?,
             ports: ports::of(&written, name)?,
-            networks,
+            networks: networks(&written),
             depends_on: dependencies(&written),
             written,
         })
@@ -226,22 +204,14 @@ fn dependencies(written: &Map<String, Value>) -> BTreeMap<String, Dependency> {
         condition: "service_started".to_owned(),
         restart: false,
         shares: false,
-        required: true,
     };
     let named = |item: &str| item.split(':').next().unwrap_or_default().to_owned();
     let mut found = BTreeMap::new();
     for key in ["network_mode", "pid", "ipc"] {
         let mode = written.get(key).and_then(text).unwrap_or_default();
         if let Some(of) = mode.strip_prefix("service:") {
-            let (restart, shares) = (true, true);
-            found.insert(
-                of.to_owned(),
-                Dependency {
-                    restart,
-                    shares,
-                    ..plain()
-                },
-            );
+            let one = found.entry(of.to_owned()).or_insert_with(plain);
+            (one.restart, one.shares) = (true, true);
         }
     }
     for item in texts(written.get("links")) {
@@ -259,10 +229,8 @@ fn dependencies(written: &Map<String, Value>) -> BTreeMap<String, Dependency> {
         return found;
     };
     for (name, options) in map {
-        let flag = |key: &str| options.get(key).and_then(Value::as_bool);
         let one = found.entry(name.clone()).or_insert_with(plain);
-        one.restart = flag("restart").unwrap_or(false);
-        one.required = flag("required").unwrap_or(true);
+        one.restart = options.get("restart") == Some(&Value::Bool(true));
         if let Some(condition) = options.get("condition").and_then(text) {
             one.condition = condition;
         }

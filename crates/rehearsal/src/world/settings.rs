@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{entities::Image, errors::EngineError, values::texts};
+use super::{entities::Image, values::texts};
 
 /// The parts of a create request.
 pub(super) struct Given {
@@ -13,39 +13,16 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Splits the body and rejects options that conflict.
-    pub fn read(body: &Value) -> Result<Self, EngineError> {
+    /// Splits the body.
+    pub fn read(body: &Value) -> Self {
         let mut config = body.as_object().cloned().unwrap_or_default();
-        let host = config.remove("HostConfig").unwrap_or_default();
+        let host_config = config.remove("HostConfig").unwrap_or_default();
         let networking = config.remove("NetworkingConfig").unwrap_or_default();
         let endpoints = networking.get("EndpointsConfig").and_then(Value::as_object);
-        let given = Self {
+        Self {
             config: Value::Object(config),
-            host_config: host,
+            host_config,
             endpoints: endpoints.cloned().unwrap_or_default(),
-        };
-        match given.problem() {
-            Some(problem) => Err(EngineError::new(400, problem)),
-            None => Ok(given),
-        }
-    }
-
-    /// Why the engine rejects it.
-    fn problem(&self) -> Option<String> {
-        let (config, host) = (&self.config, &self.host_config);
-        let is_given = |of: &Value, key: &str| of.get(key).is_some_and(is_filled);
-        let shares = text(host, "NetworkMode").starts_with("container:");
-        let of_config = ["Hostname", "MacAddress", "ExposedPorts"].map(|key| (config, key));
-        let of_host = ["Links", "Dns", "ExtraHosts", "PortBindings"].map(|key| (host, key));
-        let mut all = of_config.into_iter().chain(of_host);
-        if self.endpoints.len() > 1 {
-            Some("Container cannot be connected to network endpoints".to_owned())
-        } else if let Some((_, key)) = all.find(|(of, key)| shares && is_given(of, key)) {
-            Some(format!("conflicting options: {key} and the network mode"))
-        } else if text(host, "UTSMode") == "host" && is_given(config, "Hostname") {
-            Some("conflicting options: hostname and the UTS mode".to_owned())
-        } else {
-            None
         }
     }
 }

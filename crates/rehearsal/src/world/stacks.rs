@@ -1,8 +1,9 @@
 //! What Portainer does with its stacks.
 
 use super::{
+    container::Container,
     containers::AnonymousVolumes,
-    deployment::{Deployment, Orphans},
+    deployment::Deployment,
     entities::{ApiKey, Role},
     errors::PortainerError,
     git,
@@ -290,7 +291,7 @@ impl World {
         let deployment = Deployment {
             env_text: (!env.is_empty()).then(|| lines.collect()),
             by_library: self.era != Era::Sync,
-            orphans: Orphans::removed(record.prune == Some(true)),
+            prune: record.prune,
             is_here: self.is_here(record.endpoint),
             ..Deployment::new(
                 &record.name,
@@ -320,18 +321,14 @@ impl World {
     }
 
     pub(super) fn remove_containers(&mut self, project: &str) {
-        let ids = self.project(project).into_iter().map(|one| {
-            // `down` stops it, and the engine removes what ran with `--rm`.
-            let with_volumes = one.is_running() && one.host_config["AutoRemove"] == true;
-            let volumes = if with_volumes {
-                AnonymousVolumes::Remove
-            } else {
-                AnonymousVolumes::Keep
-            };
-            (one.id.clone(), volumes)
-        });
-        for (id, volumes) in ids.collect::<Vec<_>>() {
-            self.remove_container(&id, volumes);
+        // `down` stops it, and the engine removes what ran with `--rm`.
+        let with_volumes =
+            |one: &Container| one.is_running() && one.host_config["AutoRemove"] == true;
+        for id in self.ids(project, with_volumes) {
+            self.remove_container(&id, AnonymousVolumes::Remove);
+        }
+        for id in self.ids(project, |_| true) {
+            self.remove_container(&id, AnonymousVolumes::Keep);
         }
     }
 

@@ -33,8 +33,9 @@ pub enum Health {
     Never,
 }
 
-/// The complete state. Tests compare two of them to prove that nothing changed.
-#[derive(Debug, Clone, PartialEq)]
+/// The complete state. Tests compare two of them to prove that nothing changed. Without `Debug`, which could show values of
+/// `.env`.
+#[derive(Clone, PartialEq)]
 pub struct World {
     /// The generation of Portainer to simulate.
     pub era: Era,
@@ -113,10 +114,23 @@ impl World {
         format!("com.{}.compose.{name}", self.tool)
     }
 
+    /// The value of Compose's label of that name.
+    pub(super) fn label_of<'c>(&self, container: &'c Container, name: &str) -> Option<&'c str> {
+        let value = container.labels.get(&self.label(name));
+        value.map(String::as_str)
+    }
+
+    /// The IDs of the containers of a project that fit.
+    pub(super) fn ids(&self, project: &str, fits: impl Fn(&Container) -> bool) -> Vec<String> {
+        let all = self.project(project).into_iter();
+        all.filter(|one| fits(one))
+            .map(|one| one.id.clone())
+            .collect()
+    }
+
     /// The containers of a project on this host's engine, sorted by name.
     pub fn project(&self, project: &str) -> Vec<&Container> {
-        let label = self.label("project");
-        let is_of = |one: &&Container| one.labels.get(&label).is_some_and(|of| of == project);
+        let is_of = |one: &&Container| self.label_of(one, "project") == Some(project);
         let mut found = self.containers.values().filter(is_of).collect::<Vec<_>>();
         found.sort_by(|one, other| one.name.cmp(&other.name));
         found

@@ -13,13 +13,6 @@ use composefile::{
 pub(super) fn read(text: &str, variables: &BTreeMap<String, String>) -> Result<Value, String> {
     let document = Document::parse(text)
         .map_err(|error| format!("yaml: line {}: {}", error.position.line, error.message))?;
-    if let Some(twice) = document.duplicate_keys().first() {
-        let key = twice.again.as_str().unwrap_or_default();
-        let (again, first) = (twice.again.line(), twice.first.line());
-        return Err(format!(
-            "yaml: unmarshal errors:\n  line {again}: mapping key \"{key}\" already defined at line {first}"
-        ));
-    }
     let lookup = |name: &str| variables.get(name).cloned();
     let root = document.root();
     root.map_or(Ok(Value::Null), |root| value_of(root, "", &lookup))

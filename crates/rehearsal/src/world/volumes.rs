@@ -73,21 +73,13 @@ impl World {
         Ok(mounts)
     }
 
-    /// The mounts in `Binds` and `Mounts`. Fails if two have the same target.
+    /// The mounts in `Binds` and `Mounts`.
     fn own_mounts(&mut self, host: &Value) -> Result<Vec<Mount>, EngineError> {
-        let mut found = Vec::<Mount>::new();
         let binds = texts(host.get("Binds"));
         let short = binds.iter().map(|bind| short_mount(bind));
         let mounts = host["Mounts"].as_array().into_iter().flatten();
         let long = mounts.map(|mount| self.long_mount(mount));
-        for read in short.chain(long).collect::<Vec<_>>() {
-            let mount = read?;
-            if found.iter().any(|one| one.target == mount.target) {
-                let message = format!("Duplicate mount point: {}", mount.target);
-                return Err(EngineError::new(400, message));
-            }
-            found.push(mount);
-        }
+        let found = short.chain(long).collect::<Result<Vec<_>, _>>()?;
         for mount in &found {
             // The engine creates a missing source in short syntax.
             if mount.kind == MountType::Bind && !self.has_path(&mount.source) {

@@ -21,7 +21,7 @@ pub(crate) enum Accepted {
 }
 
 /// The change that a request makes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Work {
     pub kind: Kind,
     /// The stack as it will be, or the stack that is deleted. Its environment is the one of the request.
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 }
 
 /// A request that Portainer is working on. It ends even if its client disconnects (M21).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(super) struct InFlight {
     pub ticket: u64,
     pub work: Work,
