@@ -130,17 +130,16 @@ pub fn is_ours(metadata: &Metadata) -> bool {
 /// Opens a directory, to lock it.
 pub fn open_dir(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let own = path.to_owned();
-    in_time(path, move || {
-        Ok(openat(CWD, own, flags, Mode::empty())?.into())
+    in_time(path, move |path| {
+        Ok(openat(CWD, path, flags, Mode::empty())?.into())
     })
 }
 
 /// What is in a directory, as paths.
 pub fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    let own = dir.to_owned();
-    in_time(dir, move || {
-        fs::read_dir(own)?.map(|entry| Ok(entry?.path())).collect()
+    in_time(dir, |dir| {
+        let entries = fs::read_dir(dir)?;
+        entries.map(|entry| Ok(entry?.path())).collect()
     })
 }
 
@@ -173,7 +172,7 @@ pub fn read(dir: &Path, path: &Path) -> io::Result<Contents> {
     let whole = dir.join(path);
     let path = path.strip_prefix(dir).unwrap_or(path).to_owned();
     let dir = dir.to_owned();
-    in_time(&whole, move || {
+    in_time(&whole, move |_| {
         let (folder, seen) = opened(&dir)?;
         let user = giver(&seen);
         if let Some(user) = user {
@@ -192,8 +191,7 @@ pub fn read(dir: &Path, path: &Path) -> io::Result<Contents> {
 /// The user with whose rights a program runs in a directory; `None` for those of this process, also if the user cannot reach
 /// the directory and only root decides that: a user could hide a directory and still replace its files.
 pub fn user_of(dir: &Path) -> io::Result<Option<u32>> {
-    let path = dir.to_owned();
-    in_time(dir, move || {
+    in_time(dir, |path| {
         let seen = opened(&path)?.1;
         let Some(user) = giver(&seen) else {
             return Ok(None);
@@ -219,14 +217,12 @@ pub fn with_rights_of<T: Send>(user: u32, task: impl FnOnce() -> T + Send) -> io
 
 /// What is at a path, following links.
 pub fn metadata(path: &Path) -> io::Result<Metadata> {
-    let own = path.to_owned();
-    in_time(path, move || fs::metadata(own))
+    in_time(path, fs::metadata)
 }
 
 /// The path without links.
 pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
-    let own = path.to_owned();
-    in_time(path, move || fs::canonicalize(own))
+    in_time(path, fs::canonicalize)
 }
 
 /// Whether an error says that nothing is at a path.
@@ -241,8 +237,7 @@ pub fn exists(path: &Path) -> bool {
 }
 
 pub fn is_link(path: &Path) -> bool {
-    let own = path.to_owned();
-    in_time(path, move || fs::symlink_metadata(own)).is_ok_and(|metadata| metadata.is_symlink())
+    in_time(path, fs::symlink_metadata).is_ok_and(|metadata| metadata.is_symlink())
 }
 
 pub fn is_file(path: &Path) -> bool {
@@ -256,9 +251,10 @@ pub fn is_dir(path: &Path) -> bool {
 /// Runs a task that looks at a path. Nobody waits twice for a file system that does not respond.
 fn in_time<T: Send + 'static>(
     path: &Path,
-    task: impl FnOnce() -> io::Result<T> + Send + 'static,
+    task: impl FnOnce(PathBuf) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    in_time_of(DEADLINE, path, task)
+    let own = path.to_owned();
+    in_time_of(DEADLINE, path, || task(own))
 }
 
 fn in_time_of<T: Send + 'static>(
