@@ -8,7 +8,7 @@ use composefile::{
 };
 
 use super::{
-    Blocker,
+    Blocker, Reason,
     findings::{NewEntry, NewValue},
     listed::{Listed, listed},
     mounts,
@@ -30,14 +30,20 @@ pub(super) fn prove(
     let new = Document::parse(&written.text).map_err(|_| failed(None))?;
     compare(reader.document, &new, &written.expected).map_err(|at| failed(Some(at)))?;
     let again = Reader::new(&new, reader.env_text, reader.env, reader.context);
-    let mounts = || {
-        let name = (!runs.is_empty()).then(|| mounts::differing(reader, &again, runs))??;
-        Some(format!("service {name} has other mounts than expected"))
-    };
-    match unreadable(reader, &new).or_else(mounts) {
-        Some(message) => Err(Blocker::internal(&message, None)),
-        None => Ok(()),
+    if let Some(message) = unreadable(reader, &new) {
+        return Err(Blocker::internal(&message, None));
     }
+    if runs.is_empty() {
+        return Ok(());
+    }
+    mounts::differing(reader, &again, runs).map_or(Ok(()), |service| {
+        let message = format!(
+            "service {} needs its own `volumes`: it shares those of a service whose anonymous volumes get names",
+            service.name
+        );
+        let node = service.node;
+        Err(Blocker::at(node, Reason::Shared, message, mounts::OWN_VOLUMES))
+    })
 }
 
 /// The first part of the new text that Portainer cannot read.

@@ -1,99 +1,149 @@
 //! What a pass returns: edits, blockers and notices.
 #![deny(clippy::disallowed_methods)]
 
-use composefile::document::{Entry, Node};
+use std::collections::BTreeMap;
 
-use super::{Blocker, Changed, Notice, Weight};
+use composefile::document::{Entry, Node, NodeId, NodeSet};
+
+use super::{Blocker, Changed, Notice, Reason, Weight};
 
 /// The result of one pass. No pass sees the findings of another.
 #[derive(Default)]
 pub(super) struct Findings<'d> {
-    pub(super) edits: Vec<Edit<'d>>,
+    pub(super) edits: Edits<'d>,
     pub(super) blockers: Vec<Blocker>,
     pub(super) notices: Vec<Notice>,
 }
 
-impl Findings<'_> {
+impl<'d> Findings<'d> {
     pub(super) fn append(&mut self, mut other: Self) {
-        self.edits.append(&mut other.edits);
         self.blockers.append(&mut other.blockers);
         self.notices.append(&mut other.notices);
+        let (edits, mut others) = (&mut self.edits, other.edits);
+        edits.inlined.append(&mut others.inlined);
+        edits.set.append(&mut others.set);
+        edits.kept.extend(others.kept);
+        edits.removed.append(&mut others.removed);
+        edits.replaced.append(&mut others.replaced);
+        edits.filled.append(&mut others.filled);
+        edits.inserted.append(&mut others.inserted);
+        edits.in_front.append(&mut others.in_front);
+        edits.items.append(&mut others.items);
+    }
+
+    pub(super) fn block(
+        &mut self,
+        node: Node<'_>,
+        reason: Reason,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let blocker = Blocker::at(node, reason, message, hint);
+        self.blockers.push(blocker);
     }
 
     pub(super) fn notice(&mut self, line: usize, message: impl Into<String>) {
-        self.notices.push(Notice {
-            line: Some(line),
-            message: message.into(),
-            weight: Weight::Important,
-        });
+        self.note(line, message, Weight::Important);
     }
 
     /// A notice that only explains the text.
     pub(super) fn detail(&mut self, line: usize, message: impl Into<String>) {
+        self.note(line, message, Weight::Detail);
+    }
+
+    fn note(&mut self, line: usize, message: impl Into<String>, weight: Weight) {
         self.notices.push(Notice {
             line: Some(line),
             message: message.into(),
-            weight: Weight::Detail,
+            weight,
+        });
+    }
+
+    pub(super) fn set(&mut self, scalar: Node<'d>, text: String, note: Note) {
+        self.edits.set.push(Scalar {
+            node: scalar,
+            text,
+            note,
+        });
+    }
+
+    pub(super) fn remove(&mut self, entry: Entry<'d>) {
+        self.edits.removed.insert(entry.key.id(), entry);
+    }
+
+    pub(super) fn replace(&mut self, entry: Entry<'d>, new: Vec<NewEntry>, note: Note) {
+        let replacement = Replacement { entry, new, note };
+        self.edits.replaced.push(replacement);
+    }
+
+    pub(super) fn insert(&mut self, mapping: Node<'d>, new: Vec<NewEntry>, note: Note) {
+        self.edits.inserted.push(Insertion {
+            collection: mapping,
+            new,
+            note,
+        });
+    }
+
+    pub(super) fn insert_front(&mut self, collection: Node<'d>, new: Vec<NewEntry>, note: Note) {
+        self.edits.in_front.push(Insertion {
+            collection,
+            new,
+            note,
         });
     }
 }
 
-/// A change that a pass asks for. The merge decides which of them are compatible.
-pub(super) enum Edit<'d> {
-    /// Writes the values of shell variables into a scalar. This is right wherever the scalar is used, and
-    /// [`Edit::SetScalar`] replaces it: passes compute their texts from [`super::shell::effective_text`].
-    InlineVariables {
-        node: Node<'d>,
-        text: String,
-        note: Note,
-    },
-    /// Gives a scalar another text.
-    SetScalar {
-        node: Node<'d>,
-        text: String,
-        note: Note,
-    },
-    /// The effective text of the scalar is right in one of its places: another text would be wrong there.
-    KeepScalar { node: Node<'d> },
-    /// Gives a key without a value a value.
-    FillEntry {
-        entry: Entry<'d>,
-        text: String,
-        note: Note,
-    },
-    /// Removes a key and its value, wherever the mapping with that key is written.
-    RemoveEntry { entry: Entry<'d> },
-    /// Writes other entries in place of a key and its value. Includes its removal.
-    ReplaceEntry {
-        entry: Entry<'d>,
-        new: Vec<NewEntry>,
-        note: Note,
-    },
-    /// Adds entries to a mapping.
-    InsertEntries {
-        mapping: Node<'d>,
-        new: Vec<NewEntry>,
-        note: Note,
-    },
-    /// Adds entries or items at the front of a collection.
-    InsertFront {
-        collection: Node<'d>,
-        new: Vec<NewEntry>,
-        note: Note,
-    },
-    /// Writes another item in place of one.
-    ReplaceItem {
-        list: Node<'d>,
-        item: Node<'d>,
-        text: String,
-        note: Note,
-    },
-    /// Removes an item from a list.
-    RemoveItem {
-        list: Node<'d>,
-        item: Node<'d>,
-        note: Note,
-    },
+/// The changes that passes ask for. The merge decides which of them are compatible.
+#[derive(Default)]
+pub(super) struct Edits<'d> {
+    /// Scalars with the values of shell variables. This is right wherever a scalar is used, and a text in `set` replaces
+    /// it: passes compute their texts from [`super::shell::effective_text`].
+    pub(super) inlined: Vec<Scalar<'d>>,
+    /// Scalars with another text.
+    pub(super) set: Vec<Scalar<'d>>,
+    /// Scalars whose effective text is right in one of their places: another text would be wrong there.
+    pub(super) kept: NodeSet,
+    /// Keys that are removed with their values, wherever the mapping with the key is written.
+    pub(super) removed: BTreeMap<NodeId, Entry<'d>>,
+    /// Other entries in place of a key and its value. Includes its removal.
+    pub(super) replaced: Vec<Replacement<'d>>,
+    /// The same for keys without a value. Other edits of a key take precedence.
+    pub(super) filled: Vec<Replacement<'d>>,
+    /// New entries of mappings.
+    pub(super) inserted: Vec<Insertion<'d>>,
+    /// New entries or items at the front of collections.
+    pub(super) in_front: Vec<Insertion<'d>>,
+    /// Items that are replaced or removed.
+    pub(super) items: Vec<ItemEdit<'d>>,
+}
+
+/// A new text of a scalar.
+pub(super) struct Scalar<'d> {
+    pub(super) node: Node<'d>,
+    pub(super) text: String,
+    pub(super) note: Note,
+}
+
+/// New entries in place of one.
+pub(super) struct Replacement<'d> {
+    pub(super) entry: Entry<'d>,
+    pub(super) new: Vec<NewEntry>,
+    pub(super) note: Note,
+}
+
+/// New entries or items of a collection.
+pub(super) struct Insertion<'d> {
+    pub(super) collection: Node<'d>,
+    pub(super) new: Vec<NewEntry>,
+    pub(super) note: Note,
+}
+
+/// Another text for an item of a list; `None` removes it.
+pub(super) struct ItemEdit<'d> {
+    pub(super) list: Node<'d>,
+    pub(super) item: Node<'d>,
+    pub(super) text: Option<String>,
+    pub(super) note: Note,
 }
 
 /// An entry to be written: the name and the value.

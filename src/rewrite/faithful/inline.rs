@@ -16,8 +16,8 @@ use composefile::{
 };
 
 use super::{
-    Blocker, Reason,
-    findings::{Edit, Findings, NewValue, Note, Secrecy},
+    Reason,
+    findings::{Findings, ItemEdit, NewValue, Note, Secrecy},
     sharing::is_own,
     uses,
 };
@@ -75,16 +75,14 @@ impl<'d> Inline<'_, 'd, '_> {
             if self.replaced.contains(key) {
                 continue;
             }
-            self.found.edits.push(if dropped.overrides {
+            if dropped.overrides {
                 let name = entry.name().unwrap_or_default();
-                Edit::ReplaceEntry {
-                    entry,
-                    new: vec![(name.to_owned(), NewValue::EmptyList)],
-                    note: Note::new(format!("`{name}` becomes an empty list")),
-                }
+                let new = vec![(name.to_owned(), NewValue::EmptyList)];
+                let note = Note::new(format!("`{name}` becomes an empty list"));
+                self.found.replace(entry, new, note);
             } else {
-                Edit::RemoveEntry { entry }
-            });
+                self.found.remove(entry);
+            }
         }
     }
 
@@ -141,11 +139,8 @@ impl<'d> Inline<'_, 'd, '_> {
             }
         }
         if !new.is_empty() {
-            self.found.edits.push(Edit::InsertFront {
-                collection: present,
-                note: addition.note(new.len()),
-                new,
-            });
+            let note = addition.note(new.len());
+            self.found.insert_front(present, new, note);
         }
     }
 
@@ -162,27 +157,23 @@ impl<'d> Inline<'_, 'd, '_> {
             let text = item.as_str().and_then(|text| self.reader.read(text).ok());
             text.is_some_and(|text| text.split('=').next() == Some(name))
         };
-        let before = self.found.edits.len();
-        let of_item = |item| Edit::ReplaceItem {
-            list: present,
-            item,
-            text: escaped(&format!("{name}={value}")),
-            note: note.clone(),
-        };
-        let of_entry = |entry| Edit::ReplaceEntry {
-            entry,
-            new: vec![(name.to_owned(), written(present, name, value))],
-            note: note.clone(),
-        };
-        let edits = &mut self.found.edits;
-        edits.extend(present.own_items().filter(named).map(of_item));
+        let items: Vec<_> = present.own_items().filter(named).collect();
         let entries = present.own_entries();
-        edits.extend(
-            entries
-                .filter(|entry| entry.name() == Some(name))
-                .map(of_entry),
-        );
-        edits.len() > before
+        let entries: Vec<_> = entries.filter(|one| one.name() == Some(name)).collect();
+        let is_present = !items.is_empty() || !entries.is_empty();
+        for item in items {
+            self.found.edits.items.push(ItemEdit {
+                list: present,
+                item,
+                text: Some(escaped(&format!("{name}={value}"))),
+                note: note.clone(),
+            });
+        }
+        for entry in entries {
+            let new = vec![(name.to_owned(), written(present, name, value))];
+            self.found.replace(entry, new, note.clone());
+        }
+        is_present
     }
 
     /// Writes an `environment` for the services that have none. It goes into the mapping that names the files if every
@@ -227,29 +218,29 @@ impl<'d> Inline<'_, 'd, '_> {
         let mut entries = mapping.own_entries();
         // The own key has no value, or is reset.
         let own = entries.find(|entry| entry.name() == Some("environment"));
-        self.found.edits.push(match (own, files) {
-            (Some(entry), _) => Edit::ReplaceEntry { entry, new, note },
+        match (own, files) {
+            (Some(entry), _) => self.found.replace(entry, new, note),
             (None, Some(&Dropped { entry, overrides })) => {
                 if overrides {
                     new.insert(0, ("env_file".to_owned(), NewValue::EmptyList));
                 }
                 self.replaced.insert(entry.key.id());
-                Edit::ReplaceEntry { entry, new, note }
+                self.found.replace(entry, new, note);
             }
-            (None, None) => Edit::InsertEntries { mapping, new, note },
-        });
+            (None, None) => self.found.insert(mapping, new, note),
+        }
     }
 
     fn block(&mut self, addition: &Addition<'d>) {
         let name = addition.service.name;
-        self.found.blockers.push(Blocker::at(
+        self.found.block(
             addition.service.node,
             Reason::Shared,
             format!(
                 "service {name} gets variables from its `env_file`, but shares its `environment` with services that do not get the same variables"
             ),
             "give the service its own `environment`, without an anchor",
-        ));
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use composefile::document::{Document, Entry, Node, NodeId, NodeKind, NodeMap, No
 
 use super::{
     Blocker, Reason,
-    findings::{Edit, NewEntry, NewValue, Note, Secrecy},
+    findings::{Edits, Insertion, ItemEdit, Note, Replacement, Scalar, Secrecy},
     splice::Splices,
     uses,
     write::Unwritable,
@@ -23,7 +23,7 @@ pub(super) struct Merged {
 }
 
 /// Merges the edits of all passes.
-pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Merged {
+pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Edits<'d>) -> Merged {
     let mut merge = Merge {
         document,
         fixed: uses::elsewhere(document),
@@ -31,18 +31,30 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Mer
         gone: BTreeMap::new(),
         blockers: Vec::new(),
     };
-    let mut requests = Requests::default();
-    for edit in edits {
-        merge.sort(edit, &mut requests);
+    for front in edits.in_front {
+        let Insertion { new, note, .. } = front;
+        merge.splices.insert_front(front.collection, new, note);
     }
-    for filled in requests.filled {
+    for item in edits.items {
+        merge.item(item);
+    }
+    let mut replaced: BTreeMap<NodeId, Replacement<'d>> = BTreeMap::new();
+    for replacement in edits.replaced {
+        let key = replacement.entry.key;
+        let known = replaced.get(&key.id());
+        if known.is_some_and(|known| known.new != replacement.new) {
+            merge.block_shared(key);
+        }
+        replaced.insert(key.id(), replacement);
+    }
+    for filled in edits.filled {
         let key = filled.entry.key.id();
-        if !requests.removed.contains_key(&key) {
-            requests.replaced.entry(key).or_insert(filled);
+        if !edits.removed.contains_key(&key) {
+            replaced.entry(key).or_insert(filled);
         }
     }
-    let scalars = merge.scalars(requests.inlined, &requests.kept, requests.set);
-    merge.entries(requests.removed, requests.replaced, requests.inserted);
+    let scalars = merge.scalars(edits.inlined, &edits.kept, edits.set);
+    merge.entries(edits.removed, replaced, edits.inserted);
     merge.check_aliases();
     merge.write_scalars(scalars);
     merge.check_collections();
@@ -50,42 +62,6 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Vec<Edit<'d>>) -> Mer
         splices: merge.splices,
         blockers: merge.blockers,
     }
-}
-
-/// A new text of a scalar.
-struct Scalar<'d> {
-    node: Node<'d>,
-    text: String,
-    note: Note,
-}
-
-/// New entries for a mapping.
-struct Insertion<'d> {
-    mapping: Node<'d>,
-    new: Vec<NewEntry>,
-    note: Note,
-}
-
-/// New entries in place of one.
-struct Replacement<'d> {
-    entry: Entry<'d>,
-    new: Vec<NewEntry>,
-    note: Note,
-}
-
-/// The edits that can contradict each other, by kind.
-#[derive(Default)]
-struct Requests<'d> {
-    inlined: Vec<Scalar<'d>>,
-    kept: NodeSet,
-    set: Vec<Scalar<'d>>,
-    /// By key, with the reason.
-    removed: BTreeMap<NodeId, Entry<'d>>,
-    /// By key.
-    replaced: BTreeMap<NodeId, Replacement<'d>>,
-    inserted: Vec<Insertion<'d>>,
-    /// By key. Other edits of that key take precedence.
-    filled: Vec<Replacement<'d>>,
 }
 
 struct Merge<'d> {
@@ -99,54 +75,17 @@ struct Merge<'d> {
 }
 
 impl<'d> Merge<'d> {
-    /// Writes an edit that no other can contradict, or keeps it for the comparison.
-    fn sort(&mut self, edit: Edit<'d>, requests: &mut Requests<'d>) {
-        match edit {
-            Edit::InlineVariables { node, text, note } => {
-                requests.inlined.push(Scalar { node, text, note });
-            }
-            Edit::SetScalar { node, text, note } => requests.set.push(Scalar { node, text, note }),
-            Edit::KeepScalar { node } => {
-                requests.kept.insert(node.resolved().id());
-            }
-            Edit::FillEntry { entry, text, note } => {
-                let name = entry.name().unwrap_or_default().to_owned();
-                let new = vec![(name, NewValue::Text(text))];
-                requests.filled.push(Replacement { entry, new, note });
-            }
-            Edit::RemoveEntry { entry } => {
-                requests.removed.insert(entry.key.id(), entry);
-            }
-            Edit::ReplaceEntry { entry, new, note } => {
-                let known = requests.replaced.get(&entry.key.id());
-                if known.is_some_and(|known| known.new != new) {
-                    self.block_shared(entry.key);
-                }
-                let replacement = Replacement { entry, new, note };
-                requests.replaced.insert(entry.key.id(), replacement);
-            }
-            Edit::InsertEntries { mapping, new, note } => {
-                requests.inserted.push(Insertion { mapping, new, note });
-            }
-            Edit::InsertFront {
-                collection,
-                new,
-                note,
-            } => self.splices.insert_front(collection, new, note),
-            Edit::ReplaceItem {
-                list,
-                item,
-                text,
-                note,
-            } => {
-                self.gone.insert(item.id(), item);
-                self.splices.replace_item(list, item, text, note);
-            }
-            Edit::RemoveItem { list, item, note } => {
-                self.gone.insert(item.id(), item);
-                let removed = self.splices.remove_item(list, item, note);
-                self.written(removed, item);
-            }
+    fn item(&mut self, edit: ItemEdit<'d>) {
+        let ItemEdit { list, item, .. } = edit;
+        let note = edit.note;
+        if self.gone.insert(item.id(), item).is_some() {
+            return self.block_shared(item);
+        }
+        if let Some(text) = edit.text {
+            self.splices.replace_item(list, item, text, note);
+        } else {
+            let removed = self.splices.remove_item(list, item, note);
+            self.written(removed, item);
         }
     }
 
@@ -262,7 +201,7 @@ impl<'d> Merge<'d> {
         note: Note,
         inserted: &mut Vec<Insertion<'d>>,
     ) {
-        let here = inserted.extract_if(.., |insertion| insertion.mapping.id() == holder.id());
+        let here = inserted.extract_if(.., |insertion| insertion.collection.id() == holder.id());
         let (mut entries, mut secrecy) = (Vec::new(), Secrecy::Public);
         for mut insertion in here {
             entries.append(&mut insertion.new);
@@ -278,17 +217,13 @@ impl<'d> Merge<'d> {
 
     /// Writes new entries in front of the first that stays.
     fn insert(&mut self, inserted: Vec<Insertion<'d>>) {
-        for Insertion { mapping, new, note } in inserted {
-            let place = mapping
-                .own_entries()
-                .find(|entry| !self.splices.is_removed(entry.key));
-            let Some(place) = place else {
-                self.written(Err(Unwritable), mapping);
-                continue;
-            };
-            for entry in new {
-                self.splices
-                    .insert_before(mapping, place.key, entry, note.clone());
+        for insertion in inserted {
+            let Insertion { new, note, .. } = insertion;
+            let mapping = insertion.collection;
+            let mut entries = mapping.own_entries();
+            match entries.find(|entry| !self.splices.is_removed(entry.key)) {
+                Some(place) => self.splices.insert_before(mapping, place.key, new, note),
+                None => self.written(Err(Unwritable), mapping),
             }
         }
     }

@@ -12,6 +12,10 @@ use composefile::{
 
 use super::runs::Runs;
 
+/// What to do about volumes that services share.
+pub(super) const OWN_VOLUMES: &str =
+    "write out `volumes` in each service, without an anchor or `extends`";
+
 /// What is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mounted {
@@ -45,7 +49,7 @@ pub(super) fn lists<'d>(chain: &[Service<'d>]) -> Vec<(usize, Node<'d>)> {
 }
 
 /// Whether a service drops the `volumes` of those that it extends.
-pub(super) fn hides_inherited(service: Service<'_>) -> bool {
+fn hides_inherited(service: Service<'_>) -> bool {
     let mut entries = service.node.mappings().flat_map(Node::own_entries);
     let written = entries.find(|entry| entry.name() == Some("volumes"));
     written.is_some_and(|entry| matches!(entry.value.tag(), Some("!reset" | "!override")))
@@ -134,18 +138,18 @@ pub(super) fn differing<'d>(
     old: &Reader<'d, '_>,
     new: &Reader<'_, '_>,
     runs: &Runs,
-) -> Option<&'d str> {
+) -> Option<Service<'d>> {
     for (service, written) in old.services.iter().zip(&new.services) {
         let (mut before, mut after) = (all(old, *service), all(new, *written));
         for (target, volume) in wanted(old, runs, *service) {
             before.remove(target);
             match after.remove(target) {
                 Some(Mounted::Volume(key)) if is_external(new, &key, volume) => {}
-                _ => return Some(service.name),
+                _ => return Some(*service),
             }
         }
         if before != after {
-            return Some(service.name);
+            return Some(*service);
         }
     }
     None

@@ -32,12 +32,6 @@ impl Runs {
         services.all(|service| service.volumes.is_empty() && service.variables.is_empty())
     }
 
-    /// The volume to name at a path of a service.
-    pub(super) fn volume(&self, service: &str, target: &str) -> Option<&str> {
-        let volume = self.services.get(service)?.volumes.get(target)?;
-        Some(volume)
-    }
-
     /// The names of all volumes to name.
     pub(super) fn volumes(&self) -> BTreeSet<&str> {
         let services = self.services.values();

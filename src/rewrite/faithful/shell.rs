@@ -40,7 +40,7 @@ pub(super) fn secrecy(reader: &Reader<'_, '_>, name: &str) -> Secrecy {
     }
 }
 
-/// A scalar's text after [`super::findings::Edit::InlineVariables`]: what every other pass starts from.
+/// A scalar's text after [`super::findings::Edits::inlined`]: what every other pass starts from.
 pub(super) fn effective_text<'d>(reader: &Reader<'d, '_>, node: Node<'d>) -> Option<Cow<'d, str>> {
     let text = node.as_str()?;
     Some(inlined(

@@ -179,19 +179,18 @@ impl Splices {
         self.expected.replaced.insert(entry.key.id(), new);
     }
 
-    /// Writes an entry in front of a key.
+    /// Writes entries in front of a key.
     pub(super) fn insert_before(
         &mut self,
         mapping: Node<'_>,
         key: Node<'_>,
-        new: NewEntry,
+        new: Vec<NewEntry>,
         note: Note,
     ) {
         self.changed.insert(mapping.id());
         let at = key_start(key);
         let separator = separator(mapping, at);
-        let new = vec![new];
-        let write = |new: &[NewEntry]| entries_text(mapping, at, new).concat() + &separator;
+        let write = |new: &[NewEntry]| entries_text(mapping, at, new).join(&separator) + &separator;
         self.push(at..at, write(&new), || write(&hidden(&new)), note);
         self.expected
             .before

@@ -12,9 +12,9 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Blocker, Notice, Reason, Weight,
-    findings::{Edit, Findings, NewEntry, NewValue, Note, Secrecy},
-    mounts::{MountItem, Mounted, hides_inherited, is_external, lists, mounts, wanted},
+    Notice, Reason, Weight,
+    findings::{Findings, ItemEdit, NewEntry, NewValue, Note, Secrecy},
+    mounts::{MountItem, Mounted, OWN_VOLUMES, is_external, lists, mounts, wanted},
     runs::{Runs, ServiceRuns},
     sharing::Sharing,
     shell::effective_text,
@@ -34,7 +34,6 @@ pub(super) fn anonymous_volumes<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Fin
         sharing: Sharing::new(reader),
         keys: keys(reader, runs),
         used: BTreeSet::new(),
-        changed: Vec::new(),
         added: BTreeMap::new(),
         found: Findings::default(),
     };
@@ -43,7 +42,6 @@ pub(super) fn anonymous_volumes<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Fin
             pass.service(service, runs);
         }
     }
-    pass.check_others();
     pass.add();
     pass.define();
     pass.found
@@ -57,17 +55,9 @@ struct AnonymousVolumes<'r, 'd, 'a> {
     keys: BTreeMap<String, String>,
     /// The volumes that the text names now.
     used: BTreeSet<String>,
-    changed: Vec<Changed<'d>>,
     /// New items, by the place that gets them.
     added: BTreeMap<NodeId, Added<'d>>,
     found: Findings<'d>,
-}
-
-/// A list that mounts another volume at `target`, or a mapping that gets such a list.
-struct Changed<'d> {
-    service: Service<'d>,
-    place: Node<'d>,
-    target: String,
 }
 
 /// New items for `volumes`.
@@ -86,7 +76,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             return;
         }
         if runs.containers > 1 || !self.is_single(&chain) {
-            self.block(
+            self.found.block(
                 service.node,
                 Reason::Shared,
                 format!(
@@ -138,7 +128,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 self.used.insert(volume.to_owned());
             }
             Some((_, _, mount)) if mount.item.is_mapping() => {
-                self.block_shared(service, mount.item, service.name);
+                self.block_shared(service, mount.item);
             }
             _ if self.is_tmpfs(chain, target) => self.conflict(service, service.node, target),
             _ => self.insert(service, target, &key, volume),
@@ -170,46 +160,37 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             service.name, mount.target
         );
         let note = Note::new(what);
-        self.changed.push(Changed {
-            service,
-            place: list,
-            target: mount.target.clone(),
-        });
         if let Some(text) = effective_text(self.reader, item) {
             let secrecy = match item.as_str() {
                 Some(written) if written == text => Secrecy::Public,
                 _ => Secrecy::Secret,
             };
-            self.found.edits.push(Edit::ReplaceItem {
+            self.found.edits.items.push(ItemEdit {
                 list,
                 item,
-                text: format!("{key}:{text}"),
+                text: Some(format!("{key}:{text}")),
                 note: note.with(secrecy),
             });
             return;
         }
         if item.kind() == NodeKind::Alias || item.anchor().is_some() {
-            self.block_shared(service, item, service.name);
+            self.block_shared(service, item);
             return;
         }
         let new = vec![("source".to_owned(), NewValue::Text(key.to_owned()))];
         let own = item
             .own_entries()
             .find(|entry| entry.name() == Some("source"));
-        self.found.edits.push(match own {
-            Some(entry) => Edit::ReplaceEntry { entry, new, note },
-            None => Edit::InsertEntries {
-                mapping: item,
-                new,
-                note,
-            },
-        });
+        match own {
+            Some(entry) => self.found.replace(entry, new, note),
+            None => self.found.insert(item, new, note),
+        }
     }
 
     /// Adds a mount that the service does not declare itself.
     fn insert(&mut self, service: Service<'d>, target: &str, key: &str, volume: &str) {
         if target.contains(':') {
-            self.block(
+            self.found.block(
                 service.node,
                 Reason::Unwritable,
                 format!(
@@ -228,15 +209,10 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             |entry: Entry<'_>| entry.name() == Some("volumes") && entry.value.tag().is_some();
         let is_reset = service.node.resolved().own_entries().any(is_tagged);
         if list.is_none() && (is_reset || self.sharing.is_shared(service)) {
-            self.block_shared(service, service.node, service.name);
+            self.block_shared(service, service.node);
             return;
         }
         let place = list.unwrap_or(service.node).resolved();
-        self.changed.push(Changed {
-            service,
-            place,
-            target: target.to_owned(),
-        });
         let added = self.added.entry(place.id()).or_insert(Added {
             service,
             place,
@@ -244,44 +220,6 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         });
         added.items.push(format!("{key}:{}", escaped(target)));
         self.used.insert(volume.to_owned());
-    }
-
-    /// Blocks where a change reaches another service that is not to have it.
-    fn check_others(&mut self) {
-        for changed in std::mem::take(&mut self.changed) {
-            let own = self.runs.volume(changed.service.name, &changed.target);
-            for &other in &self.reader.services {
-                if other.name != changed.service.name && self.reaches(&changed, own, other) {
-                    self.block_shared(changed.service, changed.place, other.name);
-                }
-            }
-        }
-    }
-
-    /// Whether a service would mount the volume of another.
-    fn reaches(&self, changed: &Changed<'d>, own: Option<&str>, other: Service<'d>) -> bool {
-        let chain = self.reader.chain(other);
-        let place = changed.place;
-        let reads = |base: &Service<'d>| {
-            let list = base.node.get("volumes").map(Node::resolved);
-            let mut own = list.into_iter().chain(base.node.mappings());
-            own.any(|node| node.id() == place.id())
-        };
-        let Some(at) = chain.iter().rposition(reads) else {
-            return false;
-        };
-        if chain[at + 1..].iter().any(|base| hides_inherited(*base)) {
-            return false;
-        }
-        let wanted = self.runs.volume(other.name, &changed.target);
-        if wanted.is_some() && (wanted == own || at + 1 < chain.len()) {
-            return false;
-        }
-        let mut later = lists(&chain)
-            .into_iter()
-            .filter(|(place, _)| *place > at)
-            .flat_map(|(_, list)| mounts(self.reader, list));
-        !later.any(|mount| mount.target == changed.target)
     }
 
     fn add(&mut self) {
@@ -300,18 +238,11 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             if place.is_sequence() {
                 let item = |item: String| (String::new(), NewValue::Item(item));
                 let new = items.into_iter().map(item).collect();
-                self.found.edits.push(Edit::InsertFront {
-                    collection: place,
-                    new,
-                    note,
-                });
-                continue;
+                self.found.insert_front(place, new, note);
+            } else {
+                let new = vec![("volumes".to_owned(), NewValue::List(items))];
+                self.found.insert(place, new, note);
             }
-            self.found.edits.push(Edit::InsertEntries {
-                mapping: place,
-                new: vec![("volumes".to_owned(), NewValue::List(items))],
-                note,
-            });
         }
     }
 
@@ -350,33 +281,26 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             weight: Weight::Detail,
         });
         let note = |what: &str| Note::new(format!("{what} defined"));
-        let present = root.get("volumes").map(Node::resolved);
-        match present {
-            None => self.found.edits.push(Edit::InsertEntries {
-                mapping: root,
-                new: vec![("volumes".to_owned(), NewValue::Mapping(new))],
-                note: note("the named volumes are"),
-            }),
-            Some(present) if present.own_entries().next().is_none() => {
-                self.found.edits.push(Edit::InsertFront {
-                    collection: present,
-                    new,
-                    note: note("the named volumes are"),
-                });
+        match root.get("volumes").map(Node::resolved) {
+            None => {
+                let new = vec![("volumes".to_owned(), NewValue::Mapping(new))];
+                self.found.insert(root, new, note("the named volumes are"));
+            }
+            Some(empty) if empty.own_entries().next().is_none() => {
+                let note = note("the named volumes are");
+                self.found.insert_front(empty, new, note);
             }
             Some(mapping) => {
-                let edits = new.into_iter().map(|entry| Edit::InsertEntries {
-                    mapping,
-                    note: note(&format!("volume {} is", entry.0)),
-                    new: vec![entry],
-                });
-                self.found.edits.extend(edits);
+                for entry in new {
+                    let note = note(&format!("volume {} is", entry.0));
+                    self.found.insert(mapping, vec![entry], note);
+                }
             }
         }
     }
 
     fn conflict(&mut self, service: Service<'d>, node: Node<'d>, target: &str) {
-        self.block(
+        self.found.block(
             node,
             Reason::Inconsistent,
             format!(
@@ -387,23 +311,12 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         );
     }
 
-    fn block_shared(&mut self, service: Service<'d>, node: Node<'d>, other: &str) {
-        let name = service.name;
-        let why = match other {
-            other if other == name => "shares them".to_owned(),
-            other => format!("service {other} uses the same"),
-        };
+    fn block_shared(&mut self, service: Service<'d>, node: Node<'d>) {
         let message = format!(
-            "service {name} needs its own `volumes`, to name its anonymous volumes, but {why}"
+            "service {} needs its own `volumes`, to name its anonymous volumes, but shares them",
+            service.name
         );
-        let hint = "write out `volumes` in each service, without an anchor or `extends`";
-        self.block(node, Reason::Shared, message, hint);
-    }
-
-    fn block(&mut self, node: Node<'d>, reason: Reason, message: String, hint: &str) {
-        self.found
-            .blockers
-            .push(Blocker::at(node, reason, message, hint));
+        self.found.block(node, Reason::Shared, message, OWN_VOLUMES);
     }
 }
 

@@ -8,8 +8,8 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Blocker, Reason,
-    findings::{Edit, Findings, Note},
+    Reason,
+    findings::{Findings, NewValue, Note, Replacement},
     shell::{self, Substitution, effective_text},
 };
 
@@ -59,11 +59,7 @@ impl<'d> BareVariables<'_, 'd, '_> {
             }
             if let Some((value, note)) = self.value(item, &name) {
                 let text = format!("{name}={}", escaped(&value));
-                self.found.edits.push(Edit::SetScalar {
-                    node: item,
-                    text,
-                    note,
-                });
+                self.found.set(item, text, note);
             }
         }
     }
@@ -76,8 +72,9 @@ impl<'d> BareVariables<'_, 'd, '_> {
             if let Some((value, note)) = self.value(entry.value, name)
                 && self.seen.insert(entry.value.id())
             {
-                let text = escaped(&value);
-                self.found.edits.push(Edit::FillEntry { entry, text, note });
+                let new = vec![(name.to_owned(), NewValue::Text(escaped(&value)))];
+                let filled = Replacement { entry, new, note };
+                self.found.edits.filled.push(filled);
             }
         }
     }
@@ -113,11 +110,11 @@ impl<'d> BareVariables<'_, 'd, '_> {
     }
 
     fn block(&mut self, node: Node<'d>, name: &str) {
-        self.found.blockers.push(Blocker::at(
+        self.found.block(
             node,
             Reason::ShellVariable,
             format!("{name} does not have the same value in Portainer as in your shell"),
             format!("set a variable with another name in .env, and use it instead of {name}"),
-        ));
+        );
     }
 }

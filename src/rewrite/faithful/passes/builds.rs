@@ -8,8 +8,8 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Blocker, Reason,
-    findings::{Edit, Findings, NewValue, Note},
+    Reason,
+    findings::{Findings, NewValue, Note},
     sharing::{Sharing, is_own, overridden},
     shell::is_true,
 };
@@ -43,7 +43,7 @@ impl<'d> Builds<'_, 'd, '_> {
             return;
         }
         if self.overrides_remote(service, &chain, build) {
-            self.found.blockers.push(Blocker::at(
+            self.found.block(
                 build.key,
                 Reason::Shared,
                 format!(
@@ -51,11 +51,11 @@ impl<'d> Builds<'_, 'd, '_> {
                     service.name
                 ),
                 "remove the overridden build",
-            ));
+            );
             return;
         }
         for entry in overridden(service, build) {
-            self.remove(entry);
+            self.found.remove(entry);
         }
         let own_build = service.node.entry("build");
         match effective(&chain, "image") {
@@ -64,13 +64,9 @@ impl<'d> Builds<'_, 'd, '_> {
                 let name = self.image_name(service);
                 self.notice_recreated(service, &name);
                 let what = format!("service {} gets `image: {name}`", service.name);
-                self.found.edits.push(Edit::SetScalar {
-                    node: image.value,
-                    text: name,
-                    note: Note::new(what),
-                });
+                self.found.set(image.value, name, Note::new(what));
                 if let Some(entry) = own_build {
-                    self.remove(entry);
+                    self.found.remove(entry);
                 }
             }
             Some(_) => {
@@ -83,7 +79,7 @@ impl<'d> Builds<'_, 'd, '_> {
                             rebuild(name)
                         ),
                     );
-                    self.remove(entry);
+                    self.found.remove(entry);
                 }
             }
         }
@@ -123,7 +119,7 @@ impl<'d> Builds<'_, 'd, '_> {
         let image = self.image_name(service);
         self.notice_recreated(service, &image);
         if self.sharing.is_shared(service) {
-            self.found.blockers.push(Blocker::at(
+            self.found.block(
                 service.node,
                 Reason::Shared,
                 format!(
@@ -133,7 +129,7 @@ impl<'d> Builds<'_, 'd, '_> {
                 format!(
                     "add `image: {image}` to the service, or write the service without an anchor"
                 ),
-            ));
+            );
             return;
         }
         let mapping = service.node.resolved();
@@ -144,24 +140,14 @@ impl<'d> Builds<'_, 'd, '_> {
         let note = Note::new(what);
         let new = vec![("image".to_owned(), NewValue::Text(image))];
         match own_build {
-            Some(entry) if is_own(mapping, entry) => {
-                self.found
-                    .edits
-                    .push(Edit::ReplaceEntry { entry, new, note });
-            }
+            Some(entry) if is_own(mapping, entry) => self.found.replace(entry, new, note),
             other => {
-                self.found
-                    .edits
-                    .push(Edit::InsertEntries { mapping, new, note });
+                self.found.insert(mapping, new, note);
                 if let Some(entry) = other {
-                    self.remove(entry);
+                    self.found.remove(entry);
                 }
             }
         }
-    }
-
-    fn remove(&mut self, entry: Entry<'d>) {
-        self.found.edits.push(Edit::RemoveEntry { entry });
     }
 
     fn notice_recreated(&mut self, service: Service<'d>, image: &str) {
@@ -182,11 +168,11 @@ impl<'d> Builds<'_, 'd, '_> {
         };
         let name = service.name;
         match policy.value.as_str() {
-            Some("build") => self.found.edits.push(Edit::SetScalar {
-                node: policy.value,
-                text: "missing".to_owned(),
-                note: Note::new(format!("`pull_policy` of service {name} becomes `missing`")),
-            }),
+            Some("build") => {
+                let what = format!("`pull_policy` of service {name} becomes `missing`");
+                let text = "missing".to_owned();
+                self.found.set(policy.value, text, Note::new(what));
+            }
             Some("always" | "daily" | "weekly") => self.found.notice(
                 policy.key.line(),
                 format!(

@@ -13,7 +13,7 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Blocker, Reason,
-    findings::{Edit, Findings, Note},
+    findings::{Findings, ItemEdit, Note},
     inline::{Addition, AllDropped, Dropped, inline},
     listed::{Listed, unique},
     reading::{self, Explicit, Sources},
@@ -99,9 +99,10 @@ impl<'d> EnvFiles<'_, 'd, '_> {
             }
             for one in all.iter().filter(|one| !stays(one)) {
                 if items.insert(one.item.id()) {
-                    found.edits.push(Edit::RemoveItem {
+                    found.edits.items.push(ItemEdit {
                         list: first.entry.value.resolved(),
                         item: one.item,
+                        text: None,
                         note: Note::new("an env file is removed"),
                     });
                 }
@@ -141,7 +142,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
         addition.values.extend(runs.variables.clone());
         for &other in &self.reader.services {
             if let Some(name) = self.inherited(service, &runs.variables, other) {
-                found.blockers.push(Blocker::at(
+                found.block(
                     service.node,
                     Reason::Shared,
                     format!(
@@ -149,7 +150,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
                         other.name, service.name
                     ),
                     "write out `environment` in each service, without `extends`",
-                ));
+                );
             }
         }
     }
@@ -235,12 +236,12 @@ fn apply<'d>(
     found: &mut Findings<'d>,
 ) {
     if listed.format.as_deref().is_some_and(|name| name != "raw") {
-        found.blockers.push(Blocker::at(
+        found.block(
             listed.path,
             Reason::BadEnvFile,
             format!("unknown `format` of the env file {}", listed.shown()),
             "remove it, or write `format: raw`",
-        ));
+        );
     }
     match disposition {
         Disposition::Renamed if listed.path.as_str() != Some("stack.env") => {
@@ -248,11 +249,7 @@ fn apply<'d>(
                 "the env file of service {} becomes stack.env",
                 service.name
             ));
-            found.edits.push(Edit::SetScalar {
-                node: listed.path,
-                text: "stack.env".into(),
-                note,
-            });
+            found.set(listed.path, "stack.env".into(), note);
         }
         Disposition::Omitted => found.detail(
             listed.path.line(),

@@ -12,7 +12,7 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Blocker, Changed, Reason,
-    findings::{Edit, Findings, Note, Secrecy},
+    findings::{Findings, Note, Secrecy},
     shell::effective_text,
 };
 
@@ -45,7 +45,9 @@ fn place<'d>(
     found: &mut Findings<'d>,
 ) {
     match absolute(text, role, &reader.base(), &|name| reader.here(name)) {
-        Ok(None) => found.edits.push(Edit::KeepScalar { node }),
+        Ok(None) => {
+            found.edits.kept.insert(node.resolved().id());
+        }
         Ok(Some(Absolute { text, has_values })) => {
             let mut about = Note::of(Changed::Path);
             if has_values {
@@ -53,11 +55,7 @@ fn place<'d>(
                 found.notice(node.line(), message);
                 about = about.with(Secrecy::Secret);
             }
-            found.edits.push(Edit::SetScalar {
-                node,
-                text,
-                note: about,
-            });
+            found.set(node, text, about);
         }
         Err(trouble) => found.blockers.push(trouble.at(node)),
     }

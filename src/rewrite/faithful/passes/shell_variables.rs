@@ -15,7 +15,7 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Blocker, Reason,
-    findings::{Edit, Findings, Note, Secrecy},
+    findings::{Findings, Note, Scalar, Secrecy},
     shell,
 };
 
@@ -47,7 +47,7 @@ pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
                 unset.entry(name).or_insert_with(|| node.line());
             }
         });
-        found.edits.extend(inline(reader, node, text));
+        found.edits.inlined.extend(inline(reader, node, text));
     }
     for (name, line) in unset {
         found.detail(
@@ -67,7 +67,7 @@ fn keys(document: &Document<'_>) -> Vec<bool> {
     is_key
 }
 
-fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Edit<'d>> {
+fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Scalar<'d>> {
     let mut names = Vec::new();
     let substitution = |name: &str| shell::substitution(reader, name);
     let Cow::Owned(new) = shell::inlined(text, &substitution, &mut names) else {
@@ -81,7 +81,7 @@ fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Edi
     };
     let secrecy = names.iter().map(|name| shell::secrecy(reader, name)).max();
     let about = Note::new(what);
-    Some(Edit::InlineVariables {
+    Some(Scalar {
         node,
         text: new,
         note: about.with(secrecy.unwrap_or(Secrecy::Public)),
