@@ -17,7 +17,7 @@ mod access;
 pub use access::{Access, Grant, Uses, WantedAccess};
 
 /// An image that has to be pulled. Its `Display` names it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pull {
     /// The reference as the Compose file has it.
     pub image: String,
@@ -47,7 +47,7 @@ impl fmt::Display for Pull {
 }
 
 /// A container of a Compose project, as the engine lists it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Container {
     /// The full ID: 64 hexadecimal digits.
     pub id: String,
@@ -113,7 +113,7 @@ impl Container {
 }
 
 /// What a service waits for before Compose starts it (`depends_on`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// The dependency was started, and does not pause in a restart loop.
     Started,
@@ -172,7 +172,7 @@ fn is_portainer_image(image: &str) -> bool {
 }
 
 /// A container port that is published on a port of this host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedPort {
     /// The address of this host that it listens on: `0.0.0.0`, `::`, `127.0.0.1`.
     pub address: String,
@@ -185,7 +185,7 @@ pub struct PublishedPort {
 }
 
 /// One mount of a container.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     /// The kind of the mount.
     pub kind: MountKind,
@@ -198,8 +198,7 @@ pub struct Mount {
 }
 
 /// The kinds of mounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MountKind {
     /// A bind mount of a host path.
     Bind,
@@ -278,7 +277,7 @@ pub fn projects_of(stack: &str) -> Vec<String> {
 }
 
 /// Portainer's entry of a stack.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// The ID of the Portainer stack, as Portainer writes it.
     pub id: String,
@@ -293,7 +292,6 @@ pub struct Record {
     /// The settings that a new stack of the same name will not have.
     pub carries: Vec<Carried>,
     /// When Portainer last deployed it, in seconds since 1970; 0 if that is unknown.
-    #[serde(skip)]
     pub deployed_at: i64,
     /// The names of its environment variables.
     pub variables: BTreeSet<String>,
@@ -392,7 +390,7 @@ impl fmt::Display for AdminOnly {
 }
 
 /// What a Portainer stack deploys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StackKind {
     /// A Compose project. Also assumed if Portainer does not report a type.
     Compose,
@@ -403,7 +401,7 @@ pub enum StackKind {
 }
 
 /// The state of the deployment of a Portainer stack (N01).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deployment {
     /// It is deployed. Also assumed if Portainer does not report a state.
     Active,
@@ -451,7 +449,7 @@ impl fmt::Debug for Variable {
 }
 
 /// A setting of a Portainer stack that a new stack of the same name will not have (B01).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Carried {
     /// The link to a Git repository, with its URL without credentials.
     Git(String),

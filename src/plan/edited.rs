@@ -2,9 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use chrono::DateTime;
-use serde::Serialize;
-
 use super::{RecordFacts, Sent};
 use crate::{
     model::{PORTAINER_FOLDERS, Record, Variable, is_folder_of, values},
@@ -12,9 +9,10 @@ use crate::{
     snapshot::{Inspected, LastSent},
     text::{listed, plural},
 };
+use chrono::DateTime;
 
 /// The text and the variables that Portainer has: like what would be sent, and like what was last sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InPortainer {
     /// There are none, or it is unknown how they differ.
     #[default]

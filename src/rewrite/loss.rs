@@ -9,8 +9,6 @@ mod finder;
 
 use std::fmt;
 
-use serde::Serialize;
-
 use super::portainer::{self, SET_BY_PORTAINER};
 use crate::rewrite::env::{contract_env, stack_env};
 use both::Both;
@@ -22,20 +20,18 @@ use composefile::{
 use finder::Finder;
 
 /// Something that ran before and will not after.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextLoss {
     /// The part of the file that loses it.
     pub owner: Owner,
     /// The line of the Compose file, counted from 1; for [`Owner::Env`], the line of `.env`.
     pub line: usize,
     /// The loss.
-    #[serde(flatten)]
     pub kind: TextLossKind,
 }
 
 /// A part of a Compose file, by name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
     /// A member of `services`.
     Service(String),
@@ -52,8 +48,7 @@ pub enum Owner {
 }
 
 /// The kinds of losses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextLossKind {
     /// A variable that a removed `env_file` sets (M09).
     Variable {

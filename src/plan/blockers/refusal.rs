@@ -2,12 +2,10 @@
 
 use std::{fmt, slice::from_ref};
 
-use serde::Serialize;
-
 use crate::text::printable;
 
 /// A reason to refuse a run, unless `--force` overrides it (B02–B06). Lists hold one fact per item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// The literal rewrite damages the text (B02): where and how.
     Damage(Vec<String>),
