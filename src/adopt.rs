@@ -14,7 +14,7 @@ use crate::{
     failure::Failure,
     observe::{Situation, foreign_since, warnings_of},
     plan::{Adoption, InPortainer, Keep, Request},
-    report::{AdoptReport, Outcome, changes, losses},
+    report::{AdoptReport, Outcome},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     stack::Stack,
@@ -251,9 +251,8 @@ impl Procedure<'_, '_> {
         if matches!(plan.request, Request::Nothing(_)) && plan.access.is_none() {
             return Ok(());
         }
-        let containers = prepared.before.all.as_deref();
-        self.report.losses = losses(&plan.losses, containers, self.at.tool);
-        self.report.changes = changes(plan, containers, self.at.tool);
+        self.report.losses.clone_from(&plan.losses);
+        self.report.changes = plan.untold_changes();
         self.report.notices = prepared.notices(self.at.stack.file());
         self.run.services(&plan.services);
         for change in &self.report.changes {

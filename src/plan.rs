@@ -33,7 +33,7 @@ pub use fates::{
     versions::{ComposeVersion, PortainerCompose},
 };
 pub use losses::{
-    ContainerLoss, Loss, ReplacedBy, Source as MountSource,
+    Loss, LossKind, files,
     foreign::{Foreign, Touch, foreign},
     mounts::copied_files,
 };

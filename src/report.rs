@@ -2,10 +2,7 @@
 //!
 //! Invariant: names, never values of variables. Nothing here reads or writes.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::{collections::BTreeSet, fmt};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +10,7 @@ use serde::Serialize;
 use crate::{
     failure::Failure,
     model::{Container, Grant, PORTAINER_FOLDERS, Record},
-    plan::{self, Blocker, Fate, InPortainer, Request, ServicePlan},
+    plan::{self, Blocker, Fate, InPortainer, Loss, Request, ServicePlan},
     portainer::BaseUrl,
 };
 
@@ -264,61 +261,4 @@ impl fmt::Display for InterruptedRun {
             Self::RunAgain => "run it again",
         })
     }
-}
-
-/// Something that is lost or changes.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Loss {
-    /// The service that it belongs to, if it belongs to one.
-    pub service: Option<String>,
-    /// What it belongs to: `service web`, the name of a container, `Portainer stack`; null for the whole stack.
-    pub subject: Option<String>,
-    pub message: String,
-}
-
-impl fmt::Display for Loss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = &self.message;
-        match &self.subject {
-            Some(subject) => write!(f, "{subject}: {message}"),
-            None => f.write_str(message),
-        }
-    }
-}
-
-/// What an adoption changes, unless a row or the loss of an edit in Portainer says it. `containers` are those of the stack.
-pub fn changes(plan: &plan::Adoption, containers: Option<&[Container]>, tool: &str) -> Vec<Loss> {
-    let is_edited = plan.in_portainer == InPortainer::Edited;
-    let is_told = |change: &plan::Loss| {
-        change.is_told(&plan.services) || (is_edited && change.is_of_variables())
-    };
-    let untold: Vec<plan::Loss> = plan
-        .changes
-        .iter()
-        .filter(|change| !is_told(change))
-        .cloned()
-        .collect();
-    losses(&untold, containers, tool)
-}
-
-/// What a plan says will be lost. `containers` are those of the stack.
-pub fn losses(lost: &[plan::Loss], containers: Option<&[Container]>, tool: &str) -> Vec<Loss> {
-    let services: BTreeMap<&str, &str> = containers
-        .into_iter()
-        .flatten()
-        .filter_map(|one| Some((one.name(), one.compose_label(tool, "service")?)))
-        .collect();
-    let reported = lost.iter().map(|loss| {
-        let subject = loss.subject();
-        let of_container = subject
-            .as_ref()
-            .and_then(|name| services.get(name.as_str()));
-        let service = loss.service().or(of_container.copied());
-        Loss {
-            service: service.map(str::to_owned),
-            subject,
-            message: loss.message(),
-        }
-    });
-    reported.collect()
 }

@@ -19,7 +19,7 @@ use crate::{
     engine::{ContainerEvent, EngineReader},
     failure::Failure,
     observe::Situation,
-    plan::{ContainerLoss, Fate, Loss, Sent, copied_files},
+    plan::{self, Fate, Loss, LossKind, Sent, copied_files},
     portainer::{self, Payload},
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     restore::Difference,
@@ -409,18 +409,18 @@ fn not_running(container: Inspected) -> Option<String> {
 }
 
 /// The files that were lost with a container that was recreated.
-fn lost_files(prepared: &Prepared, one: &Compared) -> Option<ContainerLoss> {
+fn lost_files(prepared: &Prepared, one: &Compared) -> Option<String> {
     let before = one.before.filter(|_| one.change == Change::Recreated)?;
     let changes = &prepared.before.details.changes;
     let changes = changes.get(before.id()).and_then(Known::known)?;
-    ContainerLoss::files(before, changes, &[])
+    plan::files(before, changes, &[])
 }
 
 /// Whether the plan says that a service gets fewer containers.
 fn is_replica(changes: &[Loss], of: &str) -> bool {
-    changes
-        .iter()
-        .any(|loss| matches!(loss, Loss::Replicas { service, .. } if service == of))
+    let is_of = |loss: &&Loss| loss.service.as_deref() == Some(of);
+    let mut changes = changes.iter().filter(is_of);
+    changes.any(|loss| matches!(loss.kind, LossKind::Replicas { .. }))
 }
 
 /// What differs in a container and was not to be expected. In a recreated one, differences are expected where the plan
@@ -435,8 +435,7 @@ fn unexpected<'a>(
         return one.differences();
     };
     let name = before.name();
-    let loses =
-        |loss: &Loss| matches!(loss, Loss::Container { container, .. } if container == name);
+    let loses = |loss: &Loss| loss.subject.as_deref() == Some(name);
     let mut lost = prepared.plan.losses.iter().chain(&prepared.plan.changes);
     if lost.any(loses) || !prepared.is_up_to_date(before, service, tool) {
         return Vec::new();

@@ -5,8 +5,8 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 use crate::{
     adopt, migrate,
     observe::Situation,
-    plan::{Blocker, InPortainer, Request},
-    report::{Readiness, WayReport, changes, losses},
+    plan::{Blocker, Request},
+    report::{Readiness, WayReport},
 };
 
 /// What an adoption would do, with `--overwrite` or without.
@@ -23,10 +23,10 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
         request: Some(plan.request.clone()),
         services: plan.services.clone(),
         in_portainer: plan.in_portainer,
-        edited: plan.edited().to_vec(),
+        edited: plan.edited.clone(),
         by_hand: plan.by_hand.clone(),
-        losses: losses(&plan.losses, before.all.as_deref(), situation.tool),
-        changes: changes(plan, before.all.as_deref(), situation.tool),
+        losses: plan.losses.clone(),
+        changes: plan.untold_changes(),
         losses_known: before.is_known(),
         blockers: plan.blockers.clone(),
         patch: prepared.patch(),
@@ -38,7 +38,7 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
             .filter(|_| prepared.combined.is_empty() || prepared.deployed().is_some())
             .map(|rewrite| changed_lines(prepared.compared(), &rewrite.text)),
         combined_files: prepared.combined.clone(),
-        diff_command: None,
+        ..WayReport::default()
     }
 }
 
@@ -74,11 +74,8 @@ pub(super) fn migration(
             None => Request::Create,
         }),
         services: plan.services.clone(),
-        in_portainer: InPortainer::default(),
-        edited: Vec::new(),
-        by_hand: Vec::new(),
-        losses: losses(&plan.losses, before.all.as_deref(), situation.tool),
-        changes: losses(&plan.changes, before.all.as_deref(), situation.tool),
+        losses: plan.losses.clone(),
+        changes: plan.changes.clone(),
         losses_known: before.is_known() && plan.is_parsed,
         blockers,
         patch: None,
@@ -89,8 +86,7 @@ pub(super) fn migration(
             &prepared.source.compose,
             &prepared.rewrite.text,
         )),
-        combined_files: Vec::new(),
-        diff_command: None,
+        ..WayReport::default()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     failure::Failure,
     model::Container,
     observe::{Before, warnings_of},
-    plan::{self, Loss, Plan, Refusal},
+    plan::{self, LossKind, Plan, Refusal},
     text::{listed, numbered},
 };
 
@@ -19,8 +19,8 @@ impl Procedure<'_, '_> {
                 .warn(format!("{}/.env: {warning}", self.at.stack.dir().display()));
         }
         let name = self.at.stack.name();
-        let is_adopted = |loss: &Loss| matches!(loss, Loss::Adopted { .. });
-        let adopts = plan.losses.iter().any(is_adopted);
+        let mut losses = plan.losses.iter();
+        let adopts = losses.any(|loss| loss.kind == LossKind::Adopted);
         if self.m.grace.is_some() && adopts {
             self.run.warn(format!(
                 "--grace has no effect on the containers of project {}: Portainer stops those that it recreates, within their own stop grace periods",

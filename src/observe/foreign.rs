@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Before, Situation, with_hint};
 use crate::{
     engine::EngineReader,
-    plan::{self, Foreign, Loss, Touch},
+    plan::{self, Foreign, Loss, LossKind, Touch},
     snapshot::Inspected,
     stack::StackName,
     text::bulleted,
@@ -39,7 +39,7 @@ impl Situation<'_> {
                 all.extend(own);
                 let projects = self.stack.name().projects();
                 let found = plan::foreign(touched, &all, self.tool, &projects);
-                losses.extend(found.into_iter().map(Loss::Foreign));
+                losses.extend(found.into_iter().map(|one| one.loss));
             }
             Err(error) => warnings.push(format!("{}; {UNKNOWN}", with_hint(&error))),
         }
@@ -88,9 +88,9 @@ pub fn foreign_since(
     match found {
         Ok(mut found) => {
             found.retain(Foreign::needs_repair);
-            let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+            let lines: Vec<String> = found.iter().map(|one| one.loss.to_string()).collect();
             let heading = "these containers must be restarted or recreated by hand:";
-            let warning = (!lines.is_empty()).then(|| list(heading, &found));
+            let warning = (!lines.is_empty()).then(|| list(heading, &lines));
             (lines, warning)
         }
         Err(error) => {
@@ -104,7 +104,7 @@ pub fn foreign_since(
 pub fn warnings_of(losses: &[Loss], verb: &str) -> Vec<String> {
     let (others, own): (Vec<_>, Vec<_>) = losses
         .iter()
-        .partition(|loss| matches!(loss, Loss::Foreign(_)));
+        .partition(|loss| loss.kind == LossKind::Foreign);
     let mut warnings = Vec::new();
     if !own.is_empty() {
         warnings.push(list(&format!("the stack {verb} lose:"), &own));

@@ -11,10 +11,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    model::{Carried, Container, Deployment, Grant, PORTAINER_FOLDERS, Pull},
+    model::{Container, Deployment, Grant, PORTAINER_FOLDERS, Pull},
     plan::{
-        Awaited, Blocker, ComposeVersion, ContainerLoss, Environment, Facts, Fate, Hashes,
-        InPortainer, Loss, NOT_PULLED, PortainerCompose, ReplacedBy, Touch,
+        Awaited, Blocker, ComposeVersion, Environment, Facts, Fate, Hashes, InPortainer, Loss,
+        NOT_PULLED, PortainerCompose, Touch,
         blockers::inline,
         blockers::missing,
         blockers::permissions,
@@ -27,8 +27,7 @@ use crate::{
         fates::steering::Steering,
         fates::versions::takes_name_of_other_host,
         fates::{self, Deciding},
-        losses::containers,
-        losses::record,
+        losses::{LossKind, containers, record},
     },
     rewrite::faithful,
     snapshot::Inspected,
@@ -54,17 +53,17 @@ pub struct AdoptionFacts<'a> {
 }
 
 /// What an adoption would do.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Adoption {
     /// What is sent to Portainer.
     pub request: Request,
     /// What Portainer has (B22).
     pub in_portainer: InPortainer,
+    /// What was edited in Portainer and will be overwritten: the text, and variables by name.
+    pub edited: Vec<String>,
     /// The containers that were created outside of Portainer since the stack was edited in Portainer.
-    #[serde(skip)]
     pub by_hand: Vec<String>,
     /// Whether the stack was stopped as a whole: the deployment starts it.
-    #[serde(skip)]
     pub is_stopped: bool,
     /// The services, in the order of the text, then those that only have containers.
     pub services: Vec<ServicePlan>,
@@ -79,10 +78,8 @@ pub struct Adoption {
     /// Who may use the stack afterwards, if `--access` changes that (B23).
     pub access: Option<BTreeSet<Grant>>,
     /// The containers that the deployment waits for, and that the adoption waits for before (B20).
-    #[serde(skip)]
     pub awaited: Vec<Awaited>,
     /// The images that Portainer's Compose pulls although they exist here, or that do not exist here (B20).
-    #[serde(skip)]
     pub pulls: Vec<Pull>,
 }
 
@@ -186,16 +183,6 @@ impl Adoption {
         containers
             .filter_map(|one| Some((one, touch(one)?)))
             .collect()
-    }
-
-    /// What was edited in Portainer and will be overwritten: the text, and variables by name.
-    pub fn edited(&self) -> &[String] {
-        let mut all = self.losses.iter().chain(&self.changes);
-        let edited = all.find_map(|loss| match loss {
-            Loss::RecordText(parts) => Some(parts.as_slice()),
-            _ => None,
-        });
-        edited.unwrap_or_default()
     }
 
     /// The update of a Portainer stack in error removes every container of the project first (N07).
@@ -417,58 +404,56 @@ impl Adoption {
         let replaced = of(|fate| matches!(fate, Fate::Recreated(_) | Fate::Removed(_)));
         let external = external_volumes(stack);
         let (losses, unknown) = containers::losses(facts, Some(stack), &[]);
-        let is_lost = |container: &str, loss: &ContainerLoss| match loss {
-            ContainerLoss::WillStart { .. } => true,
+        let stays = |loss: &Loss| {
+            let subject = loss.subject.as_deref();
+            subject.is_some_and(|subject| stays.contains(subject))
+        };
+        let is_lost = |loss: &Loss| match &loss.kind {
+            LossKind::Starts => true,
             // Its own rights are removed.
-            ContainerLoss::Use(_) if facts.uses.wanted.is_some() => true,
-            ContainerLoss::UseUntilRecreated(_) => {
-                facts.record.is_none() || !stays.contains(container)
+            LossKind::Use(_) if facts.uses.wanted.is_some() => true,
+            LossKind::UseUntilRecreated => facts.record.is_none() || !stays(loss),
+            _ if stays(loss) => false,
+            LossKind::Orphan => false,
+            LossKind::AnonymousVolume { volume, is_deleted } => {
+                !external.contains(volume) && (*is_deleted || !carries_volumes)
             }
-            _ if stays.contains(container) => false,
-            ContainerLoss::NotDefined { .. }
-            | ContainerLoss::Profile { .. }
-            | ContainerLoss::OneOff => false,
-            ContainerLoss::AnonymousVolume {
-                volume, is_deleted, ..
-            } => !external.contains(volume) && (*is_deleted || !carries_volumes),
             _ => true,
         };
-        self.losses
-            .extend(losses.into_iter().filter_map(|loss| match loss {
-                Loss::Killed(_) => None,
-                Loss::Container {
-                    container, loss, ..
-                } => {
-                    let loss = match loss {
-                        ContainerLoss::Use(grants)
-                            if facts.uses.wanted.is_none() && !replaced.contains(&*container) =>
-                        {
-                            ContainerLoss::UseUntilRecreated(grants)
-                        }
-                        loss => loss,
-                    };
-                    is_lost(&container, &loss).then_some(Loss::Container {
-                        container,
-                        replaced_by: ReplacedBy::Portainer,
-                        loss,
-                    })
-                }
-                loss => Some(loss),
-            }));
+        let is_replaced = |loss: &Loss| {
+            let subject = loss.subject.as_deref();
+            subject.is_some_and(|subject| replaced.contains(subject))
+        };
+        let losses = losses.into_iter().map(|loss| {
+            if facts.uses.wanted.is_some() || is_replaced(&loss) {
+                return loss;
+            }
+            containers::use_until_recreated(loss)
+        });
+        let mut lost: Vec<Loss> = losses.filter(is_lost).collect();
         self.warnings.extend(unknown);
-        self.losses.extend(facts.uses.lost().map(Loss::RecordUse));
+        lost.extend(facts.uses.lost().as_ref().and_then(record::use_lost));
         if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {
             let losses = record::standing(record.record).into_iter();
-            // M16: an update keeps them.
-            let lost = losses.filter(|loss| *loss != Loss::Carried(Carried::Access));
-            self.losses.extend(lost);
+            lost.extend(losses.filter(|loss| loss.kind != LossKind::Access));
             let parts = edited::parts(record, facts.sent);
-            self.losses
-                .extend(record::edit_lost(self.in_portainer, parts));
+            lost.extend(record::edit_lost(self.in_portainer, &parts));
+            if self.in_portainer == InPortainer::Edited {
+                self.edited = parts;
+            }
         }
-        let losses = std::mem::take(&mut self.losses).into_iter();
-        (self.changes, self.losses) =
-            losses.partition(|loss| loss.is_change(ReplacedBy::Portainer));
+        let lost = lost.into_iter();
+        (self.changes, self.losses) = lost.partition(|loss| loss.is_change(true));
+    }
+
+    /// What changes, unless a row or the loss of an edit in Portainer says it.
+    pub fn untold_changes(&self) -> Vec<Loss> {
+        let is_edited = self.in_portainer == InPortainer::Edited;
+        let changes = self.changes.iter().filter(|change| {
+            let is_told_by_edit = is_edited && change.kind == LossKind::Variables;
+            !is_told_by_edit && !change.is_told(&self.services)
+        });
+        changes.cloned().collect()
     }
 }
 

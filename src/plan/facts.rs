@@ -99,6 +99,20 @@ impl<'a> Facts<'a> {
         self.name != self.project && project == Some(self.project)
     }
 
+    /// Whether Portainer replaces a container, if its configuration differs (M05); otherwise, this run removes it.
+    pub fn is_replaced_by_portainer(&self, container: Inspected) -> bool {
+        self.removal == Removal::ByPortainer || self.is_adopted(container)
+    }
+
+    /// How a loss begins that a container has only if Portainer recreates it.
+    pub fn if_recreated(&self, container: Inspected) -> &'static str {
+        if self.is_replaced_by_portainer(container) {
+            "if it is recreated: "
+        } else {
+            ""
+        }
+    }
+
     /// Whether the API key may not read or change any stack of the environment. The refusal says so (B24).
     pub fn is_forbidden(&self) -> bool {
         self.rights == Rights::NoStacks || matches!(self.environment, Environment::Forbidden(_))

@@ -104,9 +104,9 @@ impl fmt::Display for Fate {
     }
 }
 
-/// The fate of a service whose image has another ID now than the one that its container runs.
-pub fn newer_image(image: &str) -> Fate {
-    Fate::Recreated(format!("{image} is now a different image"))
+/// The image of a service has another ID now than the one that its container runs.
+pub fn newer_image(image: &str) -> String {
+    format!("{image} is now a different image")
 }
 
 /// The fate of a service that has more containers than the text asks for.
@@ -204,7 +204,7 @@ impl Deciding<'_> {
         let is_other = now["Id"]
             .as_str()
             .is_some_and(|id| id != container.image_id());
-        is_other.then(|| newer_image(&reference))
+        is_other.then(|| Fate::Recreated(newer_image(&reference)))
     }
 
     fn by_hash(&self, container: Inspected, service: &SentService) -> Fate {

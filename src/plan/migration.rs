@@ -2,27 +2,25 @@
 
 mod services;
 
-use serde::Serialize;
-
 use crate::{
-    model::{Carried, Container, Pull},
+    model::{Container, Pull},
     plan::{
-        Environment, Facts, Loss, Refusal, ReplacedBy, Sent, ServicePlan,
+        Environment, Facts, Loss, Refusal, Sent, ServicePlan,
         adoption::portainer_compose,
         blockers::{conditions, conflicts, inline, missing, permissions, validation},
         facts::services::{SentStack, SentText, with_sent},
         fates::steering::Steering,
-        losses::{containers, record, text_lost},
+        losses::{LossKind, containers, record, text_lost},
     },
     rewrite::{
         damage::{Verdict, judge_document},
-        loss::{TextLossKind, losses},
+        loss::{TextLoss, TextLossKind, losses},
     },
     text::printable,
 };
 
 /// What a migration would do to what exists now (B01–B06).
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Everything that will be lost, in the order to show it.
     pub losses: Vec<Loss>,
@@ -185,27 +183,27 @@ impl Plan {
                 && refusals.any(|refusal| matches!(refusal, Refusal::UnreadableEnv { .. }))
         };
         let text = text.into_iter().filter(|loss| !is_refused(&loss.kind));
-        let text = text_lost(text.collect());
+        let text: Vec<TextLoss> = text.collect();
         if let Some(stack) = stack {
             let steering = Steering::new(stack, portainer_compose(facts), None);
             let not_started = steering.not_started().into_iter();
             let lost = not_started.chain(inline::lost_files(facts, stack));
             self.losses.extend(lost.map(|one| match &one.details[..] {
-                [] => Loss::Version(one.message),
-                names => Loss::Version(format!("{}: {}", one.message, names.join(", "))),
+                [] => Loss::of_stack(&one.message),
+                names => Loss::of_stack(&format!("{}: {}", one.message, names.join(", "))),
             }));
         }
         let (running, unknown) = containers::losses(facts, stack, &text);
         self.losses.extend(running);
-        self.losses.extend(text);
+        self.losses.extend(text_lost(&text));
         self.warnings.extend(unknown);
         if let Some(record) = &facts.record {
             let losses = record::losses(record, facts.sent).into_iter();
             // B23
             let users = facts.uses.lost_with_stack(facts.rights.see_every_stack());
             let is_known = users.is_some();
-            let named = users.filter(|all| !all.is_empty()).map(Loss::RecordUse);
-            let lost = losses.filter(|loss| !is_known || *loss != Loss::Carried(Carried::Access));
+            let lost = losses.filter(|loss| !is_known || loss.kind != LossKind::Access);
+            let named = users.as_ref().and_then(record::use_lost);
             self.losses.extend(named.into_iter().chain(lost));
             if record.contents.is_none() && !facts.is_forbidden() {
                 self.warnings.push(format!(
@@ -215,7 +213,7 @@ impl Plan {
             }
         }
         let losses = std::mem::take(&mut self.losses).into_iter();
-        (self.changes, self.losses) = losses.partition(|loss| loss.is_change(ReplacedBy::Run));
+        (self.changes, self.losses) = losses.partition(|loss| loss.is_change(false));
         let listed = facts.listed.is_some_and(|all| !all.is_empty());
         if listed && facts.containers.is_none() {
             self.warnings

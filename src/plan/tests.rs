@@ -58,7 +58,7 @@ pub fn world(compose: &str) -> World {
         rights: Rights::Administrator,
         portainer_version: Some("2.21.0"),
         missing: Vec::new(),
-        removal: Removal::ByPortainer,
+        removal: Removal::Stop(10),
         rejection: None,
         deployed: None,
         uses: Uses::default(),

@@ -1,12 +1,12 @@
 //! The words for what a plan does: one place for `plan`, `adopt` with its question, `adopt --all` and `--compare`.
 //!
 //! [`rows`] says what happens to each service, [`downtime`] what is down and how long, and [`Adoption::interruption`] both
-//! in one line for the question (B08). A fact of a row is not repeated as a loss or change: [`Loss::is_told`].
+//! in one line for the question (B08). A fact of a row is not repeated as a loss or change: [`crate::plan::Loss::is_told`].
 
 use std::collections::BTreeMap;
 
 use crate::{
-    plan::{Adoption, ContainerLoss, Fate, Loss, ReplacedBy, ServicePlan, fates},
+    plan::{Adoption, Fate, ServicePlan},
     text::{counted, listed, printable},
 };
 
@@ -151,71 +151,6 @@ impl Adoption {
 pub fn told_losses(count: usize) -> Option<String> {
     let verb = if count == 1 { "is" } else { "are" };
     (count > 0).then(|| format!("{} {verb} listed above", counted(count, "loss")))
-}
-
-impl Loss {
-    /// Whether nothing is missed afterwards: the user changed it, or it only runs again. `by` is who replaces the
-    /// containers. An adoption refuses variables that only a shell had: what is left was changed in the files. A migration
-    /// cannot tell.
-    pub fn is_change(&self, by: ReplacedBy) -> bool {
-        use ContainerLoss as C;
-        match self {
-            Self::RecordStarts
-            | Self::Container {
-                loss: C::WillStart { .. } | C::UseUntilRecreated(_),
-                ..
-            } => true,
-            Self::Replicas { .. } => by == ReplacedBy::Portainer,
-            Self::Container { loss, .. } => {
-                by == ReplacedBy::Portainer
-                    && matches!(
-                        loss,
-                        C::Name(_)
-                            | C::Variables(_)
-                            | C::Values(_)
-                            | C::Image(_)
-                            | C::OtherImage { .. }
-                            | C::Access { .. }
-                            | C::Ports { .. }
-                    )
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether variables of a container are removed or get another value.
-    pub fn is_of_variables(&self) -> bool {
-        let of = |loss: &ContainerLoss| {
-            matches!(loss, ContainerLoss::Variables(_) | ContainerLoss::Values(_))
-        };
-        matches!(self, Self::Container { loss, .. } if of(loss))
-    }
-
-    /// Whether the rows, or the number of lines that change, say it already.
-    pub fn is_told(&self, services: &[ServicePlan]) -> bool {
-        let has = |is_it: &dyn Fn(&ServicePlan) -> bool| services.iter().any(is_it);
-        match self {
-            Self::Replicas {
-                service,
-                now,
-                after,
-            } => {
-                let fate = fates::fewer(*now, *after);
-                has(&|one| one.service == *service && one.fate == fate)
-            }
-            Self::Container {
-                container, loss, ..
-            } => has(&|one| {
-                one.containers.contains(container)
-                    && match loss {
-                        ContainerLoss::WillStart { .. } => matches!(one.fate, Fate::Started(_)),
-                        ContainerLoss::Image(image) => one.fate == fates::newer_image(image),
-                        _ => false,
-                    }
-            }),
-            _ => false,
-        }
-    }
 }
 
 #[cfg(test)]

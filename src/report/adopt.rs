@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Loss, VERSION};
+use super::VERSION;
 use crate::{
     model::Grant,
-    plan::{Blocker, Fate, Request},
+    plan::{Blocker, Fate, Loss, Request},
     portainer::GitLink,
 };
 

@@ -83,7 +83,8 @@ impl Procedure<'_, '_, '_> {
         match found {
             Ok(found) if found.is_empty() => false,
             Ok(found) => {
-                self.run.warn(list(NOT_RECREATED, &found));
+                let lost: Vec<&Loss> = found.iter().map(|one| &one.loss).collect();
+                self.run.warn(list(NOT_RECREATED, &lost));
                 true
             }
             Err(error) => {
@@ -245,6 +246,5 @@ fn carried(step: &RecordStep) -> Vec<String> {
     let stays =
         |carried: &&Carried| **carried == Carried::Access && matches!(step, RecordStep::Update(..));
     let lost = record.carries.iter().filter(|one| !stays(one));
-    lost.map(|one| Loss::Carried(one.clone()).to_string())
-        .collect()
+    lost.map(|one| Loss::of_carried(one).message).collect()
 }

@@ -9,8 +9,8 @@ use crate::{
         table::{column, line, plan_rows},
     },
     model::Grant,
-    plan::{InPortainer, Request, downtime},
-    report::{InterruptedRun, Loss, PlanReport, Readiness, StackReport, Way, WayReport},
+    plan::{InPortainer, Loss, Request, downtime},
+    report::{InterruptedRun, PlanReport, Readiness, StackReport, Way, WayReport},
     text::{counted, listed, numbered, shell_word},
 };
 

@@ -8,19 +8,27 @@ use std::{
 use crate::{
     model::Grant,
     plan::{
-        ContainerLoss, Facts, Loss, Removal, ReplacedBy,
+        Facts, Loss, Removal,
         facts::services::{SentService, SentStack},
-        losses::mounts::{is_anonymous, placed_files},
-        losses::replacement,
-        losses::reported::Reported,
+        losses::{
+            LossKind, files,
+            mounts::{is_anonymous, placed_files},
+            replacement,
+            reported::Reported,
+        },
     },
+    rewrite::loss::TextLoss,
     snapshot::{Inspected, Known},
-    text::printable,
+    text::{counted, printable, shell_word},
 };
 
 /// The losses, and the parts of them that are unknown. `stack` is `None` if the text that is sent is not YAML; `text`
 /// are the losses of the text.
-pub fn losses(facts: &Facts, stack: Option<&SentStack>, text: &[Loss]) -> (Vec<Loss>, Vec<String>) {
+pub fn losses(
+    facts: &Facts,
+    stack: Option<&SentStack>,
+    text: &[TextLoss],
+) -> (Vec<Loss>, Vec<String>) {
     let mut running = Running {
         facts,
         reported: Reported(text),
@@ -48,7 +56,7 @@ enum Fate<'s, 'r, 'd, 'a> {
     /// It gets a successor.
     Recreated(&'s SentService<'r, 'd, 'a>),
     /// It is only removed.
-    Removed(Option<ContainerLoss>),
+    Removed(Option<String>),
     Unknown,
 }
 
@@ -56,27 +64,22 @@ impl<'a> Running<'a, '_> {
     /// With a Portainer stack, Portainer stops the containers by their stop signal (M04). It does the same with those that
     /// it recreates (B10).
     fn killed(&mut self, containers: &[Inspected]) {
-        let (own, adopted): (Vec<Inspected>, Vec<_>) = containers
-            .iter()
-            .partition(|one| self.replaced_by(**one) == ReplacedBy::Run);
+        let facts = self.facts;
+        let (adopted, own): (Vec<Inspected>, Vec<_>) =
+            containers.iter().partition(|one| facts.is_adopted(**one));
         let running = own.iter().filter(|one| one.is_running()).count();
-        let is_killed = self.facts.removal == Removal::Kill && self.facts.record.is_none();
-        if running > 0 && is_killed {
-            self.losses.push(Loss::Killed(running));
+        if running > 0 && facts.removal == Removal::Kill && facts.record.is_none() {
+            self.losses.push(Loss::of_stack(&format!(
+                "{} will be stopped with SIGKILL, without time to shut down",
+                counted(running, "running container")
+            )));
         }
         if !adopted.is_empty() {
-            self.losses.push(Loss::Adopted {
-                project: self.facts.project.to_owned(),
-                count: adopted.len(),
-            });
-        }
-    }
-
-    fn replaced_by(&self, container: Inspected) -> ReplacedBy {
-        if self.facts.is_adopted(container) {
-            ReplacedBy::Portainer
-        } else {
-            ReplacedBy::Run
+            let (project, count) = (facts.project, counted(adopted.len(), "container"));
+            let loss = Loss::of_stack(&format!(
+                "project {project} has {count}, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the deployment fails"
+            ));
+            self.losses.push(loss.as_kind(LossKind::Adopted));
         }
     }
 
@@ -97,10 +100,11 @@ impl<'a> Running<'a, '_> {
 
     fn container(&mut self, container: Inspected<'a>, fate: Fate) {
         let mut losses = Vec::new();
-        losses.extend(self.other_directory(container));
+        let other = |message| (LossKind::Other, message);
+        losses.extend(self.other_directory(container).map(other));
         let mut placed = Vec::new();
         match fate {
-            Fate::Removed(loss) => losses.extend(loss),
+            Fate::Removed(why) => losses.extend(why.map(|why| (LossKind::Orphan, why))),
             Fate::Unknown => {}
             Fate::Recreated(service) => {
                 let (found, unknown) =
@@ -116,17 +120,14 @@ impl<'a> Running<'a, '_> {
                 }
             }
         }
-        losses.extend(anonymous_volumes(container));
-        losses.extend(self.files(container, &placed));
+        losses.extend(self.anonymous_volumes(container));
+        losses.extend(self.files(container, &placed).map(other));
         losses.extend(self.uses_lost(container));
-        let name = container.name();
-        let replaced_by = self.replaced_by(container);
-        self.losses
-            .extend(losses.into_iter().map(|loss| Loss::Container {
-                container: name.to_owned(),
-                replaced_by,
-                loss,
-            }));
+        let losses = losses.into_iter();
+        let tool = self.facts.tool;
+        self.losses.extend(
+            losses.map(|(kind, message)| Loss::of_container(container, tool, kind, &message)),
+        );
     }
 
     fn fate<'s, 'r, 'd, 'x>(
@@ -138,15 +139,27 @@ impl<'a> Running<'a, '_> {
         let Some(name) = self.label(container, "service") else {
             return Fate::Unknown;
         };
-        let service = name.to_owned();
+        let removed = |how: &str, why: &str| {
+            let stays = self.facts.is_replaced_by_portainer(container);
+            let what = if stays {
+                how
+            } else {
+                "removed and not recreated"
+            };
+            Fate::Removed(Some(format!("{what}: {why}")))
+        };
         if container.is_one_off(self.facts.tool) {
-            return Fate::Removed(Some(ContainerLoss::OneOff));
+            return removed("stays", "it was started by `compose run`");
         }
         match services.get(name) {
-            None => Fate::Removed(Some(ContainerLoss::NotDefined { service })),
-            Some(found) if !found.is_active() => {
-                Fate::Removed(Some(ContainerLoss::Profile { service }))
-            }
+            None => removed(
+                "stays as an orphan",
+                &format!("the Compose file has no service {name}"),
+            ),
+            Some(found) if !found.is_active() => removed(
+                "stays, but is not updated",
+                &format!("no profile of service {name} is active in Portainer"),
+            ),
             Some(_) if surplus.contains(container.id()) => Fate::Removed(None),
             Some(found) => Fate::Recreated(found),
         }
@@ -180,29 +193,29 @@ impl<'a> Running<'a, '_> {
                 Reverse(number.and_then(|number| number.parse::<u64>().ok()))
             });
             surplus.extend(members.iter().take(now - after).map(|one| one.id()));
-            self.losses.push(Loss::Replicas {
-                service: name.to_owned(),
-                now,
-                after,
-            });
+            let message = format!("{} will be reduced to {after}", counted(now, "container"));
+            let kind = LossKind::Replicas { now, after };
+            self.losses.push(Loss::of_service(name, kind, &message));
         }
         surplus
     }
 
-    fn other_directory(&self, container: Inspected) -> Option<ContainerLoss> {
+    fn other_directory(&self, container: Inspected) -> Option<String> {
         let dir = self.label(container, "project.working_dir")?;
         let is_own = self.facts.is_same(dir, self.facts.dir)
             || self.facts.is_portainers(dir)
             || self.facts.replaces_lost_files(container);
-        (!is_own).then(|| ContainerLoss::OtherDirectory(dir.to_owned()))
+        (!is_own).then(|| format!("it was started from another directory: {dir}"))
     }
 
-    fn files(&mut self, container: Inspected, placed: &[String]) -> Option<ContainerLoss> {
-        match self.facts.changes.get(container.id())? {
+    fn files(&mut self, container: Inspected, placed: &[String]) -> Option<String> {
+        let facts = self.facts;
+        match facts.changes.get(container.id())? {
             Known::Unknown(reason) => {
-                let lost = match self.replaced_by(container) {
-                    ReplacedBy::Run => "they will be lost",
-                    ReplacedBy::Portainer => "they will be lost if it is recreated",
+                let lost = if facts.is_replaced_by_portainer(container) {
+                    "they will be lost if it is recreated"
+                } else {
+                    "they will be lost"
                 };
                 self.unknown.push(format!(
                     "cannot list the files written inside {}: {lost} ({})",
@@ -211,18 +224,23 @@ impl<'a> Running<'a, '_> {
                 ));
                 None
             }
-            Known::Known(changes) => ContainerLoss::files(container, changes, placed),
+            Known::Known(changes) => {
+                let files = files(container, changes, placed)?;
+                Some(format!("{}{files}", facts.if_recreated(container)))
+            }
         }
     }
 
     /// Those who may use a container, and not its successor (B23).
-    fn uses_lost(&self, container: Inspected) -> Option<ContainerLoss> {
+    fn uses_lost(&self, container: Inspected) -> Option<(LossKind, String)> {
         let uses = self.facts.uses;
         let stays = (self.facts.removal == Removal::ByPortainer).then_some(&uses.stack);
         let after = uses.wanted.as_ref().or(stays);
         let given = uses.containers.get(container.id())?;
         let lost = Grant::missing(given, after.unwrap_or(&BTreeSet::new()));
-        (!lost.is_empty()).then_some(ContainerLoss::Use(lost))
+        let (who, flags) = (Grant::list(&lost), flags(&lost));
+        let message = format!("{who} can no longer use it in Portainer; to allow it:{flags}");
+        (!lost.is_empty()).then_some((LossKind::Use(lost), message))
     }
 
     /// Running containers from this directory that belong to another project.
@@ -231,11 +249,11 @@ impl<'a> Running<'a, '_> {
             containers.retain(|one| matches!(&*one.state, "running" | "paused" | "restarting"));
             let is_own = project == self.facts.name || project == self.facts.project;
             if !is_own && !containers.is_empty() {
-                let names = containers.iter().map(|one| one.name().to_owned());
-                self.losses.push(Loss::OtherProject {
-                    project: project.to_owned(),
-                    containers: names.collect(),
-                });
+                let names: Vec<&str> = containers.iter().map(|one| one.name()).collect();
+                self.losses.push(Loss::of_stack(&format!(
+                    "project {project} was started from this directory and will keep running next to the new containers: {}",
+                    names.join(", ")
+                )));
             }
         }
     }
@@ -243,18 +261,52 @@ impl<'a> Running<'a, '_> {
     fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
         container.compose_label(self.facts.tool, name)
     }
+
+    /// M05, M16, N04.
+    fn anonymous_volumes(&self, container: Inspected) -> Vec<(LossKind, String)> {
+        let is_deleted = container.removes_itself();
+        let stays = self.facts.is_replaced_by_portainer(container);
+        let volumes = container.volumes().into_iter();
+        let volumes = volumes.filter(|(volume, _)| is_anonymous(volume));
+        let lost = volumes.map(|(volume, target)| {
+            let of = format!("the anonymous volume at {target}");
+            let deleted = "may be deleted with its data: the container was started with --rm";
+            let kept = format!("with an empty one; its data stays in volume {volume}");
+            let message = match (is_deleted, stays) {
+                (true, true) => format!("if it is recreated, {of} {deleted}"),
+                (true, false) => format!("{of} {deleted}"),
+                (false, true) => {
+                    format!("if it is recreated, Portainer 2.45 replaces {of} {kept}")
+                }
+                (false, false) => format!("{of} is replaced {kept}"),
+            };
+            let volume = volume.to_owned();
+            (LossKind::AnonymousVolume { volume, is_deleted }, message)
+        });
+        lost.collect()
+    }
 }
 
-fn anonymous_volumes(container: Inspected) -> Vec<ContainerLoss> {
-    let is_deleted = container.removes_itself();
-    let volumes = container.volumes().into_iter();
-    volumes
-        .filter(|(volume, _)| is_anonymous(volume))
-        .map(|(volume, target)| ContainerLoss::AnonymousVolume {
-            target: target.to_owned(),
-            volume: volume.to_owned(),
-            is_deleted,
-        })
+/// The same for a container that keeps its own rights until it is recreated.
+pub fn use_until_recreated(loss: Loss) -> Loss {
+    let LossKind::Use(lost) = &loss.kind else {
+        return loss;
+    };
+    let (who, flags) = (Grant::list(lost), flags(lost));
+    Loss {
+        message: format!(
+            "{who} can use it in Portainer until it is recreated, and not the stack; to allow both:{flags}"
+        ),
+        kind: LossKind::UseUntilRecreated,
+        ..loss
+    }
+}
+
+/// The flags that give this access.
+fn flags(grants: &BTreeSet<Grant>) -> String {
+    let grants = grants.iter().map(Grant::as_flag);
+    grants
+        .map(|one| format!(" --access {}", shell_word(&one)))
         .collect()
 }
 

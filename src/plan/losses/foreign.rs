@@ -5,19 +5,19 @@
 //!
 //! Invariant: pure; reads inspect JSON.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
     model::PORTAINER_FOLDERS,
+    plan::losses::{Loss, LossKind},
     snapshot::Inspected,
-    text::{printable, shell_word},
+    text::shell_word,
 };
 
 /// What happens to a container that others use. A later one is worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Touch {
     Restarted,
     MayBeReplaced,
@@ -28,7 +28,7 @@ pub enum Touch {
 }
 
 /// What a container uses of another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Network,
     Pid,
@@ -38,7 +38,7 @@ enum Use {
 }
 
 /// What has to be done about a container. A later one is worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Remedy {
     /// Nothing: it keeps the volumes that it mounts.
     Nothing,
@@ -47,18 +47,11 @@ enum Remedy {
 }
 
 /// A container that uses one that a run touches, and that the run does not touch itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
-    pub container: String,
-    is_running: bool,
-    /// Whether it belongs to the project of the stack: a one-off container, or an orphan.
-    is_own: bool,
-    /// What it uses, and of which container.
-    uses: Vec<(Use, String)>,
+    pub loss: Loss,
     touch: Touch,
     remedy: Remedy,
-    /// How to restart or recreate it.
-    how: String,
 }
 
 struct Hit {
@@ -140,7 +133,14 @@ fn harmed(
             _ if by_id(id) => Remedy::Recreate,
             _ => Remedy::Restart,
         };
-        uses.push((what, hit.name.clone()));
+        let of = &hit.name;
+        uses.push(match what {
+            Use::Network => format!("shares the network of {of}"),
+            Use::Pid => format!("shares the PID namespace of {of}"),
+            Use::Ipc => format!("shares the IPC namespace of {of}"),
+            Use::Link => format!("links to {of}"),
+            Use::Volumes => format!("mounts the volumes of {of}"),
+        });
         worst = worst.max(Some((remedy, hit.touch)));
     }
     let (remedy, touch) = worst?;
@@ -149,17 +149,38 @@ fn harmed(
     let name = shell_word(container.name());
     let how = match remedy {
         Remedy::Nothing => String::new(),
-        Remedy::Restart => format!("{tool} restart {name}"),
-        Remedy::Recreate => recreate(container, tool, is_own),
+        Remedy::Restart => format!("; restart it then: {tool} restart {name}"),
+        Remedy::Recreate => {
+            let how = recreate(container, tool, is_own);
+            format!("; recreate it then: {how}")
+        }
     };
+    let belongs = if is_own {
+        "is not recreated with the stack"
+    } else {
+        "does not belong to the stack"
+    };
+    let when = match touch {
+        Touch::Restarted => "when that container is restarted",
+        Touch::MayBeReplaced => "if that container is recreated or removed",
+        Touch::Replaced => "when that container is recreated or removed",
+        Touch::Gone => "since that container was recreated or removed",
+    };
+    let harm = match (remedy, is_running) {
+        (Remedy::Nothing, _) => "keeps the volumes that it has now",
+        (_, true) => "loses it",
+        (_, false) => "cannot start again",
+    };
+    let uses = uses.join(" and ");
+    let message = format!("it {belongs}, {uses}, and {harm} {when}{how}");
+    let loss = Loss::of_container(container, tool, LossKind::Foreign, &message);
     Some(Foreign {
-        container: container.name().to_owned(),
-        is_running,
-        is_own,
-        uses,
+        loss: Loss {
+            service: loss.service.filter(|_| is_own),
+            ..loss
+        },
         touch,
         remedy,
-        how,
     })
 }
 
@@ -238,49 +259,6 @@ impl Foreign {
     /// Whether it does not work until it is restarted or recreated.
     pub fn needs_repair(&self) -> bool {
         self.remedy != Remedy::Nothing
-    }
-}
-
-impl fmt::Display for Foreign {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let uses = self.uses.iter().map(|(what, of)| {
-            let what = match what {
-                Use::Network => "shares the network of",
-                Use::Pid => "shares the PID namespace of",
-                Use::Ipc => "shares the IPC namespace of",
-                Use::Link => "links to",
-                Use::Volumes => "mounts the volumes of",
-            };
-            format!("{what} {}", printable(of))
-        });
-        let uses: Vec<String> = uses.collect();
-        let belongs = if self.is_own {
-            "is not recreated with the stack"
-        } else {
-            "does not belong to the stack"
-        };
-        let when = match self.touch {
-            Touch::Restarted => "when that container is restarted",
-            Touch::MayBeReplaced => "if that container is recreated or removed",
-            Touch::Replaced => "when that container is recreated or removed",
-            Touch::Gone => "since that container was recreated or removed",
-        };
-        let harm = match (self.remedy, self.is_running) {
-            (Remedy::Nothing, _) => "keeps the volumes that it has now",
-            (_, true) => "loses it",
-            (_, false) => "cannot start again",
-        };
-        write!(
-            f,
-            "{}: it {belongs}, {}, and {harm} {when}",
-            printable(&self.container),
-            uses.join(" and "),
-        )?;
-        match self.remedy {
-            Remedy::Nothing => Ok(()),
-            Remedy::Restart => write!(f, "; restart it then: {}", printable(&self.how)),
-            Remedy::Recreate => write!(f, "; recreate it then: {}", printable(&self.how)),
-        }
     }
 }
 

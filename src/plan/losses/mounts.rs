@@ -1,6 +1,6 @@
 //! The mounts of a container that its successor will have from another source, or not at all (B01).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use composefile::{
     document::Node,
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::{
     plan::{
-        ContainerLoss, Facts, MountSource, Sent,
+        Facts, Sent,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
-        losses::reported::Reported,
+        losses::{LossKind, reported::Reported},
     },
     snapshot::Inspected,
     text::printable,
@@ -51,9 +51,27 @@ struct Mounts {
     is_whole: bool,
 }
 
+/// What a container mounts.
+enum Now {
+    /// A named volume.
+    Volume(String),
+    Path(String),
+    Tmpfs,
+}
+
+impl fmt::Display for Now {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Volume(name) => write!(f, "volume {name}"),
+            Self::Path(path) => f.write_str(path),
+            Self::Tmpfs => f.write_str("a tmpfs"),
+        }
+    }
+}
+
 /// A mount of a container.
 struct Running<'c> {
-    source: MountSource,
+    source: Now,
     /// Where it is on the host: the path that was asked for, and the one that was found.
     places: Vec<&'c str>,
     is_read_only: Option<bool>,
@@ -65,43 +83,42 @@ pub fn losses(
     container: Inspected,
     service: &SentService,
     reported: Reported,
-) -> (Vec<ContainerLoss>, Vec<String>) {
+) -> (Vec<(LossKind, String)>, Vec<String>) {
     let after = mounts(service, reported, DEPTH);
     let (mut losses, mut unknown) = (Vec::new(), Vec::new());
     for (target, now) in running(container) {
+        let kept = match now.source {
+            Now::Volume(_) => "; the volume keeps its data",
+            _ => "",
+        };
+        let now_shown = now.source.to_string();
         let Some(mount) = after.by_target.get(&target) else {
             if after.is_whole {
-                let now = now.source;
-                losses.push(ContainerLoss::Mount {
-                    target,
-                    now,
-                    after: None,
-                });
+                let message = format!("{now_shown} is no longer mounted at {target}{kept}");
+                losses.push((LossKind::Other, message));
             }
             continue;
         };
         match moved(facts, &now, &mount.source) {
-            Moved::No => {
-                let is_read_only = mount.is_read_only.filter(|_| now.is_read_only.is_some());
-                if let Some(is_read_only) =
-                    is_read_only.filter(|_| mount.is_read_only != now.is_read_only)
-                {
-                    losses.push(ContainerLoss::Access {
-                        target,
-                        is_read_only,
-                    });
+            Moved::No => match (mount.is_read_only, now.is_read_only) {
+                (Some(true), Some(false)) => {
+                    losses.push((LossKind::Edited, format!("{target} becomes read-only")));
                 }
+                (Some(false), Some(true)) => {
+                    losses.push((LossKind::Edited, format!("{target} becomes writable")));
+                }
+                _ => {}
+            },
+            Moved::To(after) => {
+                let message =
+                    format!("{after} is mounted at {target} instead of {now_shown}{kept}");
+                losses.push((LossKind::Other, message));
             }
-            Moved::To(after) => losses.push(ContainerLoss::Mount {
-                target,
-                now: now.source,
-                after: Some(after),
-            }),
             Moved::Unknown => {}
             Moved::Unreadable(path) => unknown.push(format!(
                 "cannot verify that {} is the same directory as {}, which {} mounts at {}",
                 printable(&path),
-                printable(&now.source.to_string()),
+                printable(&now_shown),
                 printable(container.name()),
                 printable(&target)
             )),
@@ -112,7 +129,7 @@ pub fn losses(
 
 enum Moved {
     No,
-    To(MountSource),
+    To(String),
     Unknown,
     /// One of the two paths could not be looked at.
     Unreadable(String),
@@ -123,7 +140,7 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
         // The losses of the text name the paths that Portainer resolves.
         (_, Source::Unknown)
         | (
-            MountSource::Path(_),
+            Now::Path(_),
             Source::Bind(Place::Folder(_) | Place::Unknown)
             | Source::Volume {
                 has_options: true, ..
@@ -143,15 +160,15 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
             } else if same.contains(&None) {
                 Moved::Unreadable(path.clone())
             } else {
-                Moved::To(MountSource::Path(path.clone()))
+                Moved::To(path.clone())
             }
         }
-        (MountSource::Tmpfs, Source::Tmpfs) => Moved::No,
-        (MountSource::Volume(now), Source::Volume { name, .. }) if now == name => Moved::No,
-        (_, Source::Volume { name, .. }) => Moved::To(MountSource::Volume(name.clone())),
-        (_, Source::Bind(_)) => Moved::To(MountSource::InPortainer),
-        (_, Source::Anonymous) => Moved::To(MountSource::Anonymous),
-        (_, Source::Tmpfs) => Moved::To(MountSource::Tmpfs),
+        (Now::Tmpfs, Source::Tmpfs) => Moved::No,
+        (Now::Volume(now), Source::Volume { name, .. }) if now == name => Moved::No,
+        (_, Source::Volume { name, .. }) => Moved::To(format!("volume {name}")),
+        (_, Source::Bind(_)) => Moved::To("a path inside Portainer".to_owned()),
+        (_, Source::Anonymous) => Moved::To("a new anonymous volume".to_owned()),
+        (_, Source::Tmpfs) => Moved::To("a tmpfs".to_owned()),
     }
 }
 
@@ -161,7 +178,7 @@ fn running(container: Inspected) -> BTreeMap<String, Running> {
     let tmpfs = container.at("/HostConfig/Tmpfs").and_then(Value::as_object);
     for (target, _) in tmpfs.into_iter().flatten() {
         let mount = Running {
-            source: MountSource::Tmpfs,
+            source: Now::Tmpfs,
             places: Vec::new(),
             is_read_only: None,
         };
@@ -178,13 +195,13 @@ fn running(container: Inspected) -> BTreeMap<String, Running> {
             "volume" if is_anonymous(text("Name")) => continue,
             "volume" => {
                 let name = text("Name").to_owned();
-                (MountSource::Volume(name), is_writable.map(|is| !is))
+                (Now::Volume(name), is_writable.map(|is| !is))
             }
             "bind" if !places.is_empty() => {
                 let path = clean(places[0]);
-                (MountSource::Path(path), is_writable.map(|is| !is))
+                (Now::Path(path), is_writable.map(|is| !is))
             }
-            "tmpfs" => (MountSource::Tmpfs, None),
+            "tmpfs" => (Now::Tmpfs, None),
             _ => continue,
         };
         let mount = Running {

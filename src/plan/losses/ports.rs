@@ -6,9 +6,8 @@ use composefile::document::Node;
 
 use crate::{
     plan::{
-        ContainerLoss,
         facts::services::{Given, SentService},
-        losses::reported::Reported,
+        losses::{LossKind, reported::Reported},
     },
     snapshot::Inspected,
 };
@@ -145,7 +144,7 @@ pub fn lost(
     container: Inspected,
     service: &SentService,
     reported: Reported,
-) -> Option<ContainerLoss> {
+) -> Option<(LossKind, String)> {
     if service
         .nodes("ports")
         .any(|node| reported.names(service, node))
@@ -167,7 +166,11 @@ pub fn lost(
     );
     lost.sort();
     new.sort();
-    (!lost.is_empty()).then_some(ContainerLoss::Ports { lost, new })
+    let mut message = format!("ports no longer published: {}", lost.join(", "));
+    if !new.is_empty() {
+        message = format!("{message}; new: {}", new.join(", "));
+    }
+    (!lost.is_empty()).then_some((LossKind::Edited, message))
 }
 
 /// The ports that a container was created to publish.

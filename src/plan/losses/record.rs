@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use composefile::document::{Document, Node};
 
 use crate::{
-    model::{Deployment, Record, values},
-    plan::{InPortainer, Loss, RecordFacts, Sent},
+    model::{Deployment, Grant, Record, values},
+    plan::{InPortainer, Loss, RecordFacts, Sent, losses::LossKind},
 };
 
 /// The sections of a Compose file whose members are named.
@@ -14,25 +14,25 @@ const SECTIONS: [&str; 5] = ["services", "volumes", "networks", "secrets", "conf
 
 /// What a Portainer stack loses besides its text and variables.
 pub fn standing(record: &Record) -> Vec<Loss> {
-    let mut losses: Vec<Loss> = record.carries.iter().cloned().map(Loss::Carried).collect();
+    let mut losses: Vec<Loss> = record.carries.iter().map(Loss::of_carried).collect();
     if record.deployment == Deployment::Inactive {
-        losses.push(Loss::RecordStarts);
+        losses.push(Loss::of_record("is stopped and will be started").as_kind(LossKind::Starts));
     }
     losses
+}
+
+/// Those who may use the Portainer stack, and not afterwards (B23).
+pub fn use_lost(lost: &BTreeSet<Grant>) -> Option<Loss> {
+    let who = Grant::list(lost);
+    (!lost.is_empty()).then(|| Loss::of_record(&format!("{who} can no longer use it")))
 }
 
 /// The losses of deleting a Portainer stack: its properties, and its variables that are not in `names`.
 pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
     let mut losses = standing(record);
-    let variables: Vec<String> = record
-        .variables
-        .iter()
-        .filter(|name| !names.contains(name.as_str()))
-        .cloned()
-        .collect();
-    if !variables.is_empty() {
-        losses.push(Loss::RecordVariables(variables));
-    }
+    let variables = record.variables.iter().map(String::as_str);
+    let variables = variables.filter(|name| !names.contains(name)).collect();
+    losses.extend(named("variables that exist only in Portainer", variables));
     losses
 }
 
@@ -45,43 +45,60 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
         return losses;
     };
     let (old, new) = (values(env), values(sent.env));
-    let changed: Vec<String> = old
-        .iter()
-        .filter(|(name, value)| new.get(*name).is_some_and(|new| new != *value))
-        .map(|(&name, _)| name.to_owned())
-        .collect();
-    if !changed.is_empty() {
-        losses.push(Loss::RecordValues(changed));
+    let changed = old.iter().filter_map(|(&name, value)| {
+        let is_changed = new.get(name).is_some_and(|new| new != value);
+        is_changed.then_some(name)
+    });
+    let changed = changed.collect();
+    losses.extend(named("variables with another value in Portainer", changed));
+    if let (Ok(old), Ok(new)) = (Document::parse(text), Document::parse(sent.text)) {
+        losses.extend(SECTIONS.into_iter().filter_map(|section| {
+            let what = format!("{section} that exist only in Portainer");
+            named(&what, members_lost(&old, &new, section))
+        }));
     }
-    losses.extend(members_lost(text, sent.text));
-    losses.extend(edit_lost(facts.in_portainer, Vec::new()));
+    losses.extend(edit_lost(facts.in_portainer, &[]));
     losses
 }
 
+/// Names what a Portainer stack loses, if it loses something.
+fn named(what: &str, names: Vec<&str>) -> Option<Loss> {
+    let message = format!("{what}: {}", names.join(", "));
+    (!names.is_empty()).then(|| Loss::of_record(&message))
+}
+
 /// The loss of what was edited in Portainer, or may have been (B22): the `parts`, unless other losses say them.
-pub fn edit_lost(in_portainer: InPortainer, parts: Vec<String>) -> Option<Loss> {
-    match in_portainer {
-        InPortainer::Edited => Some(Loss::RecordText(parts)),
-        InPortainer::Differs => Some(Loss::RecordDiffers),
-        InPortainer::Nothing
-        | InPortainer::UpToDate
-        | InPortainer::LastSent
-        | InPortainer::Redeployed => None,
+pub fn edit_lost(in_portainer: InPortainer, parts: &[String]) -> Option<Loss> {
+    let edited = "what was edited in Portainer since the last adoption";
+    match (in_portainer, parts) {
+        (InPortainer::Edited, []) => Some(Loss::of_record(edited)),
+        (InPortainer::Edited, parts) => Some(Loss::of_record(&format!(
+            "{edited}: {}",
+            parts.join(" and ")
+        ))),
+        (InPortainer::Differs, _) => {
+            let what = "what only Portainer has in its Compose file and variables";
+            Some(Loss::of_record(what))
+        }
+        _ => None,
     }
 }
 
-fn members_lost(old: &str, new: &str) -> Vec<Loss> {
-    let (Ok(old), Ok(new)) = (Document::parse(old), Document::parse(new)) else {
+/// The services of a Portainer stack that are not in the Compose file.
+pub fn services_lost(facts: &RecordFacts, sent: Sent) -> Vec<String> {
+    let old = facts.contents.map(|(text, _)| Document::parse(text));
+    let (Some(Ok(old)), Ok(new)) = (old, Document::parse(sent.text)) else {
         return Vec::new();
     };
-    let lost = SECTIONS.into_iter().filter_map(|section| {
-        let kept = members(&new, section);
-        let mut names = members(&old, section);
-        names.retain(|name| !kept.contains(name));
-        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-        (!names.is_empty()).then_some(Loss::RecordMembers { section, names })
-    });
-    lost.collect()
+    let lost = members_lost(&old, &new, "services").into_iter();
+    lost.map(str::to_owned).collect()
+}
+
+fn members_lost<'d>(old: &'d Document<'d>, new: &Document, section: &str) -> Vec<&'d str> {
+    let kept = members(new, section);
+    let mut names = members(old, section);
+    names.retain(|name| !kept.contains(name));
+    names
 }
 
 fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {

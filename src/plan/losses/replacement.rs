@@ -6,12 +6,10 @@ use serde_json::Value;
 
 use crate::{
     plan::{
-        ContainerLoss, Facts,
+        Facts,
         facts::services::{Given, SentService},
-        losses::limits,
-        losses::mounts,
-        losses::ports,
-        losses::reported::Reported,
+        fates,
+        losses::{LossKind, limits, mounts, ports, reported::Reported},
     },
     snapshot::Inspected,
 };
@@ -22,10 +20,15 @@ pub fn losses(
     container: Inspected,
     service: &SentService,
     reported: Reported,
-) -> (Vec<ContainerLoss>, Vec<String>) {
+) -> (Vec<(LossKind, String)>, Vec<String>) {
+    let if_recreated = facts.if_recreated(container);
     let mut losses = Vec::new();
-    losses.extend(will_start(container));
-    losses.extend(other_name(facts, container, service));
+    losses.extend(will_start(facts, container));
+    let name = name_after(facts, container, service);
+    if let Some(name) = name.filter(|name| name != container.name()) {
+        let message = format!("{if_recreated}renamed to {name}");
+        losses.push((LossKind::Edited, message));
+    }
     losses.extend(other_image(facts, container, service, reported));
     let mut unknown = Vec::new();
     if !service.is_partial() {
@@ -39,30 +42,30 @@ pub fn losses(
     losses.extend(networks(facts, container, service));
     let limits = limits::changed(container, service);
     if !limits.is_empty() {
-        losses.push(ContainerLoss::Limits(limits));
+        let message = format!(
+            "{if_recreated}settings reset to those of the Compose file: {}",
+            limits.join(", ")
+        );
+        losses.push((LossKind::Other, message));
     }
     (losses, unknown)
 }
 
-/// N08.
-fn will_start(container: Inspected) -> Option<ContainerLoss> {
-    let state = match container.state() {
+/// N08, M05.
+fn will_start(facts: &Facts, container: Inspected) -> Option<(LossKind, String)> {
+    let message = match container.state() {
         "running" => return None,
-        "paused" => "paused",
-        _ => container.text("/State/Status"),
+        "paused" if facts.is_replaced_by_portainer(container) => {
+            "is paused, and Compose cannot start it"
+        }
+        "paused" => "is paused and will run afterwards",
+        _ => "is stopped and will be started",
     };
-    let state = state.to_owned();
-    Some(ContainerLoss::WillStart { state })
+    Some((LossKind::Starts, message.to_owned()))
 }
 
-/// Its successor does not keep a name that it was given by hand, by an old version of Compose, or by a `container_name` that
-/// changed.
-fn other_name(facts: &Facts, container: Inspected, service: &SentService) -> Option<ContainerLoss> {
-    let name = name_after(facts, container, service)?;
-    (name != container.name()).then_some(ContainerLoss::Name(name))
-}
-
-/// The name of its successor, if it is known.
+/// The name of its successor, if it is known. It does not keep a name that it was given by hand, by an old version of
+/// Compose, or by a `container_name` that changed.
 fn name_after(facts: &Facts, container: Inspected, service: &SentService) -> Option<String> {
     match service.given(&["container_name"]) {
         Given::Is(name) => Some(name),
@@ -83,7 +86,7 @@ fn other_image(
     container: Inspected,
     service: &SentService,
     reported: Reported,
-) -> Option<ContainerLoss> {
+) -> Option<(LossKind, String)> {
     let after = service.image()?;
     let id = |name: &str| facts.images.get(name)?.as_ref()?["Id"].as_str();
     let now = container.image_name();
@@ -94,17 +97,16 @@ fn other_image(
     let given = service.node(&["image"]);
     let built = format!("{}_{}", service.stack.project, service.name);
     if full_name(now) == full_name(&after) {
-        return found.map(|_| ContainerLoss::Image(after));
+        let message = fates::newer_image(&after);
+        return found.map(|_| (LossKind::Image, message));
     }
     // Older versions of Compose name the image by its ID, and built images with an underscore.
     let is_unknown = is_image_id(now)
         || (given.is_none() && now == built)
         || given.is_some_and(|node| reported.names(service, node))
         || service.is_partial();
-    (!is_unknown).then(|| ContainerLoss::OtherImage {
-        now: now.to_owned(),
-        after,
-    })
+    let message = format!("image {after} instead of {now}");
+    (!is_unknown).then_some((LossKind::Edited, message))
 }
 
 fn is_image_id(name: &str) -> bool {
@@ -131,7 +133,7 @@ fn variables(
     container: Inspected,
     service: &SentService,
     reported: &BTreeSet<&str>,
-) -> Vec<ContainerLoss> {
+) -> Vec<(LossKind, String)> {
     let Some(given) = service.environment() else {
         return Vec::new();
     };
@@ -143,7 +145,7 @@ fn variables(
     let (mut lost, mut changed) = (Vec::new(), Vec::new());
     for (name, value) in env(container.at("/Config/Env")) {
         match given.get(name) {
-            Some(Given::Is(new)) if new != value => changed.push(name.to_owned()),
+            Some(Given::Is(new)) if new != value => changed.push(name),
             Some(_) => {}
             None => {
                 let (Some(old), Some(new)) = (&old_image, &new_image) else {
@@ -153,16 +155,18 @@ fn variables(
                     continue;
                 }
                 match new.get(name) {
-                    None => lost.push(name.to_owned()),
-                    Some(new) if *new != value => changed.push(name.to_owned()),
+                    None => lost.push(name),
+                    Some(new) if *new != value => changed.push(name),
                     Some(_) => {}
                 }
             }
         }
     }
-    let lost = (!lost.is_empty()).then_some(ContainerLoss::Variables(lost));
-    let changed = (!changed.is_empty()).then_some(ContainerLoss::Values(changed));
-    lost.into_iter().chain(changed).collect()
+    let told = [("no longer set", lost), ("with another value", changed)].into_iter();
+    let told = told.filter(|(_, names)| !names.is_empty());
+    told.map(|(what, names)| format!("variables {what}: {}", names.join(", ")))
+        .map(|message| (LossKind::Variables, message))
+        .collect()
 }
 
 /// The variables of a container that neither the text nor its image gives it, with their values.
@@ -202,10 +206,11 @@ fn env(list: Option<&Value>) -> impl Iterator<Item = (&str, &str)> {
     list.filter_map(|item| item.as_str()?.split_once('='))
 }
 
-fn networks(facts: &Facts, container: Inspected, service: &SentService) -> Vec<ContainerLoss> {
+fn networks(facts: &Facts, container: Inspected, service: &SentService) -> Vec<(LossKind, String)> {
     let Some(given) = service.networks() else {
         return Vec::new();
     };
+    let if_recreated = facts.if_recreated(container);
     // Engines before 25 list a hostname that was set among the aliases.
     let after = name_after(facts, container, service);
     let own = [service.name, container.name()]
@@ -216,23 +221,22 @@ fn networks(facts: &Facts, container: Inspected, service: &SentService) -> Vec<C
     let mut losses = Vec::new();
     for (network, endpoint) in container.networks() {
         let Some(aliases) = given.get(network) else {
-            losses.push(ContainerLoss::Network(network.clone()));
+            losses.push(format!(
+                "{if_recreated}no longer connected to network {network}"
+            ));
             continue;
         };
-        let names: Vec<String> = container
-            .aliases(endpoint)
-            .into_iter()
-            .filter(|alias| !own.contains(alias) && !aliases.iter().any(|given| given == alias))
-            .map(str::to_owned)
-            .collect();
+        let mut names = Vec::from_iter(container.aliases(endpoint));
+        names.retain(|alias| !own.contains(alias) && !aliases.iter().any(|given| given == alias));
         if !names.is_empty() {
-            losses.push(ContainerLoss::Aliases {
-                network: network.clone(),
-                names,
-            });
+            losses.push(format!(
+                "{if_recreated}no longer has these aliases in network {network}: {}",
+                names.join(", ")
+            ));
         }
     }
-    losses
+    let other = |message| (LossKind::Other, message);
+    losses.into_iter().map(other).collect()
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use crate::{
         table::Part,
     },
     failure::Failure,
-    report::{AllEntry, AllReport, Loss, Readiness, StackResult, StackState},
+    plan::Loss,
+    report::{AllEntry, AllReport, Readiness, StackResult, StackState},
     text::{bulleted, counted},
 };
 

@@ -3,7 +3,7 @@
 use super::Blocking;
 use crate::{
     model::{Carried, Deployment, Record, Rights, StackKind},
-    plan::{Facts, Loss, Request, losses::record},
+    plan::{Facts, Request, losses::record},
     text::{printable, shell_word},
 };
 
@@ -47,21 +47,13 @@ impl Blocking<'_, '_> {
                 Vec::new(),
             );
         }
-        let lost = record::losses(&record, self.facts.sent);
-        for loss in lost {
-            if let Loss::RecordMembers {
-                section: "services",
-                names,
-            } = loss
-                && !self.keep.orphans
-                && !self.facts.sent.text.is_empty()
-            {
-                self.add(
-                    format!("Portainer stack {id} has services that the Compose file lacks"),
-                    "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans",
-                    names,
-                );
-            }
+        let lost = record::services_lost(&record, self.facts.sent);
+        if !lost.is_empty() && !self.keep.orphans && !self.facts.sent.text.is_empty() {
+            self.add(
+                format!("Portainer stack {id} has services that the Compose file lacks"),
+                "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans",
+                lost,
+            );
         }
     }
 

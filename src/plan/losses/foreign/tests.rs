@@ -23,7 +23,7 @@ fn texts(touch: Touch, others: &[Value]) -> Vec<String> {
         "docker",
         &["web".to_owned()],
     );
-    found.iter().map(ToString::to_string).collect()
+    found.iter().map(|one| one.loss.to_string()).collect()
 }
 
 #[test]
