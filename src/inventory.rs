@@ -245,11 +245,7 @@ impl<'a> Inventory<'a> {
             .copied()
             .cloned()
             .collect();
-        let refusal = runs_portainer(&containers, is_here.then(|| self.base_url.port()))?;
-        Some(Blocker::new(
-            refusal.to_string(),
-            "manage this stack by hand",
-        ))
+        runs_portainer(&containers, is_here.then(|| self.base_url.port()))
     }
 }
 

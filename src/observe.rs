@@ -24,9 +24,7 @@ use crate::{
         Changes, Container, Labeled, Record, Rights, Uses, Variable, WantedAccess, compose_label,
     },
     parallel::side_by_side,
-    plan::{
-        self, Blocker, Environment, Facts, Namesake, PathKind, RecordFacts, Refusal, Removal, Sent,
-    },
+    plan::{self, Blocker, Environment, Facts, Namesake, PathKind, RecordFacts, Removal, Sent},
     portainer::{BaseUrl, Contents, EngineOf, PortainerReader, Repository, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
@@ -100,7 +98,7 @@ pub struct Before {
     /// Why they could not be listed.
     pub unread: Option<Blocker>,
     /// The refusal that follows if the containers can only be listed after an upgrade (B06).
-    pub unlistable: Option<Refusal>,
+    pub unlistable: Option<Blocker>,
     /// The same containers, and those of the project that Portainer will use if it renames the stack (B10).
     pub all: Option<Vec<Container>>,
     /// All other containers of the engine.
@@ -346,10 +344,8 @@ impl Situation<'_> {
                 Some(containers)
             }
             Err(error) if NoSharedVersion::caused(&error) => {
-                before.unlistable = Some(Refusal::NoSharedVersion {
-                    problem: format!("{error:#}"),
-                    hint: Failure::hint_of(&error).unwrap_or_default().to_owned(),
-                });
+                let hint = Failure::hint_of(&error).unwrap_or_default();
+                before.unlistable = Some(Blocker::new(format!("{error:#}"), hint));
                 None
             }
             Err(error) => {

@@ -17,11 +17,11 @@ pub use adoption::{
     kept::{Keep, runs},
 };
 pub use blockers::{
-    Blocker,
+    Blocker, BlockerKind,
     adoption::{blocking, images_to_pull},
     conditions::{Awaited, Until},
-    permissions::runs_portainer,
-    refusal::{MOUNT_SOCKET, Refusal},
+    missing::unavailable_images,
+    permissions::{management_of, other_socket, runs_portainer},
 };
 pub use edited::InPortainer;
 pub use facts::{

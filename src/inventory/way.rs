@@ -5,7 +5,7 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 use crate::{
     adopt, migrate,
     observe::Situation,
-    plan::{Blocker, Request},
+    plan::Request,
     report::{Readiness, WayReport},
 };
 
@@ -58,9 +58,9 @@ pub(super) fn migration(
     let mut blockers = Vec::new();
     for refusal in &plan.refusals {
         if force {
-            warnings.push(format!("{refusal}; --force overrides this"));
+            warnings.push(format!("{}; --force overrides this", refusal.message));
         } else {
-            blockers.extend(Blocker::of_refusal(refusal, stack.file()));
+            blockers.extend(refusal.clone().split(stack.file()));
         }
     }
     WayReport {

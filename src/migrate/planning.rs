@@ -7,7 +7,7 @@ use crate::{
     failure::Failure,
     model::Container,
     observe::{Before, warnings_of},
-    plan::{self, LossKind, Plan, Refusal},
+    plan::{self, Blocker, LossKind, Plan},
     text::{listed, numbered},
 };
 
@@ -45,13 +45,14 @@ impl Procedure<'_, '_> {
     }
 
     /// Stops with every reason at once, unless `--force` overrides them.
-    pub(super) fn refuse(&mut self, refusals: &[Refusal]) -> Result<()> {
+    pub(super) fn refuse(&mut self, refusals: &[Blocker]) -> Result<()> {
         if self.m.on_refusal == OnRefusal::Stop && !refusals.is_empty() {
             return Err(refused(refusals).into());
         }
         for refusal in refusals {
-            let mut lines = vec![format!("{refusal}; continuing because of --force")];
-            lines.extend_from_slice(refusal.details());
+            let what = &refusal.message;
+            let mut lines = vec![format!("{what}; continuing because of --force")];
+            lines.extend_from_slice(&refusal.details);
             self.run.warn(lines.join("\n"));
         }
         Ok(())
@@ -116,25 +117,19 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
 }
 
 /// The error that lists every refusal. A single one is the message itself.
-fn refused(refusals: &[Refusal]) -> Failure {
+fn refused(refusals: &[Blocker]) -> Failure {
     if let [refusal] = refusals {
-        let hint = format!("{}; {}", refusal.hint(), refusal.with_force());
-        let failure = Failure::new(format!("refusing to migrate: {refusal}")).hint(hint);
-        return match refusal.details() {
+        let hint = format!("{}; {}", refusal.hint, refusal.with_force());
+        let failure = Failure::new(format!("refusing to migrate: {}", refusal.message)).hint(hint);
+        return match refusal.details.as_slice() {
             [] => failure,
             details => failure.details(details.join("\n")),
         };
     }
-    let reasons = refusals.iter().map(|refusal| {
-        let mut lines = vec![refusal.to_string()];
-        lines.extend(refusal.details().iter().map(|detail| format!("- {detail}")));
-        lines.push(refusal.hint());
-        lines.join("\n")
-    });
     Failure::new(format!(
         "refusing to migrate for {} reasons",
         refusals.len()
     ))
-    .details(numbered(reasons))
+    .details(numbered(refusals))
     .hint("fix the problems above, or pass --force to migrate anyway")
 }

@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
     model::{Container, Pull, Record},
     observe::{Before, with_hint},
-    plan::{Plan, Refusal},
+    plan::{Plan, unavailable_images},
     portainer::{Deletion, Error},
     run::Seen,
     stack::{Backup, StackText},
@@ -109,7 +109,7 @@ impl Procedure<'_, '_> {
             }
         }
         if !failed.is_empty() {
-            self.refuse(&[Refusal::MissingImages(failed)])?;
+            self.refuse(&[unavailable_images().details(failed)])?;
         }
         let when = "while images were pulled";
         self.require_unchanged(before, when)?;

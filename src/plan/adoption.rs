@@ -18,7 +18,6 @@ use crate::{
         blockers::inline,
         blockers::missing,
         blockers::permissions,
-        blockers::refusal::Refusal,
         blockers::validation,
         edited,
         facts::services::{SentStack, with_sent},
@@ -148,7 +147,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         plan.check_name(input);
         if let Some(stack) = stack {
             let refusals = validation::refusals(facts, text, Some(stack), false);
-            plan.block(&refusals, input.file);
+            plan.block(refusals, input.file);
             let compose = portainer_compose(facts);
             let redefined = Redefined::new(input, compose);
             let steering = Steering::new(stack, compose, facts.record.map(|one| one.record));
@@ -274,10 +273,10 @@ impl Adoption {
         }
     }
 
-    fn block<'a>(&mut self, refusals: impl IntoIterator<Item = &'a Refusal>, file: &str) {
+    fn block(&mut self, refusals: impl IntoIterator<Item = Blocker>, file: &str) {
         let refusals = refusals.into_iter();
         self.blockers
-            .extend(refusals.flat_map(|one| Blocker::of_refusal(one, file)));
+            .extend(refusals.flat_map(|one| one.split(file)));
     }
 
     fn check_surroundings(&mut self, input: &AdoptionFacts) {
@@ -302,7 +301,7 @@ impl Adoption {
             permissions::registered(facts),
             permissions::runs_portainer(listed, facts.portainer_port),
         ];
-        self.block(refusals.iter().flatten(), input.file);
+        self.block(refusals.into_iter().flatten(), input.file);
     }
 
     /// Whether Portainer takes a name that a Portainer stack of another host has (M20).
@@ -349,10 +348,10 @@ impl Adoption {
         steering: &Steering,
     ) {
         let facts = input.facts;
-        self.block(&permissions::admin_only(facts, stack), input.file);
+        self.block(permissions::admin_only(facts, stack), input.file);
         let missing = missing::missing(facts, stack);
         self.pulls = missing.pulls.into_iter().collect();
-        self.block(&missing.refusals, input.file);
+        self.block(missing.refusals, input.file);
         self.warnings.extend(missing.doubts);
         let last = compose.map(|compose| compose.last);
         let newer = last.map_or(Vec::new(), |last| validation::newer(facts, stack, last));

@@ -1,4 +1,4 @@
-//! What would fail: the blockers of an adoption and the refusals of a migration.
+//! What would fail: the reasons why a stack cannot be adopted, or why a migration is refused (B02–B06).
 
 pub mod adoption;
 pub mod conditions;
@@ -6,7 +6,6 @@ pub mod conflicts;
 pub mod inline;
 pub mod missing;
 pub mod permissions;
-pub mod refusal;
 pub mod validation;
 
 use std::fmt;
@@ -14,9 +13,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{plan::Refusal, rewrite::faithful, text::printable};
+use crate::{rewrite::faithful, text::printable};
 
-/// A reason why a stack cannot be adopted, and what to do about it. Never holds a value of an env file.
+/// A reason why a stack cannot be adopted or migrated, and what to do about it. Never holds a value of an env file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Blocker {
     /// The problem.
@@ -28,6 +27,29 @@ pub struct Blocker {
     /// The problem in two or three words, for a table.
     #[serde(skip)]
     pub short: Option<&'static str>,
+    #[serde(skip)]
+    pub kind: BlockerKind,
+}
+
+/// What plans distinguish.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BlockerKind {
+    #[default]
+    Other,
+    /// The literal rewrite damages the text (B02).
+    Damage,
+    /// Compose would reject the text.
+    Rejected,
+    /// Compose would reject `.env`.
+    UnreadableEnv,
+    /// Each detail is a file that does not exist where the engine looks for it.
+    MissingFiles,
+    /// Each detail is a file that Portainer cannot read.
+    UnreadableFiles,
+    /// Each detail is about an image, a network, a volume, a port or a name of this engine.
+    OnEngine,
+    /// Paused containers of this engine.
+    Paused,
 }
 
 impl Blocker {
@@ -37,6 +59,7 @@ impl Blocker {
             details: Vec::new(),
             hint: hint.into(),
             short: None,
+            kind: BlockerKind::Other,
         }
     }
 
@@ -47,20 +70,38 @@ impl Blocker {
         self
     }
 
-    /// A reason to refuse a migration that also prevents the adoption of `stack`: one blocker for each thing that has to
-    /// be fixed in the Compose file `file` or elsewhere.
-    pub fn of_refusal(refusal: &Refusal, file: &str) -> Vec<Self> {
-        let details = refusal.details();
-        if refusal.lists_problems() {
-            let problems = details.iter();
-            return problems
-                .map(|problem| Self {
-                    short: refusal.short(),
-                    ..Self::new(problem, refusal.hint_in(file))
-                })
-                .collect();
+    #[must_use]
+    pub fn as_kind(self, kind: BlockerKind) -> Self {
+        Self { kind, ..self }
+    }
+
+    #[must_use]
+    pub fn short(self, short: &'static str) -> Self {
+        let short = Some(short);
+        Self { short, ..self }
+    }
+
+    /// One blocker for each thing that has to be fixed in the Compose file `file` or elsewhere.
+    pub fn split(self, file: &str) -> Vec<Self> {
+        let hint = match self.kind {
+            BlockerKind::MissingFiles => format!("create it, or correct the path in {file}"),
+            BlockerKind::UnreadableFiles | BlockerKind::OnEngine => self.hint.clone(),
+            _ => return vec![self],
+        };
+        let problems = self.details.iter().map(|problem| Self {
+            short: self.short,
+            kind: self.kind,
+            ..Self::new(problem, &hint)
+        });
+        problems.collect()
+    }
+
+    /// What `--force` does about it.
+    pub fn with_force(&self) -> &'static str {
+        match self.kind {
+            BlockerKind::Damage => "--force sends the damaged file",
+            _ => "--force overrides this check",
         }
-        vec![Self::new(refusal.to_string(), refusal.hint()).details(details.to_vec())]
     }
 
     /// A problem of the faithful rewrite in the Compose file `file`.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     compose::Rejection,
     model::{Changes, Container, Labeled, Record, Rights, Uses, Variable, is_folder_of},
-    plan::{Blocker, InPortainer, Refusal},
+    plan::{Blocker, InPortainer},
     rewrite::faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK},
     snapshot::{Inspected, Known, LastSent},
 };
@@ -45,7 +45,7 @@ pub struct Facts<'a> {
     /// Why they could not be listed.
     pub unread: Option<&'a Blocker>,
     /// The refusal that follows if they could not be listed because no API version is shared (B06).
-    pub unlistable: Option<&'a Refusal>,
+    pub unlistable: Option<&'a Blocker>,
     /// The inspect objects of the same containers; `None` if they could not be inspected.
     pub containers: Option<&'a [Value]>,
     /// All other containers of the engine, running or not; `None` if they could not be listed.

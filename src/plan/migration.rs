@@ -5,7 +5,7 @@ mod services;
 use crate::{
     model::{Container, Pull},
     plan::{
-        Environment, Facts, Loss, Refusal, Sent, ServicePlan,
+        Blocker, BlockerKind, Environment, Facts, Loss, Sent, ServicePlan,
         adoption::portainer_compose,
         blockers::{conditions, conflicts, inline, missing, permissions, validation},
         facts::services::{SentStack, SentText, with_sent},
@@ -27,7 +27,7 @@ pub struct Plan {
     /// What runs again.
     pub changes: Vec<Loss>,
     /// Every reason to refuse.
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<Blocker>,
     /// What may go wrong or could not be checked.
     pub warnings: Vec<String>,
     /// Whether there is a Portainer stack or a container to destroy, or it is unknown whether there is.
@@ -80,11 +80,12 @@ impl Plan {
             self.refusals
                 .extend(permissions::runs_portainer(listed, facts.portainer_port));
         }
-        let environment = permissions::environment(facts);
-        self.refusals.extend(environment.filter(|one| match one {
-            Refusal::OtherEngine { .. } | Refusal::OtherSocket(_) => !listed.is_empty(),
+        let is_concerned = match facts.environment {
+            Environment::OtherEngine { .. } | Environment::OtherSocket(_) => !listed.is_empty(),
             _ => self.destroys,
-        }));
+        };
+        let environment = permissions::environment(facts);
+        self.refusals.extend(environment.filter(|_| is_concerned));
         self.refusals.extend(permissions::registered(facts));
         self.refusals.extend(facts.unlistable.cloned());
         if self.destroys {
@@ -131,7 +132,7 @@ impl Plan {
         let rejected = steering.rejected().into_iter().map(|one| one.message);
         let rejected: Vec<String> = rejected.collect();
         if !rejected.is_empty() {
-            self.refusals.push(Refusal::Rejected(rejected));
+            self.refusals.push(validation::rejects(rejected));
         }
         self.warnings.extend(steering.doubt());
         let keys = validation::doubts(facts, stack, None);
@@ -152,17 +153,24 @@ impl Plan {
         self.warnings.extend(conditions::doubts(facts, stack));
         let paused = conflicts::paused(facts);
         if !paused.is_empty() {
-            refusals.push(Refusal::Paused(paused));
+            let what = "Compose cannot start paused containers";
+            let refusal = Blocker::new(what, "unpause them first").details(paused);
+            refusals.push(refusal.as_kind(BlockerKind::Paused));
         }
         let others: Vec<&Container> = facts.others.iter().copied().flatten().collect();
         let held = conflicts::held_by(&others, stack, |_| true);
         if !held.is_empty() {
             let held = held.into_iter().map(|one| one.message);
-            refusals.push(Refusal::Held(held.collect()));
+            let what = "ports or container names are in use";
+            let refusal = Blocker::new(what, "stop that container, or change the Compose file")
+                .short("port or name in use")
+                .details(held.collect());
+            refusals.push(refusal.as_kind(BlockerKind::OnEngine));
         }
         for refusal in refusals {
-            if refusal.is_about_this_engine() && facts.environment != Environment::SameEngine {
-                let details = refusal.details().iter();
+            let is_on_engine = matches!(refusal.kind, BlockerKind::OnEngine | BlockerKind::Paused);
+            if is_on_engine && facts.environment != Environment::SameEngine {
+                let details = refusal.details.iter();
                 let may_fail = |detail| format!("the deployment may fail: {detail}");
                 self.warnings.extend(details.map(may_fail));
             } else {
@@ -180,7 +188,7 @@ impl Plan {
         let is_refused = |kind: &TextLossKind| {
             let mut refusals = self.refusals.iter();
             matches!(kind, TextLossKind::UnreadableEnv { .. })
-                && refusals.any(|refusal| matches!(refusal, Refusal::UnreadableEnv { .. }))
+                && refusals.any(|refusal| refusal.kind == BlockerKind::UnreadableEnv)
         };
         let text = text.into_iter().filter(|loss| !is_refused(&loss.kind));
         let text: Vec<TextLoss> = text.collect();
@@ -228,11 +236,13 @@ impl Plan {
 }
 
 /// B02.
-fn damage(facts: &Facts) -> Option<Refusal> {
+fn damage(facts: &Facts) -> Option<Blocker> {
     let document = facts.source.document.ok()?;
     let Verdict::Damaged(places) = judge_document(document, facts.sent.text, facts.dir) else {
         return None;
     };
     let places = places.iter().map(ToString::to_string).collect();
-    Some(Refusal::Damage(places))
+    let what = "the literal rewrite damages the Compose file";
+    let refusal = Blocker::new(what, "change these lines").details(places);
+    Some(refusal.as_kind(BlockerKind::Damage))
 }

@@ -202,10 +202,12 @@ impl World {
     /// The refusals with their details, as shown.
     fn refusals(&self) -> Vec<String> {
         let refusals = self.plan().refusals;
-        let shown = refusals.iter().map(|refusal| match refusal.details() {
-            [] => refusal.to_string(),
-            details => format!("{refusal}: {}", details.join("\n")),
-        });
+        let shown = refusals
+            .iter()
+            .map(|refusal| match refusal.details.as_slice() {
+                [] => refusal.message.clone(),
+                details => format!("{}: {}", refusal.message, details.join("\n")),
+            });
         shown.collect()
     }
 
@@ -419,12 +421,14 @@ secrets:
         "web mounts relative, which Portainer does not have",
         "secret token needs token.txt, which Portainer does not have",
     ];
-    let refusal = Refusal::MissingFiles(expected.map(str::to_owned).to_vec());
-    assert_eq!(world.plan().refusals, [refusal]);
+    let details = |world: &World| {
+        let refusals = world.plan().refusals.into_iter();
+        refusals.flat_map(|one| one.details).collect::<Vec<_>>()
+    };
+    assert_eq!(details(&world), expected);
 
     world.environment = Environment::Unknown(String::new());
-    let refusal = Refusal::MissingFiles(expected[1..].iter().map(ToString::to_string).collect());
-    assert_eq!(world.plan().refusals, [refusal], "which host is unknown");
+    assert_eq!(details(&world), expected[1..], "which host is unknown");
 }
 
 #[test]
@@ -452,7 +456,7 @@ fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known
 fn b06_stack_env_is_not_written_without_variables() {
     let compose = "services:\n  web:\n    image: x\n    \"env_file\": stack.env\n";
     let mut world = world(compose);
-    let is_missing = |refusal: &Refusal| matches!(refusal, Refusal::UnreadableFiles(_));
+    let is_missing = |refusal: &Blocker| refusal.kind == BlockerKind::UnreadableFiles;
     assert!(world.plan().refusals.iter().any(is_missing));
     world.env = Some("A=1\n".to_owned());
     assert!(!world.plan().refusals.iter().any(is_missing));
@@ -551,8 +555,9 @@ services:
         "port 8080/tcp is used by frontend",
         "the container name frontend is used by container ffffffffffff",
     ];
-    let refusal = Refusal::Held(held.map(str::to_owned).to_vec());
-    assert_eq!(world.plan().refusals, [refusal]);
+    let refusals = world.plan().refusals;
+    assert_eq!(refusals.len(), 1, "{refusals:?}");
+    assert_eq!(refusals[0].details, held);
 }
 
 #[test]
@@ -590,7 +595,8 @@ fn b06_mounts_that_every_engine_rejects_are_refused() {
             "services:\n  web:\n    image: x\n    volumes: {mount}\nvolumes: {{x: {{}}, data: {{}}, '1': {{}}}}\n"
         );
         world(&text).plan().refusals.iter().any(|refusal| {
-            matches!(refusal, Refusal::Rejected(lines) if lines[0].starts_with("line 4: web: Docker rejects"))
+            let line = "line 4: web: Docker rejects";
+            refusal.kind == BlockerKind::Rejected && refusal.details[0].starts_with(line)
         })
     };
     for mount in [

@@ -10,7 +10,7 @@ use crate::{
     model::Rights,
     observe::{Search, with_hint},
     parallel::side_by_side,
-    plan::{MOUNT_SOCKET, Refusal},
+    plan::{management_of, other_socket},
     portainer::{BaseUrl, EngineOf, Owners, PortainerReader, Status, Tls, is_rejected_key},
     report::{Check, Status as CheckStatus, Subject},
 };
@@ -222,15 +222,12 @@ fn environment(peers: Peers, base_url: &BaseUrl, ours: &str, id: i64) -> Check {
 fn this_engine(portainer: &PortainerReader, id: i64, name: &str) -> Check {
     let subject = Subject::Environment;
     if let Some(socket) = portainer.other_socket(id) {
-        return Check::failed(
-            subject,
-            Refusal::OtherSocket(socket).to_string(),
-            MOUNT_SOCKET,
-        );
+        let blocker = other_socket(&socket);
+        return Check::failed(subject, blocker.message, blocker.hint);
     }
     if portainer.rights(id) == Rights::NoStacks {
-        let refusal = Refusal::ForbiddenStacks { endpoint: id };
-        return Check::failed(subject, refusal.to_string(), refusal.hint());
+        let blocker = management_of(id);
+        return Check::failed(subject, blocker.message, blocker.hint);
     }
     Check::ok(subject, format!("{name} is this host"))
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     model::{Container, MountKind, Pull},
     plan::{
-        Environment, Facts, NOT_PULLED, PathKind, Refusal,
+        Blocker, BlockerKind, Environment, Facts, NOT_PULLED, PathKind,
         blockers::permissions,
         facts::services::{Given, Place, SentService, SentStack},
     },
@@ -21,7 +21,7 @@ use crate::{
 /// What is missing.
 #[derive(Default)]
 pub struct Missing {
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<Blocker>,
     /// What is said of images that do not exist on this host and can perhaps be built.
     pub absent: Vec<String>,
     /// The images to pull before anything is removed (B27), in order.
@@ -52,20 +52,51 @@ pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
         }
         search.external(&service);
     }
-    let lists = [
-        (search.files, Refusal::MissingFiles as fn(_) -> _),
-        (search.unreadable, Refusal::UnreadableFiles),
-        (search.images, Refusal::MissingImages),
-        (search.external, Refusal::MissingExternal),
-    ]
-    .into_iter()
-    .filter(|(list, _)| !list.is_empty());
-    let refusals = lists.map(|(mut list, refusal)| {
+    let refusals = [
+        (
+            search.files,
+            Blocker::new(
+                "files do not exist",
+                "create them, or correct their paths in the Compose file",
+            )
+            .short("file or folder missing")
+            .as_kind(BlockerKind::MissingFiles),
+        ),
+        (
+            search.unreadable,
+            Blocker::new(
+                "Portainer cannot read files",
+                "put its content into the Compose file",
+            )
+            .as_kind(BlockerKind::UnreadableFiles),
+        ),
+        (search.images, unavailable_images()),
+        (
+            search.external,
+            Blocker::new(
+                "external networks or volumes do not exist",
+                "create it first, or correct its name",
+            )
+            .as_kind(BlockerKind::OnEngine),
+        ),
+    ];
+    let refusals = refusals.into_iter().filter(|(list, _)| !list.is_empty());
+    let refusals = refusals.map(|(mut list, refusal)| {
         list.dedup();
-        refusal(list)
+        refusal.details(list)
     });
     search.missing.refusals.extend(refusals);
     search.missing
+}
+
+/// The refusal of images that Portainer could not get.
+pub fn unavailable_images() -> Blocker {
+    Blocker::new(
+        "images cannot be pulled or built",
+        "pull or build it first, without `pull_policy: build`",
+    )
+    .short("image missing")
+    .as_kind(BlockerKind::OnEngine)
 }
 
 /// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.

@@ -3,32 +3,69 @@
 use crate::{
     model::{AdminOnly, Container, Rights, may_be_portainers},
     plan::{
-        Environment, Facts, Refusal,
+        Blocker, Environment, Facts,
         facts::services::{Given, SentService, SentStack},
     },
     text::{listed, printable},
 };
 
 /// The refusal if the environment is known not to be usable for this host.
-pub fn environment(facts: &Facts) -> Option<Refusal> {
+pub fn environment(facts: &Facts) -> Option<Blocker> {
     let endpoint = facts.endpoint;
-    match &facts.environment {
-        &Environment::OtherEngine { here } => Some(Refusal::OtherEngine { endpoint, here }),
-        Environment::OtherSocket(socket) => Some(Refusal::OtherSocket(socket.clone())),
-        &Environment::NotFound { here } => Some(Refusal::NoEnvironment { endpoint, here }),
-        &Environment::Forbidden(status) => Some(Refusal::ForbiddenEnvironment { endpoint, status }),
-        Environment::SameEngine | Environment::Unknown(_) => None,
-    }
+    let right_one = |here: Option<i64>| match here {
+        Some(id) => {
+            format!("environment {id} is this host: pass --endpoint {id}, or --endpoint auto")
+        }
+        None => "pass the ID of this host's environment with --endpoint".to_owned(),
+    };
+    Some(match &facts.environment {
+        Environment::SameEngine | Environment::Unknown(_) => return None,
+        &Environment::OtherEngine { here } => Blocker::new(
+            format!(
+                "environment {endpoint} is another host: Portainer would create the containers there"
+            ),
+            right_one(here),
+        ),
+        Environment::OtherSocket(socket) => other_socket(socket),
+        &Environment::NotFound { here } => Blocker::new(
+            format!("Portainer has no environment {endpoint}"),
+            right_one(here),
+        ),
+        Environment::Forbidden(status) => Blocker::new(
+            format!("the API key is not allowed to use environment {endpoint} ({status})"),
+            "use an administrator's API key, or give the user of this key access to the environment in Portainer",
+        ),
+    })
+}
+
+/// The environment is a socket that Portainer's Compose does not use (M17).
+pub fn other_socket(socket: &str) -> Blocker {
+    Blocker::new(
+        format!(
+            "the environment is the socket {}, but Compose in Portainer uses /var/run/docker.sock",
+            printable(socket)
+        ),
+        "mount the socket of this host at /var/run/docker.sock in Portainer's container, or connect the environment with an agent",
+    )
 }
 
 /// The refusal if the API key may not manage stacks (M22).
-pub fn management(facts: &Facts) -> Option<Refusal> {
-    let endpoint = facts.endpoint;
-    (facts.rights == Rights::NoStacks).then_some(Refusal::ForbiddenStacks { endpoint })
+pub fn management(facts: &Facts) -> Option<Blocker> {
+    (facts.rights == Rights::NoStacks).then(|| management_of(facts.endpoint))
+}
+
+/// The refusal of an environment whose stacks the API key may not manage (M22).
+pub fn management_of(endpoint: i64) -> Blocker {
+    Blocker::new(
+        format!(
+            "the API key is not allowed to create, update or delete stacks on environment {endpoint}"
+        ),
+        "use an administrator's API key, or turn off \"Disable the use of Stacks for non-administrators\" in the environment's Docker settings in Portainer",
+    )
 }
 
 /// The refusal if the text has what the API key may not deploy (M22).
-pub fn admin_only(facts: &Facts, stack: &SentStack) -> Option<Refusal> {
+pub fn admin_only(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
     let Rights::OwnStacks(restricted) = &facts.rights else {
         return None;
     };
@@ -38,7 +75,9 @@ pub fn admin_only(facts: &Facts, stack: &SentStack) -> Option<Refusal> {
         used.map(|one| format!("{}: {one}", printable(service.name)))
     });
     let all: Vec<String> = all.collect();
-    (!all.is_empty()).then_some(Refusal::AdminOnly(all))
+    let what = "only an administrator's API key may deploy parts of the Compose file";
+    let hint = "use an administrator's API key, or allow this in the environment's Docker settings in Portainer";
+    (!all.is_empty()).then(|| Blocker::new(what, hint).details(all))
 }
 
 fn uses(service: &SentService, what: AdminOnly) -> bool {
@@ -60,7 +99,7 @@ fn uses(service: &SentService, what: AdminOnly) -> bool {
 
 /// The refusal if a create may fail for what the API key does not see or may not deploy, after a migration removed the
 /// containers. Portainer also rejects other parts of the text if a setting restricts the user (M22).
-pub fn limited(facts: &Facts) -> Option<Refusal> {
+pub fn limited(facts: &Facts) -> Option<Blocker> {
     let Rights::OwnStacks(restricted) = &facts.rights else {
         return None;
     };
@@ -79,24 +118,28 @@ pub fn limited(facts: &Facts) -> Option<Refusal> {
             listed(&restricted)
         ));
     }
-    (!reasons.is_empty()).then_some(Refusal::LimitedKey(reasons))
+    let what = "the API key does not belong to an administrator, and the create may fail after the containers were removed";
+    let hint = "use an administrator's API key, or adopt the stack: that removes nothing first";
+    (!reasons.is_empty()).then(|| Blocker::new(what, hint).details(reasons))
 }
 
 /// The refusal if the project of this engine has a Portainer stack on another environment with this engine (M20).
-pub fn registered(facts: &Facts) -> Option<Refusal> {
+pub fn registered(facts: &Facts) -> Option<Blocker> {
     let mut others = facts.namesakes.iter().filter(|_| facts.record.is_none());
     let found = others.find(|other| {
         other.record.endpoint_id != facts.endpoint && other.is_on_this_host == Some(true)
     })?;
-    Some(Refusal::InPortainerAlready {
-        id: found.record.id.clone(),
-        endpoint: found.record.endpoint_id,
-    })
+    let (id, endpoint) = (printable(&found.record.id), found.record.endpoint_id);
+    let what = format!(
+        "environment {endpoint} is this host, too, and Portainer stack {id} there has this name"
+    );
+    let hint = format!("to update that one, pass --endpoint {endpoint}");
+    Some(Blocker::new(what, hint))
 }
 
 /// The refusal if containers were started in a folder like those of Portainer, and it lists no Portainer stack: the create
 /// would fail on its name.
-pub fn hidden(facts: &Facts) -> Option<Refusal> {
+pub fn hidden(facts: &Facts) -> Option<Blocker> {
     if facts.record.is_some() || facts.rights.see_every_stack() {
         return None;
     }
@@ -107,16 +150,19 @@ pub fn hidden(facts: &Facts) -> Option<Refusal> {
         (may_be_portainers(dir) && !facts.is_same(dir, facts.dir)).then(line)
     });
     let started: Vec<String> = started.collect();
-    (!started.is_empty()).then_some(Refusal::HiddenStack(started))
+    let what = "Portainer may have started these containers, and the API key may not see their Portainer stack";
+    let hint = "use an administrator's API key";
+    (!started.is_empty()).then(|| Blocker::new(what, hint).details(started))
 }
 
 /// The first container that runs Portainer (B04). `port` is `None` if Portainer is not on this host.
-pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Refusal> {
+pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Blocker> {
     containers.iter().find_map(|container| {
-        Some(Refusal::RunsPortainer {
-            container: container.name().to_owned(),
-            because: container.runs_portainer(port)?,
-        })
+        let (name, because) = (container.name(), container.runs_portainer(port)?);
+        Some(Blocker::new(
+            format!("the stack runs Portainer itself: container {name} {because}"),
+            "manage this stack by hand: recreating it would cut you off from Portainer",
+        ))
     })
 }
 

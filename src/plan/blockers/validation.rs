@@ -12,13 +12,13 @@ use composefile::{
 use crate::{
     compose::{Doubt, Rejection},
     plan::{
-        Facts, NOT_PULLED, Refusal,
+        Blocker, BlockerKind, Facts, NOT_PULLED,
         blockers::missing,
         facts::services::{Given, SentStack, SentText},
         fates::versions::ComposeVersion,
     },
     rewrite::{
-        faithful::{self, Blocker, Reason, Runs},
+        faithful::{self, Reason, Runs},
         literal::{TextEdit, edits},
     },
     text::printable,
@@ -31,12 +31,14 @@ pub fn refusals(
     text: &SentText,
     stack: Option<&SentStack>,
     is_damaged: bool,
-) -> Vec<Refusal> {
+) -> Vec<Blocker> {
     let mut refusals = Vec::new();
     if let Some(error) = &text.env_error {
-        refusals.push(Refusal::UnreadableEnv {
-            problem: problem(facts, error),
-        });
+        let hint = "write the variable on one line, with matching quotes and a name without spaces";
+        let refusal = Blocker::new("Compose would reject .env as Portainer stores it", hint)
+            .details(vec![problem(facts, error)])
+            .as_kind(BlockerKind::UnreadableEnv);
+        refusals.push(refusal);
     }
     let lines = Lines::new(facts.source.compose);
     let blockers = faithful::rewrite(text.text, Some(text.env), text.context, &Runs::default())
@@ -64,9 +66,17 @@ pub fn refusals(
         rejected.push(lines.describe_message(rejection));
     }
     if !rejected.is_empty() {
-        refusals.push(Refusal::Rejected(rejected));
+        refusals.push(rejects(rejected));
     }
     refusals
+}
+
+/// The refusal of a text that Compose would reject because of these lines.
+pub fn rejects(lines: Vec<String>) -> Blocker {
+    let hint = "fix these lines: `docker compose config` must accept the file";
+    Blocker::new("Compose would reject the file that is sent", hint)
+        .details(lines)
+        .as_kind(BlockerKind::Rejected)
 }
 
 /// Mounts in the short syntax that Compose accepts and every engine rejects, as lines of a refusal. Compose reads `x:` with one
@@ -115,21 +125,17 @@ fn is_certain(rejection: &Rejection, stack: Option<&SentStack>) -> bool {
 pub fn doubt(
     facts: &Facts,
     stack: Option<&SentStack>,
-    refusals: &[Refusal],
+    refusals: &[Blocker],
     keys: &[String],
 ) -> Option<String> {
     let rejection = facts
         .rejection
         .filter(|rejection| !is_certain(rejection, stack))?;
-    let has = |is: fn(&Refusal) -> bool| refusals.iter().any(is);
+    use BlockerKind as K;
+    let has = |kinds: &[K]| refusals.iter().any(|one| kinds.contains(&one.kind));
     let is_said = match rejection.doubt {
         // The refusal names the place.
-        None | Some(Doubt::Version) => has(|refusal| {
-            matches!(
-                refusal,
-                Refusal::Rejected(_) | Refusal::UnreadableEnv { .. } | Refusal::Damage(_)
-            )
-        }),
+        None | Some(Doubt::Version) => has(&[K::Rejected, K::UnreadableEnv, K::Damage]),
         Some(Doubt::UnknownKey) => {
             let mut words = rejection
                 .message
@@ -139,13 +145,7 @@ pub fn doubt(
         }
         // Each file that Compose reads is looked for where Portainer looks for it.
         Some(Doubt::Files) => {
-            stack.is_some_and(missing::reads_files)
-                || has(|refusal| {
-                    matches!(
-                        refusal,
-                        Refusal::MissingFiles(_) | Refusal::UnreadableFiles(_)
-                    )
-                })
+            stack.is_some_and(missing::reads_files) || has(&[K::MissingFiles, K::UnreadableFiles])
         }
     };
     (!is_said).then(|| {
@@ -361,7 +361,7 @@ impl Lines {
         mapped
     }
 
-    fn describe(&self, blocker: &Blocker) -> String {
+    fn describe(&self, blocker: &faithful::Blocker) -> String {
         match blocker.position {
             Some(position) => format!("line {}: {}", self.of(position.line), blocker.message),
             None => blocker.message.clone(),

@@ -21,7 +21,7 @@ fn b06_a_rejection_by_compose_is_a_refusal() {
     let text = "services:\n  web:\n    image: x\n    env_file: .env\n    user: lots\n";
     let plan = rejected(text, "line 4: invalid size: 'lots'", None);
     let line = "docker compose 2.26.1: line 5: invalid size: 'lots'".to_owned();
-    assert_eq!(plan.refusals, [Refusal::Rejected(vec![line])]);
+    assert_eq!(plan.refusals, [validation::rejects(vec![line])]);
     assert_eq!(plan.warnings, [""; 0]);
 }
 
@@ -62,16 +62,18 @@ fn b06_a_rejection_is_said_once() {
     for doubt in [None, Some(Doubt::Version)] {
         let message = "services.web.restart must be a string";
         let plan = rejected(&service("restart: [1]"), message, doubt);
-        let [Refusal::Rejected(lines)] = plan.refusals.as_slice() else {
+        let [refusal] = plan.refusals.as_slice() else {
             panic!("{plan:?}");
         };
-        assert_eq!((lines.len(), plan.warnings.len()), (1, 0), "{plan:?}");
+        assert_eq!(refusal.kind, BlockerKind::Rejected);
+        let lines = refusal.details.len();
+        assert_eq!((lines, plan.warnings.len()), (1, 0), "{plan:?}");
     }
     // A refusal names the file and where Portainer looks for it.
     let text = service("env_file: [{path: stack.env}]").replace("env_file", "'env_file'");
     let plan = rejected(&text, "env file stack.env not found", Some(Doubt::Files));
     assert!(
-        matches!(plan.refusals.last(), Some(Refusal::UnreadableFiles(_))),
+        plan.refusals.last().map(|one| one.kind) == Some(BlockerKind::UnreadableFiles),
         "{plan:?}"
     );
     assert_eq!(plan.warnings, [""; 0], "{plan:?}");
@@ -89,7 +91,7 @@ fn built(service: &str, exists: bool) -> (usize, usize) {
     assert!(
         plan.refusals
             .iter()
-            .all(|refusal| matches!(refusal, Refusal::MissingImages(_))),
+            .all(|refusal| refusal.short == Some("image missing")),
         "{plan:?}"
     );
     (plan.refusals.len(), plan.warnings.len())
