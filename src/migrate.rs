@@ -37,22 +37,13 @@ pub struct Migration<'a> {
     pub peers: &'a Peers,
     /// The local date, for the backup (C20).
     pub today: NaiveDate,
-    /// What to do about a refusal of B02–B06.
-    pub on_refusal: OnRefusal,
+    /// Whether to warn and continue where B02–B06 refuse.
+    pub force: bool,
     /// Whether to ask before something is interrupted or lost (B08).
     pub consent: Consent<'a>,
     /// How long each container may take to stop before it is removed; without it, it is killed (C52).
     pub grace: Option<Duration>,
     pub setup: &'a Setup,
-}
-
-/// What to do if a check refuses the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnRefusal {
-    /// Stop.
-    Stop,
-    /// Warn and continue: `--force`.
-    Continue,
 }
 
 /// Migrates the stack.

@@ -61,7 +61,8 @@ pub struct Restore<'a> {
     /// The ID of the snapshot; `None` for the newest of a state that ran whole (B15).
     pub snapshot: Option<&'a str>,
     pub scope: Scope,
-    pub on_missing: OnMissing,
+    /// Whether to restore what is possible if something that the restore needs is missing (B16).
+    pub force: bool,
     /// How long to wait for containers to become healthy.
     pub timeout: Duration,
     /// How long a container that is unhealthy may take to become healthy again. It fails at once without.
@@ -69,15 +70,8 @@ pub struct Restore<'a> {
     /// Whether to ask before something is interrupted or lost (B08).
     pub consent: Consent<'a>,
     pub cause: Cause,
-    pub extent: Extent,
-}
-
-/// How far a restore goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// It shows what it would do, and changes nothing.
-    Plan,
-    All,
+    /// Whether to show what it would do, and to change nothing.
+    pub dry_run: bool,
 }
 
 /// What is restored.
@@ -100,15 +94,6 @@ pub enum Cause {
     Unfinished,
     /// The run itself changed something and failed: does not ask. Its state stays until the first change of the restore.
     Failure,
-}
-
-/// What to do if something that the restore needs is missing (B16).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnMissing {
-    /// Stop before anything is changed.
-    Stop,
-    /// Warn and restore what is possible.
-    Continue,
 }
 
 /// The change to the Portainer stack.
@@ -190,9 +175,10 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
     let lock = lock_dir(restore.name, restore.dir);
     let (peers, setup) = (restore.peers, restore.setup);
     let procedure = |run: &mut Run| within(restore, run);
-    let access = match restore.extent {
-        Extent::Plan => Access::Read,
-        Extent::All => Access::Change,
+    let access = if restore.dry_run {
+        Access::Read
+    } else {
+        Access::Change
     };
     run::under_lock(lock, access, peers, setup, listener, procedure)
 }
@@ -218,7 +204,7 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
     };
     let ended = procedure.steps();
     // An adoption that restores names them itself.
-    let is_run = restore.extent == Extent::All && restore.cause != Cause::Failure;
+    let is_run = !restore.dry_run && restore.cause != Cause::Failure;
     if is_run && (ended.is_ok() || procedure.touched) {
         procedure.name_foreign();
     }
@@ -264,7 +250,7 @@ struct Procedure<'s, 'a, 'r> {
 impl<'s> Procedure<'s, '_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.hide_secrets();
-        if self.restore.extent == Extent::All {
+        if !self.restore.dry_run {
             self.settle()?;
         }
         self.require_containers()?;

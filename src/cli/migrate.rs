@@ -16,7 +16,7 @@ use crate::{
     compose,
     failure::Failure,
     inventory::{MigrateWay, Ways},
-    migrate::{self, Migration, OnRefusal},
+    migrate::{self, Migration},
     run::{Event, Stopped},
     stack::{Stack, StackName, started_elsewhere},
 };
@@ -82,21 +82,13 @@ pub(super) fn run(
         situation: opened.situation(),
         peers: &opened.peers,
         today: chrono::Local::now().date_naive(),
-        on_refusal: on_refusal(arguments.force),
+        force: arguments.force,
         consent: consent(arguments.yes || !is_on_terminal(), &question),
         grace: arguments.grace,
         setup: &setup,
     };
     let mut listener = |event: Event| interrupt.show(&event.in_full());
     Ok(migrate::run(&migration, &mut listener)?)
-}
-
-pub(super) fn on_refusal(force: bool) -> OnRefusal {
-    if force {
-        OnRefusal::Continue
-    } else {
-        OnRefusal::Stop
-    }
 }
 
 /// Says where the containers of a missing stack were started.

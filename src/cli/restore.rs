@@ -16,7 +16,7 @@ use super::{
 use crate::{
     disk,
     observe::with_hint,
-    restore::{self, Cause, Extent, OnMissing, Restore, Scope},
+    restore::{self, Cause, Restore, Scope},
     run::Event,
     snapshot::{Known, Saved, Store},
     stack::{Location, StackName, stack_dir},
@@ -70,20 +70,12 @@ pub(super) fn run(
         } else {
             Scope::Everything
         },
-        on_missing: if arguments.force {
-            OnMissing::Continue
-        } else {
-            OnMissing::Stop
-        },
+        force: arguments.force,
         timeout: settings.timeout,
         unhealthy: Duration::ZERO,
         consent: consent(arguments.yes, &question),
         cause: Cause::Wanted,
-        extent: if arguments.dry_run {
-            Extent::Plan
-        } else {
-            Extent::All
-        },
+        dry_run: arguments.dry_run,
     };
     let mut listener = |event: Event| interrupt.show(&event);
     Ok(restore::run(&restore, &mut listener)?)

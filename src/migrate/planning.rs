@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{OnRefusal, Procedure, Rewrite};
+use super::{Procedure, Rewrite};
 use crate::{
     failure::Failure,
     model::Container,
@@ -46,7 +46,7 @@ impl Procedure<'_, '_> {
 
     /// Stops with every reason at once, unless `--force` overrides them.
     pub(super) fn refuse(&mut self, refusals: &[Blocker]) -> Result<()> {
-        if self.m.on_refusal == OnRefusal::Stop && !refusals.is_empty() {
+        if !self.m.force && !refusals.is_empty() {
             return Err(refused(refusals).into());
         }
         for refusal in refusals {

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use anyhow::{Result, ensure};
 
 use super::{
-    OnRefusal, Procedure, namesake,
+    Procedure, namesake,
     progress::{Progress, Step},
 };
 use crate::{
@@ -81,11 +81,7 @@ impl Procedure<'_, '_> {
     pub(super) fn list(&mut self) -> Result<Option<Vec<Container>>> {
         match self.run.engine.list(self.at.stack.name().as_str()) {
             Ok(containers) => Ok(Some(containers)),
-            Err(error)
-                if NoSharedVersion::caused(&error) && self.m.on_refusal == OnRefusal::Stop =>
-            {
-                Err(error)
-            }
+            Err(error) if NoSharedVersion::caused(&error) && !self.m.force => Err(error),
             Err(error) => {
                 self.run.warn(format!(
                     "{}; continuing, but the stack's containers are unknown: any that remain are not removed",

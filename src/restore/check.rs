@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::{
-    Cause, OnMissing, Planned, Procedure, RecordStep,
+    Cause, Planned, Procedure, RecordStep,
     containers::image_of,
     networks::are_free,
     plan::{own, saved},
@@ -16,36 +16,20 @@ use crate::{
     failure::Failure,
     model::Container,
     parallel::in_parallel,
+    plan::Blocker,
     snapshot::Inspected,
     text::{counted, numbered},
 };
 
-/// Something that prevents the restore: it is missing, or it is in use.
-struct Problem {
-    what: String,
-    /// What to do about it.
-    remedy: String,
-}
-
-impl Problem {
-    fn new(what: String, remedy: impl Into<String>) -> Self {
-        let remedy = remedy.into();
-        Self { what, remedy }
-    }
-}
-
 impl Procedure<'_, '_, '_> {
-    /// Refuses a restore that cannot succeed and lists every reason. With [`OnMissing::Continue`], warns instead.
+    /// Refuses a restore that cannot succeed and lists every reason. With `--force`, warns instead.
     pub(super) fn check(&mut self, planned: &Planned) -> Result<()> {
         let problems = self.problems(planned)?;
         if problems.is_empty() {
             return Ok(());
         }
-        let lines = problems
-            .iter()
-            .map(|problem| format!("{}\n{}", problem.what, problem.remedy));
-        let lines = numbered(lines);
-        if self.restore.on_missing == OnMissing::Continue {
+        let lines = numbered(&problems);
+        if self.restore.force {
             self.run.warn(format!(
                 "the restore will be incomplete; continuing because of --force:\n{lines}"
             ));
@@ -58,14 +42,14 @@ impl Procedure<'_, '_, '_> {
             .into())
     }
 
-    fn problems(&self, planned: &Planned) -> Result<Vec<Problem>> {
+    fn problems(&self, planned: &Planned) -> Result<Vec<Blocker>> {
         let (record, plan) = (&planned.record, &planned.containers);
-        let mut problems: Vec<Problem> = plan
+        let mut problems: Vec<Blocker> = plan
             .strangers
             .iter()
             .map(|(name, project)| {
                 let owner = owner(project.as_deref());
-                Problem::new(
+                Blocker::new(
                     format!("the name {name} is used by a container {owner}"),
                     "rename or remove that container",
                 )
@@ -74,7 +58,7 @@ impl Procedure<'_, '_, '_> {
         if let RecordStep::OutOfReach(reason) = record
             && self.restore.cause != Cause::Failure
         {
-            problems.push(Problem::new(
+            problems.push(Blocker::new(
                 format!("the Portainer stack is unknown: {reason}"),
                 "use an administrator's API key, or restore only the containers with --engine-only",
             ));
@@ -98,14 +82,14 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// By ID: it does not matter whether the image's name refers to another image now.
-    fn missing_images(&self, recreated: &[Inspected]) -> Result<Vec<Problem>> {
+    fn missing_images(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
         let engine = self.run.engine;
         let found = in_parallel(recreated, |container| image_of(engine, *container));
         let mut problems = Vec::new();
         for (container, image) in recreated.iter().zip(found) {
             if image?.is_none() {
                 let (name, image) = (container.name(), container.image_name());
-                problems.push(Problem::new(
+                problems.push(Blocker::new(
                     format!("the image of {name} no longer exists: {image} ({})", container.image_id()),
                     "load exactly that image again, for example with docker load; a different version has a different ID",
                 ));
@@ -114,16 +98,16 @@ impl Procedure<'_, '_, '_> {
         Ok(problems)
     }
 
-    fn missing_volumes(&self) -> Result<Vec<Problem>> {
+    fn missing_volumes(&self) -> Result<Vec<Blocker>> {
         let volumes = self.compare_volumes()?;
         let missing = volumes.missing.into_iter().map(|name| {
-            Problem::new(
+            Blocker::new(
                 format!("volume {name} no longer exists, and snapshots do not contain its data"),
                 "--force creates an empty volume: restore its data from a backup afterwards",
             )
         });
         let different = volumes.different.into_iter().map(|(name, what)| {
-            Problem::new(
+            Blocker::new(
                 format!("volume {name} is not the one in the snapshot: {what}"),
                 "check its data; with --force, the containers use the volume as it is",
             )
@@ -132,7 +116,7 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// The networks that other projects own, and the fixed addresses that are taken.
-    fn missing_networks(&self, recreated: &[Inspected]) -> Result<Vec<Problem>> {
+    fn missing_networks(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
         let all = self.run.engine.all_networks()?;
         let exists = |name: &str| {
             let is_it =
@@ -153,12 +137,12 @@ impl Procedure<'_, '_, '_> {
         let mut problems = Vec::new();
         for name in names {
             match own.iter().find(|network| text(network, "Name") == name) {
-                None if !exists(name) => problems.push(Problem::new(
+                None if !exists(name) => problems.push(Blocker::new(
                     format!("network {name} does not exist and is not part of the stack"),
                     format!("create it: {} network create {name}", self.snapshot().tool),
                 )),
                 Some(network) if fixed.contains(name) && !are_free(network, &all) => {
-                    problems.push(Problem::new(
+                    problems.push(Blocker::new(
                         format!("the addresses of network {name} are used by another network"),
                         "remove the other network, or change its addresses",
                     ));
@@ -170,7 +154,7 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// The containers outside the snapshot whose namespaces or volumes a saved container shares.
-    fn missing_partners(&self, recreated: &[Inspected]) -> Result<Vec<Problem>> {
+    fn missing_partners(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
         let containers = saved(self.snapshot());
         let mut problems = Vec::new();
         for container in recreated {
@@ -181,7 +165,7 @@ impl Procedure<'_, '_, '_> {
                     continue;
                 }
                 let (name, short) = (container.name(), id.get(..12).unwrap_or(id));
-                problems.push(Problem::new(
+                problems.push(Blocker::new(
                     format!(
                         "{name} shares a namespace or volumes with container {short}, which does not exist"
                     ),
@@ -192,7 +176,7 @@ impl Procedure<'_, '_, '_> {
         Ok(problems)
     }
 
-    fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Problem>> {
+    fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Blocker>> {
         let own = own(self.snapshot(), existing);
         let mut others = self.run.engine.list_all()?;
         let is_running = |state: &str| matches!(state, "running" | "paused" | "restarting");
@@ -203,7 +187,7 @@ impl Procedure<'_, '_, '_> {
             for (address, port, protocol) in container.fixed_ports() {
                 let publishes = |other: &&Container| publishes(other, address, port, protocol);
                 if let Some(other) = others.iter().find(publishes) {
-                    problems.push(Problem::new(
+                    problems.push(Blocker::new(
                         format!(
                             "{} needs port {port}/{protocol}, which container {} publishes",
                             container.name(),

@@ -92,7 +92,7 @@ impl Procedure<'_, '_, '_> {
             }
             self.touch();
             self.run.detail("create", format!("network {name}"));
-            let mut body = json!({ "CheckDuplicate": true });
+            let mut body = json!({});
             for (key, value) in network_settings(network) {
                 body[key] = value;
             }

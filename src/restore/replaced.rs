@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{
-    Cause, Extent, Planned, Procedure, RecordStep, Scope,
+    Cause, Planned, Procedure, RecordStep, Scope,
     files::{unsaved, written_since},
     plan::{own, saved},
 };
@@ -26,7 +26,7 @@ impl Procedure<'_, '_, '_> {
     /// the restore continues.
     pub(super) fn save_what_is_replaced(&mut self, planned: &Planned) -> Result<bool> {
         let step = &planned.record;
-        let goes_on = self.restore.extent == Extent::All;
+        let goes_on = !self.restore.dry_run;
         let harms = self.warn_of_harmed(planned);
         let (certain, possible) = self.removed(planned);
         let removed = [certain, possible].concat();

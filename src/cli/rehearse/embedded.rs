@@ -8,7 +8,7 @@ use rehearsal::{Era, Options, Rehearsal, World};
 use super::program;
 use crate::{
     adopt::{self, Adopt, OnFailure},
-    cli::{Console, migrate as migrate_command, opened::Opened, peers, settings::Settings},
+    cli::{Console, opened::Opened, peers, settings::Settings},
     compose, disk,
     engine::{self, Engine},
     migrate::{self, Migration},
@@ -100,7 +100,7 @@ impl Embedded {
             situation: self.opened.situation(),
             peers: &self.opened.peers,
             today: chrono::Local::now().date_naive(),
-            on_refusal: migrate_command::on_refusal(force),
+            force,
             consent: Consent::Given,
             grace: None,
             setup: &self.setup,
