@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::{rewrite::faithful, text::printable};
 
-/// A reason why a stack cannot be adopted or migrated, and what to do about it. Never holds a value of an env file.
+/// A reason why a stack cannot be adopted, and what to do about it. Never holds a value of an env file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Blocker {
     /// The problem.

@@ -1,5 +1,7 @@
 //! The result of an adoption, for people.
 
+use std::collections::BTreeMap;
+
 use crate::{
     cli::{Console, style::Meaning},
     model::Grant,
@@ -87,54 +89,44 @@ fn happened(containers: &[(&str, &AdoptedContainer)]) -> String {
     if !containers.is_empty() && containers.iter().all(|(_, one)| is_kept(one)) {
         return format!("{} kept running", counted(containers.len(), "container"));
     }
-    let was_down = |one: &AdoptedContainer| match one.change {
-        Change::Recreated | Change::Restarted => one.away,
-        _ => None,
-    };
-    let named = |is: &dyn Fn(&AdoptedContainer) -> bool, one: &str, many: &str| {
-        let chosen = containers.iter().filter(|(_, container)| is(container));
-        let names: Vec<&str> = chosen.map(|(name, _)| *name).collect();
+    let downs = containers.iter().filter_map(|(name, one)| {
+        let was_down = matches!(one.change, Change::Recreated | Change::Restarted);
+        Some((*name, one.away.filter(|_| was_down)?))
+    });
+    let downs: Vec<(&str, f64)> = downs.collect();
+    let mut others: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for (name, one) in containers {
+        if let Some(verbs) = verbs(one) {
+            others.entry(verbs).or_default().push(name);
+        }
+    }
+    let others = others.into_iter().map(|((order, one, many), names)| {
         let verb = if names.len() == 1 { one } else { many };
-        (!names.is_empty()).then(|| format!("{} {verb}", listed(&names)))
-    };
-    let downs: Vec<(&str, f64)> = containers
-        .iter()
-        .filter_map(|(name, one)| Some((*name, was_down(one)?)))
-        .collect();
-    let changed = |change: Change| move |one: &AdoptedContainer| one.change == change;
-    let at_unknown_time =
-        |change| move |one: &AdoptedContainer| one.change == change && was_down(one).is_none();
-    let parts = [
-        named(&is_kept, "kept running", "kept running"),
-        down(&downs),
-        named(
-            &at_unknown_time(Change::Recreated),
-            "was recreated",
-            "were recreated",
-        ),
-        named(
-            &at_unknown_time(Change::Restarted),
-            "was restarted",
-            "were restarted",
-        ),
-        named(
-            &changed(Change::RestartedByPolicy),
+        (order, format!("{} {verb}", listed(&names)))
+    });
+    let mut parts: Vec<(u8, String)> = others.chain(down(&downs).map(|down| (1, down))).collect();
+    parts.sort();
+    let told: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
+    told.join(", ")
+}
+
+/// What happened to a container, of one and of several, and when it is told. Where it is known how long it was down, that is
+/// told instead.
+fn verbs(container: &AdoptedContainer) -> Option<(u8, &'static str, &'static str)> {
+    Some(match container.change {
+        Change::Kept if container.running => (0, "kept running", "kept running"),
+        Change::Recreated | Change::Restarted if container.away.is_some() => return None,
+        Change::Recreated => (2, "was recreated", "were recreated"),
+        Change::Restarted => (3, "was restarted", "were restarted"),
+        Change::RestartedByPolicy => (
+            4,
             "ended by itself and was restarted by Docker",
             "ended by themselves and were restarted by Docker",
         ),
-        named(
-            &|one| matches!(one.change, Change::Started | Change::New),
-            "was started",
-            "were started",
-        ),
-        named(
-            &|one| one.change == Change::Kept && !one.running,
-            "was left as it was",
-            "were left as they were",
-        ),
-        named(&changed(Change::Ended), "has ended", "have ended"),
-        named(&changed(Change::Missing), "was removed", "were removed"),
-    ];
-    let told: Vec<String> = parts.into_iter().flatten().collect();
-    told.join(", ")
+        Change::Started | Change::New => (5, "was started", "were started"),
+        Change::Kept => (6, "was left as it was", "were left as they were"),
+        Change::Ended => (7, "has ended", "have ended"),
+        Change::Missing => (8, "was removed", "were removed"),
+        Change::Stray => return None,
+    })
 }

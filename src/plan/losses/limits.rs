@@ -10,44 +10,44 @@ use crate::{
 /// How the text's value of a limit reads in inspect; `None` for one that cannot be parsed: it is not compared.
 type Read = fn(&str) -> Option<String>;
 
-/// A limit: its name, its field of `HostConfig`, and its key in the text with how its value reads.
-struct Limit(&'static str, &'static str, Option<(&'static str, Read)>);
+/// A limit: its name, its field of `HostConfig`, its key in the text, and how its value there reads.
+struct Limit(&'static str, &'static str, &'static str, Read);
 
 const LIMITS: [Limit; 14] = [
-    Limit("memory limit", "Memory", Some(("mem_limit", bytes))),
+    Limit("memory limit", "Memory", "mem_limit", bytes),
     Limit(
         "memory reservation",
         "MemoryReservation",
-        Some(("mem_reservation", bytes)),
+        "mem_reservation",
+        bytes,
     ),
-    Limit("swap limit", "MemorySwap", Some(("memswap_limit", bytes))),
-    Limit("CPU limit", "NanoCpus", Some(("cpus", nano_cpus))),
-    Limit("CPU shares", "CpuShares", Some(("cpu_shares", integer))),
-    Limit("CPU quota", "CpuQuota", Some(("cpu_quota", integer))),
-    Limit("CPU period", "CpuPeriod", Some(("cpu_period", integer))),
-    Limit(
-        "CPU set",
-        "CpusetCpus",
-        Some(("cpuset", |text| Some(text.to_owned()))),
-    ),
+    Limit("swap limit", "MemorySwap", "memswap_limit", bytes),
+    Limit("CPU limit", "NanoCpus", "cpus", nano_cpus),
+    Limit("CPU shares", "CpuShares", "cpu_shares", integer),
+    Limit("CPU quota", "CpuQuota", "cpu_quota", integer),
+    Limit("CPU period", "CpuPeriod", "cpu_period", integer),
+    Limit("CPU set", "CpusetCpus", "cpuset", text),
     // Compose has no key for these two.
-    Limit("memory nodes", "CpusetMems", None),
-    Limit("kernel memory limit", "KernelMemory", None),
+    Limit("memory nodes", "CpusetMems", "", text),
+    Limit("kernel memory limit", "KernelMemory", "", text),
     Limit(
         "CPU real-time period",
         "CpuRealtimePeriod",
-        Some(("cpu_rt_period", integer)),
+        "cpu_rt_period",
+        integer,
     ),
     Limit(
         "CPU real-time runtime",
         "CpuRealtimeRuntime",
-        Some(("cpu_rt_runtime", integer)),
+        "cpu_rt_runtime",
+        integer,
     ),
-    Limit("process limit", "PidsLimit", Some(("pids_limit", integer))),
+    Limit("process limit", "PidsLimit", "pids_limit", integer),
     Limit(
         "block I/O weight",
         "BlkioWeight",
-        Some(("blkio_config.weight", integer)),
+        "blkio_config.weight",
+        integer,
     ),
 ];
 
@@ -83,17 +83,15 @@ impl Limit {
             _ => return false,
         };
         let given = |key: &str| service.given(&key.split('.').collect::<Vec<_>>());
-        let found = self.2.map(|(key, read)| {
-            let deployed = DEPLOYED.iter().find(|(own, _)| *own == key);
-            match (given(key), deployed) {
-                (Given::No, Some((_, deployed))) => (given(deployed), read),
-                (found, _) => (found, read),
-            }
-        });
-        match found {
-            None | Some((Given::No, _)) => !self.is_default(container, &has),
-            Some((given, read)) => {
-                let after = given.known().and_then(|text| read(&text));
+        let deployed = DEPLOYED.iter().find(|(own, _)| *own == self.2);
+        let given = match (given(self.2), deployed) {
+            (Given::No, Some((_, deployed))) => given(deployed),
+            (found, _) => found,
+        };
+        match given {
+            Given::No => !self.is_default(container, &has),
+            given => {
+                let after = given.known().and_then(|text| self.3(&text));
                 after.is_some_and(|after| after != has)
             }
         }
@@ -174,6 +172,10 @@ fn nano_cpus(text: &str) -> Option<String> {
 /// A number without its fraction.
 fn whole(number: f64) -> Option<String> {
     (number.is_finite() && number >= 0.0).then(|| format!("{:.0}", number.trunc()))
+}
+
+fn text(text: &str) -> Option<String> {
+    Some(text.to_owned())
 }
 
 fn integer(text: &str) -> Option<String> {
