@@ -120,29 +120,36 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Rehearse(_)) => false,
         Some(_) => true,
     };
-    run(&migrate, &common, command, console).map_err(|ended| match ended {
+    let cli = Cli {
+        common: &common,
+        console,
+    };
+    run(&migrate, command, cli).map_err(|ended| match ended {
         // It left the stack as it was: its state needs no line.
         Ended::Stopped(stopped) if only_reads => Ended::Failed(stopped.error),
         ended => ended,
     })
 }
 
-fn run(
-    migrate: &MigrateArguments,
-    common: &Common,
-    command: Option<Command>,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+/// What every command gets.
+#[derive(Clone, Copy)]
+struct Cli<'a> {
+    /// The flags that every command has.
+    common: &'a Common,
+    console: &'a Arc<Console>,
+}
+
+fn run(migrate: &MigrateArguments, command: Option<Command>, cli: Cli) -> Result<(), Ended> {
     match command {
-        None => migrate::run(migrate, Called::Bare, common, console),
-        Some(Command::Migrate(migrate)) => migrate::run(&migrate, Called::Named, common, console),
-        Some(Command::Adopt(adopt)) => adopt::run(&adopt, common, console),
-        Some(Command::Plan(plan)) => plan::run(&plan, common, console),
-        Some(Command::Export(export)) => export::run(&export, common, console),
-        Some(Command::List(list)) => list::run(&list, common, console),
-        Some(Command::Doctor(doctor)) => doctor::run(&doctor, common, console),
-        Some(Command::Config(config)) => config::run(&config, common, console),
-        Some(Command::Schema(schema)) => Ok(schema::run(&schema, console)?),
+        None => migrate::run(migrate, Called::Bare, cli),
+        Some(Command::Migrate(migrate)) => migrate::run(&migrate, Called::Named, cli),
+        Some(Command::Adopt(adopt)) => adopt::run(&adopt, cli),
+        Some(Command::Plan(plan)) => plan::run(&plan, cli),
+        Some(Command::Export(export)) => export::run(&export, cli),
+        Some(Command::List(list)) => list::run(&list, cli),
+        Some(Command::Doctor(doctor)) => doctor::run(&doctor, cli),
+        Some(Command::Config(config)) => config::run(&config, cli),
+        Some(Command::Schema(schema)) => Ok(schema::run(&schema, cli.console)?),
         Some(Command::Completions(completions)) => {
             completions::script(completions.shell);
             Ok(())
@@ -152,9 +159,9 @@ fn run(
             Ok(())
         }
         Some(Command::Man(man)) => Ok(man::run(&man.into)?),
-        Some(Command::Render(render)) => Ok(render::run(&render, common, console)?),
-        Some(Command::Restore(restore)) => restore::run(&restore, common, console),
-        Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, common, console),
+        Some(Command::Render(render)) => Ok(render::run(&render, cli)?),
+        Some(Command::Restore(restore)) => restore::run(&restore, cli),
+        Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, cli),
     }
 }
 

@@ -1,9 +1,7 @@
 //! `stacklift adopt <STACK>`: moves a running stack into Portainer.
 
-use std::sync::Arc;
-
 use super::{
-    Common, Console, Ended,
+    Cli, Console, Ended,
     arguments::{AdoptArguments, Output, Reporting},
     confirm::consent,
     interrupt::Interrupt,
@@ -24,11 +22,8 @@ mod text;
 
 pub(super) use text::show;
 
-pub(super) fn run(
-    arguments: &AdoptArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
+    let console = cli.console;
     let [stack] = arguments.stacks.as_slice() else {
         if arguments.stacks.is_empty() && !arguments.all {
             return Err(Ended::Usage(
@@ -38,13 +33,13 @@ pub(super) fn run(
         if arguments.git.git.is_some() {
             return Err(Ended::Usage("--git is for one stack: name one STACK"));
         }
-        return all::run(arguments, common, console);
+        return all::run(arguments, cli);
     };
     if arguments.output == Output::Json {
         console.steps_to_stderr();
     }
     let interrupt = Interrupt::watch(console);
-    let opened = Opened::new(stack, common, console)?
+    let opened = Opened::new(stack, cli)?
         .shared_with(&arguments.access.grants)?
         .with_git(&arguments.git, console)?;
     if arguments.dry_run {

@@ -1,12 +1,12 @@
 //! `stacklift config`: every setting, its value and where it comes from.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Common, Console, Ended,
+    Cli, Common, Console, Ended,
     arguments::{ConfigAction, ConfigArguments},
     options,
     settings::{
@@ -57,13 +57,10 @@ pub(super) struct StateDirectoryEntry {
     pub error: Option<Problem>,
 }
 
-pub(super) fn run(
-    arguments: &ConfigArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(arguments: &ConfigArguments, cli: Cli) -> Result<(), Ended> {
+    let Cli { common, console } = cli;
     if let Some(ConfigAction::Init(arguments)) = &arguments.action {
-        return Ok(init::run(*arguments, common, console)?);
+        return Ok(init::run(*arguments, cli)?);
     }
     let sourced = Sourced::load(common);
     let config = Config {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Common, Console, Ended,
+    Cli, Common, Console, Ended,
     arguments::DoctorArguments,
     peers as clients,
     settings::{Problem, Settings, Sourced},
@@ -21,13 +21,10 @@ mod peers;
 /// The time limit for each request, so that the command ends even if nothing responds.
 const LIMIT: Duration = Duration::from_secs(5);
 
-pub(super) fn run(
-    arguments: &DoctorArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(arguments: &DoctorArguments, cli: Cli) -> Result<(), Ended> {
+    let console = cli.console;
     console.waiting("checking the settings, Portainer and Docker");
-    let checks = checks(common, console);
+    let checks = checks(cli);
     console.done();
     let report = DoctorReport {
         version: VERSION,
@@ -41,7 +38,7 @@ pub(super) fn run(
     Ok(())
 }
 
-fn checks(common: &Common, console: &Arc<Console>) -> Vec<Check> {
+fn checks(Cli { common, console }: Cli) -> Vec<Check> {
     let common = Common {
         dir: None,
         ..common.clone()

@@ -7,13 +7,12 @@ use std::{
     collections::BTreeSet,
     ffi::OsStr,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use anyhow::Result;
 
 use super::{
-    Common, Console, Ended,
+    Cli, Console, Ended,
     arguments::{ExportArguments, ExportSource},
     interrupt::watch_reading,
     opened::{Surroundings, inventory},
@@ -32,18 +31,15 @@ use crate::{
     text::{counted, listed, printable, shell_word},
 };
 
-pub(super) fn run(
-    arguments: &ExportArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
+    let console = cli.console;
     let name = arguments.stack.as_deref().map(StackName::new).transpose()?;
     watch_reading(console);
     if let Some(name) = &name {
         match arguments.source() {
             ExportSource::Portainer => {}
-            ExportSource::Containers => return containers::run(name, arguments, common, console),
-            ExportSource::PortainerData => return lost::run(name, arguments, common, console),
+            ExportSource::Containers => return containers::run(name, arguments, cli),
+            ExportSource::PortainerData => return lost::run(name, arguments, cli),
         }
     }
     let Surroundings {
@@ -51,7 +47,7 @@ pub(super) fn run(
         settings,
         engine,
         compose,
-    } = Surroundings::new(common, console)?;
+    } = Surroundings::new(cli)?;
     let (portainer, endpoint) = portainer?;
     let portainer = portainer.reader();
     let mut exporting = Exporting {

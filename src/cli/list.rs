@@ -1,22 +1,14 @@
 //! `stacklift list`: every stack of the host, its state, and whether it can be adopted. Reads only.
 
-use std::sync::Arc;
-
-use super::{
-    Common, Console, Ended, arguments::ListArguments, interrupt::watch_reading,
-    opened::Surroundings,
-};
+use super::{Cli, Ended, arguments::ListArguments, interrupt::watch_reading, opened::Surroundings};
 use crate::{observe::with_hint, text::counted};
 
 pub(super) mod text;
 
-pub(super) fn run(
-    arguments: &ListArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(arguments: &ListArguments, cli: Cli) -> Result<(), Ended> {
+    let console = cli.console;
     watch_reading(console);
-    let surroundings = Surroundings::new(common, console)?;
+    let surroundings = Surroundings::new(cli)?;
     console.waiting("reading Portainer and Docker");
     let list = surroundings
         .inventory()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Common, Console, Ended, MigrateArguments,
+    Cli, Console, Ended, MigrateArguments,
     arguments::{near_command, short_help},
     confirm::{consent, is_on_terminal},
     interrupt::Interrupt,
@@ -30,12 +30,8 @@ pub(super) enum Called {
     Named,
 }
 
-pub(super) fn run(
-    arguments: &MigrateArguments,
-    called: Called,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Result<(), Ended> {
+    let Cli { common, console } = cli;
     let Some(name) = &arguments.stack else {
         if called == Called::Bare {
             console.details(&short_help());

@@ -6,7 +6,7 @@ use anyhow::Result;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{
-    Common, Console, Ended,
+    Cli, Common, Console, Ended,
     arguments::GitArguments,
     options::Endpoint,
     peers,
@@ -107,11 +107,7 @@ impl Opened {
 
     /// Finds the stack's files: those that its containers were started from, otherwise as Compose does. Asks the engine
     /// for those containers; if it does not answer, the plan says so. Fails if the engine cannot be used at all.
-    pub(super) fn new(
-        name: &OsStr,
-        common: &Common,
-        console: &Arc<Console>,
-    ) -> Result<Self, Ended> {
+    pub(super) fn new(name: &OsStr, Cli { common, console }: Cli) -> Result<Self, Ended> {
         let name = StackName::new(name)?;
         let (settings, key) = settings_and_key(common, Some(&name), console)?;
         peers::warn_about_tls(&settings, console);
@@ -180,7 +176,7 @@ pub(super) struct Surroundings {
 impl Surroundings {
     /// Prepares both clients. Sends no request, unless the environment has to be found. The settings do not name a stack's
     /// directory.
-    pub(super) fn new(common: &Common, console: &Arc<Console>) -> Result<Self, Ended> {
+    pub(super) fn new(Cli { common, console }: Cli) -> Result<Self, Ended> {
         let mut common = common.clone();
         common.dir = None;
         common.typed.retain(|(flag, _)| flag != "dir");

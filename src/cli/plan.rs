@@ -1,11 +1,9 @@
 //! `stacklift plan <STACK>`, and the same of a command with `--dry-run`: what it would do. Reads only.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 
 use super::{
-    Common, Console, Ended,
+    Cli, Console, Ended,
     arguments::{PlanArguments, Reporting},
     interrupt::watch_reading,
     opened::Opened,
@@ -28,13 +26,10 @@ mod text;
 
 pub(super) use text::{show, show_without_next};
 
-pub(super) fn run(
-    arguments: &PlanArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
+    let console = cli.console;
     watch_reading(console);
-    let opened = Opened::new(&arguments.stack, common, console)?
+    let opened = Opened::new(&arguments.stack, cli)?
         .shared_with(&arguments.access.grants)?
         .with_git(&arguments.git, console)?;
     let keep = (&arguments.keep).into();

@@ -23,7 +23,7 @@ use self::{
     stage::{folder, of_examples, of_user},
 };
 use super::{
-    Ended, adopt as adopt_command,
+    Cli, Ended, adopt as adopt_command,
     arguments::{Common, RehearseArguments, RehearsedWay},
     console::Console,
     events, plan,
@@ -44,11 +44,8 @@ use crate::{
 /// The default example. It shows each kind of loss.
 const DEFAULT: &str = "books-db";
 
-pub(super) fn run(
-    arguments: &RehearseArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> {
+    let Cli { common, console } = cli;
     let settings = Settings::of_rehearsal(common)?;
     let named = arguments.stack.as_deref().unwrap_or(OsStr::new(DEFAULT));
     let name = StackName::new(named)?;

@@ -1,16 +1,14 @@
 //! `stacklift render <STACK>`: the body of the create request (C53), from the stack's files alone.
 
-use std::{
-    io::{IsTerminal, Write, stdout},
-    sync::Arc,
-};
+use std::io::{IsTerminal, Write, stdout};
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::{
-    arguments::{Common, RenderArguments, Way},
+    Cli,
+    arguments::{RenderArguments, Way},
     console::Console,
     interrupt::watch_reading,
     settings::Settings,
@@ -34,11 +32,7 @@ mod adopt;
 
 pub(super) use adopt::blocked;
 
-pub(super) fn run(
-    arguments: &RenderArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<()> {
+pub(super) fn run(arguments: &RenderArguments, Cli { common, console }: Cli) -> Result<()> {
     watch_reading(console);
     let name = StackName::new(&arguments.stack)?;
     let settings = Settings::load(common)?;

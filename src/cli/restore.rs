@@ -1,11 +1,11 @@
 //! `stacklift restore <STACK>`: restores the containers that ran before a run.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::Result;
 
 use super::{
-    Common, Console, Ended, RestoreArguments,
+    Cli, Console, Ended, RestoreArguments,
     confirm::consent,
     interrupt::Interrupt,
     opened::say_where,
@@ -22,11 +22,7 @@ use crate::{
     stack::{Location, StackName, stack_dir},
 };
 
-pub(super) fn run(
-    arguments: &RestoreArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) -> Result<(), Ended> {
     let name = StackName::new(&arguments.stack)?;
     let key = if arguments.list || arguments.engine_only {
         None

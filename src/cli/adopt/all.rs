@@ -13,7 +13,7 @@ use super::adopt;
 use crate::{
     adopt::Prepared,
     cli::{
-        Common, Console, Ended,
+        Cli, Console, Ended,
         arguments::{AdoptArguments, Output},
         confirm::consent,
         events::{show_roll_back, show_stopped},
@@ -44,11 +44,8 @@ mod text;
 /// How many stacks are planned at the same time. Each plan runs the Compose program several times.
 const AT_ONCE: usize = 4;
 
-pub(super) fn run(
-    arguments: &AdoptArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
+    let Cli { common, console } = cli;
     if common.dir.is_some() || common.file.is_some() {
         return Err(Ended::Usage(
             "--all and several stacks cannot be used with --dir or --file",
@@ -64,7 +61,7 @@ pub(super) fn run(
         dry_run: arguments.dry_run,
         ..AllReport::default()
     }));
-    let interrupt = watch(&report, arguments.output, common, console);
+    let interrupt = watch(&report, arguments.output, cli);
     let (mut settings, key) = settings_and_key(common, &names, console)?;
     peers::warn_about_tls(&settings, console);
     let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
@@ -130,8 +127,7 @@ pub(super) fn run(
 fn watch(
     report: &Arc<Mutex<AllReport>>,
     output: Output,
-    common: &Common,
-    console: &Arc<Console>,
+    Cli { common, console }: Cli,
 ) -> Interrupt {
     let report = Arc::clone(report);
     let typed = RestoreCommand::typed(&common.repeatable());

@@ -5,7 +5,6 @@ use std::{
     ffi::OsStr,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
@@ -15,7 +14,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::template::{edited, settings_file};
 use crate::{
     cli::{
-        Common, Console,
+        Cli, Common, Console,
         arguments::InitArguments,
         confirm::is_on_terminal,
         options, peers,
@@ -37,7 +36,8 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// The settings to write, by their keys.
 type Values = BTreeMap<&'static str, String>;
 
-pub(super) fn run(arguments: InitArguments, common: &Common, console: &Arc<Console>) -> Result<()> {
+pub(super) fn run(arguments: InitArguments, cli: Cli) -> Result<()> {
+    let Cli { common, console } = cli;
     let mut values = given(common);
     if arguments.print {
         console.line(&settings_file(&values));
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: InitArguments, common: &Common, console: &Arc<Conso
         .as_ref()
         .map(|(_, now)| now.clone())
         .unwrap_or_default();
-    let key = ask(&mut values, &now, &path, common, console)?;
+    let key = ask(&mut values, &now, &path, cli)?;
     let text = match &before {
         Some((text, _)) => edited(&path, text, &values)?,
         None => settings_file(&values),
@@ -105,9 +105,9 @@ fn ask(
     values: &mut Values,
     now: &Values,
     path: &Path,
-    common: &Common,
-    console: &Arc<Console>,
+    cli: Cli,
 ) -> Result<Option<(PathBuf, SecretString)>> {
+    let console = cli.console;
     let asked = [
         options::BASE_URL,
         options::API_KEY_FILE,
@@ -143,7 +143,7 @@ fn ask(
         values.insert(key_file.key, file.display().to_string());
     }
     if !values.contains_key(stacks_root.key) {
-        let root = ask_root(now.get(stacks_root.key), common, console)?;
+        let root = ask_root(now.get(stacks_root.key), cli)?;
         values.insert(stacks_root.key, root);
     }
     Ok(key)
@@ -193,9 +193,9 @@ fn ask_key(
 }
 
 /// Asks for the stacks root. The default is the one of the settings, otherwise where most projects run from.
-fn ask_root(now: Option<&String>, common: &Common, console: &Arc<Console>) -> Result<String> {
+fn ask_root(now: Option<&String>, cli: Cli) -> Result<String> {
     let default = options::STACKS_ROOT.default;
-    let (root, why) = match (now, most_projects(common, console)) {
+    let (root, why) = match (now, most_projects(cli)) {
         (Some(root), _) => (root.clone(), String::new()),
         (None, Some((root, 1))) => (root, ": 1 project runs from there".to_owned()),
         (None, Some((root, projects))) => {
@@ -211,12 +211,12 @@ fn ask_root(now: Option<&String>, common: &Common, console: &Arc<Console>) -> Re
         path if path.exists() => Err(format!("{answer} is not a directory")),
         _ => Err(format!("{answer} does not exist")),
     };
-    let answer = answer(&question, console, is_dir)?;
+    let answer = answer(&question, cli.console, is_dir)?;
     Ok(if answer.is_empty() { root } else { answer })
 }
 
 /// The directory in which most projects of the engine have theirs, and how many. `None` if the engine does not answer.
-fn most_projects(common: &Common, console: &Arc<Console>) -> Option<(String, usize)> {
+fn most_projects(Cli { common, console }: Cli) -> Option<(String, usize)> {
     let settings = Settings::load(common).ok()?;
     let settings = Settings {
         timeout: settings.timeout.min(LIMIT),

@@ -1,12 +1,10 @@
 //! `stacklift export --from containers`: writes a Compose project as files. Reads the engine only.
 
-use std::sync::Arc;
-
 use super::{exported, next};
 use crate::{
     cli::{
-        Common, Console, Ended, arguments::ExportArguments, columns::width, peers,
-        settings::Settings, style::Meaning,
+        Cli, Ended, arguments::ExportArguments, columns::width, peers, settings::Settings,
+        style::Meaning,
     },
     compose,
     export::{Export, write},
@@ -14,12 +12,8 @@ use crate::{
     stack::StackName,
 };
 
-pub(super) fn run(
-    name: &StackName,
-    arguments: &ExportArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
+    let Cli { common, console } = cli;
     let settings = Settings::load(common)?;
     let engine = peers::engine(&settings, console);
     let (to, force) = (arguments.to(name.as_str()), arguments.force);

@@ -1,23 +1,17 @@
 //! `stacklift export --from portainer-data`: writes a stack of a Portainer that is gone as files. Reads the engine and that
 //! Portainer's data only.
 
-use std::sync::Arc;
-
 use super::{next, show};
 use crate::{
-    cli::{Common, Console, Ended, arguments::ExportArguments, peers, settings::Settings},
+    cli::{Cli, Ended, arguments::ExportArguments, peers, settings::Settings},
     export::{Export, find_lost},
     model::StackKind,
     rewrite::faithful::FROM_PORTAINER_DATA,
     stack::StackName,
 };
 
-pub(super) fn run(
-    name: &StackName,
-    arguments: &ExportArguments,
-    common: &Common,
-    console: &Arc<Console>,
-) -> Result<(), Ended> {
+pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
+    let Cli { common, console } = cli;
     let settings = Settings::load(common)?;
     let engine = peers::engine(&settings, console);
     let to = arguments.to(name.as_str());
