@@ -1,7 +1,7 @@
 //! A bench for one test: a rehearsal, stacks on disk, and the real binary between them.
 
 use std::{
-    fs,
+    fs, io,
     ops::Deref,
     os::unix::{
         fs::{PermissionsExt, symlink},
@@ -348,7 +348,10 @@ impl Bench {
     /// Waits until a run sends a request of the call.
     pub fn wait_for(&self, call: Call, run: &mut Child) {
         while self.calls(call).is_empty() {
-            assert!(run.try_wait().expect("a child").is_none(), "it ended");
+            if run.try_wait().expect("a child").is_some() {
+                let err = run.stderr.take().map(io::read_to_string);
+                panic!("it ended: {err:?}");
+            }
             thread::sleep(Duration::from_millis(2));
         }
     }

@@ -19,6 +19,8 @@ fn killed(bench: &Bench, args: &str, fault: FaultKind, meanwhile: impl Fn()) {
 fn killed_at(call: Call, bench: &Bench, args: &str, fault: FaultKind, meanwhile: impl Fn()) {
     bench.once(call, fault);
     let mut command = bench.command(args);
+    // It must wait for all of `meanwhile`, however slow this machine is.
+    command.env("STACKLIFT_TIMEOUT", "10m");
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("it starts");
     bench.wait_for(call, &mut child);

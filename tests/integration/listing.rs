@@ -1,6 +1,6 @@
 //! Portainer's list of stacks is streamed: memory does not grow with its length.
 
-use std::{fs, process::Stdio, thread, time::Duration};
+use std::{fs, process::Stdio};
 
 use rehearsal::{Call, FaultKind};
 
@@ -19,14 +19,10 @@ fn peak(records: usize) -> u64 {
     let mut child = bench
         .command("web --timeout 10m")
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("it runs");
-    while bench.calls(Call::Create).is_empty() {
-        let ended = child.try_wait().expect("a child");
-        assert!(ended.is_none(), "it sent no create");
-        thread::sleep(Duration::from_millis(1));
-    }
+    bench.wait_for(Call::Create, &mut child);
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("a process");
     child.kill().expect("killed");
     child.wait().expect("it ends");
