@@ -1,11 +1,10 @@
 //! Compares `stacklift` with other ways to do the same, in alternation within one run. Prints medians and ratios.
 //!
-//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `plan`, `stacks` and `removal`; the default is all.
+//! usage: `scripts/bench [PART…]`. The parts are `run`, `list`, `plan` and `stacks`; the default is all.
 
 mod list;
 mod place;
 mod plan;
-mod removal;
 mod run;
 mod stacks;
 mod timing;
@@ -18,12 +17,11 @@ type Part = (&'static str, fn() -> Result<()>);
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let parts: [Part; 5] = [
+    let parts: [Part; 4] = [
         ("run", run::measure),
         ("list", list::measure),
         ("plan", plan::measure),
         ("stacks", stacks::measure),
-        ("removal", removal::measure),
     ];
     if let Some(unknown) = arguments
         .iter()

@@ -2,9 +2,7 @@
 
 use std::{
     fs,
-    path::Path,
     process::{Command, Stdio},
-    thread,
     time::{Duration, Instant},
 };
 
@@ -42,56 +40,17 @@ pub fn time(command: &mut Command) -> Result<Duration> {
 
 /// The peak memory of a command in KiB.
 pub fn peak(command: &Command) -> Result<u64> {
-    if Path::new("/usr/bin/time").exists() {
-        peak_by_time(command)
-    } else {
-        peak_by_polling(command)
-    }
-}
-
-fn peak_by_time(command: &Command) -> Result<u64> {
     let output = tempfile::NamedTempFile::new()?;
     let mut timed = Command::new("/usr/bin/time");
     timed.args(["-f", "%M", "-o"]).arg(output.path());
     timed.arg(command.get_program()).args(command.get_args());
-    copy_environment(command, &mut timed);
+    timed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     time(&mut timed)?;
     let output = fs::read_to_string(output.path())?;
     output
         .trim()
         .parse()
         .context("unexpected output of /usr/bin/time: expected a number")
-}
-
-/// Polls the high-water mark of the process. May miss its very end.
-fn peak_by_polling(command: &Command) -> Result<u64> {
-    let mut polled = Command::new(command.get_program());
-    polled.args(command.get_args());
-    copy_environment(command, &mut polled);
-    polled
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut child = polled.spawn()?;
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    while child.try_wait()?.is_none() {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let mark = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let mark = mark.and_then(|mark| mark.trim().trim_end_matches(" kB").parse().ok());
-        peak = peak.max(mark.unwrap_or(0));
-        thread::sleep(Duration::from_micros(100));
-    }
-    Ok(peak)
-}
-
-fn copy_environment(from: &Command, to: &mut Command) {
-    for (name, value) in from.get_envs() {
-        match value {
-            Some(value) => to.env(name, value),
-            None => to.env_remove(name),
-        };
-    }
 }
 
 /// Prints a ratio, its limit and whether it is within the limit.

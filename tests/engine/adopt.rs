@@ -11,7 +11,6 @@ mod lost_portainer;
 mod rm;
 mod scenario;
 mod scenarios;
-mod watch;
 
 use rehearsal::Era;
 

@@ -51,7 +51,7 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
-pub const HEALTH: &str = "services:
+const HEALTH: &str = "services:
   db:
     $SLEEP
     volumes: [data:/data]
@@ -69,7 +69,7 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}, web: {}}
 ";
 
-pub const VARIABLES: &str = "services:
+const VARIABLES: &str = "services:
   one:
     $SLEEP
     env_file: [.env, ./more/extra.env]
@@ -105,7 +105,7 @@ second # not a comment
 '
 "#;
 
-pub const ANONYMOUS: &str = "services:
+const ANONYMOUS: &str = "services:
   db:
     $OWN_SLEEP
     volumes: [/anonymous, data:/data]
@@ -116,7 +116,7 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
-pub const SECRETS: &str = "services:
+const SECRETS: &str = "services:
   short:
     $SLEEP
     secrets: [token]
@@ -132,7 +132,7 @@ configs: {settings: {file: conf/settings.ini}}
 volumes: {data: {}}
 ";
 
-pub const PROFILES: &str = "services:
+const PROFILES: &str = "services:
   always:
     $SLEEP
     volumes: [data:/data]
@@ -215,10 +215,9 @@ volumes: {data: {}}
 ";
 
 pub const PLAIN_FILES: &[(&str, &str)] = &[("conf/a", "a\n"), ("one.conf", "one\n")];
-pub const VARIABLE_FILES: &[(&str, &str)] = &[(".env", ENV), ("more/extra.env", EXTRA)];
-pub const SECRET_FILES: &[(&str, &str)] =
-    &[("token.txt", "s3cret\n"), ("conf/settings.ini", "[a]\n")];
-pub const PROFILE_FILES: &[(&str, &str)] = &[(".env", "COMPOSE_PROFILES=extra\n")];
+const VARIABLE_FILES: &[(&str, &str)] = &[(".env", ENV), ("more/extra.env", EXTRA)];
+const SECRET_FILES: &[(&str, &str)] = &[("token.txt", "s3cret\n"), ("conf/settings.ini", "[a]\n")];
+const PROFILE_FILES: &[(&str, &str)] = &[(".env", "COMPOSE_PROFILES=extra\n")];
 
 fn plain(case: Case) {
     let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
