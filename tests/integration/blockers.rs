@@ -4,15 +4,10 @@ use rehearsal::Call;
 
 use crate::bench::{Bench, Run};
 
-#[path = "blockers/dependencies.rs"]
 mod dependencies;
-#[path = "blockers/needs.rs"]
 mod needs;
-#[path = "blockers/places.rs"]
 mod places;
-#[path = "blockers/portainer.rs"]
 mod portainer;
-#[path = "blockers/running.rs"]
 mod running;
 
 /// Asserts that `adopt` is refused for these blockers only, as printed, and that nothing was touched.

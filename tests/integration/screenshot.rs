@@ -1,40 +1,21 @@
 //! The picture in README.md shows what the program prints. `scripts/screenshot` makes it again.
 
 use std::{
-    env,
-    fs::{self, File, OpenOptions},
-    io::Read,
+    env, fs,
     path::Path,
     process::{Command, Stdio},
 };
 
 use anstyle_svg::{Term, WIN10_CONSOLE};
-use rustix::{
-    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{Winsize, tcsetwinsize},
-};
+
+use crate::terminal::{everything_on, terminal};
 
 const PICTURE: &str = "docs/assets/rehearse.svg";
 const COMMAND: &[&str] = &["rehearse"];
-const COLUMNS: u16 = 80;
 
 /// What the program prints on a terminal, with its escape sequences.
 fn printed() -> String {
-    let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&outer).expect("access");
-    unlockpt(&outer).expect("unlocked");
-    let size = Winsize {
-        ws_row: 40,
-        ws_col: COLUMNS,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    tcsetwinsize(&outer, size).expect("a size");
-    let name = ptsname(&outer, Vec::new()).expect("a name");
-    let inner = OpenOptions::new()
-        .write(true)
-        .open(name.to_str().expect("UTF-8"))
-        .expect("the inner end");
+    let (outer, inner) = terminal(80, 40);
     let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
     command
         .args(COMMAND)
@@ -48,15 +29,11 @@ fn printed() -> String {
     let child = command.spawn().expect("the binary runs");
     // Closes the inner end of this process, so that the output ends with the child.
     drop(command);
-    let mut bytes = Vec::new();
-    // The end of the output is an error on Linux.
-    let _ = File::from(outer).read_to_end(&mut bytes);
+    let screen = everything_on(outer);
     let output = child.wait_with_output().expect("it ends");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && errors.is_empty(), "{errors}");
-    String::from_utf8(bytes)
-        .expect("text")
-        .replace("\r\n", "\n")
+    screen.replace("\r\n", "\n")
 }
 
 /// The command and the lines, with fixed text in place of what differs from run to run.

@@ -6,17 +6,11 @@
 //! The tests need `STACKLIFT_TEST_COMPOSE`, a compose program, and those in `needs_corpus` also `STACKLIFT_CORPUS`, a
 //! folder with a `manifest.jsonl`. They fail without them. `scripts/test` and `scripts/oracle` set both.
 
-#[path = "oracle/corpus.rs"]
 mod corpus;
-#[path = "oracle/judge.rs"]
 mod judge;
-#[path = "oracle/losses.rs"]
 mod losses;
-#[path = "oracle/mutation.rs"]
 mod mutation;
-#[path = "oracle/parts.rs"]
 mod parts;
-#[path = "oracle/several.rs"]
 mod several;
 
 use std::{
