@@ -157,28 +157,19 @@ impl Home {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shell {
-    Bash,
     /// With the package bash-completion, which loads the script itself.
-    BashCompletion,
-    Zsh,
+    Bash,
     /// With the script in `fpath`, as packages install it.
-    ZshFunction,
+    Zsh,
     Fish,
 }
 
-const SHELLS: [Shell; 5] = [
-    Shell::Bash,
-    Shell::BashCompletion,
-    Shell::Zsh,
-    Shell::ZshFunction,
-    Shell::Fish,
-];
+const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
 const BASH: &str = "\
 PS1='ready> '
 write_line() { printf '%s\\n' \"$READLINE_LINE\" >>\"$LINES_FILE\"; READLINE_LINE=; }
 bind -x '\"\\C-xd\": write_line'
-bind '\"\\C-xa\": insert-completions'
 ";
 const ZSH: &str = "\
 PROMPT='ready> '
@@ -187,9 +178,6 @@ compinit -u -D
 write_line() { print -r -- $BUFFER >>$LINES_FILE; BUFFER= }
 zle -N write_line
 bindkey '^Xd' write_line
-all() { _main_complete; compstate[insert]=all }
-zle -C all complete-word all
-bindkey '^Xa' all
 ";
 const FISH: &str = "\
 function fish_prompt; printf 'ready> '; end
@@ -201,8 +189,8 @@ bind \\cxd write_line
 impl Shell {
     fn program(self) -> &'static str {
         match self {
-            Self::Bash | Self::BashCompletion => "bash",
-            Self::Zsh | Self::ZshFunction => "zsh",
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
             Self::Fish => "fish",
         }
     }
@@ -218,20 +206,12 @@ impl Shell {
             fs::write(path, script.expect("the binary runs").stdout).expect("a script");
         };
         match self {
-            Self::Bash => write(
-                ".bashrc",
-                format!("{BASH}source <(stacklift completions bash)\n"),
-            ),
-            Self::BashCompletion => {
+            Self::Bash => {
                 install(".local/share/bash-completion/completions/stacklift");
                 let all = "/usr/share/bash-completion/bash_completion";
                 write(".bashrc", format!("{BASH}source {all} || exit\n"));
             }
-            Self::Zsh => write(
-                ".zsh/.zshrc",
-                format!("{ZSH}source <(stacklift completions zsh)\n"),
-            ),
-            Self::ZshFunction => {
+            Self::Zsh => {
                 install(".zsh/functions/_stacklift");
                 let path = "fpath=($ZDOTDIR/functions $fpath)";
                 write(".zsh/.zshrc", format!("{path}\n{ZSH}"));
@@ -242,8 +222,8 @@ impl Shell {
             }
         }
         match self {
-            Self::Bash | Self::BashCompletion => "bash -i",
-            Self::Zsh | Self::ZshFunction => "zsh -di",
+            Self::Bash => "bash -i",
+            Self::Zsh => "zsh -di",
             Self::Fish => "fish -i",
         }
     }
@@ -315,10 +295,10 @@ fn shells_insert_every_name_as_one_word_and_execute_none() {
         let first = |name: &str| name.chars().next().expect("a character");
         let quotes: &[&str] = match shell {
             // The script takes what was typed as it is.
-            Shell::Bash | Shell::BashCompletion => &[],
+            Shell::Bash => &[],
             // A single quote inside single quotes cannot be typed.
             Shell::Fish => &["\\"],
-            _ => &["\\", "'", "\""],
+            Shell::Zsh => &["\\", "'", "\""],
         };
         let mut typed = Vec::new();
         for name in names {
@@ -348,50 +328,6 @@ fn shells_insert_every_name_as_one_word_and_execute_none() {
         }
         assert!(!home.path("work/ran").exists(), "{shell:?} ran a name");
     }
-}
-
-#[test]
-#[ignore = "needs bash, bash-completion, zsh and fish"]
-fn shells_list_every_candidate_in_order() {
-    let home = Home::new();
-    for shell in [
-        Shell::Bash,
-        Shell::BashCompletion,
-        Shell::Zsh,
-        Shell::ZshFunction,
-    ] {
-        let _ = fs::remove_file(home.path("lines"));
-        let lines = home.session(
-            shell,
-            &["stacklift adopt \x18a", "stacklift restore web --to \x18a"],
-        );
-        assert_eq!(
-            lines,
-            [
-                "stacklift adopt web wiki",
-                "stacklift restore web --to 20261121T100000.000Z 20261120T100000.000Z",
-            ],
-            "{shell:?}"
-        );
-    }
-    Shell::Fish.set_up(&home);
-    let listed = |line: &str| {
-        let mut fish = home.command("fish");
-        fish.args(["-c", &format!("complete -C '{line}'")]);
-        let output = fish.output().expect("fish runs");
-        String::from_utf8(output.stdout).expect("UTF-8")
-    };
-    assert_eq!(listed("stacklift adopt "), "web\nwiki\n");
-    assert_eq!(
-        listed("stacklift restore web --to "),
-        "20261121T100000.000Z\n20261120T100000.000Z\n"
-    );
-    let commands = listed("stacklift ");
-    assert!(
-        commands.contains("adopt\tMove a running stack into Portainer"),
-        "{commands}"
-    );
-    assert!(!commands.contains("web"), "{commands}");
 }
 
 #[test]
