@@ -113,6 +113,40 @@ fn b20_a_job_runs_again_before_portainer_runs_it() {
 }
 
 #[test]
+fn b20_a_dependency_that_is_not_ready_in_time_stops_the_run_before_the_request() {
+    let starting = Bench::web(HEALTH);
+    starting.world(|world| {
+        let at = world.now + 3_600_000;
+        container(world, "web-db-1").healthy_at = Some(at);
+    });
+    let failing = with_job();
+    failing.world(|world| world.exits.insert("web/job".to_owned(), 3));
+    for (bench, args, says) in [
+        (
+            starting,
+            "web --wait 1s",
+            ["waits for web-db-1", "use --wait for a longer limit"],
+        ),
+        (
+            failing,
+            "web --rerun-jobs",
+            [
+                "web-job-1 exited with code 3",
+                "this run ran jobs of the stack",
+            ],
+        ),
+        (
+            Bench::web(JOB),
+            "web --rerun-jobs --wait 1s",
+            ["web-job-1 did not exit in time", "nothing was changed"],
+        ),
+    ] {
+        let run = adopt(&bench, args).code(1).says(&says);
+        assert!(bench.calls(Call::Create).is_empty(), "{run:#?}");
+    }
+}
+
+#[test]
 fn b20_a_dependency_that_is_replaced() {
     let bench = Bench::web(HEALTH);
     let mut hashes = labeled(&bench);
