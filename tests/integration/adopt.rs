@@ -1,9 +1,6 @@
 //! `stacklift adopt`, over the embedded Portainer and engine.
 
-use std::{
-    fs, thread,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use rehearsal::{Call, Era, FaultKind, Rule, Status, World};
 use serde_json::{Value, json};
@@ -315,19 +312,6 @@ fn b18_a_reported_success_is_read_back() {
 }
 
 #[test]
-fn a_restore_finds_the_compose_file_by_its_name_in_the_snapshot() {
-    for era in ERAS {
-        let bench = edited(era);
-        let dir = bench.dir("web");
-        fs::rename(dir.join("docker-compose.yml"), dir.join("compose.yaml")).expect("renamed");
-        adopt(&bench, "").code(0);
-        let run = bench.run("restore web").code(0);
-        run.says("restored web: 2 containers match the snapshot")
-            .hides("no Compose file");
-    }
-}
-
-#[test]
 fn m06_containers_that_a_failed_create_removed_are_restored() {
     let bench = started(Era::Sync);
     let before = containers(&bench);
@@ -427,29 +411,6 @@ fn an_engine_that_only_the_command_reaches_is_refused() {
 }
 
 #[test]
-fn n06_what_a_failed_deployment_left_is_restored_and_the_portainer_stack_stays() {
-    let bench = edited(Era::Async);
-    let (before, ids) = (containers(&bench), bench.containers("web"));
-    bench.once(Call::Create, late_failure());
-    let run = adopt(&bench, "").code(1).says(&[
-        "\nContainer web-b-1 had been changed and was restored",
-        "; Portainer stack 1 exists, but its deployment failed.\n",
-        "Portainer stack 1 stays in error, and its next update recreates every container",
-        "stacklift restore web --to ",
-    ]);
-    drop(run);
-    assert_eq!(containers(&bench), before);
-    let now = bench.containers("web");
-    assert_eq!(now[0], ids[0], "it was not touched");
-    assert_ne!(now[1], ids[1]);
-    assert!(bench.calls(Call::Delete).is_empty());
-    // The rollback that was named removes the Portainer stack, too.
-    bench.succeeds("restore web", "restored web");
-    assert_eq!(containers(&bench), before);
-    assert!(records(&bench).is_empty());
-}
-
-#[test]
 fn a_stack_that_still_deploys_is_left_alone() {
     let bench = edited(Era::Async);
     bench.world(|world| world.deploy_polls = 1_000_000);
@@ -508,51 +469,6 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
     }
 }
 
-#[test]
-fn a_stack_that_cannot_be_verified_is_left_alone() {
-    let bench = edited(Era::Sync);
-    // The engine fails after its last response before the create.
-    let looks = {
-        let other = edited(Era::Sync);
-        adopt(&other, "").code(0);
-        let requests = other.requests();
-        let before = requests
-            .iter()
-            .take_while(|request| request.call != Call::Create);
-        before
-            .filter(|request| request.call == Call::EngineList)
-            .count()
-    };
-    let rule = Rule::new(Call::EngineList, refusal()).after(looks);
-    bench.faults().add(rule);
-    adopt(&bench, "").code(1).says(&[
-        "failed to verify the containers, so nothing was restored",
-        "state: the stack exists as Portainer stack 1 and is deployed; its containers were not verified",
-        "to roll back",
-    ]);
-    assert!(bench.calls(Call::EngineCreate).is_empty());
-}
-
-#[test]
-fn both_causes_are_told_if_the_restore_fails_too() {
-    let bench = edited(Era::Sync);
-    let (before, ids) = (containers(&bench), bench.containers("web"));
-    // Every container of `b` exits as soon as it starts.
-    bench.world(|world| world.exits.insert("web/b".to_owned(), 3));
-    let run = adopt(&bench, "--output json").code(1).says(&[
-        "error: b of web does not start: it exited with code 3",
-        "the restore failed: the stack differs from the snapshot",
-        "\nThe containers could not be restored: web-b-1 was recreated (exited, code 3); Portainer stack 1 exists (active).\n",
-        "to roll back, run: ",
-    ]);
-    let report = report(&run);
-    assert_eq!(report["outcome"], "changed", "{report}");
-    assert_eq!(bench.containers("web")[0], ids[0], "it was not touched");
-    bench.world(|world| world.exits.clear());
-    bench.run("restore web").code(0);
-    assert_eq!(containers(&bench), before);
-}
-
 /// `b` depends on the health of `a`.
 const HEALTHY: &str = "\
 services:
@@ -570,31 +486,6 @@ fn set_health(world: &mut World, healthy_at: Option<i64>) {
     let mut all = world.containers.values_mut();
     let a = all.find(|one| one.name == "web-a-1").expect("a container");
     a.healthy_at = healthy_at;
-}
-
-#[test]
-fn a_restore_waits_for_a_dependency_that_is_unhealthy_for_a_while() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", HEALTHY, None);
-    let before = containers(&bench);
-    bench.stack("web", &HEALTHY.replace("sleep 1", "sleep 5"), None);
-    let (faults, rehearsal) = (bench.faults(), &bench.rehearsal);
-    faults.once(Call::Create, FaultKind::LateFailure(Duration::ZERO));
-    rehearsal.world_with(Call::Create, |world| set_health(world, None));
-    let run = thread::scope(|scope| {
-        scope.spawn(|| {
-            while bench.calls(Call::EngineCreate).is_empty() {
-                thread::sleep(Duration::from_millis(10));
-            }
-            // The restore waits all this time, however slow it is.
-            thread::sleep(Duration::from_secs(1));
-            rehearsal.world(|world| set_health(world, Some(0)));
-        });
-        bench.run("adopt web --wait 20s")
-    });
-    run.code(1)
-        .says("\nContainer web-b-1 had been changed and was restored: b was down for ");
-    assert_eq!(containers(&bench), before);
 }
 
 #[test]
@@ -638,6 +529,51 @@ fn a_plan_that_was_wrong_is_told() {
     let after = bench.containers("web");
     assert_eq!(before[0], after[0]);
     assert_ne!(before[1], after[1], "it is left as it runs now");
+}
+
+#[test]
+fn a_stack_that_cannot_be_verified_is_left_alone() {
+    let bench = edited(Era::Sync);
+    // The engine fails after its last response before the create.
+    let looks = {
+        let other = edited(Era::Sync);
+        adopt(&other, "").code(0);
+        let requests = other.requests();
+        let before = requests
+            .iter()
+            .take_while(|request| request.call != Call::Create);
+        before
+            .filter(|request| request.call == Call::EngineList)
+            .count()
+    };
+    let rule = Rule::new(Call::EngineList, refusal()).after(looks);
+    bench.faults().add(rule);
+    adopt(&bench, "").code(1).says(&[
+        "failed to verify the containers, so nothing was restored",
+        "state: the stack exists as Portainer stack 1 and is deployed; its containers were not verified",
+        "to roll back",
+    ]);
+    assert!(bench.calls(Call::EngineCreate).is_empty());
+}
+
+#[test]
+fn both_causes_are_told_if_the_restore_fails_too() {
+    let bench = edited(Era::Sync);
+    let (before, ids) = (containers(&bench), bench.containers("web"));
+    // Every container of `b` exits as soon as it starts.
+    bench.world(|world| world.exits.insert("web/b".to_owned(), 3));
+    let run = adopt(&bench, "--output json").code(1).says(&[
+        "error: b of web does not start: it exited with code 3",
+        "the restore failed: the stack differs from the snapshot",
+        "\nThe containers could not be restored: web-b-1 was recreated (exited, code 3); Portainer stack 1 exists (active).\n",
+        "to roll back, run: ",
+    ]);
+    let report = report(&run);
+    assert_eq!(report["outcome"], "changed", "{report}");
+    assert_eq!(bench.containers("web")[0], ids[0], "it was not touched");
+    bench.world(|world| world.exits.clear());
+    bench.run("restore web").code(0);
+    assert_eq!(containers(&bench), before);
 }
 
 #[test]

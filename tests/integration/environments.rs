@@ -71,24 +71,6 @@ fn each_command_finds_the_environment_and_says_with_verbose_which() {
 }
 
 #[test]
-fn it_can_be_set_in_the_environment_and_in_a_file() {
-    let bench = third();
-    Run::of(
-        bench
-            .command("plan web -v")
-            .env("STACKLIFT_ENDPOINT", "auto"),
-    )
-    .code(0)
-    .says("environment 3 (nas)");
-    bench.set("endpoint = \"auto\"\n");
-    bench.succeeds("plan web -v", "environment 3 (nas)");
-    bench
-        .run("plan web --endpoint nas")
-        .code(2)
-        .says("expected a number or `auto`");
-}
-
-#[test]
 fn none_and_several_are_errors_that_name_the_environments() {
     let bench = third();
     let this = bench.world(|world| world.endpoints.remove(&3).expect("it"));

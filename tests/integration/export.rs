@@ -210,19 +210,6 @@ fn all_stacks_are_exported_and_one_failure_does_not_stop_the_others() {
     assert!(bench.nothing_was_changed());
 }
 
-#[test]
-fn an_adopted_stack_is_exported_as_it_was() {
-    let bench = Bench::new();
-    let text =
-        "services:\n  a:\n    image: busybox:1.36\n    env_file: .env\n    command: sleep 1000\n";
-    bench.started("web", text, Some("TOKEN=x\n"));
-    bench.run("adopt web --wait 2s").code(0);
-    let (run, dir) = export(&bench, "");
-    run.code(0);
-    assert_eq!(read(&dir, "compose.yaml"), format!("name: \"web\"\n{text}"));
-    assert_eq!(read(&dir, ".env"), "TOKEN=x\n");
-}
-
 /// Labels the containers of `web` as started from these files of its directory.
 fn start_from(bench: &Bench, files: &[&str]) -> PathBuf {
     let dir = bench.started("web", PLAIN, None);

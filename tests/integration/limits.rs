@@ -278,23 +278,6 @@ fn b13_pieces_and_escaped_forms_of_values_are_masked() {
 }
 
 #[test]
-fn the_credentials_of_a_git_url_are_not_printed() {
-    let bench = Bench::web(PLAIN);
-    let git = json!({"URL": "https://me:gh-t0ken@git.example/web.git"});
-    let list = json!([{"Id": 7, "Name": "web", "EndpointId": 1, "GitConfig": git}]).to_string();
-    bench.once(Call::List, done(200, &list));
-    let message = "{\"message\":\"cannot clone https://me:gh-t0ken@git.example/web.git\"}";
-    for call in [Call::Get, Call::Create] {
-        let kind = instead(500, message);
-        bench.always(call, kind);
-    }
-    bench
-        .run("web")
-        .says("git.example/web.git")
-        .hides("gh-t0ken");
-}
-
-#[test]
 fn hints_do_not_blame_the_version_of_portainer() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
@@ -347,4 +330,21 @@ fn b13_values_are_masked_in_everything_that_portainer_says() {
         let run = bench.run("restore web").says(wanted);
         run.hides("a line without");
     }
+}
+
+#[test]
+fn the_credentials_of_a_git_url_are_not_printed() {
+    let bench = Bench::web(PLAIN);
+    let git = json!({"URL": "https://me:gh-t0ken@git.example/web.git"});
+    let list = json!([{"Id": 7, "Name": "web", "EndpointId": 1, "GitConfig": git}]).to_string();
+    bench.once(Call::List, done(200, &list));
+    let message = "{\"message\":\"cannot clone https://me:gh-t0ken@git.example/web.git\"}";
+    for call in [Call::Get, Call::Create] {
+        let kind = instead(500, message);
+        bench.always(call, kind);
+    }
+    bench
+        .run("web")
+        .says("git.example/web.git")
+        .hides("gh-t0ken");
 }

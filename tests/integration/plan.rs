@@ -156,24 +156,6 @@ Next: stacklift adopt web
 }
 
 #[test]
-fn a_stack_that_stays_as_it_is() {
-    let bench = Bench::web(PLAIN);
-    let run = with_hashes(&bench, "plan web", &labeled(&bench)).code(0);
-    let expected = "\
-web  1 container on this host, not in Portainer yet
-
-  =  a  keeps running
-
-Adopting it loses nothing and interrupts nothing.
-
-Next: stacklift adopt web
-";
-    assert_eq!(run.out, expected);
-    // Nothing else is sent to Portainer than what was read.
-    assert_eq!(run.err, "");
-}
-
-#[test]
 fn a_comparison_shows_both_ways() {
     let bench = Bench::web(PLAIN);
     let run = with_hashes(&bench, "plan web --compare", &labeled(&bench)).code(0);

@@ -1,6 +1,6 @@
 //! Proxies in front of Portainer, and API keys that do not see every stack: each response has its own hint.
 
-use rehearsal::{Call, FaultKind};
+use rehearsal::Call;
 
 use crate::bench::{Bench, PLAIN, Run, done, instead};
 
@@ -57,6 +57,33 @@ fn n20_an_address_that_portainer_refuses() {
     }
 }
 
+/// A run with the key of a user who is no administrator.
+fn as_a_user(bench: &Bench) -> Run {
+    const USER: &str = "ptr_user-key-99d2";
+    bench.world(|world| world.add_user(USER, "somebody"));
+    let run = Run::of(bench.command("web").env("STACKMGR_API_KEY", USER));
+    assert!(!run.all().contains(USER), "{run:#?}");
+    run
+}
+
+const WARNING: &str = "the API key does not belong to an administrator";
+
+#[test]
+fn it_is_asked_once_and_only_where_something_is_at_stake() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    as_a_user(&bench).code(0).hides(WARNING);
+    assert!(bench.calls(Call::Me).is_empty());
+    for is_recorded in [true, false] {
+        let bench = Bench::web(PLAIN);
+        if is_recorded {
+            bench.record("web", 1);
+        }
+        bench.run("web").code(0).hides(WARNING);
+        assert_eq!(bench.calls(Call::Me).len(), 1);
+    }
+}
+
 #[test]
 fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
     let bench = Bench::web(PLAIN);
@@ -76,61 +103,4 @@ fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
         "web",
         "state: Portainer does not list the stack, but may still be deploying it",
     );
-}
-
-/// A run with the key of a user who is no administrator.
-fn as_a_user(bench: &Bench) -> Run {
-    const USER: &str = "ptr_user-key-99d2";
-    bench.world(|world| world.add_user(USER, "somebody"));
-    let run = Run::of(bench.command("web").env("STACKMGR_API_KEY", USER));
-    assert!(!run.all().contains(USER), "{run:#?}");
-    run
-}
-
-const WARNING: &str = "the API key does not belong to an administrator";
-
-#[test]
-fn a_key_that_does_not_see_every_record_is_warned_of() {
-    let bench = Bench::new();
-    bench.record("web", 1);
-    bench.started("web", PLAIN, None);
-    // The record is not shown to it, and the create would fail on its name.
-    as_a_user(&bench).code(1).says(&[
-        WARNING,
-        "if Portainer already has a stack web, the deployment will fail",
-    ]);
-    assert!(bench.nothing_was_changed());
-    assert_eq!(bench.calls(Call::Me).len(), 1);
-}
-
-#[test]
-fn it_is_asked_once_and_only_where_something_is_at_stake() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
-    as_a_user(&bench).code(0).hides(WARNING);
-    assert!(bench.calls(Call::Me).is_empty());
-    for is_recorded in [true, false] {
-        let bench = Bench::web(PLAIN);
-        if is_recorded {
-            bench.record("web", 1);
-        }
-        bench.run("web").code(0).hides(WARNING);
-        assert_eq!(bench.calls(Call::Me).len(), 1);
-    }
-}
-
-#[test]
-fn what_cannot_be_known_of_the_key_is_warned_of() {
-    for kind in [
-        instead(404, REFUSED),
-        FaultKind::Garbage,
-        FaultKind::CloseBefore,
-        done(200, "{}"),
-    ] {
-        let bench = Bench::web(PLAIN);
-        bench.always(Call::Me, kind);
-        as_a_user(&bench)
-            .code(0)
-            .says("cannot determine whether the API key sees every Portainer stack");
-    }
 }

@@ -116,25 +116,3 @@ fn b10_the_containers_of_the_normalized_project_are_listed_and_saved() {
     assert!(bench.calls(rehearsal::Call::EngineStop).is_empty());
     bench.succeeds("restore AdvBig --list", "migrate  1");
 }
-
-#[test]
-fn b10_a_failed_create_that_removes_them_can_be_rolled_back() {
-    let bench = Bench::new();
-    big(&bench);
-    let before = bench.containers("advbig");
-    let broken = "services:\n  a:\n    image: nowhere/absent:1\n";
-    bench.stack("AdvBig", broken, None);
-    bench.world(|world| {
-        world.unpullable.insert("nowhere/absent:1".to_owned());
-    });
-    bench.run("AdvBig --force").code(1).says(&[
-        "advbig-a-1",
-        "/cache",
-        "the stack is down",
-        "to roll back, run: ",
-        "stacklift restore AdvBig",
-    ]);
-    assert!(bench.containers("advbig").is_empty(), "M06");
-    bench.run("restore AdvBig").code(0);
-    assert_eq!(bench.containers("advbig").len(), before.len());
-}

@@ -241,24 +241,6 @@ fn a_refusal_shows_every_place() {
 }
 
 #[test]
-fn an_override_file_is_refused_where_compose_would_read_it() {
-    let bench = Bench::new();
-    let dir = bench.stack("web", PLAIN, None);
-    fs::write(dir.join("docker-compose.override.yml"), PLAIN).expect("write");
-    bench.fails(
-        "render web --as adopt",
-        "Compose merges docker-compose.override.yml into",
-    );
-    fs::write(dir.join("one.yml"), PLAIN).expect("write");
-    bench.run("render web --as adopt --file one.yml").code(0);
-    // Compose finds compose.yaml, so it reads this file only if it is named, and then without an override.
-    fs::write(dir.join("compose.yaml"), PLAIN).expect("write");
-    bench
-        .run("render web --as adopt --file docker-compose.yml")
-        .code(0);
-}
-
-#[test]
 fn the_key_is_written_into_no_text() {
     let bench = Bench::new();
     bench.stack(

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use rehearsal::{Call, Era, FaultKind, Health, LayerChange, Peer, Rule, Status, World};
+use rehearsal::{Call, Era, FaultKind, Health, LayerChange, Peer, Rule, Status};
 use serde_json::Value;
 
 use crate::bench::{Bench, PLAIN, Run, done, instead, refusal};
@@ -240,47 +240,6 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
 }
 
 #[test]
-fn b18_a_network_gets_its_settings_back() {
-    let text = NEEDY.replace(", shared]", "]");
-    let bench = Bench::web(&text.replace("  shared: {external: true}\n", ""));
-    bench.run("web").code(0);
-    let at = |world: &World| {
-        let mut networks = world.networks.iter();
-        let at = networks.position(|network| network.name == "web_own");
-        at.expect("the network")
-    };
-    bench.world(|world| {
-        let at = at(world);
-        let own = &mut world.networks[at];
-        own.internal = false;
-        own.ipam["Config"][0]["Subnet"] = "172.28.99.0/24".into();
-    });
-    bench
-        .run("restore web --engine-only")
-        .code(0)
-        .says(&["network web_own is recreated", "restored web"]);
-    // A network that others use stays, and its difference is named each time.
-    bench.world(|world| {
-        let at = at(world);
-        let own = &mut world.networks[at];
-        assert!(own.internal);
-        assert_eq!(own.ipam["Config"][0]["Subnet"], "172.28.7.0/24");
-        own.internal = false;
-        let label = "com.docker.compose.project".to_owned();
-        own.labels.insert(label, "other".to_owned());
-    });
-    let ids = bench.containers("web");
-    for _ in 0..2 {
-        let run = bench.fails(
-            "restore web --engine-only",
-            "network web_own differs: internal",
-        );
-        run.hides("restored web");
-    }
-    assert_eq!(bench.containers("web"), ids);
-}
-
-#[test]
 fn b15_the_default_is_the_last_state_that_ran() {
     let bench = Bench::web(PLAIN);
     bench.run("adopt web").code(0);
@@ -333,18 +292,6 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
             "differs: the access rights",
         ]);
     }
-}
-
-#[test]
-fn b18_a_container_that_is_not_in_the_snapshot_is_removed_or_named() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
-    let busy = instead(500, "{\"message\":\"device busy\"}");
-    bench.always(Call::EngineRemove, busy);
-    bench.started("web", &PLAIN.replace("  a:", "  extra:"), None);
-    let run = bench.run("restore web --engine-only").code(1);
-    run.says(&["web-extra-1 is not in the snapshot", "device busy"])
-        .hides("restored web");
 }
 
 #[test]
@@ -502,4 +449,16 @@ fn b11_a_restore_waits_for_a_deployment_that_somebody_else_started() {
     let deletes = bench.calls(Call::Delete);
     assert_eq!(deletes.len(), 1);
     assert_eq!(deletes[0].status, Some(204), "not while it was deploying");
+}
+
+#[test]
+fn b18_a_container_that_is_not_in_the_snapshot_is_removed_or_named() {
+    let bench = Bench::web(PLAIN);
+    bench.run("web").code(0);
+    let busy = instead(500, "{\"message\":\"device busy\"}");
+    bench.always(Call::EngineRemove, busy);
+    bench.started("web", &PLAIN.replace("  a:", "  extra:"), None);
+    let run = bench.run("restore web --engine-only").code(1);
+    run.says(&["web-extra-1 is not in the snapshot", "device busy"])
+        .hides("restored web");
 }
