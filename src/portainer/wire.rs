@@ -421,40 +421,6 @@ mod tests {
     }
 
     #[test]
-    fn b07_an_entry_that_may_be_the_stack_is_an_error() {
-        for (entry, id) in [
-            (r#""Id":7,"EndpointId":1"#, "7"),
-            (r#""Id":-7,"EndpointId":1"#, "-7"),
-            (r#""Id":"0123","EndpointId":1"#, "0123"),
-        ] {
-            let list = format!(r#"[{{"Name":"web",{entry}}}]"#);
-            assert_eq!(listed(&list), Ok(vec![(id.to_owned(), 1)]), "{list}");
-        }
-        for entry in [
-            r#""Id":7"#,
-            r#""Id":null,"EndpointId":2"#,
-            r#""EndpointId":18446744073709551615"#,
-        ] {
-            let list = format!(r#"[{{"Name":"web",{entry}}}]"#);
-            assert_eq!(listed(&list), Ok(Vec::new()), "{list}");
-        }
-        for (entry, reason) in [
-            (r#""EndpointId":1"#, "its Id is missing"),
-            (r#""Id":null,"EndpointId":1"#, "its Id is null"),
-            (r#""Id":"a\u001b","EndpointId":1"#, r#"its Id is "a\u001b""#),
-            (r#""Id":"","EndpointId":1"#, r#"its Id is """#),
-            (r#""Id":1.5,"EndpointId":1"#, "its Id is 1.5"),
-            (r#""Id":1,"EndpointId":null"#, "its EndpointId is null"),
-            (r#""Id":1,"EndpointId":"1""#, r#"its EndpointId is "1""#),
-            (r#""Id":1,"EndpointId":1.0"#, "its EndpointId is 1.0"),
-        ] {
-            let list = format!(r#"[{{"Name":"web",{entry}}}]"#);
-            let error = listed(&list).expect_err(entry);
-            assert!(error.contains(reason), "{error}");
-        }
-    }
-
-    #[test]
     fn the_field_of_an_unexpected_type_is_named() {
         let cannot = |reason: &str| format!("cannot parse the response: {reason}");
         for list in ["{}", "3", "\"secret\""] {

@@ -191,24 +191,4 @@ mod tests {
             }
         });
     }
-
-    /// A run that ends removes the directories that it created, while others create them.
-    #[test]
-    fn of_runs_that_start_at_once_one_has_the_lock_and_the_others_say_so() {
-        for _ in 0..200 {
-            let home = tempfile::tempdir().expect("a directory");
-            let state = home.path().join("a/b/c");
-            let locked: Vec<Result<()>> = thread::scope(|scope| {
-                let lock = || place(state.clone(), "web").lock().map(drop);
-                let runs: Vec<_> = (0..4).map(|_| scope.spawn(lock)).collect();
-                let ended = runs.into_iter().map(|run| run.join().expect("a run"));
-                ended.collect()
-            });
-            assert!(locked.iter().any(Result::is_ok), "{locked:?}");
-            for error in locked.into_iter().filter_map(Result::err) {
-                let busy = "another run of stacklift is working on the stack web";
-                assert_eq!(format!("{error:#}"), busy);
-            }
-        }
-    }
 }

@@ -37,26 +37,6 @@ fn env_file_in_every_form() {
 }
 
 #[test]
-fn environment_in_both_forms() {
-    let read = |body: &str| {
-        with_service(body, |service| {
-            let entries = service.environment();
-            let owned = entries
-                .iter()
-                .map(|entry| (entry.name.to_owned(), entry.value.map(str::to_owned)));
-            owned.collect::<Vec<_>>()
-        })
-    };
-    let expected = [
-        ("A".to_owned(), Some("1".to_owned())),
-        ("B".to_owned(), None),
-        ("C".to_owned(), Some(String::new())),
-    ];
-    assert_eq!(read("environment: [A=1, B, C=]"), expected);
-    assert_eq!(read("environment:\n  A: 1\n  B:\n  C: ''"), expected);
-}
-
-#[test]
 fn mounts_in_short_syntax() {
     let read =
         |spec| MountSpec::parse(spec).map(|mount| (mount.source, mount.target, mount.options));
@@ -81,19 +61,6 @@ fn mounts_in_short_syntax() {
     ] {
         assert_eq!(read(spec), expected, "{spec}");
     }
-}
-
-#[test]
-fn includes_in_every_form() {
-    let text = "include: [a.yml, {path: [b.yml, c.yml]}, {path: d.yml}]\n";
-    let document = Document::parse(text).expect(text);
-    assert_eq!(
-        includes(&document)
-            .iter()
-            .map(|file| file.path)
-            .collect::<Vec<_>>(),
-        ["a.yml", "b.yml", "c.yml", "d.yml"]
-    );
 }
 
 #[test]
