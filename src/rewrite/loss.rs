@@ -246,6 +246,3 @@ impl fmt::Display for Owner {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
