@@ -58,7 +58,7 @@ mod tests {
         let config = r#"{"name": "netx", "networks": {
             "back": {"name": "netx_back", "ipam": {}, "internal": true, "attachable": true, "enable_ipv6": false},
             "default": {"name": "netx_default", "ipam": {}},
-            "front": {"name": "netx_front", "driver": "bridge", "driver_opts": {"k": "5", "com.docker.network.bridge.name": "br77"},
+            "front": {"name": "netx_front", "driver": "bridge", "driver_opts": {"com.docker.network.bridge.name": "br77", "k": "5"},
               "ipam": {"config": [{"subnet": "10.77.0.0/24", "gateway": "10.77.0.1", "aux_addresses": {"h": "10.77.0.9"}}]},
               "labels": {"a": "1", "b": "x\u003cy\u0026z"}},
             "other": {"name": "other", "ipam": {}, "external": true}},
