@@ -245,7 +245,8 @@ impl<'a> Inventory<'a> {
             .copied()
             .cloned()
             .collect();
-        runs_portainer(&containers, is_here.then(|| self.base_url.port()))
+        let found = runs_portainer(&containers, is_here.then(|| self.base_url.port()))?;
+        Some(Blocker::new(found.message, "manage this stack by hand"))
     }
 }
 
