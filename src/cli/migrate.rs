@@ -13,7 +13,6 @@ use super::{
     stack_required,
 };
 use crate::{
-    compose,
     failure::Failure,
     inventory::{MigrateWay, Ways},
     migrate::{self, Migration},
@@ -39,7 +38,7 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
         return Err(stack_required().into());
     };
     let name = StackName::new(name)?;
-    let (mut settings, key) = settings_and_key(common, Some(&name), console)?;
+    let (settings, key) = settings_and_key(common, Some(&name), console)?;
     let stack = Stack::find(name.clone(), &settings.location)
         .map_err(|error| suggest_command(&name, error))
         .map_err(|error| match called {
@@ -50,17 +49,8 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
     peers::warn_about_tls(&settings, console);
     let interrupt = Interrupt::watch(console);
     let clients = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
-    let endpoint = peers::environment(&mut settings, clients.readers(), console)
-        .map_err(Stopped::untouched)?;
-    let opened = Opened {
-        endpoint,
-        compose: compose::Host::new(&settings.location.tool, console.trace()),
-        settings,
-        stack,
-        peers: Arc::new(clients),
-        access: None,
-        git: None,
-    };
+    let opened = Opened::of(stack, settings, Arc::new(clients), console);
+    let opened = opened.map_err(Stopped::untouched)?;
     let opened = opened.shared_with(&arguments.access.grants)?;
     if arguments.dry_run.wanted {
         let ways = Ways {

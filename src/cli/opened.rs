@@ -119,7 +119,7 @@ impl Opened {
     /// The same, with settings and clients that were opened before.
     pub(super) fn open(
         name: &StackName,
-        mut settings: Settings,
+        settings: Settings,
         peers: Arc<Peers>,
         console: &Arc<Console>,
     ) -> Result<Self> {
@@ -130,11 +130,23 @@ impl Opened {
             listed => listed.unwrap_or_default(),
         };
         engine.refuse_podman()?;
-        let endpoint = peers::environment(&mut settings, peers.readers(), console)?;
         let earlier = || earlier(settings.state.as_deref(), name);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier)?;
+        let opened = Self::of(stack, settings, peers, console)?;
         console.done();
-        say_where(name, stack.dir(), &settings.location, console);
+        let location = &opened.settings.location;
+        say_where(name, opened.stack.dir(), location, console);
+        Ok(opened)
+    }
+
+    /// A stack whose files were found.
+    pub(super) fn of(
+        stack: Stack,
+        mut settings: Settings,
+        peers: Arc<Peers>,
+        console: &Arc<Console>,
+    ) -> Result<Self> {
+        let endpoint = peers::environment(&mut settings, peers.readers(), console)?;
         Ok(Self {
             compose: compose::Host::new(&settings.location.tool, console.trace()),
             settings,

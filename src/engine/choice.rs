@@ -5,20 +5,18 @@
 
 use std::{
     ffi::OsStr,
-    fmt, fs, io,
+    fs, io,
     path::{Path, PathBuf},
     str::FromStr,
 };
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::ClientConfig;
 use crate::{process, text::excerpt};
 
 /// `--engine`: how to reach the engine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Choice {
     /// The Engine API if it is certain to reach the same engine as the container command, otherwise the command
     #[default]
@@ -27,16 +25,6 @@ pub enum Choice {
     Api,
     /// The container command
     Command,
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Auto => "auto",
-            Self::Api => "api",
-            Self::Command => "command",
-        })
-    }
 }
 
 impl FromStr for Choice {

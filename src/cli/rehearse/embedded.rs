@@ -52,7 +52,7 @@ impl Embedded {
         console.hide(&key);
         let base_url =
             BaseUrl::from_str(&rehearsal.base_url()).map_err(|reason| anyhow!(reason))?;
-        let mut settings = Settings {
+        let settings = Settings {
             base_url: base_url.clone(),
             state: Some(snapshots.to_owned()),
             tls: Tls::Off,
@@ -80,13 +80,8 @@ impl Embedded {
         let program = program::Embedded::new(Arc::clone(&rehearsal), host, original)?;
         let peers = Arc::new(Peers::new(portainer, engine));
         let opened = Opened {
-            endpoint: peers::environment(&mut settings, peers.readers(), console)?,
-            settings,
-            stack: stack.clone(),
-            peers,
-            access: None,
-            git: None,
             compose: compose::Host::with(program),
+            ..Opened::of(stack.clone(), settings, peers, console)?
         };
         Ok(Self {
             rehearsal,
