@@ -274,8 +274,8 @@ impl<'a> Inspected<'a> {
             .collect()
     }
 
-    /// The changed `paths` of its layer that hold data: without the directories of other changed paths, the mount points, the
-    /// working directory that the engine creates, and the `placed` files, which Compose puts into the self.
+    /// The changed `paths` of its layer that hold data: without the directories of other changed paths, the mount points and
+    /// what is below them, the working directory that the engine creates, and the `placed` files, which Compose puts into the self.
     pub fn own_files<'p>(self, paths: &[&'p str], placed: &[String]) -> Vec<&'p str> {
         let own = self.own_targets(placed);
         let targets: Vec<&str> = own.iter().map(String::as_str).collect();
@@ -290,18 +290,33 @@ impl<'a> Inspected<'a> {
             }
         }
         let mut files = paths.to_vec();
-        files.retain(|path| !parents.contains(path) && !targets.contains(path));
+        let mounted = self.mount_points();
+        files.retain(|path| {
+            !parents.contains(path) && !targets.contains(path) && !is_below(path, &mounted)
+        });
         files
+    }
+
+    /// Whether a mount hides this path of its layer: the engine created it for another mount, such as `/sys/fs/cgroup` below
+    /// a bind mount on `/sys`.
+    pub(super) fn hides(self, path: &str) -> bool {
+        is_below(path, &self.mount_points())
+    }
+
+    fn mount_points(self) -> Vec<&'a str> {
+        let tmpfs = self.fields("/HostConfig/Tmpfs");
+        self.mounts()
+            .filter_map(|mount| mount["Destination"].as_str())
+            .chain(tmpfs.map(|(target, _)| &**target))
+            .map(|target| target.trim_end_matches('/'))
+            .filter(|target| !target.is_empty())
+            .collect()
     }
 
     /// The paths of its layer that the engine or Compose creates.
     pub(super) fn own_targets(self, placed: &[String]) -> Vec<String> {
-        let tmpfs = self
-            .fields("/HostConfig/Tmpfs")
-            .map(|(target, _)| &**target);
-        self.mounts()
-            .filter_map(|mount| mount["Destination"].as_str())
-            .chain(tmpfs)
+        self.mount_points()
+            .into_iter()
             .chain([self.text("/Config/WorkingDir"), INIT])
             .chain(placed.iter().map(String::as_str))
             .map(|target| target.trim_end_matches('/').to_owned())
@@ -423,4 +438,11 @@ pub fn is_empty(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Bool(_) | Value::Number(_) => false,
     }
+}
+/// Whether `path` is inside one of `directories`.
+fn is_below(path: &str, directories: &[&str]) -> bool {
+    directories.iter().any(|directory| {
+        let rest = path.strip_prefix(directory);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    })
 }

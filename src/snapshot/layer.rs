@@ -172,7 +172,7 @@ fn roots<'c>(
             ChangeKind::Modified => leaves.contains(change.path.as_str()),
             ChangeKind::Deleted => false,
         })
-        .filter(|change| !names_a_process(&change.path))
+        .filter(|change| !names_a_process(&change.path) && !container.hides(&change.path))
         .collect();
     let found: BTreeSet<&str> = existing.iter().map(|one| one.path.as_str()).collect();
     existing.retain(|change| !ancestors(parent(&change.path)).any(|one| found.contains(one)));

@@ -137,6 +137,18 @@ fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
     }
 }
 
+/// Docker creates `/sys/fs/cgroup` in the layer of a container that mounts `/sys` of the host, as cAdvisor does.
+#[test]
+fn b18_what_a_mount_hides_is_neither_lost_nor_saved() {
+    let text = format!("{PLAIN}    volumes: ['/sys:/sys:ro']\n");
+    let bench = Bench::web(&text);
+    write_file(&bench, "web", "/sys/fs/cgroup");
+    bench.always(Call::EngineArchive, instead(404, r#"{"message":"no"}"#));
+    let run = bench.succeeds("web", "created stack web");
+    run.hides(&["inside the container", "/sys/fs/cgroup"]);
+    bench.succeeds("restore web --yes", "restored web");
+}
+
 #[test]
 fn b18_files_inside_a_container_are_put_back() {
     let bench = Bench::web(PLAIN);
