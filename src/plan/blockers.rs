@@ -71,7 +71,7 @@ impl Blocker {
     }
 
     #[must_use]
-    pub fn as_kind(self, kind: BlockerKind) -> Self {
+    pub fn of_kind(self, kind: BlockerKind) -> Self {
         Self { kind, ..self }
     }
 

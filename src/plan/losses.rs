@@ -129,13 +129,13 @@ impl Loss {
         };
         let loss = Self::of_record(&format!("the Portainer stack's {what}"));
         match carried {
-            Carried::Access => loss.as_kind(LossKind::Access),
+            Carried::Access => loss.of_kind(LossKind::Access),
             _ => loss,
         }
     }
 
     #[must_use]
-    pub fn as_kind(self, kind: LossKind) -> Self {
+    pub fn of_kind(self, kind: LossKind) -> Self {
         Self { kind, ..self }
     }
 

@@ -155,7 +155,7 @@ impl Plan {
         if !paused.is_empty() {
             let what = "Compose cannot start paused containers";
             let refusal = Blocker::new(what, "unpause them first").details(paused);
-            refusals.push(refusal.as_kind(BlockerKind::Paused));
+            refusals.push(refusal.of_kind(BlockerKind::Paused));
         }
         let others: Vec<&Container> = facts.others.iter().copied().flatten().collect();
         let held = conflicts::held_by(&others, stack, |_| true);
@@ -165,7 +165,7 @@ impl Plan {
             let refusal = Blocker::new(what, "stop that container, or change the Compose file")
                 .short("port or name in use")
                 .details(held.collect());
-            refusals.push(refusal.as_kind(BlockerKind::OnEngine));
+            refusals.push(refusal.of_kind(BlockerKind::OnEngine));
         }
         for refusal in refusals {
             let is_on_engine = matches!(refusal.kind, BlockerKind::OnEngine | BlockerKind::Paused);
@@ -244,5 +244,5 @@ fn damage(facts: &Facts) -> Option<Blocker> {
     let places = places.iter().map(ToString::to_string).collect();
     let what = "the literal rewrite damages the Compose file";
     let refusal = Blocker::new(what, "change these lines").details(places);
-    Some(refusal.as_kind(BlockerKind::Damage))
+    Some(refusal.of_kind(BlockerKind::Damage))
 }

@@ -60,7 +60,7 @@ pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
                 "create them, or correct their paths in the Compose file",
             )
             .short("file or folder missing")
-            .as_kind(BlockerKind::MissingFiles),
+            .of_kind(BlockerKind::MissingFiles),
         ),
         (
             search.unreadable,
@@ -68,7 +68,7 @@ pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
                 "Portainer cannot read files",
                 "put its content into the Compose file",
             )
-            .as_kind(BlockerKind::UnreadableFiles),
+            .of_kind(BlockerKind::UnreadableFiles),
         ),
         (search.images, unavailable_images()),
         (
@@ -77,7 +77,7 @@ pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
                 "external networks or volumes do not exist",
                 "create it first, or correct its name",
             )
-            .as_kind(BlockerKind::OnEngine),
+            .of_kind(BlockerKind::OnEngine),
         ),
     ];
     let refusals = refusals.into_iter().filter(|(list, _)| !list.is_empty());
@@ -96,7 +96,7 @@ pub fn unavailable_images() -> Blocker {
         "pull or build it first, without `pull_policy: build`",
     )
     .short("image missing")
-    .as_kind(BlockerKind::OnEngine)
+    .of_kind(BlockerKind::OnEngine)
 }
 
 /// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.

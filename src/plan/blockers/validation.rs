@@ -37,7 +37,7 @@ pub fn refusals(
         let hint = "write the variable on one line, with matching quotes and a name without spaces";
         let refusal = Blocker::new("Compose would reject .env as Portainer stores it", hint)
             .details(vec![problem(facts, error)])
-            .as_kind(BlockerKind::UnreadableEnv);
+            .of_kind(BlockerKind::UnreadableEnv);
         refusals.push(refusal);
     }
     let lines = Lines::new(facts.source.compose);
@@ -76,7 +76,7 @@ pub fn rejects(lines: Vec<String>) -> Blocker {
     let hint = "fix these lines: `docker compose config` must accept the file";
     Blocker::new("Compose would reject the file that is sent", hint)
         .details(lines)
-        .as_kind(BlockerKind::Rejected)
+        .of_kind(BlockerKind::Rejected)
 }
 
 /// Mounts in the short syntax that Compose accepts and every engine rejects, as lines of a refusal. Compose reads `x:` with one
@@ -128,10 +128,10 @@ pub fn doubt(
     refusals: &[Blocker],
     keys: &[String],
 ) -> Option<String> {
+    use BlockerKind as K;
     let rejection = facts
         .rejection
         .filter(|rejection| !is_certain(rejection, stack))?;
-    use BlockerKind as K;
     let has = |kinds: &[K]| refusals.iter().any(|one| kinds.contains(&one.kind));
     let is_said = match rejection.doubt {
         // The refusal names the place.

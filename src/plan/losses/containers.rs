@@ -79,7 +79,7 @@ impl<'a> Running<'a, '_> {
             let loss = Loss::of_stack(&format!(
                 "project {project} has {count}, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the deployment fails"
             ));
-            self.losses.push(loss.as_kind(LossKind::Adopted));
+            self.losses.push(loss.of_kind(LossKind::Adopted));
         }
     }
 
@@ -289,13 +289,13 @@ impl<'a> Running<'a, '_> {
 
 /// The same for a container that keeps its own rights until it is recreated.
 pub fn use_until_recreated(loss: Loss) -> Loss {
-    let LossKind::Use(lost) = &loss.kind else {
+    let LossKind::Use(users) = &loss.kind else {
         return loss;
     };
-    let (who, flags) = (Grant::list(lost), flags(lost));
+    let (who, access) = (Grant::list(users), flags(users));
     Loss {
         message: format!(
-            "{who} can use it in Portainer until it is recreated, and not the stack; to allow both:{flags}"
+            "{who} can use it in Portainer until it is recreated, and not the stack; to allow both:{access}"
         ),
         kind: LossKind::UseUntilRecreated,
         ..loss
@@ -304,10 +304,9 @@ pub fn use_until_recreated(loss: Loss) -> Loss {
 
 /// The flags that give this access.
 fn flags(grants: &BTreeSet<Grant>) -> String {
-    let grants = grants.iter().map(Grant::as_flag);
-    grants
-        .map(|one| format!(" --access {}", shell_word(&one)))
-        .collect()
+    grants.iter().fold(String::new(), |flags, grant| {
+        flags + " --access " + &shell_word(&grant.as_flag())
+    })
 }
 
 #[cfg(test)]

@@ -174,6 +174,7 @@ fn whole(number: f64) -> Option<String> {
     (number.is_finite() && number >= 0.0).then(|| format!("{:.0}", number.trunc()))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "each is a `Read`")]
 fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }

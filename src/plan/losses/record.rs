@@ -16,7 +16,7 @@ const SECTIONS: [&str; 5] = ["services", "volumes", "networks", "secrets", "conf
 pub fn standing(record: &Record) -> Vec<Loss> {
     let mut losses: Vec<Loss> = record.carries.iter().map(Loss::of_carried).collect();
     if record.deployment == Deployment::Inactive {
-        losses.push(Loss::of_record("is stopped and will be started").as_kind(LossKind::Starts));
+        losses.push(Loss::of_record("is stopped and will be started").of_kind(LossKind::Starts));
     }
     losses
 }
@@ -31,8 +31,8 @@ pub fn use_lost(lost: &BTreeSet<Grant>) -> Option<Loss> {
 pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
     let mut losses = standing(record);
     let variables = record.variables.iter().map(String::as_str);
-    let variables = variables.filter(|name| !names.contains(name)).collect();
-    losses.extend(named("variables that exist only in Portainer", variables));
+    let variables: Vec<_> = variables.filter(|name| !names.contains(name)).collect();
+    losses.extend(named("variables that exist only in Portainer", &variables));
     losses
 }
 
@@ -49,12 +49,12 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
         let is_changed = new.get(name).is_some_and(|new| new != value);
         is_changed.then_some(name)
     });
-    let changed = changed.collect();
-    losses.extend(named("variables with another value in Portainer", changed));
+    let changed: Vec<_> = changed.collect();
+    losses.extend(named("variables with another value in Portainer", &changed));
     if let (Ok(old), Ok(new)) = (Document::parse(text), Document::parse(sent.text)) {
         losses.extend(SECTIONS.into_iter().filter_map(|section| {
             let what = format!("{section} that exist only in Portainer");
-            named(&what, members_lost(&old, &new, section))
+            named(&what, &members_lost(&old, &new, section))
         }));
     }
     losses.extend(edit_lost(facts.in_portainer, &[]));
@@ -62,7 +62,7 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
 }
 
 /// Names what a Portainer stack loses, if it loses something.
-fn named(what: &str, names: Vec<&str>) -> Option<Loss> {
+fn named(what: &str, names: &[&str]) -> Option<Loss> {
     let message = format!("{what}: {}", names.join(", "));
     (!names.is_empty()).then(|| Loss::of_record(&message))
 }
