@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::{
     engine::ContainerEvent,
+    portainer,
     report::Change,
     restore::{self, Difference},
     snapshot::Inspected,
@@ -117,6 +118,14 @@ impl<'a> Compared<'a> {
         })
     }
 
+    /// Whether it restarts again and again, and did not before (B28).
+    pub(super) fn keeps_restarting(self, times: u64) -> bool {
+        let same = self.before.filter(|_| self.change != Change::Recreated);
+        let before = same.map_or(0, Inspected::restarts);
+        let restarts = |now: Inspected| now.is_restarting() && now.restarts() >= before + times;
+        self.has_to_run() && !self.looped && self.now.is_some_and(restarts)
+    }
+
     /// Whether it was healthy before, and is not now.
     pub(super) fn lacks_health(self) -> bool {
         let was = self.before.is_some_and(Inspected::is_healthy);
@@ -195,8 +204,21 @@ impl fmt::Display for Compared<'_> {
                     None => write!(f, " ({})", now.text("/State/Status")),
                 }
             }
+            Some(now) if now.is_restarting() && !self.looped => f.write_str(" (keeps restarting)"),
             _ => Ok(()),
         }
+    }
+}
+
+/// Why Docker could not start a container, or how its process ended. `None` if that is unknown.
+pub(super) fn end(container: Inspected) -> Option<String> {
+    let code = container.at("/State/ExitCode").and_then(Value::as_i64);
+    match container.text("/State/Error") {
+        "" if container.is_restarting() => {
+            Some(format!("it keeps restarting (exit code {})", code?))
+        }
+        "" => Some(format!("it exited with code {}", container.exit_code()?)),
+        reason => Some(portainer::reason(reason)),
     }
 }
 

@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::{
     model::Deployment,
-    plan::Request,
     run::{RecordSeen, State},
 };
 
@@ -22,7 +21,7 @@ pub(super) enum Progress {
     /// Such jobs have ended, and nothing was sent.
     RanJobs,
     /// The request is on its way, or its outcome is unknown.
-    Sent(Request),
+    Sent,
     /// Portainer accepted the request: the ID of the Portainer stack.
     Deploying(String),
     /// Portainer says that the Portainer stack with this ID is deployed.
@@ -39,15 +38,15 @@ pub(super) enum Progress {
     Unlisted(RecordSeen),
     /// The original containers are being restored.
     Restoring,
-    /// The containers match the snapshot again: what happened to them meanwhile.
-    Restored(RecordSeen, String),
+    /// The containers match the snapshot again: what happened to them meanwhile, and what Portainer has.
+    Restored(String),
 }
 
 impl Progress {
     /// The state of the stack `name`. It can be rolled back if there is a snapshot and containers may have changed.
     pub(super) fn state(&self, name: &str, snapshot: Option<&str>) -> State {
         let state = match self {
-            Self::Unchanged(_) | Self::Changed(..) | Self::Unlisted(_) | Self::Restored(..) => {
+            Self::Unchanged(_) | Self::Changed(..) | Self::Unlisted(_) | Self::Restored(_) => {
                 State::told(self.to_string())
             }
             _ => State::new(self.to_string()),
@@ -64,7 +63,7 @@ impl Progress {
             | Self::RunsJob(_)
             | Self::RanJobs
             | Self::Unchanged(_)
-            | Self::Restored(..) => state,
+            | Self::Restored(_) => state,
             Self::Changed(seen, _) | Self::Unlisted(seen) => {
                 state.with_snapshot(name, id, *seen == RecordSeen::Absent)
             }
@@ -87,12 +86,8 @@ impl fmt::Display for Progress {
             ),
             Self::RanJobs => f.write_str("this run ran jobs of the stack, and sent nothing to Portainer"),
             Self::NotSent => f.write_str("nothing was changed"),
-            Self::Sent(Request::Update(id)) => write!(
-                f,
-                "the update of Portainer stack {id} was in progress, and its outcome is unknown: it may still be deploying, and its containers may have been recreated"
-            ),
-            Self::Sent(_) => f.write_str(
-                "the deployment was in progress, and its outcome is unknown: the stack may exist or may still be deploying, and its containers may have been recreated",
+            Self::Sent => f.write_str(
+                "the outcome is unknown: Portainer may be deploying the stack, and may have recreated its containers",
             ),
             Self::Deploying(id) => write!(
                 f,
@@ -106,8 +101,7 @@ impl fmt::Display for Progress {
                 f,
                 "the stack exists as Portainer stack {id} and is deployed; its containers run"
             ),
-            // As before a first adoption.
-            Self::Flawed(what) | Self::Restored(RecordSeen::Absent, what) => f.write_str(what),
+            Self::Flawed(what) | Self::Restored(what) => f.write_str(what),
             Self::Unchanged(record) => write!(f, "no container was changed; {}", clause(record)),
             Self::Unlisted(record) => write!(
                 f,
@@ -117,16 +111,14 @@ impl fmt::Display for Progress {
             Self::Restoring => f.write_str(
                 "the containers are being restored; the stack may be partly restored",
             ),
-            Self::Changed(record, what) | Self::Restored(record, what) => {
-                write!(f, "{what}; {}", clause(record))
-            }
+            Self::Changed(record, what) => write!(f, "{what}; {}", clause(record)),
         }
     }
 }
 
 /// The Portainer stack. Its status alone does not show whether its containers run: after an update that failed, it stays
 /// active (M06).
-fn clause(record: &RecordSeen) -> String {
+pub(super) fn clause(record: &RecordSeen) -> String {
     match record {
         RecordSeen::Unknown => "could not check whether Portainer has the stack".to_owned(),
         RecordSeen::Absent => "Portainer does not list the stack".to_owned(),

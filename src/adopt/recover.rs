@@ -7,7 +7,7 @@ use anyhow::{Error, Result};
 use super::{
     OnFailure, Prepared, Procedure,
     compared::{Compared, compare, is_temporary},
-    progress::Progress,
+    progress::{Progress, clause},
 };
 use crate::{
     failure::Failure,
@@ -130,7 +130,17 @@ impl Procedure<'_, '_> {
                 let hint = self.hint_for_record(&seen, differs, cause);
                 self.mark_not_deployed(&seen, differs);
                 let what = self.told_restored(compared);
-                self.mark(&Progress::Restored(seen, what));
+                let has = match &seen {
+                    RecordSeen::Exists(id, Deployment::Active)
+                        if differs == Some((false, false)) =>
+                    {
+                        format!(
+                            "Portainer stack {id} has the Compose file and the variables of before"
+                        )
+                    }
+                    seen => clause(seen),
+                };
+                self.mark(&Progress::Restored(format!("{what}; {has}")));
                 because(said(), cause, hint)
             }
             Err(second) => self.not_restored(cause, &second, seen),

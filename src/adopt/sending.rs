@@ -61,7 +61,7 @@ impl Procedure<'_, '_> {
         }
         self.keep_labels(prepared);
         self.since = SystemTime::now().checked_sub(MARGIN);
-        self.mark(&Progress::Sent(request.clone()));
+        self.mark(&Progress::Sent);
         let record = prepared.before.record.as_ref();
         let sent = if let Some(record) = record.filter(|_| !request.creates()) {
             let contents = Contents {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     Prepared, Procedure,
-    compared::{Compared, compare, told},
+    compared::{Compared, compare, end, told},
     progress::Progress,
 };
 use crate::{
@@ -20,15 +20,20 @@ use crate::{
     failure::Failure,
     observe::Situation,
     plan::{self, Fate, Loss, LossKind, Sent, copied_files},
-    portainer::{self, Payload},
+    portainer::Payload,
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     restore::Difference,
     snapshot::{Inspected, Known, LastSent},
-    text::bulleted,
+    text::{bulleted, listed},
 };
 
 /// How long a container that was started has to run without a restart.
 const STEADY: Duration = Duration::from_secs(1);
+
+/// After how many restarts a container does not come to run.
+const RESTARTS: u64 = 3;
+/// The same, if another container was started with it: it may wait for that one. Its pauses add up to 13 seconds.
+const RESTARTS_AMONG_OTHERS: u64 = 7;
 
 /// What the verification says of a deployment.
 pub(super) enum Verdict {
@@ -42,18 +47,17 @@ pub(super) enum Verdict {
 /// What the verification found.
 #[derive(Default)]
 pub(super) struct Findings {
-    /// What does not run as before.
+    /// What does not run as before, except for the first container that does not run.
     wrong: Vec<String>,
-    /// The first container that does not start.
-    not_started: Option<NotStarted>,
+    not_running: Option<NotRunning>,
     /// What is wrong, although nothing has to be restored because of it, and what to do.
     flaws: Vec<(String, String)>,
     /// What the plan said and is not so, although everything runs as before.
     not_as_planned: Vec<String>,
 }
 
-/// A container that does not start.
-struct NotStarted {
+/// A container that does not run.
+struct NotRunning {
     id: String,
     service: String,
     /// How it ended.
@@ -125,30 +129,32 @@ impl Procedure<'_, '_> {
         let (flaws, hints): (Vec<String>, Vec<String>) = findings.flaws.into_iter().unzip();
         let all = [&findings.wrong, &flaws, &findings.not_as_planned];
         self.report.problems = all.into_iter().flatten().cloned().collect();
+        if let Some(NotRunning { id, service, end }) = findings.not_running {
+            let others = bulleted(&self.report.problems);
+            let mut details = Vec::from_iter((!others.is_empty()).then_some(others));
+            let log = self.run.log_tail(&id);
+            if !log.is_empty() {
+                let log = log.join("\n    ");
+                details.push(format!("  the log of {service} ends with:\n    {log}"));
+            }
+            let stack = self.at.stack.name();
+            let failure = Failure::new(format!("{service} of {stack} does not run: {end}"))
+                .hint(format!("fix {service}, then run the command again"));
+            self.report
+                .problems
+                .insert(0, format!("{service} does not run: {end}"));
+            return Ok(Verdict::NotAsBefore(match details.as_slice() {
+                [] => failure,
+                details => failure.details(details.join("\n")),
+            }));
+        }
         if !findings.wrong.is_empty() {
             let stack = self.at.stack.name();
-            let problems = bulleted(&self.report.problems);
-            return Ok(Verdict::NotAsBefore(match findings.not_started {
-                Some(NotStarted { id, service, end }) => {
-                    let is_told = self.report.problems.len() == 1;
-                    let mut details = Vec::from_iter((!is_told).then_some(problems));
-                    let log = self.run.log_tail(&id);
-                    if !log.is_empty() {
-                        let log = log.join("\n    ");
-                        details.push(format!("  the log of {service} ends with:\n    {log}"));
-                    }
-                    let failure =
-                        Failure::new(format!("{service} of {stack} does not start: {end}"))
-                            .hint(format!("fix {service}, then run the command again"));
-                    match details.as_slice() {
-                        [] => failure,
-                        details => failure.details(details.join("\n")),
-                    }
-                }
-                None => Failure::new(format!("{stack} does not run as before"))
-                    .details(problems)
+            return Ok(Verdict::NotAsBefore(
+                Failure::new(format!("{stack} does not run as before"))
+                    .details(bulleted(&self.report.problems))
                     .hint("fix the problems above, then run the command again"),
-            }));
+            ));
         }
         if !flaws.is_empty() {
             let id = self.report.portainer_stack.as_deref().unwrap_or_default();
@@ -212,12 +218,14 @@ impl Procedure<'_, '_> {
         format!("{url}/#!/{endpoint}/docker/stacks/{name}?id={id}&type=2&regular=true")
     }
 
-    /// Waits until everything runs, and returns the containers. Those of a stack that was stopped as a whole are no jobs.
+    /// Waits until everything runs, or a container does not come to run, and returns the containers. Those of a stack that was
+    /// stopped as a whole are no jobs.
     fn wait_until_steady(&mut self, is_stopped: bool) -> Result<Vec<Value>> {
         let deadline = Instant::now() + self.a.wait;
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
         let mut steady = (BTreeSet::new(), Instant::now());
         let mut waiting = Vec::new();
+        self.run.wait("checking that the containers keep running");
         loop {
             let now = self.look()?;
             let compared = compare((&self.before, self.looked), &now, self.at.tool);
@@ -232,19 +240,23 @@ impl Procedure<'_, '_> {
                 .map(|one| one.name().to_owned())
                 .collect();
             let starts = starts(&compared);
+            let restarts = if starts.len() > 1 {
+                RESTARTS_AMONG_OTHERS
+            } else {
+                RESTARTS
+            };
+            let gives_up = compared.iter().any(|one| one.keeps_restarting(restarts));
             if steady.0 != starts {
                 steady = (starts, Instant::now());
             }
             let is_steady = steady.0.is_empty() || steady.1.elapsed() >= STEADY;
-            if (unfinished.is_empty() && is_steady) || Instant::now() >= deadline {
+            let is_done = unfinished.is_empty() && is_steady;
+            if is_done || gives_up || Instant::now() >= deadline {
                 return Ok(now);
             }
-            if unfinished != waiting {
+            if unfinished != waiting && !unfinished.is_empty() {
                 waiting = unfinished;
-                self.run.wait(match waiting.as_slice() {
-                    [] => "checking that the containers keep running".to_owned(),
-                    names => format!("waiting until healthy: {}", names.join(", ")),
-                });
+                self.run.wait(format!("waiting for {}", listed(&waiting)));
             }
             thread::sleep(backoff.pause());
         }
@@ -279,16 +291,18 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
             Change::Missing if is_replica(&plan.changes, service) => {}
             Change::Stray | Change::Missing => found.wrong.push(one.to_string()),
             _ if one.has_to_run() && !one.runs() => {
-                found.wrong.push(one.to_string());
-                let first = found.not_started.take();
-                found.not_started = first.or_else(|| {
-                    let now = one.now?;
-                    Some(NotStarted {
-                        id: now.id().to_owned(),
-                        service: service.to_owned(),
-                        end: end(now)?,
-                    })
-                });
+                let known = one.now.and_then(|now| Some((now.id(), end(now)?)));
+                match known {
+                    Some((id, end)) if found.not_running.is_none() => {
+                        found.not_running = Some(NotRunning {
+                            id: id.to_owned(),
+                            service: service.to_owned(),
+                            end,
+                        });
+                    }
+                    Some((_, end)) => found.wrong.push(format!("{name} does not run: {end}")),
+                    None => found.wrong.push(one.to_string()),
+                }
             }
             _ if one.lacks_health() => found.wrong.push(format!("{name} is not healthy")),
             _ => {}
@@ -372,17 +386,6 @@ fn not_copied(
     Ok(found)
 }
 
-/// How a container ended that does not run: why Docker could not start it, or its exit code. `None` if that is unknown.
-fn end(container: Inspected) -> Option<String> {
-    match container.text("/State/Error") {
-        "" => {
-            let code = container.exit_code()?;
-            Some(format!("it exited with code {code}"))
-        }
-        reason => Some(portainer::reason(reason)),
-    }
-}
-
 /// The jobs that have not ended, or what does not run of a stack that was stopped as a whole: it did not run before either, so
 /// nothing is restored.
 fn warnings(compared: &[Compared], now: &[Value], is_stopped: bool) -> Vec<String> {
@@ -402,9 +405,7 @@ fn warnings(compared: &[Compared], now: &[Value], is_stopped: bool) -> Vec<Strin
 
 /// Why a container that was started does not run, unless it succeeded.
 fn not_running(container: Inspected) -> Option<String> {
-    let restarts = container.text("/State/Status") == "restarting";
-    let end = end(container).filter(|_| container.exit_code() != Some(0));
-    let end = end.or(restarts.then(|| "it restarts again and again".to_owned()))?;
+    let end = end(container).filter(|_| container.exit_code() != Some(0))?;
     Some(format!("{} does not run: {end}", container.name()))
 }
 

@@ -111,7 +111,7 @@ impl fmt::Display for State {
         match &self.unanswered {
             Some(requests) => write!(
                 f,
-                "; unanswered: {requests}; the next run first waits until Portainer has finished"
+                "; no response yet to {requests}; the next run first waits until Portainer has finished"
             ),
             None => Ok(()),
         }

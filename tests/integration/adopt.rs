@@ -302,7 +302,7 @@ fn b18_a_reported_success_is_read_back() {
         bench.always(Call::Update, instead(200, "<html>Log in</html>"));
         adopt(&bench, "").code(1).says(&[
             "the outcome of adopting web is unknown",
-            "state: the update of Portainer stack 1 was in progress",
+            "state: the outcome is unknown: Portainer may be deploying the stack, and may have recreated its containers\n",
         ]);
         bench.faults().clear();
         adopt(&bench, "")
@@ -340,7 +340,7 @@ fn an_unknown_outcome_restores_nothing() {
         bench.once(Call::Create, FaultKind::DieAfter);
         let run = adopt(&bench, "").code(1).says(&[
             "the outcome of adopting web is unknown, so nothing was restored",
-            "outcome is unknown: the stack may exist or may still be deploying",
+            "outcome is unknown: Portainer may be deploying the stack",
             "to roll back",
         ]);
         assert!(!run.err.contains("were restored"), "{run:#?}");
@@ -367,7 +367,7 @@ fn m06_an_update_without_an_answer_that_removed_every_container_is_restored() {
     assert_eq!(containers(&bench), before, "{run:#?}");
     run.says(&[
         "\nBoth containers had been removed and were restored: a was down for ",
-        "; Portainer stack 1 exists (active).\n",
+        "; Portainer stack 1 has the Compose file and the variables of before.\n",
     ]);
 }
 
@@ -467,6 +467,44 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
             .says(&["changed before you answered", "state: nothing was changed"]);
         assert!(bench.nothing_was_changed());
     }
+}
+
+/// The wait ends long before `--wait`.
+#[test]
+fn a_container_that_keeps_restarting_is_named_with_its_cause() {
+    let bench = Bench::new();
+    let text = |command| format!("services:\n  b:\n    image: y:1\n    restart: always\n{command}");
+    bench.started("web", &text(""), None);
+    let before = containers(&bench);
+    bench.run("adopt web").code(0);
+    bench.stack("web", &text("    command: nope\n"), None);
+    bench.world(|world| world.exits.insert("web/b".to_owned(), 127));
+    // What the restore creates runs.
+    bench.world_with(Call::EngineCreate, |world| world.exits.clear());
+    let started = Instant::now();
+    let run = bench.run("adopt web --wait 10m").code(1);
+    assert!(started.elapsed() < Duration::from_secs(120));
+    let down = instead_of_seconds(&run.err);
+    assert_eq!(
+        down,
+        "\
+error: b of web does not run: it keeps restarting (exit code 127)
+Container web-b-1 had been changed and was restored: b was down for N s; Portainer stack N has the Compose file and the variables of before.
+fix b, then run the command again
+"
+    );
+    assert_eq!(containers(&bench), before);
+}
+
+/// `3.4 s` → `N s`
+fn instead_of_seconds(text: &str) -> String {
+    let words = text.split(' ').collect::<Vec<_>>();
+    let is_number = |word: &str| word.parse::<f64>().is_ok();
+    words
+        .iter()
+        .map(|word| if is_number(word) { "N" } else { word })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// `b` depends on the health of `a`.

@@ -117,7 +117,10 @@ fn b11_an_interrupted_run_says_what_is_unanswered() {
         bench.wait_for(call, &mut child);
         let err = ended(&mut child, signal);
         assert_eq!(child.wait().expect("it ends").code(), Some(code));
-        assert!(err.contains(&format!("; unanswered: {what}")), "{err}");
+        assert!(
+            err.contains(&format!("; no response yet to {what}")),
+            "{err}"
+        );
         let again = "\nhint: to continue, run the same command again\nhint: to roll back, run: ";
         assert!(err.contains(again), "{err}");
         assert_eq!(bench.saved(".request").len(), 1);
@@ -196,7 +199,7 @@ fn b11_what_does_not_end_in_time_stops_the_run() {
     bench.always(Call::Get, instead(200, &deploying.to_string()));
     bench.forget_requests();
     for args in ["web --timeout 1s", "restore web --timeout 1s"] {
-        let unanswered = "; unanswered: the creation of the stack web";
+        let unanswered = "; no response yet to the creation of the stack web";
         let run = bench.stops(args, &["still deploying after", unanswered]);
         run.hides("restored web");
     }
@@ -381,7 +384,7 @@ fn b11_a_restore_without_a_snapshot_names_the_unanswered_request() {
     for (args, says) in [
         (
             "restore web",
-            "state: nothing was changed; unanswered: the creation of the stack web, sent 2",
+            "state: nothing was changed; no response yet to the creation of the stack web, sent 2",
         ),
         (
             "restore web --list",

@@ -20,6 +20,7 @@ by_each_portainer! {
     a_port_is_taken
     a_start_fails
     a_container_crashes
+    b28_a_container_keeps_restarting
     a_dependency_becomes_unhealthy
     portainer_is_killed
     a_response_of_a_failure_is_lost
@@ -272,15 +273,25 @@ fn a_start_fails(case: Case) {
 }
 
 fn a_container_crashes(case: Case) {
+    crashes(case, STACK, "it exited with code 3");
+}
+
+fn b28_a_container_keeps_restarting(case: Case) {
+    let signal = "    stop_signal: SIGKILL\n";
+    let stack = STACK.replace(signal, &format!("{signal}    restart: always\n"));
+    crashes(case, &stack, "it keeps restarting (exit code 3)");
+}
+
+fn crashes(case: Case, stack: &str, end: &str) {
     let files = [("conf/a", "a\n"), (".env", "TOKEN=correct-horse\n")];
-    let mut before = Before::of(case, STACK, &files);
+    let mut before = Before::of(case, stack, &files);
     replace_image(
         &before,
         "echo '#!/bin/sh' > /bin/sleep; echo 'echo no correct-horse >&2; exit 3' >> /bin/sleep; chmod 755 /bin/sleep",
     );
     // Portainer reports success (N01).
-    let log = "it exited with code 3\n  the log of db ends with:\n    no ***\n";
-    before.adopt(&[]).code(1).says(&[log, "restored"]);
+    let log = format!("{end}\n  the log of db ends with:\n    no ***\n");
+    before.adopt(&[]).code(1).says(&[&log, "restored"]);
     before.has_no_name(&before.container("db"));
     before.assert_only_recreated("db");
     before.assert_old_in_the_end();

@@ -90,6 +90,7 @@ pub(super) fn inspected(world: &World, container: &Container) -> Value {
         .health(world.now)
         .filter(|_| container.started != 0);
     let running = container.is_running();
+    let restarting = container.state == "restarting";
     json!({
         "Id": container.id,
         "Created": time(container.created),
@@ -99,7 +100,7 @@ pub(super) fn inspected(world: &World, container: &Container) -> Value {
             "Status": container.state,
             "Running": running,
             "Paused": container.state == "paused",
-            "Restarting": false,
+            "Restarting": restarting,
             "ExitCode": container.exit_code,
             "Error": container.error,
             "StartedAt": time(container.started),
@@ -108,7 +109,7 @@ pub(super) fn inspected(world: &World, container: &Container) -> Value {
         },
         "Image": container.image_id,
         "Name": format!("/{}", container.name),
-        "RestartCount": 0,
+        "RestartCount": if restarting { 9 } else { 0 },
         "Platform": "linux",
         "HostConfig": container.host_config,
         "Mounts": container.mounts,

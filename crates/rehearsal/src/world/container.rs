@@ -16,7 +16,7 @@ pub struct Container {
     pub image: String,
     /// The image's ID. The name may belong to a newer image now.
     pub image_id: String,
-    /// `created`, `running`, `paused` or `exited`.
+    /// `created`, `running`, `paused`, `restarting` or `exited`.
     pub state: String,
     /// The exit code of the last run.
     pub exit_code: i64,
@@ -53,9 +53,17 @@ pub struct Container {
 }
 
 impl Container {
-    /// Whether it is running or paused.
+    /// Whether it is running, paused, or between two runs.
     pub fn is_running(&self) -> bool {
-        matches!(self.state.as_str(), "running" | "paused")
+        matches!(self.state.as_str(), "running" | "paused" | "restarting")
+    }
+
+    /// Whether the engine starts it again whenever it ends with this code.
+    pub(super) fn is_restarted_after(&self, code: i64) -> bool {
+        match self.host_config["RestartPolicy"]["Name"].as_str() {
+            Some("on-failure") => code != 0,
+            policy => matches!(policy, Some("always" | "unless-stopped")),
+        }
     }
 
     pub(super) fn start(&mut self, now: i64) {

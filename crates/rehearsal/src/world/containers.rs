@@ -91,7 +91,7 @@ impl World {
                 let text = "cannot start a paused container, try unpause instead";
                 return Err(EngineError::new(409, text));
             }
-            "running" => return Ok(()),
+            "running" | "restarting" => return Ok(()),
             _ => {}
         }
         if let Err(error) = self.join_all(&mut container) {
@@ -112,6 +112,9 @@ impl World {
         if let Some(code) = code {
             container.exit(code, self.seconds());
             self.happened(Action::Die, &container);
+            if container.is_restarted_after(code) {
+                "restarting".clone_into(&mut container.state);
+            }
         }
         self.containers.insert(container.id.clone(), container);
         Ok(())
