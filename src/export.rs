@@ -85,7 +85,7 @@ impl Export<'_> {
             StackKind::Swarm => as_it_is(&stored),
             _ => self.files_of(name, &stored)?,
         };
-        let written = write((dir, self.file), &files, 0o644, self.force)?;
+        let written = write((dir, self.file), &files, self.force)?;
         Ok(Exported {
             files: written,
             variables: stored.contents.env.len() - files.left_out.len(),
@@ -223,12 +223,11 @@ fn is_incomplete(entry: &DirEntry) -> bool {
     entry.file_name().to_string_lossy().starts_with(INCOMPLETE)
 }
 
-/// Writes the files, the Compose file last, with the rights `mode`. Returns their names. Without the name of the Compose
-/// file, it is the one that Compose finds.
+/// Writes the files, the Compose file last, which may contain secrets, too. Returns their names. Without the name of the
+/// Compose file, it is the one that Compose finds.
 pub fn write(
     (path, compose_file): (&Path, Option<&str>),
     files: &ExportedFiles,
-    mode: u32,
     replace: bool,
 ) -> Result<Vec<String>> {
     let existing = if replace {
@@ -259,18 +258,16 @@ pub fn write(
         written.push(name.to_owned());
         Ok(())
     };
-    let text = |name, text: &str, mode| {
-        dir.write(name, text.as_bytes(), Rights::AsReplaced(mode), existing)
-    };
+    let text = |name, text: &str| dir.write(name, text.as_bytes(), Rights::AsReplaced, existing);
     // An `.env` that exists would set other variables.
     if !files.env.is_empty() || files.names_stack_env || disk::exists(&path.join(ENV_FILE)) {
-        one(ENV_FILE, &|| text(ENV_FILE, &files.env, 0o600))?;
+        one(ENV_FILE, &|| text(ENV_FILE, &files.env))?;
     }
     let mut defaults = DEFAULT_FILES.into_iter();
     let compose_file =
         compose_file.or_else(|| defaults.find(|file| disk::exists(&path.join(file))));
     let compose_file = compose_file.unwrap_or(COMPOSE_FILE);
-    one(compose_file, &|| text(compose_file, &files.text, mode))?;
+    one(compose_file, &|| text(compose_file, &files.text))?;
     if files.names_stack_env {
         one(STACK_ENV, &|| dir.link(STACK_ENV, ENV_FILE, existing))?;
     }

@@ -37,8 +37,8 @@ pub enum Rights {
     AtMost(u32),
     /// At most those of the file that it is a copy of.
     CopyOf(Access),
-    /// Those of the file that it replaces, with the same owner. Without one, at most these.
-    AsReplaced(u32),
+    /// Those of the file that it replaces, with the same owner, but none for others. Without one, only its owner has any.
+    AsReplaced,
 }
 
 /// What happens to a file that already has the name.
@@ -143,17 +143,17 @@ impl Dir {
             Existing::Replace => self.check_replaced(name, &[FileType::RegularFile])?,
             Existing::Keep => None,
         };
-        let owner = replaced.filter(|_| matches!(rights, Rights::AsReplaced(_)));
+        let owner = replaced.filter(|_| matches!(rights, Rights::AsReplaced));
         let rights = owner.map_or(rights, |found| {
             Rights::CopyOf(Access {
-                mode: found.st_mode,
+                mode: found.st_mode & 0o660,
                 uid: found.st_uid,
                 gid: found.st_gid,
             })
         });
         let mode = match rights {
-            Rights::AtMost(mode) | Rights::AsReplaced(mode) => mode,
-            Rights::CopyOf(_) => 0o600,
+            Rights::AtMost(mode) => mode,
+            Rights::AsReplaced | Rights::CopyOf(_) => 0o600,
         };
         let (incomplete, file) = self.new_file(mode)?;
         let prepared = Incomplete {

@@ -72,7 +72,7 @@ fn a_stack_becomes_two_files() {
     assert_eq!(read(&dir, ".env"), format!("TOKEN={MARKED}\nB='x # y'\n"));
     assert_eq!(
         (mode(&dir.join("compose.yaml")), mode(&dir.join(".env"))),
-        (0o644, 0o600)
+        (0o600, 0o600)
     );
     // Only these requests: the engine and the containers are not asked.
     assert_eq!(

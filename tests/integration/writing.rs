@@ -171,15 +171,17 @@ fn b30_the_umask_takes_rights_from_an_export() {
 }
 
 #[test]
-fn b30_an_export_over_a_file_keeps_its_rights() {
+fn b30_an_export_over_a_file_keeps_its_rights_except_those_of_others() {
     let bench = Bench::new();
     let dir = bench.started("web", PLAIN, None);
     bench.record("web", 1);
     let file = dir.join("docker-compose.yml");
-    set_mode(&file, 0o600);
     let args = format!("export web --to {} --force", dir.display());
-    bench.succeeds(&args, "docker-compose.yml");
-    assert_eq!(mode(&file), 0o600);
+    for (before, after) in [(0o600, 0o600), (0o664, 0o660)] {
+        set_mode(&file, before);
+        bench.succeeds(&args, "docker-compose.yml");
+        assert_eq!(mode(&file), after);
+    }
 }
 
 #[test]

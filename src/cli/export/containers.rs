@@ -24,7 +24,7 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     let program = host.compose();
     engine.refuse_podman()?;
     let reconstructed = reconstruct(&engine, tool, name.as_str(), program.ok())?;
-    let files = write((&to, None), &reconstructed.files, 0o600, force)?;
+    let files = write((&to, None), &reconstructed.files, force)?;
     console.done();
     let variables = reconstructed.variables;
     console.outcome("exported", &exported(name.as_str(), &to, &files, variables));
