@@ -169,7 +169,7 @@ fn run(migrate: &MigrateArguments, command: Option<Command>, cli: Cli) -> Result
 fn stack_required() -> anyhow::Error {
     Failure::new("the stack name is required")
         .hint(format!(
-            "`stacklift list` shows your stacks; examples of names, lowest impact first: {}",
+            "to begin, run `stacklift config init`, then `stacklift list`; examples of names, lowest impact first: {}",
             EXAMPLES.join(", ")
         ))
         .into()

@@ -9,7 +9,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use secrecy::SecretString;
 
 use crate::{
-    cli::settings::{API_KEY, KeySource, Settings, Sourced, state_folder},
+    cli::settings::{API_KEY, KeySource, Settings, Sourced, api_key_is_given, state_folder},
     compose, disk,
     engine::EngineReader,
     parallel::in_parallel,
@@ -18,6 +18,8 @@ use crate::{
     stack::Location,
     text::counted,
 };
+
+const CONFIG_INIT: &str = "run stacklift config init";
 
 /// The settings files that were read, or everything that is invalid.
 pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
@@ -46,6 +48,10 @@ pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
 /// The API key, if it can be read, and where it comes from.
 pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
     let subject = Subject::ApiKey;
+    if !api_key_is_given() && settings.api_key_file.is_none() {
+        let hint = format!("{CONFIG_INIT}, or set {API_KEY}");
+        return (None, Check::failed(subject, "there is none", hint));
+    }
     let read = KeySource::of(settings.api_key_file.as_deref()).and_then(|source| {
         let from = match &source {
             KeySource::Given(_) => format!("from {API_KEY}"),
@@ -55,14 +61,7 @@ pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
     });
     match read {
         Ok((key, from)) => (Some(key), Check::ok(subject, from)),
-        Err(error) => {
-            let check = Check::of_error(
-                subject,
-                &error,
-                "run stacklift config init, or set STACKMGR_API_KEY",
-            );
-            (None, check)
-        }
+        Err(error) => (None, Check::of_error(subject, &error, CONFIG_INIT)),
     }
 }
 
@@ -87,7 +86,9 @@ pub(super) fn compose(host: &compose::Host, tool: &str) -> Check {
 /// Whether the stacks root can be read, and how many of its directories contain a Compose file.
 pub(super) fn stacks_root(at: &Location) -> Check {
     let subject = Subject::StacksRoot;
-    let hint = "set --stacks-root to the directory that contains the stack directories";
+    let hint = format!(
+        "{CONFIG_INIT}, or set --stacks-root to the directory that contains the stack directories"
+    );
     let root = std::path::absolute(&at.root).unwrap_or_else(|_| at.root.clone());
     let shown = root.display();
     let dirs = match disk::entries(&root) {

@@ -90,7 +90,7 @@ pub(super) fn tls(settings: &Settings, status: &Result<Status>) -> Check {
     let base_url = &settings.base_url;
     let owners = base_url.owners();
     if base_url.is_unverified(&settings.tls) && !owners.is_empty() {
-        return unverified(settings, &owners);
+        return unverified(settings, status, &owners);
     }
     match &settings.tls {
         Tls::Off => Check::warning(
@@ -109,7 +109,11 @@ pub(super) fn tls(settings: &Settings, status: &Result<Status>) -> Check {
 }
 
 /// Who receives the API key on this host if no certificate is verified (B31).
-fn unverified(settings: &Settings, owners: &[(SocketAddr, Option<Owners>)]) -> Check {
+fn unverified(
+    settings: &Settings,
+    status: &Result<Status>,
+    owners: &[(SocketAddr, Option<Owners>)],
+) -> Check {
     let what = match &settings.tls {
         _ if !settings.base_url.is_https() => "TLS is not used",
         Tls::File(_) => "another user can change the certificates of --tls",
@@ -130,8 +134,16 @@ fn unverified(settings: &Settings, owners: &[(SocketAddr, Option<Owners>)]) -> C
         "set --tls pin and an https:// address"
     };
     let mut known = owners.iter().filter_map(|(_, owners)| owners.as_ref());
+    let is_known = owners.iter().all(|(_, owners)| owners.is_some());
+    if is_known && known.clone().all(Owners::is_nobody) && status.is_err() {
+        return Check::not_checked(Subject::Tls, "Portainer could not be read");
+    }
     if known.all(Owners::are_trusted) {
-        return Check::warning(Subject::Tls, fact, set);
+        return if is_known && settings.tls == Tls::Off && settings.base_url.is_https() {
+            Check::ok(Subject::Tls, format!("{fact}: --tls pin is stricter"))
+        } else {
+            Check::warning(Subject::Tls, fact, set)
+        };
     }
     let hint = format!(
         "if that program is Portainer, {set}; otherwise, stop the program: it could receive the API key"
