@@ -197,13 +197,9 @@ fn forget_what_is_embedded(report: &mut AdoptReport) {
     }
 }
 
-/// Whether the stack is one of the user's: a flag says where it is, or `STACKLIFT_STACKS_ROOT` names a directory that
-/// contains it.
+/// Whether the stack is one of the user's: a flag says where it is, or it is named and in the stacks root.
 fn is_own(name: &StackName, arguments: &RehearseArguments, common: &Common, at: &Location) -> bool {
-    let has_directory = || {
-        let is_set = Settings::has_stacks_root_variable();
-        is_set && stack_dir(name, at).is_ok_and(|dir| dir.is_dir())
-    };
+    let has_directory = || stack_dir(name, at).is_ok_and(|dir| dir.is_dir());
     common.value("stacks-root").is_some()
         || common.dir.is_some()
         || (arguments.stack.is_some() && has_directory())
@@ -238,7 +234,7 @@ const REMOVE: &str = r#"trap '' INT TERM HUP; rm -rf -- "$1"; exit "$2""#;
 fn unknown_example(name: &StackName) -> anyhow::Error {
     Failure::new(format!("unknown example stack {name}"))
         .hint(format!(
-            "examples: {}; for your own stacks, use --stacks-root, --dir or STACKLIFT_STACKS_ROOT",
+            "examples: {}; for your own stacks, use --stacks-root or --dir",
             EXAMPLES.join(", ")
         ))
         .into()

@@ -162,18 +162,13 @@ impl Settings {
         Sourced::load(flags).settings
     }
 
-    /// The flags, `STACKLIFT_STACKS_ROOT` and the defaults, for the rehearsal.
+    /// The flags, the stacks root of the settings, and the defaults, for the rehearsal.
     pub(super) fn of_rehearsal(flags: &Common) -> Result<Self> {
-        let root = |name: &str| {
-            let is_root = name == options::STACKS_ROOT.variable;
-            is_root.then(|| env::var_os(name)).flatten()
-        };
-        Self::of(flags, &merge(flags, &root, &[]))
-    }
-
-    /// Whether `STACKLIFT_STACKS_ROOT` names a directory.
-    pub(super) fn has_stacks_root_variable() -> bool {
-        env::var_os(options::STACKS_ROOT.variable).is_some_and(|root| !root.is_empty())
+        let mut settings = Self::of(flags, &merge(flags, &|_| None, &[]))?;
+        if let Ok(own) = Self::load(flags) {
+            settings.location.root = own.location.root;
+        }
+        Ok(settings)
     }
 
     fn of(flags: &Common, entries: &[SettingEntry]) -> Result<Self> {

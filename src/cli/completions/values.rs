@@ -67,7 +67,7 @@ impl Given {
 pub(super) fn of(command: &str, arg: &str, given: &Given) -> Option<Vec<String>> {
     let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     Some(match (command, arg) {
-        ("rehearse", "stack") if !has_root(given) => of(&EXAMPLES),
+        ("rehearse", "stack") if stacks(given).is_empty() => of(&EXAMPLES),
         ("restore", "stack") => with_snapshots(given),
         // The bare form is easily run by mistake.
         ("stacklift", "stack") => Vec::new(),
@@ -78,11 +78,6 @@ pub(super) fn of(command: &str, arg: &str, given: &Given) -> Option<Vec<String>>
         (_, "tool") => of(&["docker", "podman"]),
         _ => return None,
     })
-}
-
-/// Whether `rehearse` would look for the user's own stacks.
-fn has_root(given: &Given) -> bool {
-    given.common.value(options::STACKS_ROOT.key).is_some() || Settings::has_stacks_root_variable()
 }
 
 /// The directories in the stacks root that have a Compose file.
