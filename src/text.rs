@@ -9,7 +9,7 @@ mod escape;
 mod mask;
 mod shell;
 
-pub use count::{bulleted, counted, down, listed, numbered, plural};
+pub use count::{bulleted, counted, down, listed, numbered, of_many, plural, said};
 pub use credentials::without_credentials;
 pub use digest::sha256;
 pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};

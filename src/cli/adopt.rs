@@ -26,9 +26,12 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
     let [stack] = arguments.stacks.as_slice() else {
         if arguments.stacks.is_empty() && !arguments.all {
-            return Err(Ended::Usage(
-                "--exclude and --everywhere choose among the stacks of --all: add --all",
-            ));
+            let chooses = arguments.everywhere || !arguments.exclude.is_empty();
+            return Err(Ended::Usage(if chooses {
+                "--exclude and --everywhere choose among the stacks of --all: add --all"
+            } else {
+                "name a stack, or pass --all: `stacklift list` shows the stacks"
+            }));
         }
         if arguments.git.git.is_some() {
             return Err(Ended::Usage("--git is for one stack: name one STACK"));

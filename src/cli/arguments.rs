@@ -433,7 +433,9 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
         .ok()
         .and_then(|mut matches| matches.remove_one::<OsString>("stack"));
     let near = stack.and_then(|stack| near_command(stack.to_str()?));
-    if let (ErrorKind::UnknownArgument, Some(near)) = (error.kind(), near) {
+    if let (ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand, Some(near)) =
+        (error.kind(), near)
+    {
         error.insert(
             ContextKind::SuggestedSubcommand,
             ContextValue::Strings(vec![near]),

@@ -15,7 +15,7 @@ pub struct AllReport {
     pub environment: i64,
     /// Whether this was a `--dry-run`, which adopts nothing.
     pub dry_run: bool,
-    /// Every stack of the host, or the stacks that were named, sorted by name.
+    /// Every stack of the host, sorted by name, or the stacks that were named, in that order.
     pub stacks: Vec<AllEntry>,
     /// What could not be read.
     pub warnings: Vec<String>,

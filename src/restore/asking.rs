@@ -9,7 +9,10 @@ use super::{
     steps::matching,
     waves::Dependencies,
 };
-use crate::{snapshot::Inspected, text::listed};
+use crate::{
+    snapshot::Inspected,
+    text::{listed, said},
+};
 
 impl Procedure<'_, '_, '_> {
     /// What happens to the Portainer stack and to each container, and how long those that run are down.
@@ -52,22 +55,22 @@ impl Procedure<'_, '_, '_> {
         let kept = plan.keep.len() - changing.len();
         let stays = !step.replaces_containers() && kept > 0;
         let parts = [
-            told(&names(&recreated), "removed and recreated").map(|told| told + &down),
-            told(&names(&stopped), "removed and recreated").map(|told| {
+            said(&names(&recreated), "is removed and recreated").map(|told| told + &down),
+            said(&names(&stopped), "is removed and recreated").map(|told| {
                 let stay = if stopped.len() == 1 { "stays" } else { "stay" };
                 format!("{told}, and {stay} stopped")
             }),
-            told(&names(&gone), "removed"),
-            told(&names(&created), "created"),
-            told(&of_change(StateChange::Unpause), "unpaused"),
-            told(&of_change(StateChange::Start), "started"),
-            told(&of_change(StateChange::Stop), "stopped"),
-            told(&of_change(StateChange::Pause), "paused"),
+            said(&names(&gone), "is removed"),
+            said(&names(&created), "is created"),
+            said(&of_change(StateChange::Unpause), "is unpaused"),
+            said(&of_change(StateChange::Start), "is started"),
+            said(&of_change(StateChange::Stop), "is stopped"),
+            said(&of_change(StateChange::Pause), "is paused"),
             (!possible.is_empty()).then(|| {
                 let all = listed(&names(&possible));
                 format!("{all} may be recreated, when Portainer deploys the stack")
             }),
-            told(&Vec::from_iter(replaced), "recreated").map(|told| format!("network {told}")),
+            said(&Vec::from_iter(replaced), "is recreated").map(|told| format!("network {told}")),
         ];
         let parts = [Some(step.to_string())].into_iter().chain(parts);
         let told: Vec<String> = parts.flatten().filter(|part| !part.is_empty()).collect();
@@ -132,12 +135,6 @@ impl Procedure<'_, '_, '_> {
         }
         self.restore.consent.require(&act, None)
     }
-}
-
-/// `db and web are removed`; nothing without a name.
-fn told(names: &[impl AsRef<str>], verb: &str) -> Option<String> {
-    let be = if names.len() == 1 { "is" } else { "are" };
-    (!names.is_empty()).then(|| format!("{} {be} {verb}", listed(names)))
 }
 
 /// How long containers are down that are removed and recreated; nothing if none runs. One is stopped after those that

@@ -33,6 +33,27 @@ pub fn listed(all: &[impl AsRef<str>]) -> String {
     format!("{} and {last}", shown.join(", "))
 }
 
+/// `were removed`, of `was removed`.
+pub fn of_many(verb: &str) -> String {
+    let (first, rest) = verb.split_once(' ').unwrap_or((verb, ""));
+    let first = match first {
+        "is" => "are",
+        "was" => "were",
+        "has" => "have",
+        same => same,
+    };
+    format!("{first} {rest}")
+}
+
+/// `db and web were removed`, of `was removed`; nothing without a name.
+pub fn said(names: &[impl AsRef<str>], verb: &str) -> Option<String> {
+    match names {
+        [] => None,
+        [one] => Some(format!("{} {verb}", one.as_ref())),
+        names => Some(format!("{} {}", listed(names), of_many(verb))),
+    }
+}
+
 /// One item a line, after a hyphen.
 pub fn bulleted<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     let lines = items.into_iter().map(|item| format!("  - {item}"));

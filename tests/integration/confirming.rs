@@ -175,7 +175,7 @@ fn b08_without_a_terminal_an_adoption_and_a_restore_need_yes() {
     let adopt = "adopt web without confirmation: ";
     let effect = "a may be down for up to 10 s, plus its start\n";
     refused("adopt web", &format!("{adopt}{effect}"));
-    refused("adopt --all", &format!("{adopt}web: {effect}"));
+    refused("adopt --all", &format!("{adopt}{effect}"));
     assert!(!bench.state().join("snapshots").exists(), "no snapshot");
     Run::of(&mut bench.asking("adopt web --yes --wait 2s")).code(0);
     refused("restore web", "roll back web without confirmation\n");

@@ -111,6 +111,9 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     let report = lock(&report);
     console.result(arguments.output, &*report, text::show_end)?;
     let mut is_missing = report.stacks.iter().any(|one| one.result.is_missing());
+    if arguments.all {
+        text::show_blocked(&report, console);
+    }
     let left = report.stacks.iter().filter(|one| one.is_left());
     for one in left.filter(|_| !arguments.all) {
         let words = ["plan", one.name.as_str()];
@@ -200,6 +203,7 @@ impl All<'_> {
         self.require(&found)?;
         if !self.arguments.all {
             found.retain(|one| self.is_wanted(one));
+            found.sort_by_key(|one| self.names.iter().position(|name| *name == one.name));
         }
         let mut stacks = Vec::new();
         for some in found.chunks(AT_ONCE) {
@@ -377,8 +381,19 @@ impl All<'_> {
                 None => Some("what an interrupted run left is restored first".to_owned()),
             };
             names.push(name);
-            effects.extend(effect.map(|effect| format!("{name}: {effect}")));
+            effects.extend(effect.map(|effect| (name, effect)));
         }
+        let is_one = names.len() == 1;
+        let effects: Vec<String> = effects
+            .into_iter()
+            .map(|(name, effect)| {
+                if is_one {
+                    effect
+                } else {
+                    format!("{name}: {effect}")
+                }
+            })
+            .collect();
         if effects.is_empty() {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use crate::{
     model::Grant,
     plan::Request,
     report::{AdoptReport, AdoptedContainer, Change, Outcome},
-    text::{counted, down, listed},
+    text::{counted, down, listed, said},
 };
 
 /// Shows what was done, and where the stack is now. A failure is shown by itself. `is_here` tells that Portainer's address is a
@@ -96,37 +96,32 @@ fn happened(containers: &[(&str, &AdoptedContainer)]) -> String {
     let downs: Vec<(&str, f64)> = downs.collect();
     let mut others: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     for (name, one) in containers {
-        if let Some(verbs) = verbs(one) {
-            others.entry(verbs).or_default().push(name);
+        if let Some(verb) = verb(one) {
+            others.entry(verb).or_default().push(name);
         }
     }
-    let others = others.into_iter().map(|((order, one, many), names)| {
-        let verb = if names.len() == 1 { one } else { many };
-        (order, format!("{} {verb}", listed(&names)))
-    });
+    let others = others
+        .into_iter()
+        .filter_map(|((order, verb), names)| Some((order, said(&names, verb)?)));
     let mut parts: Vec<(u8, String)> = others.chain(down(&downs).map(|down| (1, down))).collect();
     parts.sort();
     let told: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
     told.join(", ")
 }
 
-/// What happened to a container, of one and of several, and when it is told. Where it is known how long it was down, that is
+/// What happened to a container, and when it is told. Where it is known how long it was down, that is
 /// told instead.
-fn verbs(container: &AdoptedContainer) -> Option<(u8, &'static str, &'static str)> {
+fn verb(container: &AdoptedContainer) -> Option<(u8, &'static str)> {
     Some(match container.change {
-        Change::Kept if container.running => (0, "kept running", "kept running"),
+        Change::Kept if container.running => (0, "kept running"),
         Change::Recreated | Change::Restarted if container.away.is_some() => return None,
-        Change::Recreated => (2, "was recreated", "were recreated"),
-        Change::Restarted => (3, "was restarted", "were restarted"),
-        Change::RestartedByPolicy => (
-            4,
-            "ended by itself and was restarted by Docker",
-            "ended by themselves and were restarted by Docker",
-        ),
-        Change::Started | Change::New => (5, "was started", "were started"),
-        Change::Kept => (6, "was left as it was", "were left as they were"),
-        Change::Ended => (7, "has ended", "have ended"),
-        Change::Missing => (8, "was removed", "were removed"),
+        Change::Recreated => (2, "was recreated"),
+        Change::Restarted => (3, "was restarted"),
+        Change::RestartedByPolicy => (4, "was restarted by Docker"),
+        Change::Started | Change::New => (5, "was started"),
+        Change::Kept => (6, "was left stopped"),
+        Change::Ended => (7, "has ended"),
+        Change::Missing => (8, "was removed"),
         Change::Stray => return None,
     })
 }

@@ -11,7 +11,7 @@ use crate::{adopt::OnFailure, model::Grant, plan::Keep};
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct AdoptArguments {
     /// Name of the stack, or several names
-    #[arg(value_name = "STACK", required_unless_present_any = ["all", "exclude", "everywhere"])]
+    #[arg(value_name = "STACK")]
     pub stacks: Vec<OsString>,
     /// Adopt every stack in the stacks root
     ///
@@ -21,8 +21,13 @@ pub(in crate::cli) struct AdoptArguments {
     /// stack that is already adopted.
     #[arg(long, conflicts_with = "stacks")]
     pub all: bool,
-    /// With --all, leave out this stack; can be repeated
-    #[arg(long, value_name = "NAME", conflicts_with = "stacks")]
+    /// With --all, leave out these stacks
+    #[arg(
+        long,
+        value_name = "A,B",
+        value_delimiter = ',',
+        conflicts_with = "stacks"
+    )]
     pub exclude: Vec<OsString>,
     /// With --all, also adopt stacks outside the stacks root
     #[arg(long, conflicts_with = "stacks")]

@@ -4,10 +4,8 @@ use crate::{
     cli::{Console, style::Meaning, table::Part},
     plan::Fate,
     report::{Containers, InterruptedRun, ListEntry, ListReport, Readiness, StackState, WayReport},
+    text::listed,
 };
-
-/// The most services that a line names.
-const MOST_SERVICES: usize = 3;
 
 /// The columns that `list` and `adopt --all` share.
 pub(in crate::cli) const HEADER: [&str; 4] = ["STACK", "CONTAINERS", "STATE", "ADOPT"];
@@ -142,7 +140,7 @@ pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part 
 fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
     let with = |verb: &str, is: fn(&Fate) -> bool| {
         let services = way.services_with(is);
-        (!services.is_empty()).then(|| format!("{verb} {}", some(&services)))
+        (!services.is_empty()).then(|| format!("{verb} {}", listed(&services)))
     };
     let interrupted = with("interrupts", |fate| {
         matches!(fate, Fate::Recreated(_) | Fate::Restarted(_))
@@ -163,13 +161,4 @@ fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
         changes => changes.join("; "),
     };
     (meaning, text)
-}
-
-/// The first names, and how many others there are.
-pub(in crate::cli) fn some(names: &[&str]) -> String {
-    let shown = names[..names.len().min(MOST_SERVICES)].join(", ");
-    match names.len().saturating_sub(MOST_SERVICES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }

@@ -1,7 +1,7 @@
 //! The table of several stacks before the run, and the one after it.
 
 use std::{
-    collections::BTreeMap,
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
 };
 
@@ -16,8 +16,8 @@ use crate::{
     },
     failure::Failure,
     plan::Loss,
-    report::{AllEntry, AllReport, Readiness, StackResult, StackState},
-    text::{bulleted, counted},
+    report::{AllEntry, AllReport, Readiness, StackResult},
+    text::{bulleted, counted, said},
 };
 
 /// Shows what would be done with each stack that would be adopted or was named, and what each would lose.
@@ -60,39 +60,22 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
     }
 }
 
-/// How many of the other stacks there are of each kind. An interrupted run is named.
+/// Why the other stacks are not adopted: `nothing to do or blocked`.
 fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut interrupted = Vec::new();
-    for stack in rest {
-        let is_excluded = excluded.iter().any(|name| name == OsStr::new(&stack.name));
-        if stack.state_before == StackState::Interrupted && !is_excluded {
-            interrupted.push(stack.name.as_str());
-            continue;
+    let kind = |stack: &&AllEntry| match stack.result {
+        StackResult::NothingToDo => "nothing to do",
+        StackResult::NoFile => "no Compose file",
+        StackResult::LeftOut if excluded.iter().any(|name| name == OsStr::new(&stack.name)) => {
+            "excluded"
         }
-        let kind = match stack.result {
-            StackResult::NothingToDo => "nothing to do",
-            StackResult::NoFile => "no Compose file",
-            StackResult::LeftOut if is_excluded => "excluded",
-            StackResult::LeftOut if stack.adopt.readiness == Readiness::Ready => {
-                "stopped (name it to start it)"
-            }
-            StackResult::LeftOut => "outside the stacks root (--everywhere)",
-            _ => "blocked",
-        };
-        *counts.entry(kind).or_default() += 1;
-    }
-    let names =
-        (!interrupted.is_empty()).then(|| format!("interrupted: {}", interrupted.join(", ")));
-    let is_one = counts.len() == 1 && names.is_none();
-    let counts = counts.into_iter().map(|(kind, count)| {
-        if is_one {
-            kind.to_owned()
-        } else {
-            format!("{count} {kind}")
+        StackResult::LeftOut if stack.adopt.readiness == Readiness::Ready => {
+            "stopped (name it to start it)"
         }
-    });
-    counts.chain(names).collect::<Vec<String>>().join(", ")
+        StackResult::LeftOut => "outside the stacks root (--everywhere)",
+        _ => "blocked",
+    };
+    let kinds: BTreeSet<&str> = rest.iter().map(kind).collect();
+    Vec::from_iter(kinds).join(" or ")
 }
 
 /// Shows what became of each stack that was to be adopted, unless all of them are adopted: each run has said so.
@@ -135,6 +118,18 @@ pub(super) fn show_left(stack: &AllEntry, plan: String, console: &Console) {
     };
     let error = Failure::new(format!("{} was not adopted: {why}", stack.name));
     console.error(&error.hint(plan).into(), None);
+}
+
+/// Shows which stacks of `--all` make it fail, and were not tried.
+pub(super) fn show_blocked(report: &AllReport, console: &Console) {
+    use StackResult as R;
+    let stacks = report.stacks.iter();
+    let blocked = stacks.filter(|one| matches!(one.result, R::Blocked | R::Unfinished));
+    let names: Vec<&str> = blocked.map(|one| one.name.as_str()).collect();
+    if let Some(what) = said(&names, "was not adopted") {
+        let hint = "`stacklift list` shows why; --exclude leaves a stack out";
+        console.error(&Failure::new(what).hint(hint).into(), None);
+    }
 }
 
 /// What would happen to a stack.
