@@ -240,28 +240,43 @@ impl Procedure<'_, '_> {
         if let Some(record) = &prepared.before.record {
             self.report.portainer_stack = Some(record.id.clone());
         }
-        for warning in prepared.before.warnings.iter().chain(&plan.warnings) {
+        let has_nothing_to_do =
+            matches!(plan.request, Request::Nothing(_)) && plan.access.is_none();
+        let ended = self.refuse(prepared);
+        if ended.is_ok() && !has_nothing_to_do {
+            self.say_changes(prepared);
+        }
+        for warning in prepared.warnings() {
             self.run.warn(warning);
         }
-        let name = self.at.stack.name().as_str();
-        prepared.payload(name)?;
-        if plan.in_portainer.may_be_theirs() && !self.a.overwrite {
-            return Err(edited(self.at.stack, plan.in_portainer).into());
+        ended
+    }
+
+    /// Fails if the plan has blockers, or if it would overwrite what was edited in Portainer (B22).
+    fn refuse(&self, prepared: &Prepared) -> Result<()> {
+        let (stack, in_portainer) = (self.at.stack, prepared.plan.in_portainer);
+        prepared.payload(stack.name().as_str())?;
+        if in_portainer.may_be_theirs() && !self.a.overwrite {
+            return Err(edited(stack, in_portainer).into());
         }
-        if matches!(plan.request, Request::Nothing(_)) && plan.access.is_none() {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    fn say_changes(&mut self, prepared: &Prepared) {
+        let plan = &prepared.plan;
         self.report.losses.clone_from(&plan.losses);
         self.report.changes = plan.untold_changes();
         self.report.notices = prepared.notices(self.at.stack.file());
         self.run.services(&plan.services);
+        // A list of several stacks has said it before the question.
+        if self.a.confirmed.is_none() {
+            for warning in warnings_of(&plan.losses, "adopting it loses:") {
+                self.run.warn(warning);
+            }
+        }
         for change in &self.report.changes {
             self.run.step("note", change.to_string());
         }
-        for warning in warnings_of(&plan.losses, "will") {
-            self.run.warn(warning);
-        }
-        Ok(())
     }
 
     /// The Portainer stack has this text already, and the plan says that every service runs.

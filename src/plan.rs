@@ -23,7 +23,7 @@ pub use blockers::{
     missing::unavailable_images,
     permissions::{management_of, other_socket, runs_portainer},
 };
-pub use edited::InPortainer;
+pub use edited::{InPortainer, changed_variables};
 pub use facts::{
     Environment, Facts, Namesake, PathKind, RecordFacts, Removal, Sent, Source,
     services::image_references,

@@ -163,6 +163,9 @@ pub struct WayReport {
     /// The containers that were created outside of Portainer since.
     #[serde(skip)]
     pub by_hand: Vec<String>,
+    /// The variables of the Portainer stack that an update changes, by name.
+    #[serde(skip)]
+    pub changed_variables: Vec<String>,
     /// The command that shows these lines; null in a list.
     pub diff_command: Option<String>,
 }
@@ -230,7 +233,9 @@ impl WayReport {
     /// `word`, the first blocker in short, and how many others there are.
     pub fn told(&self, word: &str) -> String {
         let first = self.blockers.first();
-        let first = first.map_or("", |blocker| blocker.short.unwrap_or(&blocker.message));
+        let first = first.map_or("", |blocker| {
+            blocker.short.as_ref().unwrap_or(&blocker.message)
+        });
         match self.blockers.len().saturating_sub(1) {
             0 => format!("{word}: {first}"),
             more => format!("{word}: {first} (+{more})"),

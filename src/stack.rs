@@ -373,7 +373,7 @@ fn lost(
     let name = shell_word(name.as_str());
     Failure::new(format!("{error:#}"))
         .hint(format!(
-            "{hint}if {what}, write its Compose file: stacklift export {name} --from {source}"
+            "{hint}if {what}, write a new file: stacklift export {name} --from {source}"
         ))
         .into()
 }

@@ -165,7 +165,7 @@ impl FromGit {
         };
         let what = format!("deploying {} would change what runs", self.repository);
         plan.blockers.push(Blocker {
-            short: Some("differs from Git"),
+            short: Some("differs from Git".to_owned()),
             ..Blocker::new(what, hint).details(details)
         });
         self.patch = patch;

@@ -202,6 +202,13 @@ impl Prepared {
         self.git.as_ref()?.patch.clone()
     }
 
+    /// What could not be checked, and what may go wrong with an adoption that is not blocked.
+    pub fn warnings(&self) -> impl Iterator<Item = &String> {
+        let plan = &self.plan;
+        let doubts = plan.warnings.iter().filter(|_| plan.blockers.is_empty());
+        self.before.warnings.iter().chain(doubts)
+    }
+
     /// What the user should know before the adoption. `file` is the name of the Compose file.
     pub fn notices(&self, file: &str) -> Vec<String> {
         let notices = self.rewrite.iter().flat_map(|rewrite| &rewrite.notices);

@@ -63,7 +63,12 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
         return plan::report(&opened, ways, arguments.dry_run.reporting(), console);
     }
     let setup = opened.setup()?;
-    let question = |question: &str| console.ask(question);
+    let question = |question: &str| {
+        console.note(&format!(
+            "`stacklift plan {name}` shows whether an adoption keeps these containers running"
+        ));
+        console.ask(question)
+    };
     let migration = Migration {
         situation: opened.situation(),
         peers: &opened.peers,

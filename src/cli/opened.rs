@@ -15,13 +15,14 @@ use super::{
 use crate::{
     compose,
     engine::{Engine, EngineReader, NoSharedVersion},
+    failure::Failure,
     inventory::{Inventory, earlier},
-    model::{Grant, WantedAccess},
+    model::{Grant, Record, WantedAccess},
     observe::{Search, Situation},
     portainer::{Portainer, PortainerReader, Repository},
     run::{Peers, Setup, Stopped},
     stack::{Location, Stack, StackName, is_same},
-    text::Mask,
+    text::{Mask, shell_word},
 };
 
 /// Reads the settings and the API key of a run on these stacks.
@@ -48,6 +49,28 @@ pub(super) fn say_where(name: &StackName, dir: &Path, at: &Location, console: &C
             dir.display()
         ));
     }
+}
+
+/// The error for a stack without a directory. Portainer may have it.
+fn without_files(
+    error: anyhow::Error,
+    name: &StackName,
+    portainer: &PortainerReader,
+    endpoint: i64,
+) -> anyhow::Error {
+    let records = portainer.records(endpoint, name.as_str(), &name.portainer_name());
+    let is_here = |record: &Record| record.endpoint_id == endpoint;
+    if !Failure::is_mistyped(&error) || !records.is_ok_and(|all| all.iter().any(is_here)) {
+        return error;
+    }
+    Failure::new(format!(
+        "{name} is in Portainer, and has no Compose file on this host"
+    ))
+    .hint(format!(
+        "edit it in Portainer; to write it to files: stacklift export {}",
+        shell_word(name.as_str())
+    ))
+    .into()
 }
 
 /// What is read with these settings. `portainer` is its client and the ID of the environment.
@@ -131,7 +154,14 @@ impl Opened {
         };
         engine.refuse_podman()?;
         let earlier = || earlier(settings.state.as_deref(), name);
-        let stack = Stack::find_started(name, &settings.location, &containers, earlier)?;
+        let stack = Stack::find_started(name, &settings.location, &containers, earlier);
+        let stack = stack.map_err(|error| {
+            let endpoint = peers::environment(&mut settings.clone(), peers.readers(), console);
+            match endpoint {
+                Ok(endpoint) => without_files(error, name, peers.readers().0, endpoint),
+                Err(_) => error,
+            }
+        })?;
         let opened = Self::of(stack, settings, peers, console)?;
         console.done();
         let location = &opened.settings.location;

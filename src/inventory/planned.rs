@@ -126,14 +126,16 @@ fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Re
     let name = situation.stack.name().as_str();
     let interrupted = situation.interrupted(before);
     let containers = before.all.as_ref();
+    let unanswered = situation.unanswered()?;
     Ok(StackReport {
         name: name.to_owned(),
         dir: situation.stack.dir_text().to_owned(),
         file: situation.stack.file().to_owned(),
         containers: containers.map(|all| Containers::of(all, situation.tool)),
         portainer_stack: before.record.as_ref().map(PortainerStack::of),
+        was_in_portainer: !before.last_sent.is_empty() && unanswered.is_empty(),
         may_be_unseen: before.may_be_unseen(),
-        unanswered: situation.unanswered()?,
+        unanswered,
         interrupted_run: interrupted.map(|run| interrupted_run(run, name, command)),
     })
 }

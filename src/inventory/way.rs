@@ -5,7 +5,7 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 use crate::{
     adopt, migrate,
     observe::Situation,
-    plan::Request,
+    plan::{Request, changed_variables},
     report::{Readiness, WayReport},
 };
 
@@ -25,12 +25,18 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
         in_portainer: plan.in_portainer,
         edited: plan.edited.clone(),
         by_hand: plan.by_hand.clone(),
+        changed_variables: before
+            .contents
+            .as_ref()
+            .zip(rewrite)
+            .map(|((now, _), sent)| changed_variables(&now.env, &sent.env))
+            .unwrap_or_default(),
         losses: plan.losses.clone(),
         changes: plan.untold_changes(),
         losses_known: before.is_known(),
         blockers: plan.blockers.clone(),
         patch: prepared.patch(),
-        warnings: [before.warnings.as_slice(), &plan.warnings].concat(),
+        warnings: prepared.warnings().cloned().collect(),
         access: plan.access.clone(),
         notices: prepared.notices(situation.stack.file()),
         changed_lines: rewrite

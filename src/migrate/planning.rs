@@ -31,8 +31,12 @@ impl Procedure<'_, '_> {
             self.run.warn(warning);
         }
         self.refuse(&plan.refusals)?;
-        let verb = if adopts { "may" } else { "will" };
-        for warning in warnings_of(&plan.losses, verb) {
+        let heading = if adopts {
+            "the stack may lose:"
+        } else {
+            "the stack will lose:"
+        };
+        for warning in warnings_of(&plan.losses, heading) {
             self.run.warn(warning);
         }
         for change in &plan.changes {

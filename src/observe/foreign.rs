@@ -100,14 +100,14 @@ pub fn foreign_since(
     }
 }
 
-/// The warnings that list what the stack loses, and the other containers that lose something. `verb` is `will` or `may`.
-pub fn warnings_of(losses: &[Loss], verb: &str) -> Vec<String> {
+/// The warnings that list what the stack loses, after a heading, and the other containers that lose something.
+pub fn warnings_of(losses: &[Loss], heading: &str) -> Vec<String> {
     let (others, own): (Vec<_>, Vec<_>) = losses
         .iter()
         .partition(|loss| loss.kind == LossKind::Foreign);
     let mut warnings = Vec::new();
     if !own.is_empty() {
-        warnings.push(list(&format!("the stack {verb} lose:"), &own));
+        warnings.push(list(heading, &own));
     }
     if !others.is_empty() {
         warnings.push(list(NOT_RECREATED, &others));

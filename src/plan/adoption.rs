@@ -20,6 +20,7 @@ use crate::{
         blockers::permissions,
         blockers::validation,
         edited,
+        facts::IF_RECREATED,
         facts::services::{SentStack, with_sent},
         fates::dependents::{self, dependencies},
         fates::redefined::Redefined,
@@ -423,8 +424,11 @@ impl Adoption {
             let subject = loss.subject.as_deref();
             subject.is_some_and(|subject| replaced.contains(subject))
         };
-        let losses = losses.into_iter().map(|loss| {
-            if facts.uses.wanted.is_some() || is_replaced(&loss) {
+        let losses = losses.into_iter().map(|mut loss| {
+            if is_replaced(&loss) {
+                loss.message = loss.message.replacen(IF_RECREATED, "", 1);
+                return loss;
+            } else if facts.uses.wanted.is_some() {
                 return loss;
             }
             containers::use_until_recreated(loss)
@@ -547,11 +551,9 @@ fn services(
         found.push((printable(service).into_owned(), own, orphan.clone()));
     }
     for container in one_off {
-        let service = container
-            .compose_label(facts.tool, "service")
-            .unwrap_or_default();
-        let fate = Fate::LeftBehind("it was started by `compose run`".to_owned());
-        found.push((printable(service).into_owned(), vec![container], fate));
+        let fate = Fate::LeftBehind("started by `compose run`".to_owned());
+        let name = printable(container.name()).into_owned();
+        found.push((name, vec![container], fate));
     }
     let plans = found.into_iter();
     plans

@@ -26,7 +26,7 @@ pub struct Blocker {
     pub hint: String,
     /// The problem in two or three words, for a table.
     #[serde(skip)]
-    pub short: Option<&'static str>,
+    pub short: Option<String>,
     #[serde(skip)]
     pub kind: BlockerKind,
 }
@@ -76,8 +76,8 @@ impl Blocker {
     }
 
     #[must_use]
-    pub fn short(self, short: &'static str) -> Self {
-        let short = Some(short);
+    pub fn short(self, short: &str) -> Self {
+        let short = Some(short.to_owned());
         Self { short, ..self }
     }
 
@@ -89,7 +89,7 @@ impl Blocker {
             _ => return vec![self],
         };
         let problems = self.details.iter().map(|problem| Self {
-            short: self.short,
+            short: self.short.clone(),
             kind: self.kind,
             ..Self::new(problem, &hint)
         });

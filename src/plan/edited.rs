@@ -73,17 +73,21 @@ pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
     let Some((text, env)) = record.contents else {
         return Vec::new();
     };
-    let (now, after) = (values(env), values(sent.env));
-    let names: BTreeSet<&str> = now.keys().chain(after.keys()).copied().collect();
-    let names: Vec<&str> = names
-        .into_iter()
-        .filter(|name| now.get(name) != after.get(name))
-        .collect();
+    let names = changed_variables(env, sent.env);
     let noun = plural(names.len(), "variable");
     let is_same = is_same_text(text, sent.text, &record.record.name);
     let text = (!is_same).then(|| "its Compose file".to_owned());
     let variables = (!names.is_empty()).then(|| format!("the {noun} {}", listed(&names)));
     text.into_iter().chain(variables).collect()
+}
+
+/// The names of the variables that one of the two lacks, or that have another value in it.
+pub fn changed_variables(now: &[Variable], after: &[Variable]) -> Vec<String> {
+    let (now, after) = (values(now), values(after));
+    let names: BTreeSet<&str> = now.keys().chain(after.keys()).copied().collect();
+    let names = names.into_iter();
+    let changed = names.filter(|name| now.get(name) != after.get(name));
+    changed.map(str::to_owned).collect()
 }
 
 /// Whether a container that Portainer did not create has another configuration than the last adoption left: it was deployed
@@ -111,6 +115,17 @@ pub(super) fn is_by_hand_since(container: Inspected, record: &Record, tool: &str
     is_later && record.deployed_at > 0 && dir.is_some_and(|dir| !is_portainers(dir))
 }
 
+/// What happened to a container if Portainer has what would be sent, and the container has neither.
+pub(super) fn why_by_hand(
+    container: Inspected,
+    record: &RecordFacts,
+    tool: &str,
+) -> Option<String> {
+    let is_by_hand = record.in_portainer == InPortainer::UpToDate
+        && differs_from_adoption(container, record, tool) == Some(true);
+    is_by_hand.then(|| "started outside of Portainer since the last adoption".to_owned())
+}
+
 /// Why a container has neither the configuration of the files nor what would be sent.
 pub(super) fn why_changed(
     container: Inspected,
@@ -118,13 +133,11 @@ pub(super) fn why_changed(
     sent: Sent,
     tool: &str,
 ) -> String {
+    let by_hand = record.and_then(|record| why_by_hand(container, record, tool));
+    if let Some(by_hand) = by_hand {
+        return by_hand;
+    }
     match record {
-        Some(record)
-            if record.in_portainer == InPortainer::UpToDate
-                && differs_from_adoption(container, record, tool) == Some(true) =>
-        {
-            "it does not have the configuration of the last adoption".to_owned()
-        }
         Some(record) if record.in_portainer == InPortainer::Edited => {
             if record.last_sent.has(sent.text, sent.env) {
                 "the stack was edited in Portainer".to_owned()
@@ -238,7 +251,7 @@ mod tests {
             "com.docker.compose.config-hash": "1",
         }}});
         let files = "the Compose file or .env has changed since the container started";
-        let by_hand = "it does not have the configuration of the last adoption";
+        let by_hand = "started outside of Portainer since the last adoption";
         let record = Record::with_id("7");
         // What Portainer has, the hash of the last adoption, what would be sent.
         for (in_portainer, hash, text, expected) in [

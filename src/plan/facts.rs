@@ -91,6 +91,9 @@ pub struct Facts<'a> {
     pub uses: &'a Uses,
 }
 
+/// How a loss begins that a container has only if Portainer recreates it.
+pub const IF_RECREATED: &str = "if it is recreated: ";
+
 impl<'a> Facts<'a> {
     /// Whether Portainer adopts a container of the stack (M05), because its project has the name that Portainer gives the
     /// stack (B10). C52 removes the containers of the project that has the stack's own name, and no others.
@@ -104,10 +107,10 @@ impl<'a> Facts<'a> {
         self.removal == Removal::ByPortainer || self.is_adopted(container)
     }
 
-    /// How a loss begins that a container has only if Portainer recreates it.
+    /// [`IF_RECREATED`] for a container that this run does not remove.
     pub fn if_recreated(&self, container: Inspected) -> &'static str {
         if self.is_replaced_by_portainer(container) {
-            "if it is recreated: "
+            IF_RECREATED
         } else {
             ""
         }

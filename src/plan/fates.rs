@@ -241,10 +241,16 @@ impl Deciding<'_> {
                 "it shares a namespace or volumes with another container".to_owned(),
             );
         }
+        let Facts {
+            record, sent, tool, ..
+        } = self.facts;
         if is(on_disk) {
-            return Fate::Recreated(
-                "its part of the Compose file is rewritten for Portainer".to_owned(),
-            );
+            let by_hand = record
+                .as_ref()
+                .and_then(|record| edited::why_by_hand(container, record, tool));
+            return Fate::Recreated(by_hand.unwrap_or_else(|| {
+                "configured differently in Portainer's copy of the Compose file".to_owned()
+            }));
         }
         let Some(started_by) = started_by else {
             return Fate::Unknown(match label("version") {
@@ -256,9 +262,6 @@ impl Deciding<'_> {
         };
         match agreement(started_by, hashes.version, &features) {
             Agreement::Same => {
-                let Facts {
-                    record, sent, tool, ..
-                } = self.facts;
                 Fate::Recreated(edited::why_changed(container, record.as_ref(), *sent, tool))
             }
             Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(

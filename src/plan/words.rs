@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     plan::{Adoption, Fate, ServicePlan},
-    text::{counted, listed, printable},
+    text::{counted, listed, of_many, printable, said},
 };
 
 /// The services with the same fate: a line of a plan.
@@ -57,10 +57,7 @@ impl Row<'_> {
         match self.fate {
             Fate::Unchanged if self.services.len() > 1 => "keep running".to_owned(),
             Fate::Started(what) if self.services.len() > 1 => {
-                let plural = what.strip_prefix("is ").map(|rest| format!("are {rest}"));
-                let plural =
-                    plural.or_else(|| Some(format!("have {}", what.strip_prefix("has ")?)));
-                printable(plural.as_ref().unwrap_or(what)).into_owned()
+                printable(&of_many(what)).into_owned()
             }
             fate => fate.to_string(),
         }
@@ -135,13 +132,11 @@ impl Adoption {
         });
         let stopped: Vec<&str> = stopped.map(|one| one.service.as_str()).collect();
         let mut parts = downtime(&self.services);
-        let names = listed(&stopped);
-        match stopped.len() {
-            0 => {}
-            _ if self.is_stopped => parts.push(format!("Portainer starts {names}")),
-            1 => parts.push(format!("{names} is recreated")),
-            _ => parts.push(format!("{names} are recreated")),
-        }
+        parts.extend(if self.is_stopped {
+            (!stopped.is_empty()).then(|| format!("Portainer starts {}", listed(&stopped)))
+        } else {
+            said(&stopped, "is recreated")
+        });
         parts.extend(told_losses(self.losses.len()));
         (!parts.is_empty()).then(|| parts.join("; "))
     }

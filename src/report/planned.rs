@@ -36,6 +36,9 @@ pub struct StackReport {
     pub containers: Option<Containers>,
     /// The Portainer stack of this name in the environment.
     pub portainer_stack: Option<PortainerStack>,
+    /// Whether one was adopted before.
+    #[serde(skip)]
+    pub was_in_portainer: bool,
     /// Whether one may exist that the API key does not see (B24).
     #[serde(skip)]
     pub may_be_unseen: bool,

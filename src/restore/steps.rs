@@ -7,7 +7,7 @@ use chrono::{DateTime, Local};
 use serde_json::Value;
 
 use super::{
-    Cause, Planned, Procedure, RecordStep,
+    Cause, Planned, Procedure,
     containers::{StateChange, changes},
     files::unsaved,
     plan::saved,
@@ -87,18 +87,12 @@ impl Procedure<'_, '_, '_> {
         let containers = saved(snapshot);
         let order = plan.dependencies.order().iter();
         let recreated = order.filter(|&index| removes_all || plan.create.contains(index));
-        let mut lost: Vec<String> = recreated
+        let lost: Vec<String> = recreated
             .filter_map(|&index| {
                 let files = unsaved(containers[index], snapshot);
                 (!files.is_empty()).then(|| files.line(containers[index]))
             })
             .collect();
-        if let (RecordStep::Create(_), Known::Known(Some(saved))) = (record, &snapshot.record) {
-            lost.push(format!(
-                "the ID {} of the Portainer stack: Portainer assigns a new one",
-                saved.id
-            ));
-        }
         if !lost.is_empty() {
             self.run.warn(list("these cannot be restored:", &lost));
         }

@@ -90,7 +90,7 @@ Next: stacklift adopt web
     bench.succeeds("plan web", &["What changes:", change]);
     let mut hashes = labeled(&bench);
     hashes.insert("a".to_owned(), "other".to_owned());
-    let lost = "a  team ops can no longer use it in Portainer; to allow it: --access team:ops";
+    let lost = "a  the access of team ops in Portainer; to keep it: --access team:ops";
     with_hashes(&bench, "plan web", &hashes).says(&["Adopting it loses:", lost]);
     bench.run("adopt web --yes").code(0);
     assert_eq!(of_containers(&bench), []);
@@ -115,7 +115,7 @@ fn b23_access_is_set_for_the_stack_and_its_containers() {
     let args = "--access team:Ops --access user:ann";
     let plan = bench.run(&format!("plan web {args}")).code(0);
     plan.says(&[
-        "Adopting it loses:\n  b  team dev can no longer use it in Portainer",
+        "Adopting it loses:\n  b  the access of team dev in Portainer",
         "Access afterwards: user ann and team Ops.",
         "Next: stacklift adopt web --access user:ann --access team:Ops",
     ]);
@@ -160,12 +160,12 @@ fn b23_an_update_keeps_the_access_and_a_restore_brings_it_back() {
     fs::write(file, LABELED.replace("  b:", "  b:\n    command: b")).expect("the Compose file");
     bench.run("adopt web --yes").code(0);
     assert_eq!(of_stack(&bench), (vec![], vec![1]));
-    let lost = "team ops can no longer use it";
+    let lost = "the access of team ops";
     bench.run("plan web --compare").says(lost);
     // That the team loses it is said, and asked about.
     bench
         .run("plan web --access admins")
-        .says("Portainer stack  team ops can no longer use it\n");
+        .says("Portainer stack  the access of team ops\n");
     let run = Run::of(&mut bench.asking("adopt web --access admins"));
     run.code(1).says("without confirmation: ");
     assert_eq!(of_stack(&bench), (vec![], vec![1]));
@@ -242,7 +242,7 @@ fn b23_a_failed_adoption_gives_nobody_access() {
     bench.write("web", "docker-compose.yml", &text);
     bench.fails(
         "adopt web --access public --wait 2s",
-        "b of web does not start: it exited with code 3",
+        "b of web does not run: it exited with code 3",
     );
     assert_eq!(of_stack(&bench), (vec![], vec![]));
     assert!(bench.world(|world| {

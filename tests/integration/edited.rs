@@ -13,8 +13,7 @@ use crate::{
 const TEXT: &str = "services:\n  a:\n    image: x:1\n    environment:\n      TOKEN: ${TOKEN}\n";
 const ADOPT: &str = "adopt web --wait 2s";
 const REFUSED: &str = "error: web was edited in Portainer since the last adoption: adopting it would overwrite what Portainer has";
-const STAYS: &str =
-    "Portainer's version stays as it is. The next command writes it over the files on this host.";
+const STAYS: &str = "Keep editing it in Portainer. To write that version over your files:";
 const UNKNOWN: &str = "error: web in Portainer differs from the files, and it is unknown which was changed: adopting it would overwrite what Portainer has";
 
 /// An adopted stack.
@@ -149,7 +148,7 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         let plan = bench.run("plan web");
         let text = plan.out.replace('\n', " ");
         let expected = format!(
-            "web  1 container on this host, edited in Portainer since the last adoption  Adopting it again would overwrite what was edited there, {what}: see --diff. {STAYS}  Next: {} ",
+            "web  1 container on this host, edited in Portainer since the last adoption  Adopting it again would overwrite the edits there of {what}: see --diff. {STAYS}   {} ",
             export(&bench)
         );
         assert_eq!(text, expected);
@@ -178,6 +177,29 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         let nothing = "\nadopt\nNothing to do: it is up to date in Portainer.\n\nmigrate\n";
         bench.run("plan web --compare").code(0).says(nothing);
     }
+}
+
+#[test]
+fn a_plan_names_the_variables_that_an_update_changes() {
+    let bench = adopted(Era::Sync);
+    let env = |token: &str| bench.write("web", ".env", &format!("TOKEN={token}\nMORE=1\n"));
+    env(MARKED);
+    let copy = "\nPortainer's copy changes in";
+    bench.run("plan web").code(0).says(&format!(
+        "{copy} the variable MORE: add --diff to see it.\n"
+    ));
+    env("new");
+    edit_files(&bench, "one");
+    let all = "1 line and the variables MORE and TOKEN: add --diff to see them.\n";
+    bench.run("plan web").code(0).says(&format!("{copy} {all}"));
+}
+
+#[test]
+fn a_stack_that_was_deleted_in_portainer_is_no_longer_there() {
+    let bench = adopted(Era::Sync);
+    bench.world(|world| world.records.clear());
+    let state = "web  1 container on this host, no longer in Portainer\n";
+    bench.run("plan web").code(0).says(state);
 }
 
 #[test]
@@ -267,7 +289,7 @@ fn b22_where_nothing_is_known_of_a_last_send_any_difference_counts() {
     bench.stops(ADOPT, UNKNOWN);
     let next = export(&bench);
     let expected = format!(
-        "web  1 container on this host, in Portainer, which differs from the files\n\nIt is unknown which was changed. Adopting it would overwrite what Portainer has: see --diff.\n{STAYS}\n\nNext: {next}\n"
+        "web  1 container on this host, in Portainer, which differs from the files\n\nIt is unknown which was changed. Adopting it would overwrite what Portainer has: see --diff.\n{STAYS}\n  {next}\n"
     );
     assert_eq!(bench.run("plan web").out, expected);
 }
@@ -357,7 +379,7 @@ fn what_was_deployed_by_hand_since_the_adoption_is_not_called_up_to_date() {
     bench.write("web", "docker-compose.yml", TEXT);
     assert_eq!(state(&bench), ("redeployed".to_owned(), "ready".to_owned()));
     let plan = bench.run("plan web").code(0).out;
-    let expected = "web  1 container on this host, in Portainer with another configuration\n";
+    let expected = "web  1 container on this host, in Portainer, but containers were started outside of it since\n";
     assert!(plan.starts_with(expected), "{plan}");
     bench.forget_requests();
     adopt(&bench, "--yes").code(0).says("updated web");
@@ -381,7 +403,7 @@ fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
     let plan = bench.run("plan web").code(0).out;
     let next = export(&bench);
     let expected = format!(
-        "and may differ from what Portainer has: \"Update the stack\" in Portainer deploys its version again.\n{STAYS}\n\nNext: {next}\n"
+        "and may differ from what Portainer has: \"Update the stack\" in Portainer deploys its version again.\n{STAYS}\n  {next}\n"
     );
     assert!(plan.ends_with(&expected), "{plan}");
     // Portainer deploys it again.

@@ -94,7 +94,10 @@ fn an_interrupted_run_whose_stack_runs_is_run_again() {
     killed(&bench, "adopt web", FaultKind::HangAfter, || {});
     let again = json!({"kind": "run-again"});
     assert_eq!(listed(&bench), (json!("interrupted"), again));
-    plan(&bench).says("The last run did not finish: run the same command again.");
+    plan(&bench).says(&[
+        "The last run did not finish.\n",
+        "\n\nNext: stacklift adopt web\n",
+    ]);
     bench.run("adopt web").code(0);
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
 }
@@ -106,7 +109,7 @@ fn an_interrupted_run_is_no_reason_to_migrate() {
     // Only the adoption is blocked: it would leave the container of `b` behind.
     bench.stack("web", PLAIN, None);
     plan(&bench)
-        .says("The last run did not finish: run the same command again.")
+        .says("The last run did not finish.\n")
         .hides("migrate");
 }
 
@@ -183,7 +186,7 @@ fn an_update_that_failed_twice_can_be_undone() {
         bench.fails(
             "adopt web --yes",
             &[
-                "b of web does not start: it exited with code 127",
+                "b of web does not run: it exited with code 127",
                 "had been changed and was restored",
                 "to put the old ones back, run: ",
             ],

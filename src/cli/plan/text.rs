@@ -11,7 +11,7 @@ use crate::{
     model::Grant,
     plan::{InPortainer, Loss, Request, downtime},
     report::{InterruptedRun, PlanReport, Readiness, StackReport, Way, WayReport},
-    text::{counted, listed, numbered, shell_word},
+    text::{counted, listed, numbered, plural, said, shell_word},
 };
 
 /// Prints the report, and its warnings on standard error.
@@ -35,7 +35,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
     if let Some(run) = &stack.interrupted_run {
         let what = match run {
             InterruptedRun::InProgress => "A run is in progress: wait until it has ended.",
-            InterruptedRun::RunAgain => "The last run did not finish: run the same command again.",
+            InterruptedRun::RunAgain => "The last run did not finish.",
             InterruptedRun::Restore(_) => {
                 "The last run did not finish: restore what ran before, then plan again."
             }
@@ -54,34 +54,27 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
         );
         console.text(Meaning::Plain, &text);
     }
-    for &(way, of) in shown.iter().filter(|_| !is_up_to_date) {
-        console.parts(&[]);
-        if report.is_comparison {
-            let name = match way {
-                Way::Adopt => "adopt",
-                Way::Migrate => "migrate",
-            };
-            console.parts(&[(Meaning::Name, name.to_owned())]);
+    let mut warned: Vec<&String> = Vec::new();
+    for &(way, of) in &shown {
+        if !is_up_to_date {
+            console.parts(&[]);
+            if report.is_comparison {
+                let name = match way {
+                    Way::Adopt => "adopt",
+                    Way::Migrate => "migrate",
+                };
+                console.parts(&[(Meaning::Name, name.to_owned())]);
+            }
+            show_way(way, of, console);
         }
-        if of.readiness == Readiness::NothingToDo {
-            console.text(
-                Meaning::Plain,
-                "Nothing to do: it is up to date in Portainer.",
-            );
-            continue;
-        }
-        show_way(way, of, console);
-    }
-    for (_, of) in &shown {
         for notice in &of.notices {
             console.item(&[(Meaning::Label, "note: ".to_owned())], notice);
         }
-    }
-    let mut warned: Vec<&String> = Vec::new();
-    for warning in shown.iter().flat_map(|(_, of)| &of.warnings) {
-        if !warned.contains(&warning) {
-            console.warning(warning);
-            warned.push(warning);
+        for warning in &of.warnings {
+            if !warned.contains(&warning) {
+                console.warning(warning);
+                warned.push(warning);
+            }
         }
     }
     let is_whole = stack.interrupted_run.is_none();
@@ -99,11 +92,20 @@ fn show_next(report: &PlanReport, console: &Console) {
     let next = match &report.recommended {
         Some(recommended) => Some(recommended.command.clone()),
         None if report.heals().is_some() => report.heals().map(str::to_owned),
+        None if stack.interrupted_run == Some(InterruptedRun::RunAgain)
+            && shown_ways(report)
+                .iter()
+                .all(|(_, way)| way.readiness != Readiness::Blocked) =>
+        {
+            Some(format!("stacklift adopt {}", shell_word(&stack.name)))
+        }
         None if report.is_edited() => {
             let (name, dir) = (shell_word(&stack.name), shell_word(&stack.dir));
-            let stays = "Portainer's version stays as it is. The next command writes it over the files on this host.";
+            let stays = "Keep editing it in Portainer. To write that version over your files:";
             console.text(Meaning::Plain, stays);
-            Some(format!("stacklift export {name} --to {dir} --force"))
+            let export = format!("  stacklift export {name} --to {dir} --force");
+            console.parts(&[(Meaning::Command, export)]);
+            None
         }
         None => None,
     };
@@ -153,6 +155,8 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
     let Some(record) = &stack.portainer_stack else {
         return if stack.may_be_unseen {
             "whether Portainer has it is unknown".to_owned()
+        } else if stack.was_in_portainer {
+            "no longer in Portainer".to_owned()
         } else {
             "not in Portainer yet".to_owned()
         };
@@ -168,7 +172,7 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
             return "in Portainer, which differs from the files".to_owned();
         }
         Some(InPortainer::Redeployed) => {
-            return "in Portainer with another configuration".to_owned();
+            return "in Portainer, but containers were started outside of it since".to_owned();
         }
         _ => {}
     }
@@ -181,13 +185,15 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
 }
 
 fn show_way(way: Way, of: &WayReport, console: &Console) {
+    if of.readiness == Readiness::NothingToDo {
+        let text = "Nothing to do: it is up to date in Portainer.";
+        return console.text(Meaning::Plain, text);
+    }
     if of.readiness == Readiness::Edited {
         console.text(Meaning::Plain, &overwritten(of));
-        if !of.by_hand.is_empty() {
-            let verb = if of.by_hand.len() == 1 { "was" } else { "were" };
+        if let Some(by_hand) = said(&of.by_hand, "was created outside of Portainer since then") {
             let text = format!(
-                "{} {verb} created outside of Portainer since then, and may differ from what Portainer has: \"Update the stack\" in Portainer deploys its version again.",
-                listed(&of.by_hand)
+                "{by_hand}, and may differ from what Portainer has: \"Update the stack\" in Portainer deploys its version again."
             );
             console.text(Meaning::Plain, &text);
         }
@@ -247,7 +253,7 @@ fn overwritten(of: &WayReport) -> String {
             "Adopting it again would overwrite what was edited there: see --diff.".to_owned()
         }
         (InPortainer::Edited, edited) => format!(
-            "Adopting it again would overwrite what was edited there, {}: see --diff.",
+            "Adopting it again would overwrite the edits there of {}: see --diff.",
             listed(edited)
         ),
         _ => "It is unknown which was changed. Adopting it would overwrite what Portainer has: see --diff.".to_owned(),
@@ -286,28 +292,23 @@ fn difference(way: Way, of: &WayReport) -> Option<String> {
     if way == Way::Migrate {
         return None;
     }
-    let show = |lines| match lines {
-        1 => "add --diff to see it",
-        _ => "add --diff to see them",
+    // A notice tells of a file that Compose resolved.
+    let (lines, variables) = (of.changed_lines.unwrap_or_default(), &of.changed_variables);
+    let them = if lines + variables.len() == 1 {
+        "it"
+    } else {
+        "them"
     };
-    let is_update = matches!(of.request, Some(Request::Update(_)));
-    match (of.changed_lines, of.combined_files.len()) {
-        (Some(0), _) | (None, 0) => None,
-        (Some(lines), _) if is_update => Some(format!(
-            "Portainer's copy changes in {}: {}.",
-            counted(lines, "line"),
-            show(lines)
-        )),
-        (Some(lines), _) => Some(format!(
-            "Portainer's copy differs from your file in {}: {}.",
-            counted(lines, "line"),
-            show(lines)
-        )),
-        (None, 1) => Some(
-            "Portainer gets your file as Compose resolves it: add --diff to see it.".to_owned(),
-        ),
-        (None, files) => Some(format!(
-            "Portainer gets one file made of your {files} files: add --diff to see it."
-        )),
-    }
+    let lines = (lines > 0).then(|| counted(lines, "line"));
+    let what = match &of.request {
+        Some(Request::Update(_)) => {
+            let noun = plural(variables.len(), "variable");
+            let names = listed(variables);
+            let variables = (!variables.is_empty()).then(|| format!("the {noun} {names}"));
+            let all: Vec<String> = lines.into_iter().chain(variables).collect();
+            Some(format!("changes in {}", listed(&all))).filter(|_| !all.is_empty())
+        }
+        _ => lines.map(|lines| format!("differs from your file in {lines}")),
+    };
+    what.map(|what| format!("Portainer's copy {what}: add --diff to see {them}."))
 }

@@ -84,7 +84,7 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             }
             if !keep.variables && !found.variables.is_empty() {
                 let names: Vec<String> = std::mem::take(&mut found.variables).into_keys().collect();
-                blockers.push(other_variables(service.name, &names));
+                blockers.push(other_variables(&service, &names));
             }
             runs.services.insert(service.name.to_owned(), found);
         }
@@ -146,13 +146,24 @@ fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
     }
 }
 
-fn other_variables(service: &str, names: &[String]) -> Blocker {
+fn other_variables(service: &SentService, names: &[String]) -> Blocker {
     let count = crate::text::counted(names.len(), "variable");
+    let given = service.environment().unwrap_or_default();
+    let details = names.iter().map(|name| {
+        let is_given = matches!(given.get(name), Some(Given::Is(_)));
+        let how = if is_given {
+            "has another value in the files"
+        } else {
+            "is not in the files"
+        };
+        format!("{} {how}", printable(name))
+    });
+    let service = service.name;
     Blocker::new(
         format!("{service} runs with {count} that the files do not set, or set to another value"),
-        "pass --keep-variables to keep them, set them in .env, or run `docker compose up -d` first, which recreates the container",
+        "pass --keep-variables to keep them, put their values into the files, or run `docker compose up -d` first, which recreates the container",
     )
-    .details(names.iter().map(|name| printable(name).to_string()).collect())
+    .details(details.collect())
 }
 
 #[cfg(test)]
@@ -233,7 +244,8 @@ mod tests {
             blockers[0].starts_with("web runs with 2 variables"),
             "{blockers:?}"
         );
-        assert!(blockers[0].contains("\n- B\n- C\n"), "{blockers:?}");
+        let both = "\n- B is not in the files\n- C is not in the files\n";
+        assert!(blockers[0].contains(both), "{blockers:?}");
         assert!(!blockers[0].contains("hunter2"));
     }
 
@@ -252,7 +264,10 @@ mod tests {
             blockers[0].starts_with("web runs with 1 variable"),
             "{blockers:?}"
         );
-        assert!(blockers[0].contains("\n- C\n"), "{blockers:?}");
+        assert!(
+            blockers[0].contains("\n- C is not in the files\n"),
+            "{blockers:?}"
+        );
     }
 
     #[test]

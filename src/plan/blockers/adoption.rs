@@ -19,7 +19,7 @@ use crate::{
     },
     rewrite::faithful::Reason,
     snapshot::Inspected,
-    text::{counted, shell_word},
+    text::{counted, listed, shell_word},
 };
 
 /// Everything that prevents the adoption of `plan` besides the text. `project` is the name that Compose gives the project of
@@ -72,9 +72,9 @@ impl<'f> Blocking<'_, 'f> {
     }
 
     /// The same, with `short` words for a table.
-    fn add_as(&mut self, short: &'static str, message: String, hint: String, details: Vec<String>) {
+    fn add_as(&mut self, short: &str, message: String, hint: String, details: Vec<String>) {
         self.blockers.push(Blocker {
-            short: Some(short),
+            short: Some(short.to_owned()),
             ..Blocker::new(message, hint).details(details)
         });
     }
@@ -365,7 +365,8 @@ impl<'f> Blocking<'_, 'f> {
             .filter(|one| one.condition == Condition::Completed)
             .map(|one| one.name)
             .collect();
-        let (mut paused, mut removed, mut jobs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut paused, mut removed, mut ended) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut jobs, mut has_failed) = (BTreeSet::new(), false);
         for container in self.containers() {
             let service = self.label(container, "service").unwrap_or_default();
             if !active.contains(service) || container.is_one_off(self.facts.tool) {
@@ -381,7 +382,9 @@ impl<'f> Blocking<'_, 'f> {
                 && !self.keep.jobs
                 && (!self.plan.is_stopped || awaited.contains(service))
             {
-                jobs.push(format!("{name} exited with code {code}"));
+                ended.push(format!("{name} exited with code {code}"));
+                jobs.insert(service);
+                has_failed |= code != 0;
             }
         }
         let tool = self.facts.tool;
@@ -397,11 +400,18 @@ impl<'f> Blocking<'_, 'f> {
             let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
             self.add("containers are being removed".to_owned(), hint, removed);
         }
-        if !jobs.is_empty() {
-            self.add(
-                "finished jobs would run again: Portainer starts every service".to_owned(),
-                "pass --rerun-jobs to let them run again, or give their services a profile that is not active",
-                jobs,
+        if !ended.is_empty() {
+            let (what, short) = if has_failed {
+                ("stopped services would be started", "would be started")
+            } else {
+                ("finished jobs would run again", "would run again")
+            };
+            let short = format!("{} {short}", listed(&Vec::from_iter(jobs)));
+            self.add_as(
+                &short,
+                format!("{what}: Portainer starts every service"),
+                "pass --rerun-jobs to allow that, or give their services a profile that is not active".to_owned(),
+                ended,
             );
         }
     }

@@ -239,7 +239,7 @@ impl<'a> Running<'a, '_> {
         let given = uses.containers.get(container.id())?;
         let lost = Grant::missing(given, after.unwrap_or(&BTreeSet::new()));
         let (who, flags) = (Grant::list(&lost), flags(&lost));
-        let message = format!("{who} can no longer use it in Portainer; to allow it:{flags}");
+        let message = format!("the access of {who} in Portainer; to keep it:{flags}");
         (!lost.is_empty()).then_some((LossKind::Use(lost), message))
     }
 

@@ -24,7 +24,7 @@ pub fn standing(record: &Record) -> Vec<Loss> {
 /// Those who may use the Portainer stack, and not afterwards (B23).
 pub fn use_lost(lost: &BTreeSet<Grant>) -> Option<Loss> {
     let who = Grant::list(lost);
-    (!lost.is_empty()).then(|| Loss::of_record(&format!("{who} can no longer use it")))
+    (!lost.is_empty()).then(|| Loss::of_record(&format!("the access of {who}")))
 }
 
 /// The losses of deleting a Portainer stack: its properties, and its variables that are not in `names`.

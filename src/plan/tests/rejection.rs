@@ -91,7 +91,7 @@ fn built(service: &str, exists: bool) -> (usize, usize) {
     assert!(
         plan.refusals
             .iter()
-            .all(|refusal| refusal.short == Some("image missing")),
+            .all(|refusal| refusal.short.as_deref() == Some("image missing")),
         "{plan:?}"
     );
     (plan.refusals.len(), plan.warnings.len())

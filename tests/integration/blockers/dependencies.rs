@@ -104,6 +104,9 @@ fn b20_a_job_that_failed_or_never_ends() {
 #[test]
 fn b20_a_job_runs_again_before_portainer_runs_it() {
     let bench = with_job();
+    // Nothing runs twice without it.
+    bench.run("plan web").hides("runs twice");
+    bench.run("plan web --rerun-jobs").says("runs twice");
     adopt(&bench, "web --rerun-jobs")
         .code(0)
         .says("adopted web: web kept running");

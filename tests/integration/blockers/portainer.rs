@@ -145,6 +145,26 @@ fn a_portainer_stack_that_an_update_would_damage() {
 }
 
 #[test]
+fn a_service_that_was_removed_from_the_file_is_told_of_once() {
+    let bench = Bench::web(&format!("{PLAIN}  more:\n    image: x\n"));
+    bench.run("adopt web").code(0);
+    bench.stack("web", PLAIN, None);
+    bench
+        .run("plan web")
+        .code(1)
+        .says(&[
+            "1. containers of project web run that Portainer would not start",
+            "- web-more-1: the Compose file does not define service more\n",
+        ])
+        .hides("2. ");
+    exits(&bench, "web-more-1", 0);
+    bench
+        .run("plan web")
+        .code(0)
+        .says("Next: stacklift adopt web\n");
+}
+
+#[test]
 fn a_portainer_stack_of_a_swarm() {
     let bench = Bench::web(PLAIN);
     let id = bench.record("web", 1);

@@ -3,7 +3,7 @@
 use super::Blocking;
 use crate::{
     model::{Carried, Deployment, Record, Rights, StackKind},
-    plan::{Facts, Request, losses::record},
+    plan::{Facts, InPortainer, Request, losses::record},
     text::{printable, shell_word},
 };
 
@@ -48,7 +48,10 @@ impl Blocking<'_, '_> {
             );
         }
         let lost = record::services_lost(&record, self.facts.sent);
-        if !lost.is_empty() && !self.keep.orphans && !self.facts.sent.text.is_empty() {
+        // Those that the file lacks since the last adoption are told of as containers.
+        let is_edited = record.in_portainer != InPortainer::LastSent;
+        let is_lost = !lost.is_empty() && is_edited && !self.facts.sent.text.is_empty();
+        if is_lost && !self.keep.orphans {
             self.add(
                 format!("Portainer stack {id} has services that the Compose file lacks"),
                 "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans",
