@@ -601,7 +601,7 @@ fn both_causes_are_told_if_the_restore_fails_too() {
     // Every container of `b` exits as soon as it starts.
     bench.world(|world| world.exits.insert("web/b".to_owned(), 3));
     let run = adopt(&bench, "--output json").code(1).says(&[
-        "error: b of web does not start: it exited with code 3",
+        "error: b of web does not run: it exited with code 3",
         "the restore failed: the stack differs from the snapshot",
         "\nThe containers could not be restored: web-b-1 was recreated (exited, code 3); Portainer stack 1 exists (active).\n",
         "to roll back, run: ",
