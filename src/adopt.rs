@@ -24,6 +24,7 @@ use crate::{
 mod compared;
 mod dependencies;
 mod git;
+mod hasher;
 mod prepare;
 mod progress;
 mod pull;
@@ -146,6 +147,8 @@ impl Procedure<'_, '_> {
             if prepared.plan.access.is_some() {
                 self.ask(&prepared.plan)?;
             }
+            let contents = prepared.before.contents.as_ref();
+            self.report.git = contents.and_then(|(_, standing)| standing.git.clone());
             self.end_without_request(id);
             self.share()?;
             if self.report.access.is_some() {
@@ -255,6 +258,9 @@ impl Procedure<'_, '_> {
     /// Fails if the plan has blockers, or if it would overwrite what was edited in Portainer (B22).
     fn refuse(&self, prepared: &Prepared) -> Result<()> {
         let (stack, in_portainer) = (self.at.stack, prepared.plan.in_portainer);
+        if prepared.plan.is_left_to_git() && prepared.plan.blockers.is_empty() {
+            return Ok(());
+        }
         prepared.payload(stack.name().as_str())?;
         if in_portainer.may_be_theirs() && !self.a.overwrite {
             return Err(edited(stack, in_portainer).into());
@@ -282,10 +288,12 @@ impl Procedure<'_, '_> {
     /// The Portainer stack has this text already, and the plan says that every service runs.
     fn end_without_request(&mut self, id: &str) {
         self.report.outcome = Outcome::NothingToDo;
-        self.run.detail(
-            "nothing",
-            format!("to do: Portainer stack {id} has this Compose file and these variables, and its services run"),
-        );
+        let why = match &self.report.git {
+            Some(git) => format!("is deployed from {git}"),
+            None => "has this Compose file and these variables, and its services run".to_owned(),
+        };
+        let what = format!("to do: Portainer stack {id} {why}");
+        self.run.detail("nothing", what);
     }
 
     /// Asks if a container is replaced, or something is lost (B08). Returns whether it asked: what was read before may then

@@ -150,6 +150,13 @@ pub enum Input<'a> {
         /// `stack.env`. Portainer writes none if it is empty.
         env: &'a str,
     },
+    /// The same with several Compose files, of which each overrides those before it.
+    Several {
+        project: &'a str,
+        dir: Option<&'a Path>,
+        texts: &'a [String],
+        env: &'a str,
+    },
     /// The files in a directory of this host, with the environment of this process.
     OnDisk {
         /// `None`: the name that Compose finds by itself.
@@ -209,20 +216,20 @@ impl Input<'_> {
             Self::Sent {
                 project, text, env, ..
             } => Some([project, text, env].map(str::to_owned)),
-            Self::OnDisk { .. } => None,
+            Self::Several { .. } | Self::OnDisk { .. } => None,
         }
     }
 
     fn project(&self) -> Option<&str> {
         match *self {
-            Self::Sent { project, .. } => Some(project),
+            Self::Sent { project, .. } | Self::Several { project, .. } => Some(project),
             Self::OnDisk { project, .. } => project,
         }
     }
 
     fn dir(&self) -> Option<&Path> {
         match *self {
-            Self::Sent { dir, .. } => dir,
+            Self::Sent { dir, .. } | Self::Several { dir, .. } => dir,
             Self::OnDisk { dir, .. } => Some(dir),
         }
     }
@@ -379,16 +386,24 @@ impl Compose {
             None => None,
             Some(user) => user.context("failed to find the owner of the stack's directory")?,
         };
+        let texts: Vec<&str> = match *input {
+            Input::Sent { text, .. } => vec![text],
+            Input::Several { texts, .. } => texts.iter().map(String::as_str).collect(),
+            Input::OnDisk { .. } => Vec::new(),
+        };
+        let names: Vec<String> = (0..texts.len()).map(folder::compose_file).collect();
         let folder = match *input {
-            Input::Sent { text, env, .. } => {
+            Input::Sent { env, .. } | Input::Several { env, .. } => {
                 let folder = folder::Folder::new(user.is_some())
                     .context("failed to create a temporary folder")?;
-                folder.write(folder::COMPOSE_FILE, text)?;
+                for (name, text) in names.iter().zip(texts) {
+                    folder.write(name, text)?;
+                }
                 if !env.is_empty() {
                     folder.write(folder::ENV_FILE, env)?;
                     options.extend(["--env-file", folder::ENV_FILE]);
                 }
-                options.extend(["-f", folder::COMPOSE_FILE]);
+                options.extend(names.iter().flat_map(|name| ["-f", name]));
                 Some(folder)
             }
             Input::OnDisk {
@@ -404,8 +419,8 @@ impl Compose {
             // Files on disk have a directory.
             let dir = temporary.or(input.dir()).unwrap_or(Path::new("/"));
             match input {
-                Input::Sent { .. } => process.env_clear().envs(container_environment()),
                 Input::OnDisk { .. } => process.env("PWD", dir),
+                _ => process.env_clear().envs(container_environment()),
             };
             process.current_dir(dir);
         })?;

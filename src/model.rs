@@ -299,6 +299,14 @@ pub struct Record {
     pub prune: bool,
 }
 
+impl Record {
+    /// Whether Portainer takes its Compose file from a Git repository (M24).
+    pub fn is_from_git(&self) -> bool {
+        let mut carries = self.carries.iter();
+        carries.any(|one| matches!(one, Carried::Git(_)))
+    }
+}
+
 #[cfg(test)]
 impl Record {
     /// A Compose stack that is deployed, with this ID.

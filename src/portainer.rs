@@ -17,7 +17,7 @@ use ureq::http::Method;
 use crate::{
     backoff::Backoff,
     failure::Failure,
-    model::{Deployment, Record},
+    model::{Deployment, Record, Variable},
     text::Mask,
     trace::Trace,
 };
@@ -156,16 +156,31 @@ impl Portainer {
     /// Sets the text and the variables of a record (M16).
     pub fn update(&self, record: &Record, contents: &Contents) -> Result<(), Error> {
         let action = format!("update Portainer stack {}", record.id);
+        let body = contents.body(record.prune);
+        self.deploy(record, &path_of(record), &body, &action)
+    }
+
+    /// Lets a Git stack take its files from the repository again, and deploys it (M24).
+    pub fn redeploy(
+        &self,
+        record: &Record,
+        from: &Repository,
+        env: &[Variable],
+    ) -> Result<(), Error> {
+        let action = format!("deploy Portainer stack {} again", record.id);
+        let path = path_of(record).replacen('?', "/git/redeploy?", 1);
+        let mut body = from.redeploy_body(env, record.prune);
+        from.authenticate(&mut body);
+        self.deploy(record, &path, &body, &action)
+    }
+
+    /// Sends a PUT that deploys a record.
+    fn deploy(&self, record: &Record, path: &str, body: &Value, action: &str) -> Result<(), Error> {
         let client = &self.0.client;
-        let response = client.change(
-            Method::PUT,
-            &path_of(record),
-            &contents.body(record.prune),
-            &action,
-        )?;
+        let response = client.change(Method::PUT, path, body, action)?;
         match wire::deployed(&response.body) {
             Some(updated) if updated.id == record.id => Ok(()),
-            _ => Err(self.0.client.refused(&action, response)),
+            _ => Err(client.refused(action, response)),
         }
     }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use composefile::dotenv;
+use serde_json::Value;
 
+use super::hasher::{Hasher, sent_of};
 use crate::{
     failure::Failure,
     model::{Variable, values},
@@ -38,11 +40,12 @@ pub struct FromGit {
 }
 
 impl FromGit {
-    /// Reads the repository. `rewrite` is what would be sent without it.
+    /// Reads the repository. `sent` are the variables for its Compose file.
     fn read(
         portainer: &PortainerReader,
         repository: &Repository,
-        rewrite: &Faithful,
+        sent: &[Variable],
+        merged: &impl Fn(&[String], &[Variable]) -> Result<String, String>,
     ) -> Result<Self> {
         let fetched = portainer.fetch(repository)?;
         let of_file = dotenv::parse(fetched.env.as_deref().unwrap_or_default(), &|_| None);
@@ -56,12 +59,12 @@ impl FromGit {
                 .source(error.to_string())
                 .hint("fix the file in the repository")
         })?;
-        let sent = dotenv::parse(&stack_env(&rewrite.env), &|_| None).unwrap_or_default();
+        let of_sent = dotenv::parse(&stack_env(sent), &|_| None).unwrap_or_default();
         let of = |all: &[(String, String)]| all.iter().cloned().collect::<BTreeMap<_, _>>();
-        let env = if fetched.env.is_some() && of(&of_file) == of(&sent) {
+        let env = if fetched.env.is_some() && of(&of_file) == of(&of_sent) {
             Vec::new()
         } else {
-            rewrite.env.clone()
+            sent.to_vec()
         };
         let mut all: Vec<Variable> = of_file
             .iter()
@@ -71,16 +74,24 @@ impl FromGit {
             })
             .collect();
         all.extend(env.iter().cloned());
-        let [(_, text), ..] = fetched.files.as_slice() else {
-            return Err(Failure::new("the repository has no Compose file").into());
-        };
         // Only without other variables does `stack.env` have the same ones.
         let is_env = fetched.env.is_some() && env.is_empty();
-        let text = with_env_files(text, |path| {
+        let flat = |path: &str| {
             let path = path.strip_prefix("./").unwrap_or(path);
-            (path == repository.stack_env() || path == ".env" && is_env)
-                .then(|| STACK_ENV.to_owned())
-        });
+            let is_stack_env = path == repository.stack_env() || path == ".env" && is_env;
+            is_stack_env.then(|| STACK_ENV.to_owned())
+        };
+        let files = fetched.files.iter();
+        let mut texts: Vec<String> = files.map(|(_, text)| with_env_files(text, flat)).collect();
+        if texts.len() > 1 {
+            let text = merged(&texts, &all).map_err(|why| {
+                Failure::new("Compose cannot combine the files of the repository")
+                    .source(why)
+                    .hint("fix them in the repository, then run the command again")
+            })?;
+            texts = vec![text];
+        }
+        let text = texts.pop().unwrap_or_default();
         Ok(Self {
             repository: repository.clone(),
             flat: (text, all),
@@ -114,6 +125,11 @@ impl FromGit {
             env: &self.env,
             git: Some(&self.repository),
         }
+    }
+
+    /// The body of the request that deploys the Git stack again, without the password.
+    pub fn redeploy_body(&self, prune: bool) -> Value {
+        self.repository.redeploy_body(&self.env, prune)
     }
 
     /// Whether the plan and what is sent are the same.
@@ -158,6 +174,9 @@ impl FromGit {
                 "the Compose file is as it has to be: compare {}.env in the repository with the files of this host",
                 self.repository.folder()
             ),
+            Some(_) if !self.repository.additional.is_empty() => {
+                format!("{COMMIT}, without --additional-file")
+            }
             Some(false) => COMMIT.to_owned(),
             Some(true) => format!(
                 "{COMMIT}; values are hidden: --reveal shows the patch as `git apply` needs it"
@@ -202,38 +221,64 @@ fn told(plan: &ServicePlan, keys: &BTreeMap<String, Vec<String>>) -> String {
     }
 }
 
-/// What Portainer would deploy from the repository, and the plan of that. `plan_of` plans it, and `keys` names what differs
-/// from the `rewrite`, which the plan `best` sends.
+/// What Portainer would deploy from the repository, and the plan of that. `plan_of` plans it, and tells whether a Git stack is
+/// deployed again. `best` is the plan that sends the `rewrite`.
 pub fn judged(
     situation: &Situation,
+    before: &Before,
     (rewrite, best): (&Faithful, &Adoption),
     mask: &Mask,
-    plan_of: impl FnOnce(Sent) -> (Adoption, Result<Hashes, String>),
-    keys: impl FnOnce(Sent) -> BTreeMap<String, Vec<String>>,
+    plan_of: impl FnOnce(Sent, bool) -> (Adoption, Result<Hashes, String>),
+    compose: Result<&Hasher, &str>,
 ) -> Result<(Option<FromGit>, Adoption, Result<Hashes, String>)> {
     let asked = situation.portainer.zip(situation.git);
     let (portainer, repository) = asked.context("Portainer was not asked")?;
-    let mut git = FromGit::read(portainer, repository, rewrite)?;
-    let (mut plan, hashes) = plan_of(git.read_as());
+    let merged = |texts: &[String], env: &[Variable]| compose?.merged(texts, env);
+    if let Some((now, _)) = &before.contents {
+        // The variables may have been edited in Portainer.
+        let git = FromGit::read(portainer, repository, &now.env, &merged)?;
+        let (plan, hashes) = plan_of(git.read_as(), now.text != git.text());
+        return Ok((Some(git), plan, hashes));
+    }
+    let mut git = FromGit::read(portainer, repository, &rewrite.env, &merged)?;
+    let (mut plan, hashes) = plan_of(git.read_as(), false);
     plan.request = Request::CreateGit;
-    let compared = hashes.as_ref().map(|_| keys(git.read_as()));
+    let keys = || compose.map(|compose| compose.different(sent_of(rewrite), git.read_as()));
+    let compared = hashes.as_ref().map(|_| keys().unwrap_or_default());
     let compared = compared.as_ref().map_err(|why| why.as_str());
     git.judge(&mut plan, (rewrite, best), compared, mask);
     Ok((Some(git), plan, hashes))
 }
 
-/// What prevents a stack from Git before the repository is read: a Portainer stack, or hashes that cannot be compared.
-pub fn blockers(before: &Before, hashes: &Result<Hashes, String>) -> Vec<Blocker> {
-    let record = before.record.as_ref().map(|record| {
-        let what = format!("Portainer stack {} exists, and Portainer cannot change where a stack comes from", record.id);
-        Blocker::new(what, "delete it in Portainer: this removes its containers, so take a copy of their data first")
-    });
-    let unknown = hashes.as_ref().err().map(|why| {
-        let what = format!("cannot compare what the repository deploys with what runs: {why}");
-        Blocker::new(
-            what,
-            "install Compose on this host, or fix what it reports, then run the command again",
-        )
-    });
-    record.into_iter().chain(unknown).collect()
+/// What prevents a stack from Git before the repository is read: where its Portainer stack comes from, or hashes that cannot
+/// be compared.
+pub fn blockers(
+    before: &Before,
+    wanted: &Repository,
+    hashes: &Result<Hashes, String>,
+) -> Vec<Blocker> {
+    let Some(record) = &before.record else {
+        let unknown = hashes.as_ref().err().map(|why| {
+            let what = format!("cannot compare what the repository deploys with what runs: {why}");
+            let hint =
+                "install Compose on this host, or fix what it reports, then run the command again";
+            Blocker::new(what, hint)
+        });
+        return unknown.into_iter().collect();
+    };
+    let id = &record.id;
+    let standing = before.contents.as_ref().map(|(_, standing)| standing);
+    let link = standing.and_then(|standing| standing.git.as_ref());
+    let blocker = match link {
+        _ if !record.is_from_git() => Some(Blocker::new(
+            format!("Portainer stack {id} exists, and Portainer cannot link it to Git"),
+            "delete it in Portainer: this removes its containers, so take a copy of their data first",
+        )),
+        Some(link) if !link.is_of(wanted) => Some(Blocker::new(
+            format!("Portainer stack {id} is deployed from {link}, not from {wanted}"),
+            "name what Portainer deploys with --git, --ref and --path; Portainer can change only the branch, on the page of the stack",
+        )),
+        _ => None,
+    };
+    blocker.into_iter().collect()
 }

@@ -1,27 +1,22 @@
 //! Works out what an adoption would do. Reads only: it holds no client that can write.
 
-use std::{collections::BTreeMap, sync::OnceLock};
-
 use anyhow::Result;
 use composefile::document::Document;
 
-use super::git::{self, FromGit};
+use super::{
+    git::{self, FromGit},
+    hasher::{Hasher, sent_of},
+};
 use crate::{
-    compose::{Input, Profiles, Program, Values},
     failure::Failure,
-    model::{ConfigHashes, Container},
+    model::Container,
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
-    parallel::side_by_side,
-    plan::{self, Adoption, AdoptionFacts, ComposeVersion, Hashes, Keep, Removal, Sent},
+    plan::{self, Adoption, AdoptionFacts, Hashes, Keep, Removal, Request, Sent},
     portainer::Payload,
-    rewrite::{
-        combine::differences,
-        env::stack_env,
-        faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, Weight},
-    },
+    rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, Weight},
     snapshot::{Inspected, LastSent},
-    stack::{Files, FilesRead, Shell, Stack, StackText},
-    text::{Mask, numbered, printable},
+    stack::{Files, FilesRead, Shell, StackText},
+    text::{numbered, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -60,16 +55,9 @@ impl Prepared {
         let document = Document::parse(texts.text(&source));
         let mask = mask(&source, sent(&texts.first).env);
         let before = situation.observe(records, sent(&texts.first), &mask, Depth::Everything);
-        let host = program(situation).map(|compose| Hasher {
-            compose,
-            stack,
-            files: &texts.files,
-            containers: containers(&before, situation.tool),
-            mask: &mask,
-            on_disk: OnceLock::new(),
-        });
+        let host = Hasher::new(situation, &texts.files, &before, &mask);
         let host = host.as_ref().map_err(String::as_str);
-        let plan_of = |sent: Sent, problems: &[Blocker], runs: &Runs| {
+        let plan_of = |sent: Sent, problems: &[Blocker], runs: &Runs, redeploys: bool| {
             let hashes = match host {
                 _ if !problems.is_empty() => Err("nothing can be sent".to_owned()),
                 Ok(host) => host.both(sent),
@@ -93,6 +81,7 @@ impl Prepared {
                         rewrite: problems,
                         runs,
                         hashes: hashes.as_ref().map_err(String::as_str),
+                        redeploys,
                     };
                     let mut plan = plan::adoption(&input);
                     let blockers = plan::blocking(&input, &plan, texts.project.as_deref(), keep);
@@ -105,7 +94,7 @@ impl Prepared {
         };
         let plan_of_rewrite = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
             let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
-            plan_of(sent(rewrite), problems, runs)
+            plan_of(sent(rewrite), problems, runs, false)
         };
         let (plan, (runs, blockers), hashes) = plan_of_rewrite(&texts.first, &Runs::default());
         let (rewrite, mut plan, mut hashes) = if runs.is_empty() {
@@ -117,39 +106,25 @@ impl Prepared {
         };
         plan.blockers.extend(blockers);
         let mut git = None;
-        if let (Some(_), Ok(rewrite)) = (situation.git, &rewrite) {
-            plan.blockers.extend(git::blockers(&before, &hashes));
+        if plan.is_left_to_git() {
+            // Nothing is sent, so nothing prevents it.
+            plan.blockers.clear();
+        }
+        if let (Some(repository), Ok(rewrite)) = (situation.git, &rewrite) {
+            plan.blockers
+                .extend(git::blockers(&before, repository, &hashes));
             if plan.blockers.is_empty() {
-                let plan_of = |sent: Sent<'_>| {
-                    let (plan, _, hashes) = plan_of(sent, &[], &Runs::default());
+                let plan_of = |sent: Sent<'_>, redeploys| {
+                    let (plan, _, hashes) = plan_of(sent, &[], &Runs::default(), redeploys);
                     (plan, hashes)
                 };
-                let keys = |sent: Sent<'_>| match host {
-                    Ok(host) => host.different(sent_of(rewrite), sent),
-                    Err(_) => BTreeMap::new(),
-                };
-                let judged = git::judged(situation, (rewrite, &plan), &mask, plan_of, keys)?;
-                (git, plan, hashes) = judged;
+                let best = (rewrite, &plan);
+                (git, plan, hashes) = git::judged(situation, &before, best, &mask, plan_of, host)?;
             }
         }
-        let containers = before.details.containers.as_deref().unwrap_or_default();
-        situation.lose_foreign(
-            &before,
-            &plan.touched(containers),
-            &mut plan.losses,
-            &mut plan.warnings,
-        );
-        // A failed adoption restores containers.
-        if let Err(error) = situation.engine.require_api() {
-            let hint = Failure::hint_of(&error).unwrap_or_default();
-            plan.blockers
-                .push(plan::Blocker::new(format!("{error:#}"), hint));
-        }
+        complete(&mut plan, situation, &before);
         Ok(Self {
-            combined: match &texts.combined {
-                Some(combined) => combined.files(&texts.files),
-                None => Vec::new(),
-            },
+            combined: texts.combined_files(),
             project: texts.project,
             source,
             rewrite,
@@ -173,8 +148,10 @@ impl Prepared {
 
     /// Whether a container certainly has the configuration of the files on disk.
     pub(super) fn is_up_to_date(&self, container: Inspected, service: &str, tool: &str) -> bool {
-        let hashes = self.hashes.as_ref();
-        hashes.is_ok_and(|hashes| hashes.are_on_disk(container, service, tool))
+        // The files of this host need not be those of the repository any more.
+        let is_from_git = matches!(self.plan.request, Request::Redeploy(_));
+        let hashes = self.hashes.as_ref().ok().filter(|_| !is_from_git);
+        hashes.is_some_and(|hashes| hashes.are_on_disk(container, service, tool))
     }
 
     /// Whether the plan, what will be sent, and the containers are the same as in `other`.
@@ -383,6 +360,11 @@ impl Texts {
         });
     }
 
+    fn combined_files(&self) -> Vec<String> {
+        let combined = self.combined.as_ref();
+        combined.map_or_else(Vec::new, |combined| combined.files(&self.files))
+    }
+
     fn text<'t>(&'t self, source: &'t StackText) -> &'t str {
         let combined = self.combined.as_ref();
         combined.map_or(&source.compose, |combined| &combined.text)
@@ -408,134 +390,23 @@ impl Texts {
     }
 }
 
+/// Adds what the plan means for other stacks, and for a restore.
+fn complete(plan: &mut Adoption, situation: &Situation, before: &Before) {
+    let containers = before.details.containers.as_deref().unwrap_or_default();
+    let touched = plan.touched(containers);
+    situation.lose_foreign(before, &touched, &mut plan.losses, &mut plan.warnings);
+    // A failed adoption restores containers.
+    if let Err(error) = situation.engine.require_api() {
+        let hint = Failure::hint_of(&error).unwrap_or_default();
+        let blocker = plan::Blocker::new(format!("{error:#}"), hint);
+        plan.blockers.push(blocker);
+    }
+}
+
 /// What is sent; nothing if the rewrite is blocked.
 fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
     match rewrite {
         Ok(rewrite) => sent_of(rewrite),
         Err(_) => Sent { text: "", env: &[] },
-    }
-}
-
-fn sent_of(rewrite: &Faithful) -> Sent<'_> {
-    Sent {
-        text: &rewrite.text,
-        env: &rewrite.env,
-    }
-}
-
-/// The ID of the container of each service that has exactly one.
-fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for container in before.details.containers.iter().flatten().map(Inspected) {
-        let service = container.compose_label(tool, "service");
-        if let Some(service) = service.filter(|_| !container.is_one_off(tool)) {
-            let ids = found.entry(service.to_owned()).or_default();
-            ids.push(container.id().to_owned());
-        }
-    }
-    found.retain(|_, ids| ids.len() == 1);
-    let found = found.into_iter();
-    found
-        .filter_map(|(service, mut ids)| Some((service, ids.pop()?)))
-        .collect()
-}
-
-/// The Compose program to ask for config hashes. For all stacks of a host, it would run several times for each.
-fn program<'a>(situation: &Situation<'a>) -> Result<&'a dyn Program, String> {
-    if situation.host.is_some() {
-        return Err("the configurations were not compared".to_owned());
-    }
-    let compose = situation.compose.compose();
-    compose.map_err(|none| format!("{none} to compare the configurations"))
-}
-
-/// Asks the Compose program of this host for config hashes.
-struct Hasher<'a> {
-    compose: &'a dyn Program,
-    /// The hashes of the files on disk, which do not depend on what is sent.
-    on_disk: OnceLock<Result<ConfigHashes, String>>,
-    stack: &'a Stack,
-    files: &'a Files,
-    /// See [`containers`].
-    containers: BTreeMap<String, String>,
-    mask: &'a Mask,
-}
-
-impl Hasher<'_> {
-    /// The hashes of the files on disk and of what is sent.
-    fn both(&self, sent: Sent) -> Result<Hashes, String> {
-        let version = self.version()?;
-        let (on_disk, sent) = side_by_side(
-            || self.on_disk.get_or_init(|| self.on_disk()).clone(),
-            || self.sent(sent),
-        );
-        Ok(Hashes {
-            version,
-            on_disk: on_disk?,
-            sent: sent?,
-        })
-    }
-
-    /// The hashes of the files on disk.
-    fn on_disk(&self) -> Result<ConfigHashes, String> {
-        self.ask(&Input::OnDisk {
-            project: Some(self.stack.name().as_str()),
-            dir: self.stack.dir(),
-            // By itself, Compose may find another file.
-            files: &self.files.compose,
-            env_files: &self.files.env,
-        })
-    }
-
-    /// The hashes of what is sent.
-    fn sent(&self, sent: Sent) -> Result<ConfigHashes, String> {
-        self.ask(&self.input(sent, &stack_env(sent.env)))
-    }
-
-    fn input<'i>(&'i self, sent: Sent<'i>, env: &'i str) -> Input<'i> {
-        Input::Sent {
-            dir: Some(self.stack.dir()),
-            project: self.stack.name().as_str(),
-            text: sent.text,
-            env,
-        }
-    }
-
-    /// The keys of each service whose values differ between two texts, as far as Compose tells.
-    fn different(&self, one: Sent, other: Sent) -> BTreeMap<String, Vec<String>> {
-        let config = |sent: Sent| {
-            let env = stack_env(sent.env);
-            let input = self.input(sent, &env);
-            let (profiles, values) = (Profiles::Active, Values::Resolved);
-            self.compose
-                .config(&input, profiles, values, self.mask)
-                .ok()
-        };
-        let (one, other) = side_by_side(|| config(one), || config(other));
-        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        if let (Some(one), Some(other)) = (one, other) {
-            for (path, ..) in differences(&one, &other) {
-                if let [section, service, key, ..] = path.as_slice()
-                    && section == "services"
-                {
-                    let keys = found.entry(service.clone()).or_default();
-                    if !keys.contains(key) {
-                        keys.push(key.clone());
-                    }
-                }
-            }
-        }
-        found
-    }
-
-    fn ask(&self, input: &Input) -> Result<ConfigHashes, String> {
-        let hashes = self.compose.hashes(input, &self.containers, self.mask);
-        hashes.map_err(|error| format!("{error:#}"))
-    }
-
-    fn version(&self) -> Result<ComposeVersion, String> {
-        let version = self.compose.version().to_string();
-        let parsed = version.parse();
-        parsed.map_err(|()| format!("the version of Compose on this host is unknown: {version}"))
     }
 }

@@ -64,11 +64,15 @@ impl Procedure<'_, '_> {
         self.mark(&Progress::Sent);
         let record = prepared.before.record.as_ref();
         let sent = if let Some(record) = record.filter(|_| !request.creates()) {
-            let contents = Contents {
-                text: payload.text.to_owned(),
-                env: payload.env.to_vec(),
+            let updated = if let Some(git) = payload.git {
+                self.run.redeploy(record, git, payload)
+            } else {
+                let contents = Contents {
+                    text: payload.text.to_owned(),
+                    env: payload.env.to_vec(),
+                };
+                self.run.update(record, &contents, None)
             };
-            let updated = self.run.update(record, &contents, None);
             updated.map(|()| (record.id.clone(), Deployment::Deploying))
         } else {
             let created = self.run.create(self.at.endpoint, payload, None);

@@ -59,6 +59,10 @@ fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<()
     for notice in &rewrite.notices {
         console.warning(&notice.in_file(stack.file()));
     }
+    if prepared.plan.is_left_to_git() {
+        console.note("nothing would be sent: Portainer deploys the stack from Git");
+        return Ok(());
+    }
     if let Some(git) = &prepared.git {
         match &git.patch {
             Some(patch) => print_patch(patch),
@@ -93,23 +97,25 @@ fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<()
 /// Prints the body of the request, without the values of variables (B34).
 fn show_request(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<(), Ended> {
     let rewrite = rewrite(prepared, stack)?;
-    if let Some(git) = &prepared.git {
-        let payload = git.payload(stack.name().as_str());
-        return Ok(print_masked(payload.body(), console)?);
-    }
     let mask = mask_of(prepared, rewrite);
     let (text, env) = (masked(&rewrite.shown(), &mask), rewrite.env.clone());
-    let body = match &prepared.plan.request {
-        Request::Nothing(_) => {
+    let name = stack.name().as_str();
+    let body = match (&prepared.plan.request, &prepared.git) {
+        (Request::Nothing(_), _) => {
             console.note("no request: Portainer is up to date");
             return Ok(());
         }
-        Request::Update(_) => {
+        (Request::Redeploy(_), Some(git)) => {
+            let record = prepared.before.record.as_ref();
+            git.redeploy_body(record.is_some_and(|record| record.prune))
+        }
+        (_, Some(git)) => git.payload(name).body(),
+        (Request::Update(_), None) => {
             let record = prepared.before.record.as_ref();
             Contents { text, env }.body(record.is_some_and(|record| record.prune))
         }
-        Request::CreateGit | Request::Create | Request::Replace(_) => Payload {
-            name: stack.name().as_str(),
+        (_, None) => Payload {
+            name,
             text: &text,
             env: &env,
             git: None,

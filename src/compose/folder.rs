@@ -22,8 +22,16 @@ const PREFIX: &str = "stacklift-";
 /// The length of the random end of a name.
 const RANDOM: usize = 6;
 
-/// The Compose file that is sent.
-pub(super) const COMPOSE_FILE: &str = "docker-compose.yml";
+/// The name of the Compose file that is sent, or of one of several.
+pub(super) fn compose_file(at: usize) -> String {
+    match at {
+        0 => "docker-compose.yml".to_owned(),
+        at => format!("{COMPOSE_FILES}{at}.yml"),
+    }
+}
+
+/// How these names start.
+const COMPOSE_FILES: &str = "docker-compose.";
 
 /// Its variables.
 pub(super) const ENV_FILE: &str = "stack.env";
@@ -153,7 +161,10 @@ fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();
-        let is_known = [COMPOSE_FILE, ENV_FILE].iter().any(|known| name == *known);
+        let is_compose = name
+            .to_str()
+            .is_some_and(|name| name.starts_with(COMPOSE_FILES));
+        let is_known = is_compose || name == ENV_FILE;
         if !entry.file_type()?.is_file() || !is_known {
             return Ok(());
         }
@@ -183,7 +194,7 @@ mod tests {
             folder
         };
         folder("stacklift-killed", ENV_FILE, 0o700, 120);
-        folder("stacklift-Kille2", COMPOSE_FILE, 0o700, 120);
+        folder("stacklift-Kille2", "docker-compose.yml", 0o700, 120);
         let lives = folder("stacklift-livess", ENV_FILE, 0o700, 120);
         lives.try_lock().expect("a lock");
         folder("stacklift-younge", ENV_FILE, 0o700, 0);

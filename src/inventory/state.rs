@@ -57,6 +57,7 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
         Some(_) if containers.running == 0 => StackState::Stopped,
         Some(_) => match facts.in_portainer {
             InPortainer::Nothing | InPortainer::UpToDate => StackState::InPortainer,
+            InPortainer::FromGit => StackState::FromGit,
             InPortainer::LastSent => StackState::Both,
             InPortainer::Redeployed => StackState::Redeployed,
             InPortainer::Edited | InPortainer::Differs => StackState::Edited,

@@ -37,6 +37,10 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
         blockers: plan.blockers.clone(),
         patch: prepared.patch(),
         warnings: prepared.warnings().cloned().collect(),
+        git: before
+            .contents
+            .as_ref()
+            .and_then(|(_, standing)| standing.git.clone()),
         access: plan.access.clone(),
         notices: prepared.notices(situation.stack.file()),
         changed_lines: rewrite
@@ -86,6 +90,7 @@ pub(super) fn migration(
         blockers,
         patch: None,
         warnings,
+        git: None,
         access: before.uses.wanted.clone(),
         notices: plan.notices().collect(),
         changed_lines: Some(changed_lines(

@@ -50,6 +50,8 @@ pub struct AdoptionFacts<'a> {
     pub runs: &'a faithful::Runs,
     /// The hashes, or why they are unknown.
     pub hashes: Result<&'a Hashes, &'a str>,
+    /// Whether Portainer is to deploy its Git stack again.
+    pub redeploys: bool,
 }
 
 /// What an adoption would do.
@@ -94,6 +96,8 @@ pub enum Request {
     CreateGit,
     /// An update of this Portainer stack (M16).
     Update(String),
+    /// This Git stack takes its files from the repository again, and is deployed (M24).
+    Redeploy(String),
     /// A delete of this Portainer stack, then a create: a migration.
     Replace(String),
     /// Nothing: this Portainer stack has the same text and variables.
@@ -129,7 +133,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         let stack = stack.filter(|_| input.rewrite.is_empty());
         let rewrite = input.rewrite.iter();
         let mut plan = Adoption {
-            request: request(facts),
+            request: request(facts, input.redeploys),
             in_portainer: facts
                 .record
                 .map_or(InPortainer::Nothing, |record| record.in_portainer),
@@ -153,7 +157,11 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             let redefined = Redefined::new(input, compose);
             let steering = Steering::new(stack, compose, facts.record.map(|one| one.record));
             plan.services = services(input, stack, compose, &redefined, &steering);
-            plan.replace_all_if_in_error(facts);
+            if input.redeploys {
+                plan.replace_all_from_git(facts);
+            } else if plan.in_portainer != InPortainer::FromGit {
+                plan.replace_all_if_in_error(facts);
+            }
             plan.compare_with_last_adoption(facts);
             plan.update_unless_all_run(facts);
             if !matches!(plan.request, Request::Nothing(_)) {
@@ -183,6 +191,24 @@ impl Adoption {
         containers
             .filter_map(|one| Some((one, touch(one)?)))
             .collect()
+    }
+
+    /// Whether it is a Git stack that this run does not deploy again.
+    pub fn is_left_to_git(&self) -> bool {
+        self.in_portainer == InPortainer::FromGit && matches!(self.request, Request::Nothing(_))
+    }
+
+    /// Portainer recreates every container of a Git stack that it deploys again (M24).
+    fn replace_all_from_git(&mut self, facts: &Facts) {
+        let services = self.services.iter_mut();
+        let is_left = |fate: &Fate| matches!(fate, Fate::LeftBehind(_) | Fate::Removed(_));
+        for service in services.filter(|one| !is_left(&one.fate) && !one.containers.is_empty()) {
+            service.fate = Fate::Recreated(
+                "Portainer recreates every container of a Git stack that it deploys again"
+                    .to_owned(),
+            );
+            service.stop_grace = stop_grace(&inspected(facts, &service.containers));
+        }
     }
 
     /// The update of a Portainer stack in error removes every container of the project first (N07).
@@ -253,12 +279,13 @@ impl Adoption {
                         .all(|one| one.is_running() || one.exit_code() == Some(0))
             }
         };
-        if !self.services.iter().all(runs) {
+        let is_from_git = self.in_portainer == InPortainer::FromGit;
+        if !is_from_git && !self.services.iter().all(runs) {
             self.request = Request::Update(id.clone());
             return;
         }
         for service in &mut self.services {
-            let is_unknown = matches!(service.fate, Fate::Unknown(_));
+            let is_unknown = matches!(service.fate, Fate::Unknown(_)) && !is_from_git;
             if service.fate.is_unchanged()
                 || is_unknown && differs_from_adoption(facts, service).is_none()
             {
@@ -483,12 +510,20 @@ fn external_volumes(stack: &SentStack) -> BTreeSet<String> {
     .collect()
 }
 
-/// What has to be sent. A Portainer stack with the same text and variables needs nothing.
-fn request(facts: &Facts) -> Request {
+/// What has to be sent. A Portainer stack with the same text and variables needs nothing. A text is never sent to a Git stack:
+/// that would end its link (M24).
+fn request(facts: &Facts, redeploys: bool) -> Request {
     let Some(record) = &facts.record else {
         return Request::Create;
     };
     let id = record.record.id.clone();
+    if record.in_portainer == InPortainer::FromGit {
+        return if redeploys {
+            Request::Redeploy(id)
+        } else {
+            Request::Nothing(id)
+        };
+    }
     let is_same = record.in_portainer == InPortainer::UpToDate;
     if is_same && record.record.deployment == Deployment::Active {
         Request::Nothing(id)

@@ -28,6 +28,8 @@ pub enum InPortainer {
     Edited,
     /// They are something else, and nothing is known of a last send: the files or Portainer may have changed.
     Differs,
+    /// They come from a Git repository: no file of this host decides what they are.
+    FromGit,
 }
 
 impl InPortainer {

@@ -215,7 +215,11 @@ impl<'a> RecordFacts<'a> {
             record,
             contents,
             last_sent,
-            in_portainer: InPortainer::of(contents, last_sent, sent, &record.name),
+            in_portainer: if record.is_from_git() {
+                InPortainer::FromGit
+            } else {
+                InPortainer::of(contents, last_sent, sent, &record.name)
+            },
         }
     }
 }

@@ -10,7 +10,11 @@ use serde_json::{Value, json};
 use ureq::http::Method;
 
 use super::{Error, PortainerReader, Response, wire};
-use crate::{failure::Failure, model::Variable, text::printable};
+use crate::{
+    failure::Failure,
+    model::Variable,
+    text::{printable, without_credentials},
+};
 
 /// The branch that a repository names as its own.
 const DEFAULT_BRANCH: &str = "HEAD";
@@ -59,6 +63,18 @@ impl Repository {
         })
     }
 
+    /// The body of the request that deploys a Git stack again, without the password. What it leaves out would be lost.
+    pub fn redeploy_body(&self, env: &[Variable], prune: bool) -> Value {
+        json!({
+            "repositoryReferenceName": self.reference,
+            "repositoryAuthentication": self.password.is_some(),
+            "repositoryUsername": self.user.as_deref().unwrap_or_default(),
+            "env": env,
+            "prune": prune,
+            "pullImage": false,
+        })
+    }
+
     /// Adds the password to the body of a request.
     pub(super) fn authenticate(&self, body: &mut Value) {
         if let Some(password) = &self.password {
@@ -84,6 +100,12 @@ impl fmt::Display for Repository {
     }
 }
 
+impl fmt::Display for GitLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&place([&self.path, &self.url, &self.reference]))
+    }
+}
+
 /// `blog/compose.yaml of https://host/stacks.git (main)`
 fn place([path, url, reference]: [&str; 3]) -> String {
     let place = format!("{} of {}", printable(path), printable(url));
@@ -101,6 +123,8 @@ pub struct GitLink {
     pub reference: String,
     /// The Compose file.
     pub path: String,
+    /// Further Compose files.
+    pub additional_files: Vec<String>,
     /// The commit that was deployed last.
     pub commit: String,
 }
@@ -111,23 +135,29 @@ impl GitLink {
         let git = record.get("GitConfig").filter(|git| git.is_object())?;
         let text = |key: &str| git[key].as_str().unwrap_or_default().to_owned();
         Some(Self {
-            url: text("URL"),
+            url: without_credentials(&text("URL")).into_owned(),
             reference: text("ReferenceName"),
             path: text("ConfigFilePath"),
+            additional_files: record["AdditionalFiles"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|file| Some(file.as_str()?.to_owned()))
+                .collect(),
             commit: text("ConfigHash"),
         })
     }
 
-    /// The file, and the commit.
-    pub fn told(&self) -> String {
-        let place = place([&self.path, &self.url, &self.reference]);
+    /// The beginning of the commit.
+    pub fn short_commit(&self) -> String {
         let commit: String = self.commit.chars().take(SHORT).collect();
-        format!("{place}, commit {}", printable(&commit))
+        printable(&commit).into_owned()
     }
 
-    /// Whether it leads to this file of this branch.
+    /// Whether it leads to these files of this branch.
     pub fn is_of(&self, wanted: &Repository) -> bool {
         (&self.url, &self.reference, &self.path) == (&wanted.url, &wanted.reference, &wanted.path)
+            && self.additional_files == wanted.additional
     }
 }
 

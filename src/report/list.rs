@@ -54,7 +54,9 @@ pub enum StackState {
     ByHand,
     /// Containers run, and there is a Portainer stack.
     InPortainer,
-    /// The same, and the Portainer stack has another text or other variables than an adoption would send.
+    /// The same, and Portainer takes the Compose file from a Git repository.
+    FromGit,
+    /// Containers run, and the Portainer stack has another text or other variables than an adoption would send.
     Both,
     /// Containers run, and there is a Portainer stack. Some containers have another configuration than the last adoption left.
     Redeployed,

@@ -62,6 +62,8 @@ impl Procedure<'_, '_, '_> {
                 RecordStep::Delete(record)
             }
             (Some(wanted), None) => RecordStep::Create(contents(wanted)),
+            // A text would end its link to Git (M24).
+            (Some(_), Some(record)) if record.is_from_git() => RecordStep::Stays(Some(record)),
             (Some(wanted), Some(record)) => {
                 let (now, standing) = self.run.portainer.read(&record.id)?;
                 self.run.hide(None, &now.env);
@@ -106,6 +108,15 @@ impl Procedure<'_, '_, '_> {
         // B22
         let last_sent = &self.snapshot().last_sent;
         match step {
+            RecordStep::Stays(Some(record))
+                if record.is_from_git() && self.restore.scope != Scope::Containers =>
+            {
+                self.run.warn(format!(
+                    "Portainer stack {} is deployed from Git, so its Compose file stays as it is: to undo a commit, revert it in the repository",
+                    record.id
+                ));
+                return Ok(());
+            }
             RecordStep::Unknown
             | RecordStep::Skipped
             | RecordStep::OutOfReach(_)

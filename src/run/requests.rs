@@ -8,7 +8,7 @@ use super::Run;
 use crate::{
     failure::Failure,
     model::{Access, Deployment, Record},
-    portainer::{Contents, Created, Deletion, Error, Payload, Portainer},
+    portainer::{Contents, Created, Deletion, Error, Payload, Portainer, Repository},
     snapshot::{LastSent, Request, RequestKind, Unanswered},
     stack::StackName,
 };
@@ -72,6 +72,23 @@ impl Run<'_> {
         self.send(
             request,
             |portainer| portainer.update(record, contents),
+            |()| End::Accepted,
+        )
+    }
+
+    /// Lets a Git stack take its files from the repository again, and deploys it (M24). [`Self::wait_for_deployment`] must
+    /// follow.
+    pub fn redeploy(
+        &mut self,
+        record: &Record,
+        from: &Repository,
+        payload: &Payload,
+    ) -> Result<(), Error> {
+        let mut request = self.request_to(RequestKind::Update, record);
+        request.last_sent = Some(LastSent::of(payload.text, payload.env));
+        self.send(
+            request,
+            |portainer| portainer.redeploy(record, from, payload.env),
             |()| End::Accepted,
         )
     }

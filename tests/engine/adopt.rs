@@ -5,6 +5,7 @@ mod depends;
 mod edited;
 mod failing;
 mod figures;
+mod git;
 mod killed;
 mod lost_file;
 mod lost_portainer;

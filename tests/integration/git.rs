@@ -54,7 +54,7 @@ fn run_with(bench: &Bench, args: &str, env: &[(&str, &str)]) -> Run {
     let services = |command: &str| {
         let all = hashes.keys();
         let all: BTreeMap<_, _> = all
-            .map(|name| (name, json!({ "command": command })))
+            .map(|name| (name, json!({ "image": "busybox:1.36", "command": command })))
             .collect();
         json!({ "services": all })
     };
@@ -355,7 +355,7 @@ fn m24_a_portainer_stack_does_not_become_a_git_stack() {
     bench.forget_requests();
     run(&bench, &format!("adopt web {FLAGS}"))
         .code(1)
-        .says("Portainer stack 1 exists, and Portainer cannot change where a stack comes from");
+        .says("Portainer stack 1 exists, and Portainer cannot link it to Git");
     assert!(nothing_was_sent(&bench));
 }
 
@@ -367,4 +367,120 @@ fn m24_without_compose_nothing_can_be_compared() {
         "cannot compare what the repository deploys with what runs",
     );
     assert!(nothing_was_sent(&bench));
+}
+
+/// The stack, adopted from the repository.
+fn adopted(env: Option<&str>) -> Bench {
+    let bench = bench(PLAIN, env, &[(FILE, PLAIN)]);
+    run(&bench, &format!("adopt web {FLAGS}")).code(0);
+    bench.forget_requests();
+    bench
+}
+
+/// A newer Compose file.
+fn newer() -> String {
+    PLAIN.replace("sleep 1000", "sleep 9")
+}
+
+#[test]
+fn b22_a_git_stack_is_left_to_its_repository() {
+    let bench = adopted(None);
+    let told = "is deployed from Git: edit blog/compose.yaml of https://git.example/stacks.git (main) in the repository";
+    for text in [PLAIN, &newer()] {
+        bench.stack("web", text, None);
+        run(&bench, "adopt web").code(0).says(&["web ", told]);
+        run(&bench, "plan web").code(0).says(&["web ", told]);
+        run(&bench, "list")
+            .code(0)
+            .says(&["in Portainer, from Git", "up to date"]);
+        run(&bench, "plan web --request").code(0).says("no request");
+        run(&bench, "plan web --diff")
+            .code(0)
+            .says("nothing would be sent");
+        let report = run(&bench, "adopt web --output json").code(0).json();
+        conforms(SCHEMA, &report);
+        assert_eq!(report["git"]["path"], FILE);
+    }
+    // Also if it does not run, or if the branch has moved.
+    bench.world(|world| push(world, &[(FILE, &newer())]));
+    run(&bench, "adopt web").code(0).says(told);
+    assert!(nothing_was_sent(&bench));
+}
+
+#[test]
+fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything() {
+    let bench = adopted(Some("A=1\n"));
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(0)
+        .says("web is deployed from Git");
+    assert!(nothing_was_sent(&bench));
+    let before = bench.containers("web");
+    // What was edited in Portainer stays.
+    bench.world(|world| {
+        let record = world.records.get_mut(&1).expect("a record");
+        record.env.as_mut().expect("variables")[0].value = "2".to_owned();
+        push(world, &[(FILE, &newer())]);
+    });
+    let planned = run(&bench, &format!("plan web {FLAGS} --output json"))
+        .code(0)
+        .json();
+    assert_eq!(
+        planned["adopt"]["request"],
+        json!({"kind": "redeploy", "portainer_stack": "1"})
+    );
+    let fate = "Portainer recreates every container of a Git stack that it deploys again";
+    assert_eq!(planned["adopt"]["services"][0]["fate"]["reason"], fate);
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(0)
+        .says("updated web: a was down for");
+    let redeploys = bench.calls(Call::Redeploy);
+    let body: Value = serde_json::from_slice(&redeploys[0].body).expect("JSON");
+    let expected = json!({
+        "repositoryReferenceName": "refs/heads/main",
+        "repositoryAuthentication": false,
+        "repositoryUsername": "",
+        "env": [{"name": "A", "value": "2"}],
+        "prune": false,
+        "pullImage": false,
+    });
+    assert_eq!((redeploys.len(), body), (1, expected));
+    assert_ne!(bench.containers("web"), before);
+    assert!(bench.calls(Call::Update).is_empty());
+    bench.forget_requests();
+    run(&bench, &format!("adopt web --git {URL} --path other.yaml"))
+        .code(1)
+        .says("Portainer stack 1 is deployed from blog/compose.yaml of https://git.example/stacks.git (main), not from other.yaml");
+    assert!(nothing_was_sent(&bench));
+    // A restore never sends a text: that would end the link.
+    run(&bench, "restore web")
+        .code(0)
+        .says("is deployed from Git, so its Compose file stays as it is");
+    assert!(bench.calls(Call::Update).is_empty());
+    assert!(bench.world(|world| world.records[&1].git.is_some()));
+}
+
+#[test]
+fn b14_a_restore_deletes_the_git_stack_that_an_adoption_created() {
+    let bench = adopted(None);
+    run(&bench, "restore web")
+        .code(0)
+        .says("restored web: 1 container");
+    assert!(bench.world(|world| world.records.is_empty()));
+    assert_eq!(bench.containers("web").len(), 1);
+}
+
+#[test]
+fn m24_several_compose_files_of_a_repository_are_compared_as_one() {
+    let more = "services:\n  a:\n    command: sleep 1000\n";
+    let base = PLAIN.replace("    command: sleep 1000\n", "");
+    let files = [(FILE, base.as_str()), ("blog/more.yaml", more)];
+    let bench = bench(PLAIN, None, &files);
+    let before = bench.containers("web");
+    let flags = format!("{FLAGS} --additional-file blog/more.yaml");
+    run(&bench, &format!("adopt web {flags}")).code(0);
+    assert_eq!(sent(&bench)["additionalFiles"], json!(["blog/more.yaml"]));
+    assert_eq!(bench.containers("web"), before);
+    run(&bench, &format!("adopt web {flags}"))
+        .code(0)
+        .says("is deployed from Git");
 }

@@ -24,7 +24,8 @@ impl Deploy for Program {
     fn up(&self, record: &Record) -> Result<(), String> {
         self.write(record).map_err(|error| error.to_string())?;
         let folder = format!("{}/{}", self.seen_as, record.id);
-        let file = format!("{folder}/docker-compose.yml");
+        let entry = record.clone.as_ref().map(|clone| clone.entry.as_str());
+        let file = format!("{folder}/{}", entry.unwrap_or("docker-compose.yml"));
         let env = format!("{folder}/stack.env");
         let has_env = record.env.as_ref().is_some_and(|env| !env.is_empty());
         let mut arguments = match self.era {
@@ -36,6 +37,10 @@ impl Deploy for Program {
             Era::Sync => arguments.extend(["up", "-d"]),
             Era::Library | Era::Async if has_env => arguments.push(&env),
             Era::Library | Era::Async => {}
+        }
+        let recreates = record.clone.as_ref().is_some_and(|clone| clone.recreates);
+        if recreates && self.era == Era::Sync {
+            arguments.push("--force-recreate");
         }
         self.run(record, &arguments)
     }
@@ -58,7 +63,16 @@ impl Program {
         let folder = self.folder.join(record.id.to_string());
         let env = record.env.as_deref().unwrap_or_default();
         fs::create_dir_all(&folder)?;
-        fs::write(folder.join("docker-compose.yml"), &record.text)?;
+        match &record.clone {
+            None => fs::write(folder.join("docker-compose.yml"), &record.text)?,
+            Some(clone) => {
+                for (name, text) in &clone.files {
+                    let path = folder.join(name);
+                    fs::create_dir_all(path.parent().unwrap_or(&folder))?;
+                    fs::write(path, text)?;
+                }
+            }
+        }
         if env.is_empty() {
             return Ok(());
         }

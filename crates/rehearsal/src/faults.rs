@@ -40,6 +40,7 @@ calls! {
     Create: Portainer "POST api/stacks/create/standalone/string";
     CreateGit: Portainer "POST api/stacks/create/standalone/repository";
     Preview: Portainer "POST api/gitops/repo/file/preview";
+    Redeploy: Portainer "PUT api/stacks/*/git/redeploy";
     Update: Portainer "PUT api/stacks/*";
     Delete: Portainer "DELETE api/stacks/*";
     Stop: Portainer "POST api/stacks/*/stop";

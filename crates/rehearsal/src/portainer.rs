@@ -28,7 +28,7 @@ pub(super) fn call(incoming: &Incoming) -> Call {
 pub(super) fn is_change(call: Call) -> bool {
     matches!(
         call,
-        Call::Create | Call::CreateGit | Call::Update | Call::Delete
+        Call::Create | Call::CreateGit | Call::Redeploy | Call::Update | Call::Delete
     )
 }
 
@@ -102,7 +102,11 @@ fn change(
     Some(outcome.and_then(|id| match call {
         Call::Delete => Ok(Response::no_content()),
         // The recorded response to a PUT has `null` for the resource control.
-        _ => shown(&shared.world(), id, call != Call::Update),
+        _ => shown(
+            &shared.world(),
+            id,
+            !matches!(call, Call::Update | Call::Redeploy),
+        ),
     }))
 }
 
@@ -138,7 +142,7 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
         // The default is 0, which no environment has (M03).
         return world.prepare(id, Some(given.unwrap_or(0)), Kind::Delete);
     }
-    let id = if call == Call::Update {
+    let id = if matches!(call, Call::Update | Call::Redeploy) {
         Some(managed(world, &key, id_of(incoming), "Stack editing")?.id)
     } else {
         let endpoint = given.ok_or_else(missing_endpoint)?;
@@ -146,6 +150,9 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
         world.check_stacks(endpoint, &key, "Stack creation")?;
         None
     };
+    if let (Call::Redeploy, Some(id)) = (call, id) {
+        return git::redeployed(world, (id, given), &key.user, incoming);
+    }
     if call == Call::CreateGit {
         return git::prepared(world, given.unwrap_or_default(), &key.user, incoming);
     }

@@ -6,6 +6,7 @@ use crate::{
     cli::{Console, style::Meaning},
     model::Grant,
     plan::Request,
+    portainer::GitLink,
     report::{AdoptReport, AdoptedContainer, Change, Outcome},
     text::{counted, down, listed, said},
 };
@@ -15,7 +16,9 @@ use crate::{
 pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Console) {
     let name = &report.stack;
     match report.outcome {
-        Outcome::NothingToDo => console.told(&format!("{name} is up to date in Portainer")),
+        Outcome::NothingToDo => {
+            console.told(&format!("{name} {}", up_to_date(report.git.as_ref())));
+        }
         Outcome::Adopted => {}
         _ => return,
     }
@@ -25,7 +28,7 @@ pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Consol
             return console.outcome("updated", &format!("{name}: access is now {access}"));
         }
         (Some(Request::Nothing(_)), None) => return,
-        (Some(Request::Update(_)), _) => "updated",
+        (Some(Request::Update(_) | Request::Redeploy(_)), _) => "updated",
         _ => "adopted",
     };
     let containers = containers(report);
@@ -44,12 +47,21 @@ pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Consol
         console.told(&format!("  access     {access}"));
     }
     if let Some(git) = &report.git {
-        console.told(&format!("  Git        {}", git.told()));
+        let commit = git.short_commit();
+        console.told(&format!("  Git        {git}, commit {commit}"));
     }
     if let Some(url) = &report.url {
         // Such an address leads nowhere from another computer.
         let here = if is_here { " (on this host)" } else { "" };
         console.told_whole(&format!("  Portainer  {url}{here}"));
+    }
+}
+
+/// That nothing has to be sent, and where to edit a Git stack.
+pub(in crate::cli) fn up_to_date(git: Option<&GitLink>) -> String {
+    match git {
+        Some(git) => format!("is deployed from Git: edit {git} in the repository"),
+        None => "is up to date in Portainer".to_owned(),
     }
 }
 

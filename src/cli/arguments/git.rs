@@ -23,6 +23,10 @@ pub(in crate::cli) struct GitArguments {
     #[arg(long, value_name = "FILE", value_parser = path, requires = "git")]
     #[arg(hide_short_help = true)]
     pub path: Option<String>,
+    /// Further Compose file in the repository, which overrides those before it; can be repeated
+    #[arg(long = "additional-file", value_name = "FILE", value_parser = path, requires = "git")]
+    #[arg(hide_short_help = true)]
+    pub additional: Vec<String>,
     /// How often Portainer looks for a new commit and deploys it, such as 5m [default: never]
     #[arg(long, value_name = "TIME", value_parser = interval, requires = "git")]
     #[arg(hide_short_help = true)]
@@ -61,7 +65,10 @@ impl GitArguments {
             .into_iter()
             .filter_map(|(flag, value)| Some([flag.to_owned(), value?.clone()]));
         let skips = self.git_skip_tls_verify;
+        let additional = self.additional.iter();
+        let additional = additional.map(|file| ["--additional-file".to_owned(), file.clone()]);
         given
+            .chain(additional)
             .flatten()
             .chain(skips.then(|| "--git-skip-tls-verify".to_owned()))
             .collect()

@@ -100,6 +100,7 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
     let (meaning, words) = match state {
         StackState::ByHand => (Meaning::Plain, "by hand"),
         StackState::InPortainer => (Meaning::Kept, "in Portainer"),
+        StackState::FromGit => (Meaning::Kept, "in Portainer, from Git"),
         StackState::Both => (Meaning::Changed, "in Portainer, file differs"),
         StackState::Redeployed => (Meaning::Changed, "in Portainer, containers differ"),
         StackState::EditedRedeployed => {

@@ -4,6 +4,7 @@
 use crate::{
     cli::{
         Console,
+        adopt::up_to_date,
         render::print_patch,
         style::Meaning,
         table::{column, line, plan_rows},
@@ -27,7 +28,8 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
     let is_up_to_date = report.has_nothing_to_do() && !report.is_comparison;
     if is_up_to_date {
         let name = (Meaning::Name, format!("{} ", stack.name));
-        console.item(&[name], "is up to date in Portainer");
+        let git = report.adopt.as_ref().and_then(|way| way.git.as_ref());
+        console.item(&[name], &up_to_date(git));
     } else {
         let name = (Meaning::Name, format!("{}  ", stack.name));
         console.item(&[name], &state(report));

@@ -18,6 +18,8 @@ use crate::{
 /// The exit status of Compose for a text that it rejects.
 const REJECTED: i32 = 15;
 
+const SEVERAL: &str = "a rehearsal cannot combine several Compose files";
+
 /// The Compose of an embedded host.
 #[derive(Debug)]
 pub(super) struct Embedded {
@@ -49,6 +51,7 @@ impl Embedded {
             Input::Sent {
                 project, text, env, ..
             } => world.hashes_of_text(project, text, env),
+            Input::Several { .. } => Err(SEVERAL.to_owned()),
             Input::OnDisk {
                 project,
                 dir,
@@ -93,7 +96,7 @@ impl Program for Embedded {
     }
 
     fn config(&self, _: &Input, _: Profiles, _: Values, _: &Mask) -> Result<Value> {
-        bail!("a rehearsal cannot combine several Compose files")
+        bail!(SEVERAL)
     }
 
     fn hashes(

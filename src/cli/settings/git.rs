@@ -35,7 +35,7 @@ pub(in crate::cli) fn repository(flags: &GitArguments, file: &str) -> Result<Opt
         url,
         reference: flags.reference.clone().unwrap_or_default(),
         path: flags.path.clone().unwrap_or_else(|| file.to_owned()),
-        additional: Vec::new(),
+        additional: flags.additional.clone(),
         auto_update: flags.auto_update.clone(),
         user,
         password,

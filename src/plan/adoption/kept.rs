@@ -185,6 +185,7 @@ mod tests {
     fn found(world: &World, keep: Keep, hashes: Result<&Hashes, &str>) -> (Runs, Vec<String>) {
         world.with_facts(|facts| {
             let input = AdoptionFacts {
+                redeploys: false,
                 facts,
                 file: "docker-compose.yml",
                 files: &["docker-compose.yml".to_owned()],

@@ -122,7 +122,6 @@ fn a_portainer_stack_that_an_update_would_damage() {
     let id = bench.world(|world| {
         let id = world.add_record("web", 1, &text);
         let record = world.records.get_mut(&id).expect("a record");
-        record.git = Some(serde_json::json!({"URL": "https://u:s3cr3t-@git.example/web"}));
         record.auto_update = Some(serde_json::json!({"Interval": "5m"}));
         record.status = Status::Deploying;
         id
@@ -135,7 +134,7 @@ fn a_portainer_stack_that_an_update_would_damage() {
                 "Portainer stack {id} is still deploying\nwait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 can miss the end: upgrade it if this never changes"
             ),
             format!(
-                "an update of Portainer stack {id} would break its link\nit is deployed from Git: https://***@git.example/web\nit is updated automatically\nchange the Compose file where the Portainer stack takes it from; or remove the link in Portainer first"
+                "an update of Portainer stack {id} would break its link\nit is updated automatically\nchange the Compose file where the Portainer stack takes it from; or remove the link in Portainer first"
             ),
             format!(
                 "Portainer stack {id} has services that the Compose file lacks\nmore\nadd them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans"

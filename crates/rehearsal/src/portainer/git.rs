@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Incoming, PortainerError, Response, Variable, Work, World, payload};
-use crate::world::{CloneError, GitSettings};
+use crate::world::{CloneError, GitSettings, Kind};
 
 /// What a preview asks for.
 #[derive(Deserialize, Default)]
@@ -35,6 +35,17 @@ struct Create {
     repository_password: String,
     #[serde(rename = "tlsskipVerify")]
     skips_tls: bool,
+}
+
+/// What a new deployment of a Git stack contains. What it leaves out is lost.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Redeploy {
+    repository_reference_name: String,
+    env: Option<Vec<Variable>>,
+    repository_authentication: bool,
+    repository_username: String,
+    repository_password: String,
 }
 
 fn invalid(what: &str) -> PortainerError {
@@ -120,5 +131,39 @@ pub(super) fn prepared(
     };
     world.clone_for(&mut work.record, &settings)?;
     work.record.auto_update = given.auto_update;
+    Ok(work)
+}
+
+/// The checked new deployment of a Git stack, which recreates every container.
+pub(super) fn redeployed(
+    world: &World,
+    (id, endpoint): (u64, Option<u64>),
+    user: &str,
+    incoming: &Incoming,
+) -> Result<Work, PortainerError> {
+    let mut work = world.prepare(id, endpoint, Kind::Update)?;
+    let Some((git, clone)) = work.record.git.clone().zip(work.record.clone.clone()) else {
+        let text = "Stack is not created from git";
+        return Err(PortainerError::new(400, text, text));
+    };
+    let given = payload::<Redeploy>(incoming)?;
+    let stored = Some(given.repository_password).filter(|one| !one.is_empty());
+    let password = given.repository_authentication;
+    let password = password.then(|| stored.unwrap_or(clone.password));
+    let settings = GitSettings {
+        url: git["URL"].as_str().unwrap_or_default().to_owned(),
+        reference: given.repository_reference_name,
+        entry: clone.entry,
+        additional: clone.additional,
+        user: given.repository_username,
+        password: password.unwrap_or_default(),
+        skips_tls: git["TLSSkipVerify"] == true,
+    };
+    world.clone_for(&mut work.record, &settings)?;
+    work.record.env = given.env;
+    user.clone_into(&mut work.record.updated_by);
+    if let Some(clone) = &mut work.record.clone {
+        clone.recreates = true;
+    }
     Ok(work)
 }

@@ -9,7 +9,7 @@ use super::{
     containers::AnonymousVolumes,
     context::Resource,
     create::Run,
-    deployment::Deployment,
+    deployment::{Deployment, Recreate},
     errors::EngineError,
     mounts::MountSource,
     resolve::Project,
@@ -223,6 +223,7 @@ impl World {
         let follow = run.follows(replaced);
         if let Some(old) = &old
             && follow != Some(Follow::Recreate)
+            && run.deployment.recreate == Recreate::Changed
             && self.matches(run, &hash, old)
         {
             if follow == Some(Follow::Restart) {

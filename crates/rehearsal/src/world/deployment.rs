@@ -14,6 +14,8 @@ const LIBRARY: &str = "2.40.3";
 pub(super) struct Deployment {
     pub project: String,
     pub text: String,
+    /// The texts of further Compose files, in order.
+    pub more: Vec<String>,
     /// The content of `.env`, or of the file that `--env-file` names.
     pub env_text: Option<String>,
     pub env_path: String,
@@ -25,11 +27,20 @@ pub(super) struct Deployment {
     /// Whether the library of the newer Portainer runs it.
     pub by_library: bool,
     pub by_hand: bool,
+    /// Which containers are recreated.
+    pub recreate: Recreate,
     /// Whether the library removes the containers of services that the text does not define, if a request said so. A
     /// variable outranks it (N14, N19).
     pub prune: Option<bool>,
     /// Whether it is for the engine of this host. The containers of others are not simulated.
     pub is_here: bool,
+}
+
+/// Which containers an `up` recreates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recreate {
+    Changed,
+    All,
 }
 
 impl Deployment {
@@ -38,6 +49,8 @@ impl Deployment {
         Self {
             project: project.to_owned(),
             text: text.to_owned(),
+            more: Vec::new(),
+            recreate: Recreate::Changed,
             env_text: None,
             env_path: format!("{folder}/stack.env"),
             folder: folder.to_owned(),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    deployment::Deployment,
+    deployment::{Deployment, Recreate},
     entities::fingerprint,
     errors::PortainerError,
     record::Record,
@@ -83,6 +83,7 @@ impl World {
             additional: git.additional.clone(),
             files: files.clone(),
             password: git.password.clone(),
+            recreates: false,
         });
         Ok(())
     }
@@ -114,7 +115,16 @@ pub(super) fn deployment(of: &GitClone, base: Deployment) -> Deployment {
         (Some(env), None) => (base.env_path, Some(env)),
         (None, given) => (own, given),
     };
+    let more = of.additional.iter();
     Deployment {
+        recreate: if of.recreates {
+            Recreate::All
+        } else {
+            Recreate::Changed
+        },
+        more: more
+            .map(|name| of.files.get(name).cloned().unwrap_or_default())
+            .collect(),
         file: format!("{root}/{entry}"),
         folder,
         files,

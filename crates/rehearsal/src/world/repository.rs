@@ -27,4 +27,6 @@ pub struct GitClone {
     pub files: Files,
     /// The password that Portainer stores.
     pub password: String,
+    /// Whether its deployment recreates every container.
+    pub recreates: bool,
 }

@@ -34,7 +34,11 @@ impl Project {
         variables: &BTreeMap<String, String>,
         read: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, String> {
-        let Value::Object(root) = values::read(&deployment.text, variables)? else {
+        let mut root = values::read(&deployment.text, variables)?;
+        for text in &deployment.more {
+            merge(&mut root, values::read(text, variables)?);
+        }
+        let Value::Object(root) = root else {
             return Err("top-level object must be a mapping".to_owned());
         };
         check(&root).map_err(|what| format!("validating {}: {what}", deployment.file))?;
@@ -79,6 +83,18 @@ impl Project {
             networks,
             volumes,
         })
+    }
+}
+
+/// Overrides the values of a file. Lists are replaced.
+fn merge(base: &mut Value, over: Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                merge(base.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (base, over) => *base = over,
     }
 }
 

@@ -47,6 +47,9 @@ impl Blocking<'_, '_> {
                 Vec::new(),
             );
         }
+        if record.record.is_from_git() {
+            return;
+        }
         let lost = record::services_lost(&record, self.facts.sent);
         // Those that the file lacks since the last adoption are told of as containers.
         let is_edited = record.in_portainer != InPortainer::LastSent;
