@@ -49,7 +49,7 @@ fn a_git_stack_keeps_what_runs(case: Case) {
     refused.says(&[
         "+    env_file: ../stack.env",
         &data,
-        "web would be recreated: ",
+        "Portainer cannot read .env",
     ]);
     let text = text
         .replace("env_file: .env", "env_file: ../stack.env")
