@@ -48,8 +48,8 @@ fn run_with(bench: &Bench, args: &str, env: &[(&str, &str)]) -> Run {
     let hashes = labeled(bench);
     let lines = |change: &str| -> String {
         let all = hashes.iter();
-        all.map(|(service, hash)| format!("echo '{service} {hash}{change}';"))
-            .collect()
+        let lines = all.map(|(service, hash)| format!("echo '{service} {hash}{change}';"));
+        lines.collect::<Vec<_>>().concat()
     };
     let services = |command: &str| {
         let all = hashes.keys();
@@ -192,7 +192,7 @@ fn m24_the_patch_hides_values_and_reveal_shows_them() {
     assert!(
         whole
             .out
-            .contains(&format!("-      TOKEN: other\n+      TOKEN: hunter2\n"))
+            .contains("-      TOKEN: other\n+      TOKEN: hunter2\n")
     );
 }
 
