@@ -32,8 +32,9 @@ fn peak(records: usize) -> u64 {
 }
 
 #[test]
-fn ten_thousand_records_take_no_more_memory_than_none() {
-    let (few, many) = (peak(0), peak(10_000));
+fn many_records_take_no_more_memory_than_none() {
+    // Enough to exceed the difference, and few enough for the time limit of a read on a busy machine.
+    let (few, many) = (peak(0), peak(5000));
     assert!(
         many < few + 2048,
         "{few} KiB for a few, {many} KiB for many"
