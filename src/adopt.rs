@@ -15,6 +15,7 @@ use crate::{
     observe::{Situation, foreign_since, warnings_of},
     plan::{Adoption, InPortainer, Keep, Request},
     report::{AdoptReport, Outcome},
+    rewrite::faithful::Weight,
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     stack::Stack,
@@ -144,6 +145,7 @@ impl Procedure<'_, '_> {
             if let Some(sent) = prepared.sent(self.at.tool) {
                 self.run.set_last_sent(&sent);
             }
+            self.check_earlier_run(&prepared)?;
             if prepared.plan.access.is_some() {
                 self.ask(&prepared.plan)?;
             }
@@ -272,7 +274,7 @@ impl Procedure<'_, '_> {
         let plan = &prepared.plan;
         self.report.losses.clone_from(&plan.losses);
         self.report.changes = plan.untold_changes();
-        self.report.notices = prepared.notices(self.at.stack.file());
+        self.report.notices = prepared.notices(self.at.stack.file(), Weight::Afterwards);
         self.run.services(&plan.services);
         // A list of several stacks has said it before the question.
         if self.a.confirmed.is_none() {

@@ -190,6 +190,14 @@ impl Procedure<'_, '_> {
             LastSent::of(&rewrite.text, &rewrite.env.variables).deployed_as(Some(BTreeSet::new()));
         self.run.set_last_sent(&sent);
         self.report(&created);
-        self.share(&created.id)
+        self.share(&created.id)?;
+        self.run.is_whole()?;
+        if let Some(id) = &self.progress.snapshot {
+            let name = self.at.stack.name().as_str();
+            let undo = self.run.undo_command(name, id);
+            let next = format!("  edit it in Portainer from now on; to undo: {undo}");
+            self.run.whole(next);
+        }
+        Ok(())
     }
 }

@@ -292,6 +292,15 @@ impl<'a> Run<'a> {
         self.setup.typed.with(arguments)
     }
 
+    /// The command that undoes what followed a snapshot. It names the snapshot only where `restore` would choose another one
+    /// (B15).
+    pub fn undo_command(&self, stack: &str, id: &str) -> String {
+        let default = self.store().default_id();
+        let is_default = default.is_ok_and(|one| one.as_deref() == Some(id));
+        let words = ["restore", stack, "--to", id];
+        self.command(if is_default { &words[..2] } else { &words })
+    }
+
     /// The command that restores a snapshot of the stack, or its containers alone, wherever it is run.
     pub fn restore_command(&self, stack: &str, id: &str, engine_only: bool) -> String {
         state::in_scope(self.setup.restore.to(stack, id), engine_only)

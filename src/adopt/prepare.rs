@@ -186,10 +186,10 @@ impl Prepared {
         self.before.warnings.iter().chain(doubts)
     }
 
-    /// What the user should know before the adoption. `file` is the name of the Compose file.
-    pub fn notices(&self, file: &str) -> Vec<String> {
+    /// What the user should know before the adoption, or after it. `file` is the name of the Compose file.
+    pub fn notices(&self, file: &str, least: Weight) -> Vec<String> {
         let notices = self.rewrite.iter().flat_map(|rewrite| &rewrite.notices);
-        let important = notices.filter(|notice| notice.weight == Weight::Important);
+        let important = notices.filter(|notice| notice.weight <= least);
         important
             .map(|notice| printable(&notice.in_file(file)).into_owned())
             .collect()

@@ -3,11 +3,13 @@
 use std::iter;
 
 use anyhow::{Error, Result};
+use chrono::DateTime;
 
 use super::{
     OnFailure, Prepared, Procedure,
     compared::{Compared, compare, is_temporary},
     progress::{Progress, clause},
+    verify::services,
 };
 use crate::{
     failure::Failure,
@@ -17,7 +19,7 @@ use crate::{
     restore::{self, Cause, Restore, Scope},
     run::RecordSeen,
     snapshot::Inspected,
-    text::down,
+    text::{bulleted, down},
 };
 
 impl Procedure<'_, '_> {
@@ -257,6 +259,44 @@ impl Procedure<'_, '_> {
         self.start = Progress::Completed(snapshot);
         self.mark(&self.start.clone());
         self.prepare()
+    }
+
+    /// Checks that what ran before a run that did not finish runs now, and reports what became of it: that run may have ended
+    /// before it looked, or because a container was not healthy.
+    pub(super) fn check_earlier_run(&mut self, prepared: &Prepared) -> Result<()> {
+        let store = self.run.store();
+        let Some(id) = store.default_id()?.filter(|_| store.is_unfinished()) else {
+            return Ok(());
+        };
+        let before = store.load(&id)?.snapshot;
+        let taken = DateTime::parse_from_rfc3339(&before.taken).unwrap_or_default();
+        self.looked = taken.to_utc();
+        self.before = before.containers.known().cloned().unwrap_or_default();
+        let now = self.wait_until_steady(prepared.plan.is_stopped)?;
+        let compared = compare((&self.before, self.looked), &now, self.at.tool);
+        let fails = |one: &&Compared| (one.has_to_run() && !one.runs()) || one.lacks_health();
+        let failing = compared.iter().filter(fails);
+        let wrong: Vec<String> = failing
+            .map(|one| match one.runs() {
+                true => format!("{} is not healthy", one.name()),
+                false => one.to_string(),
+            })
+            .collect();
+        if wrong.is_empty() {
+            self.report.services = services(prepared, &compared, &[], self.at.tool);
+            return Ok(());
+        }
+        let name = self.at.stack.name().as_str();
+        let undo = self.run.command(&["restore", name]);
+        let error = Failure::new(format!(
+            "{name} is up to date in Portainer, but does not run as before the last adoption"
+        ))
+        .details(bulleted(&wrong))
+        .hint(format!(
+            "fix that, then run the command again; to undo the adoption, run: {undo}"
+        ));
+        self.report.problems = wrong;
+        Err(error.into())
     }
 
     /// Both causes: of the failed adoption, and of the failed restore.

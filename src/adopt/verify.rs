@@ -187,7 +187,8 @@ impl Procedure<'_, '_> {
         self.run.is_whole()?;
         if findings.not_as_planned.is_empty() {
             self.report.outcome = Outcome::Adopted;
-            self.report.undo = self.undo();
+            let (name, id) = (self.at.stack.name().as_str(), self.snapshot.as_deref());
+            self.report.undo = id.map(|id| self.run.undo_command(name, id));
             return Ok(Verdict::AsPlanned);
         }
         self.report.outcome = Outcome::PlanWasWrong;
@@ -196,19 +197,6 @@ impl Procedure<'_, '_> {
                 .details(bulleted(&self.report.problems))
                 .hint("if you need a file named above, roll back; otherwise, there is nothing to do. If nothing else restarted or recreated a container meanwhile, please report this as a bug, with the versions of Portainer, Compose and Docker"),
         ))
-    }
-
-    /// The command that undoes the adoption. It names the snapshot only where `restore` would choose another one (B15).
-    fn undo(&self) -> Option<String> {
-        let (id, name) = (self.snapshot.as_ref()?, self.at.stack.name().as_str());
-        let is_default = self
-            .run
-            .store()
-            .default_id()
-            .is_ok_and(|one| one.as_ref() == Some(id));
-        let words = ["restore", name, "--to", id];
-        let words = if is_default { &words[..2] } else { &words };
-        Some(self.run.command(words))
     }
 
     /// The page of a Portainer stack.
@@ -220,7 +208,7 @@ impl Procedure<'_, '_> {
 
     /// Waits until everything runs, or a container does not come to run, and returns the containers. Those of a stack that was
     /// stopped as a whole are no jobs.
-    fn wait_until_steady(&mut self, is_stopped: bool) -> Result<Vec<Value>> {
+    pub(super) fn wait_until_steady(&mut self, is_stopped: bool) -> Result<Vec<Value>> {
         let deadline = Instant::now() + self.a.wait;
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
         let mut steady = (BTreeSet::new(), Instant::now());
@@ -450,7 +438,7 @@ fn unexpected<'a>(
 }
 
 /// The services in the order of the plan, then those that are not in it.
-fn services(
+pub(super) fn services(
     prepared: &Prepared,
     compared: &[Compared],
     events: &[ContainerEvent],

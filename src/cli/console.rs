@@ -98,6 +98,13 @@ impl Console {
         self.out(&painted(parts));
     }
 
+    /// Prints the command to run next.
+    pub(super) fn next(&self, command: &str) {
+        self.parts(&[]);
+        let label = (Meaning::Name, "Next: ".to_owned());
+        self.parts(&[label, (Meaning::Command, command.to_owned())]);
+    }
+
     /// Prints text for reading, broken at the width of the terminal, even with `--quiet`.
     pub(super) fn text(&self, meaning: Meaning, text: &str) {
         let text = wrap_lines(&lines(text), 0, Self::width());

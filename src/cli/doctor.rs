@@ -132,7 +132,7 @@ fn show(report: &DoctorReport, console: &Console) {
     hints(again, with(Status::Failed), console);
     hints("Consider this:", with(Status::Warning), console);
     if !has_failed && !console.is_quiet() {
-        console.line("\nNext: stacklift list");
+        console.next("stacklift list");
     }
 }
 

@@ -78,9 +78,16 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
         console,
     };
     match arguments.way {
-        RehearsedWay::Migrate => rehearsed.migrate(stage.world),
-        RehearsedWay::Adopt => rehearsed.adopt(stage.world),
+        RehearsedWay::Migrate => rehearsed.migrate(stage.world)?,
+        RehearsedWay::Adopt => rehearsed.adopt(stage.world)?,
     }
+    let words = ["plan", stack.name().as_str()];
+    console.next(&if is_own {
+        settings.typed.with(&words)
+    } else {
+        "stacklift list".to_owned()
+    });
+    Ok(())
 }
 
 /// What a rehearsal runs on.
@@ -98,7 +105,10 @@ impl Rehearsed<'_> {
         let console = self.console;
         let embedded = self.embed(world, "migrate")?;
         let ended = embedded.migrate(self.arguments.force, &mut |event| {
-            events::show(console, &event.in_full());
+            // Nobody can undo it.
+            if !matches!(event, Event::Whole(_)) {
+                events::show(console, &event.in_full());
+            }
         });
         console.done();
         self.show_requests(&embedded);

@@ -239,3 +239,50 @@ web    0/0         failed run       stacklift restore web\n"
     killed(&bench, "migrate web", FaultKind::Hang, || {});
     bench.succeeds("list", "web    0/0         interrupted run");
 }
+
+#[test]
+fn b15_what_a_failed_run_left_unhealthy_is_not_up_to_date_until_it_is_healthy() {
+    let bench = Bench::new();
+    let checked = |time| PLAIN.replace("1000", time) + "    healthcheck: {test: [CMD, 'true']}\n";
+    bench.started("web", &checked("1"), None);
+    bench.run("adopt web").code(0);
+    bench.stack("web", &checked("2"), None);
+    bench.world(|world| world.health.insert("web/a".to_owned(), Health::Never));
+    bench.fails(
+        "adopt web --yes --wait 1s --on-failure leave",
+        "web-a-1 is not healthy",
+    );
+    for _ in 0..2 {
+        let run = bench.run("adopt web --wait 1s").code(1);
+        assert_eq!(
+            (run.out.as_str(), run.err.as_str()),
+            (
+                "",
+                "error: web is up to date in Portainer, but does not run as before the last adoption
+  - web-a-1 is not healthy
+state: nothing was changed
+hint: fix that, then run the command again; to undo the adoption, run: stacklift restore web\n"
+            )
+        );
+        assert_eq!(
+            listed(&bench),
+            (json!("failed"), json!({"kind": "run-again"}))
+        );
+        let run = plan(&bench).code(0);
+        assert_eq!(
+            run.out,
+            "web  1 container on this host, in Portainer\nThe last run did not finish.\n\nNext: stacklift adopt web\n"
+        );
+    }
+    bench.succeeds(
+        "adopt --all --dry-run",
+        "checked again: the last run did not finish",
+    );
+    bench.world(|world| {
+        let container = world.containers.values_mut().next().expect("a container");
+        container.healthy_at = Some(0);
+    });
+    let run = bench.run("adopt web").code(0);
+    assert_eq!(run.out, "web is up to date in Portainer: a was recreated\n");
+    assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
+}

@@ -156,6 +156,24 @@ Next: stacklift adopt web
 }
 
 #[test]
+fn a_stack_that_does_not_run_is_started() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    bench.world(|world| world.add_image("busybox:1.36"));
+    let run = bench.run("plan web").code(0);
+    let expected = "\
+web  no containers on this host, not in Portainer yet
+
+  +  a  has no container yet and will be started
+
+Adopting it loses nothing, and starts a.
+
+Next: stacklift adopt web
+";
+    assert_eq!(run.out, expected);
+}
+
+#[test]
 fn a_comparison_shows_both_ways() {
     let bench = Bench::web(PLAIN);
     let run = with_hashes(&bench, "plan web --compare", &labeled(&bench)).code(0);
@@ -289,7 +307,7 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
 
 #[test]
 fn what_to_know_before_a_later_change_is_told() {
-    // An env file that is left out, and a volume that gets a name, only explain the text.
+    // An env file that is left out only explains the text.
     let text = "services:\n  a:\n    build: .\n    image: x:1\n    env_file: [{path: none.env, required: false}]\n    volumes: [/cache]\n";
     let bench = Bench::web(text);
     let report = json_of(&bench.run("plan web --output json").code(0));
@@ -302,8 +320,12 @@ fn what_to_know_before_a_later_change_is_told() {
         .code(0)
         .says(&format!("\nnote: {notice}\n"));
     let run = bench.run("adopt web --wait 2s --output json").code(0);
-    assert_eq!(run.json()["notices"], json!([notice]));
-    run.says(&format!("  {notice}"));
+    let notices = run.json()["notices"].clone();
+    let volume = notices[0].as_str().expect("a text");
+    let start = "Docker still counts these volumes as anonymous: /cache of a (volume ";
+    assert!(volume.starts_with(start), "{volume}");
+    assert_eq!(notices, json!([volume, notice]));
+    run.says(&[&format!("  {volume}"), &format!("  {notice}")]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn each_example_rehearses_in_each_era() {
                     create,
                 ]);
             let run = rehearse(&format!("{name} --era {era}")).code(0).hides(&[
-                "\nNext: ",
+                "Next: stacklift adopt",
                 "API requests",
                 create,
             ]);
@@ -70,6 +70,8 @@ kept running  1          0
 recreated     1          2
 losses        0          5
 result        succeeded  succeeded
+
+Next: stacklift list
 ";
         assert_eq!(table, expected, "{run:#?}");
     }
@@ -173,6 +175,7 @@ fn a_stack_of_the_user_is_copied_and_rehearsed() {
         .says(&[
             "  =  a  keeps running",
             "\nadopted mine: 1 container kept running\n",
+            &format!("\nNext: stacklift plan mine --stacks-root {root}\n"),
         ])
         .hides("s3cr3t-very-long-value");
     // Its directory is not written to, and nothing outside the process is called.

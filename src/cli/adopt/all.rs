@@ -337,8 +337,10 @@ impl All<'_> {
         } else {
             Vec::new()
         };
-        // An adoption waits for an earlier request without a known end (B11), also if nothing else is to do.
-        let waits = Place::new(&state_folder()?, opened.stack.name().as_str()).has_unanswered();
+        // An adoption waits for an earlier request without a known end (B11), and checks what an earlier run left, also if
+        // nothing else is to do.
+        let waits = interrupted.is_some()
+            || Place::new(&state_folder()?, opened.stack.name().as_str()).has_unanswered();
         let result = match adopt.readiness {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
             Readiness::Edited => StackResult::Edited,

@@ -17,7 +17,13 @@ pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Consol
     let name = &report.stack;
     match report.outcome {
         Outcome::NothingToDo => {
-            console.told(&format!("{name} {}", up_to_date(report.git.as_ref())));
+            let is = up_to_date(report.git.as_ref());
+            // An earlier run had not looked.
+            let happened = match report.services.as_slice() {
+                [] => String::new(),
+                _ => format!(": {}", happened(&containers(report))),
+            };
+            console.told(&format!("{name} {is}{happened}"));
         }
         Outcome::Adopted => {}
         _ => return,

@@ -10,7 +10,7 @@ use crate::{
         table::{column, line, plan_rows},
     },
     model::Grant,
-    plan::{InPortainer, Loss, Request, downtime},
+    plan::{Fate, InPortainer, Loss, Request, downtime},
     report::{InterruptedRun, PlanReport, Readiness, StackReport, Way, WayReport},
     text::{counted, listed, numbered, plural, said, shell_word},
 };
@@ -26,7 +26,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
     let stack = &report.stack;
     let shown = shown_ways(report);
     let is_up_to_date = report.has_nothing_to_do() && !report.is_comparison;
-    if is_up_to_date {
+    if is_up_to_date && stack.interrupted_run.is_none() {
         let name = (Meaning::Name, format!("{} ", stack.name));
         let git = report.adopt.as_ref().and_then(|way| way.git.as_ref());
         console.item(&[name], &up_to_date(git));
@@ -112,9 +112,7 @@ fn show_next(report: &PlanReport, console: &Console) {
         None => None,
     };
     if let Some(command) = next {
-        console.parts(&[]);
-        let label = (Meaning::Name, "Next: ".to_owned());
-        console.parts(&[label, (Meaning::Command, command)]);
+        console.next(&command);
     }
 }
 
@@ -219,10 +217,14 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
         Way::Migrate => "Migrating it",
     };
     let down = downtime(&of.services);
+    let started = of.services_with(|fate| matches!(fate, Fate::Started(_)));
     let lost = match () {
         () if !of.losses_known => format!("What {} loses is unknown.", verb.to_lowercase()),
         () if !of.losses.is_empty() => format!("{verb} loses:"),
-        () if down.is_empty() => format!("{verb} loses nothing and interrupts nothing."),
+        () if down.is_empty() && started.is_empty() => {
+            format!("{verb} loses nothing and interrupts nothing.")
+        }
+        () if down.is_empty() => format!("{verb} loses nothing, and starts {}.", listed(&started)),
         () => format!("{verb} loses nothing."),
     };
     let mut sentences: Vec<String> = down.iter().map(|part| format!("{part}.")).collect();

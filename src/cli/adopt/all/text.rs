@@ -142,9 +142,10 @@ fn planned(stack: &AllEntry) -> Part {
         return (Meaning::Changed, "restored first".to_owned());
     }
     let (meaning, first) = match (stack.result, way.readiness) {
-        (StackResult::Planned, Readiness::NothingToDo) => {
-            (Meaning::Kept, "Portainer is still busy with it".to_owned())
-        }
+        (StackResult::Planned, Readiness::NothingToDo) => (
+            Meaning::Kept,
+            "checked again: the last run did not finish".to_owned(),
+        ),
         // What blocks it is only that images are missing.
         (StackResult::Planned, Readiness::Blocked) => (Meaning::Changed, String::new()),
         (StackResult::LeftOut, _) => (Meaning::Plain, "left out".to_owned()),

@@ -152,10 +152,10 @@ impl<'d> Builds<'_, 'd, '_> {
 
     fn notice_recreated(&mut self, service: Service<'d>, image: &str) {
         let name = service.name;
-        self.found.notice(
+        self.found.notice_afterwards(
             service.node.line(),
             format!(
-                "service {name} uses the image {image} that was built on this host. Its container is recreated once, because it had no `image` before. To rebuild the image, {}",
+                "service {name} uses the image {image} that was built on this host. To rebuild the image, {}",
                 rebuild(name)
             ),
         );
