@@ -54,7 +54,9 @@ pub fn main() -> ExitCode {
         arguments.common.verbose,
     ));
     interrupt::clean_up_after_panics(&console);
-    match dispatch(arguments, &console) {
+    let ended = dispatch(arguments, &console);
+    console.done();
+    match ended {
         Ok(()) if console.is_incomplete() => {
             let incomplete =
                 Failure::new("failed to write to standard output: the result is incomplete")

@@ -302,6 +302,20 @@ fn a_signal_removes_the_spinner() {
 }
 
 #[test]
+fn the_end_of_a_command_removes_the_spinner() {
+    let bench = stacks();
+    bench.run("adopt web --yes").code(0);
+    let slow = FaultKind::LateSuccess(std::time::Duration::from_secs(1));
+    bench.always(Call::File, slow);
+    let mut command = bench.command("restore web --dry-run --color never");
+    let screen = screen(command.env("TERM", "xterm"), 80);
+    let text = "reading what will be replaced";
+    assert!(shows(&screen, text), "{screen:?}");
+    let left = left(&screen);
+    assert!(left.iter().all(|line| !line.contains(text)), "{left:#?}");
+}
+
+#[test]
 fn b08_a_signal_ends_a_question() {
     for args in [&["adopt", "--all"][..], &["adopt", "web"], &["web"]] {
         let bench = stacks();
