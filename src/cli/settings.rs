@@ -181,10 +181,18 @@ impl Settings {
             entry.and_then(|entry| entry.value.as_deref())
         };
         let text = |setting: &Setting| given(setting).unwrap_or_default().to_owned();
-        let changed = options::ALL.iter().filter_map(|setting| {
-            let value = given(setting).filter(|value| *value != setting.default)?;
-            Some((setting.key, setting.anywhere(value)))
-        });
+        let changed = options::ALL
+            .iter()
+            .zip(entries)
+            .filter_map(|(setting, entry)| {
+                let value = entry.value.as_deref();
+                let value = value.filter(|value| *value != setting.default)?;
+                // What the system's file says holds in every directory and shell.
+                if entry.source.is_file(SYSTEM_FILE) {
+                    return None;
+                }
+                Some((setting.key, setting.anywhere(value)))
+            });
         let invalid = anyhow::Error::msg::<String>;
         Ok(Self {
             base_url: text(&options::BASE_URL).parse().map_err(invalid)?,
@@ -263,6 +271,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn b14_a_setting_of_the_system_need_not_be_repeated() {
+        let changed = |path: &str| {
+            let values = Values::from([("stacks-root", (1, "/srv/stacks".to_owned()))]);
+            let flags = Common::default();
+            let entries = merge(&flags, &|_| None, &[(path.into(), values)]);
+            Settings::of(&flags, &entries).expect("settings").changed
+        };
+        assert_eq!(changed(SYSTEM_FILE), []);
+        assert_eq!(changed(USER_FILE), [("stacks-root", "/srv/stacks".into())]);
+    }
 
     #[test]
     fn an_endpoint_in_a_file_is_a_number_or_auto() {

@@ -51,6 +51,10 @@ impl Source {
         Self::new(SourceKind::File, path.display().to_string(), Some(line))
     }
 
+    pub(super) fn is_file(&self, path: &str) -> bool {
+        self.kind == SourceKind::File && self.name.as_deref() == Some(path)
+    }
+
     /// The setting `key` from this source, in an error.
     pub(super) fn of(&self, key: &str) -> String {
         let name = self.name.as_deref().unwrap_or("the default");
