@@ -18,7 +18,7 @@ use crate::{
     model::Container,
     observe::{Host, Situation, with_hint},
     parallel::in_parallel,
-    plan::{Blocker, Keep, runs_portainer},
+    plan::{Blocker, Keep, runs_portainer, unusable},
     portainer::{BaseUrl, PortainerReader, is_rejected_key},
     report::{
         Containers, InterruptedRun, ListEntry, ListReport, PortainerReport, PortainerStack,
@@ -101,6 +101,11 @@ impl<'a> Inventory<'a> {
             entry
         });
         let asked = self.portainer.filter(|_| host.records.is_some());
+        let mut warnings = missing(&host);
+        if let Some((_, id)) = asked.filter(|_| host.environment.is_unusable()) {
+            let why = unusable(&host.environment, id);
+            warnings.extend(why.map(|why| format!("{}: {}", why.message, why.hint)));
+        }
         Ok(ListReport {
             version: VERSION,
             stacks_root: root.display().to_string(),
@@ -110,7 +115,7 @@ impl<'a> Inventory<'a> {
             }),
             containers_known: host.containers.is_some(),
             stacks,
-            warnings: missing(&host),
+            warnings,
         })
     }
 
@@ -191,6 +196,7 @@ impl<'a> Inventory<'a> {
         let found = state(&StateFacts {
             record: found.record,
             listed: match &host.records {
+                _ if host.environment.is_unusable() => Listed::Nothing,
                 None => Listed::Nothing,
                 Some(_) if host.rights.see_every_stack() => Listed::All,
                 Some(_) => Listed::Visible,
@@ -220,7 +226,8 @@ impl<'a> Inventory<'a> {
             return WayReport::failed(&error);
         }
         // A list says once what could not be read.
-        if host.records.is_none() || host.containers.is_none() {
+        let is_unread = host.records.is_none() || host.environment.is_unusable();
+        if is_unread || host.containers.is_none() {
             return WayReport::unplanned(Readiness::Unknown);
         }
         let situation = self.situation(stack, Some(host));

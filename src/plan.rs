@@ -16,6 +16,7 @@ pub use adoption::{
     Adoption, AdoptionFacts, Request, ServicePlan, adoption,
     kept::{Keep, runs},
 };
+pub use blockers::permissions::environment as unusable;
 pub use blockers::{
     Blocker, BlockerKind,
     adoption::{blocking, images_to_pull},

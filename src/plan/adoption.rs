@@ -324,7 +324,7 @@ impl Adoption {
         }
         let listed = facts.listed.unwrap_or_default();
         let refusals = [
-            permissions::environment(facts),
+            permissions::environment(&facts.environment, facts.endpoint),
             permissions::management(facts),
             permissions::registered(facts),
             permissions::runs_portainer(listed, facts.portainer_port),

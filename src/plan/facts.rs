@@ -254,6 +254,11 @@ impl Environment {
     pub fn is_other_engine(&self) -> bool {
         matches!(self, Self::OtherEngine { .. })
     }
+
+    /// Whether nothing of it can be read.
+    pub fn is_unusable(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::Forbidden(_))
+    }
 }
 
 /// What is at a path of this host.

@@ -84,7 +84,7 @@ impl Plan {
             Environment::OtherEngine { .. } | Environment::OtherSocket(_) => !listed.is_empty(),
             _ => self.destroys,
         };
-        let environment = permissions::environment(facts);
+        let environment = permissions::environment(&facts.environment, facts.endpoint);
         self.refusals.extend(environment.filter(|_| is_concerned));
         self.refusals.extend(permissions::registered(facts));
         self.refusals.extend(facts.unlistable.cloned());

@@ -172,3 +172,19 @@ fn c09_without_auto_the_environments_are_not_listed() {
             .all(|path| path == "/api/endpoints/1")
     );
 }
+
+#[test]
+fn a_list_says_once_that_portainer_has_no_such_environment() {
+    let bench = third();
+    bench.started("blog", PLAIN, None);
+    let run = bench.run("list --endpoint 99").code(0);
+    assert_eq!(
+        (run.out.as_str(), run.err.as_str()),
+        (
+            "STACK  CONTAINERS  STATE    ADOPT
+blog   1/1         unknown  unknown: stacklift doctor --endpoint 99
+web    1/1         unknown  unknown: stacklift doctor --endpoint 99\n",
+            &*format!("warning: Portainer has no environment 99: {HINT}\n")
+        )
+    );
+}

@@ -10,15 +10,14 @@ use crate::{
 };
 
 /// The refusal if the environment is known not to be usable for this host.
-pub fn environment(facts: &Facts) -> Option<Blocker> {
-    let endpoint = facts.endpoint;
+pub fn environment(environment: &Environment, endpoint: i64) -> Option<Blocker> {
     let right_one = |here: Option<i64>| match here {
         Some(id) => {
             format!("environment {id} is this host: pass --endpoint {id}, or --endpoint auto")
         }
         None => "pass the ID of this host's environment with --endpoint".to_owned(),
     };
-    Some(match &facts.environment {
+    Some(match environment {
         Environment::SameEngine | Environment::Unknown(_) => return None,
         &Environment::OtherEngine { here } => Blocker::new(
             format!(
