@@ -127,10 +127,10 @@ fn list(store: &Store, console: &Console) -> Result<()> {
                 ["unknown", "unknown", "unknown", "unreadable"].map(str::to_owned)
             }
         };
-        let id = if Some(&id) == default.as_ref() {
-            format!("{id} (default)")
+        let state = if Some(&id) == default.as_ref() {
+            format!("{state} (default)")
         } else {
-            id
+            state
         };
         rows.push(plain([id, by, containers, record, state]));
     }

@@ -382,11 +382,13 @@ impl Adoption {
         self.block(missing.refusals, input.file);
         self.warnings.extend(missing.doubts);
         let last = compose.map(|compose| compose.last);
-        let newer = last.map_or(Vec::new(), |last| validation::newer(facts, stack, last));
+        let newer = last.map_or(Vec::new(), |last| {
+            validation::newer(facts, stack, input.file, last)
+        });
         // B20
         if let (Some(version), false) = (last, newer.is_empty()) {
             let what = format!("Compose {version} in Portainer rejects a part of the Compose file");
-            let hint = "remove that part from the Compose file, or upgrade Portainer";
+            let hint = "correct its spelling or remove it; a newer Portainer may accept it";
             self.blockers.push(Blocker::new(what, hint).details(newer));
         } else {
             let first = compose.map(|compose| compose.first);

@@ -50,6 +50,8 @@ pub enum BlockerKind {
     OnEngine,
     /// Paused containers of this engine.
     Paused,
+    /// The stack can be adopted under another name.
+    OfName,
 }
 
 impl Blocker {

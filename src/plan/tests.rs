@@ -353,7 +353,7 @@ models:
         let version = ComposeVersion(major, minor, patch);
         let found = world(compose).with_facts(|facts| {
             with_sent(facts.sent, "web", |_, stack| {
-                validation::newer(facts, stack.unwrap(), version)
+                validation::newer(facts, stack.unwrap(), "compose.yaml", version)
             })
         });
         let words = |line: String| line.split('`').nth(1).unwrap().to_owned();

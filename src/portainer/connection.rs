@@ -184,8 +184,8 @@ fn not_pinned(
         (Some(pinned), Tls::Pin(_)) => format!(
             "the certificate of Portainer at {base_url} has changed: the SHA-256 fingerprint was {pinned}, and now it is {received}; {not_sent}"
         ),
-        (Some(given), _) => format!(
-            "the certificate of Portainer at {base_url} does not match --tls: expected the SHA-256 fingerprint {given}, received {received}; {not_sent}"
+        (Some(_), _) => format!(
+            "the certificate of Portainer at {base_url} does not match --tls: its SHA-256 fingerprint is {received}; {not_sent}"
         ),
         (None, _) => format!(
             "the certificate of Portainer at {base_url} is not pinned: its SHA-256 fingerprint is {received}; {not_sent}"

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Containers, InterruptedRun, PortainerReport, PortainerStack, Readiness, WayReport};
+use crate::plan::BlockerKind;
 
 /// What `stacklift plan --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -106,7 +107,16 @@ impl PlanReport {
         runs && self.stack.portainer_stack.is_none()
             && !self.stack.may_be_unseen
             && self.adopts(Readiness::Blocked)
+            && !self.has_another_name()
             && self.migrate.as_ref().is_some_and(works)
+    }
+
+    /// Whether the stack can be adopted under another name.
+    fn has_another_name(&self) -> bool {
+        let blockers = self.adopt.iter().flat_map(|way| &way.blockers);
+        blockers
+            .into_iter()
+            .any(|blocker| blocker.kind == BlockerKind::OfName)
     }
 
     /// Whether nothing can be done with the stack.

@@ -359,14 +359,21 @@ impl Store {
                     shell_word(&self.stack)
                 ))
             }
-            None => Failure::new(format!(
-                "{} has no snapshot: there is nothing to undo",
-                self.stack
-            ))
-            .hint(format!(
-                "looked in {}: if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR",
-                self.own().display()
-            )),
+            None => {
+                let state = self.own().ancestors().nth(2);
+                let others = Vec::from_iter(state.map(projects).unwrap_or_default());
+                let others = match others.as_slice() {
+                    [] => "no stack has one".to_owned(),
+                    others => format!("stacks with snapshots: {}", others.join(", ")),
+                };
+                Failure::new(format!(
+                    "{} has no snapshot: there is nothing to undo",
+                    self.stack
+                ))
+                .hint(format!(
+                    "{others}; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR"
+                ))
+            }
         }
         .into())
     }

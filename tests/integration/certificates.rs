@@ -65,7 +65,7 @@ fn only_the_named_certificate_is_accepted_in_both_forms() {
         &format!("plan web --tls sha256:{wrong}"),
         &[
             "does not match --tls",
-            &format!("received {right}"),
+            &format!("its SHA-256 fingerprint is {right}"),
             "neither the request nor the API key was sent",
             &format!("then pass --tls sha256:{right}"),
         ],

@@ -10,7 +10,7 @@ pub use needs::images_to_pull;
 use crate::{
     model::{Condition, PORTAINER_FOLDERS, may_be_portainers},
     plan::{
-        Adoption, AdoptionFacts, Blocker, Facts, Fate, Keep, PathKind, Request,
+        Adoption, AdoptionFacts, Blocker, BlockerKind, Facts, Fate, Keep, PathKind, Request,
         blockers::conditions::conditions,
         facts::{
             absolute,
@@ -79,6 +79,12 @@ impl<'f> Blocking<'_, 'f> {
         });
     }
 
+    /// The same, if the stack can be adopted under another name.
+    fn add_name(&mut self, message: String, hint: String, details: Vec<String>) {
+        let blocker = Blocker::new(message, hint).details(details);
+        self.blockers.push(blocker.as_kind(BlockerKind::OfName));
+    }
+
     fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
         let all = self.facts.containers.unwrap_or_default();
         all.iter().map(Inspected)
@@ -113,7 +119,7 @@ impl<'f> Blocking<'_, 'f> {
                     command(own, self.facts.dir)
                 ),
             };
-            self.add(
+            self.add_name(
                 format!(
                     "the stack cannot have the name {name} in Portainer: the name of its project would be {own:?}"
                 ),
@@ -123,9 +129,10 @@ impl<'f> Blocking<'_, 'f> {
         } else if let Some(project) = project
             && project != name
             && self.containers().next().is_none()
+            && !self.facts.others_from_here().contains_key(project)
         {
             // The containers show under which name the stack was started.
-            self.add(
+            self.add_name(
                 format!(
                     "the project of {} is {project}, not {name}: its volumes and networks have that name",
                     self.facts.dir
@@ -148,7 +155,7 @@ impl<'f> Blocking<'_, 'f> {
         let Facts { name, dir, .. } = *self.facts;
         for (project, containers) in self.facts.others_from_here() {
             let names = containers.iter().map(|one| one.name().to_owned());
-            self.add(
+            self.add_name(
                 format!(
                     "{} of {dir} {} to project {project}, not to {name}",
                     counted(containers.len(), "container"),
@@ -312,6 +319,7 @@ impl<'f> Blocking<'_, 'f> {
         if self.keep.orphans {
             return;
         }
+        let mut undefined = Vec::new();
         let orphans: Vec<String> = self
             .containers()
             .filter(|one| one.is_running())
@@ -331,19 +339,34 @@ impl<'f> Blocking<'_, 'f> {
                     )),
                     // The plan says of what is removed that it is.
                     (false, false) if self.is_removed(name) => None,
-                    (false, false) => Some(format!(
-                        "{name}: the Compose file does not define service {service}"
-                    )),
+                    (false, false) => {
+                        undefined.push(name);
+                        Some(format!(
+                            "{name}: the Compose file does not define service {service}"
+                        ))
+                    }
                 }
             })
             .collect();
         if !orphans.is_empty() {
+            let keep = "pass --leave-orphans to leave them as they are";
+            let hint = if undefined.len() == orphans.len() {
+                format!(
+                    "add them to the Compose file, or remove them: {} rm --force {}; {keep}",
+                    self.facts.tool,
+                    undefined.join(" ")
+                )
+            } else {
+                format!(
+                    "add them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; {keep}"
+                )
+            };
             self.add(
                 format!(
                     "containers of project {} run that Portainer would not start, and removes when the stack is stopped or deleted",
                     self.facts.name
                 ),
-                "add them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; pass --leave-orphans to leave them as they are",
+                hint,
                 orphans,
             );
         }

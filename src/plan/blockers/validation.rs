@@ -183,14 +183,14 @@ pub fn doubts(facts: &Facts, stack: &SentStack, first: Option<ComposeVersion>) -
     .collect()
 }
 
-/// What no Compose up to `last` accepts and a later one may, with its line.
-pub fn newer(facts: &Facts, stack: &SentStack, last: ComposeVersion) -> Vec<String> {
+/// What no Compose up to `last` accepts and a later one may, with its line of the Compose file `file`.
+pub fn newer(facts: &Facts, stack: &SentStack, file: &str, last: ComposeVersion) -> Vec<String> {
     let lines = Lines::new(facts.source.compose);
     let last = last.release();
     let keys = keys(facts, stack, |since| {
         since.map_or(last <= NEWEST, |since| since > last)
     });
-    let keys = keys.map(|(line, key)| format!("line {line}: {key}"));
+    let keys = keys.map(|(line, key)| format!("{file}:{line}: {key}"));
     let services = stack.services();
     let policies = services.iter().filter_map(|service| {
         let node = service.node(&["pull_policy"])?;
@@ -198,7 +198,7 @@ pub fn newer(facts: &Facts, stack: &SentStack, last: ComposeVersion) -> Vec<Stri
         let is_newer = policy != "always" && !NOT_PULLED.contains(&policy.as_str());
         (is_newer && last < PULLS_AT_INTERVALS).then(|| {
             format!(
-                "line {}: `pull_policy: {}`",
+                "{file}:{}: `pull_policy: {}`",
                 lines.of(node.line()),
                 printable(node.as_str().unwrap_or_default())
             )

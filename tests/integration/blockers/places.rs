@@ -28,6 +28,10 @@ fn containers_of_the_directory_that_belong_to_another_project() {
     let why = format!("1 container of {folder} belongs to project shop, not to web\nshop-a-1");
     let hint = format!("adopt them under that name: stacklift adopt shop --dir {folder}");
     refuses(&bench, "web", &[format!("{why}\n{hint}")]);
+    // One cause is one reason.
+    bench.stack("web", &format!("name: shop\n{PLAIN}"), None);
+    refuses(&bench, "web", &[format!("{why}\n{hint}")]);
+    bench.run("plan web").code(1).hides("migrate");
     adopts(&bench, "shop", &format!("shop --dir {folder}"));
 }
 

@@ -19,6 +19,16 @@ fn n09_services_that_run_and_are_not_started_by_the_text() {
 }
 
 #[test]
+fn n09_a_service_that_was_removed_from_the_file() {
+    let bench = Bench::new();
+    bench.started("web", &format!("{PLAIN}  old:\n    image: x\n"), None);
+    bench.stack("web", PLAIN, None);
+    refuses(&bench, "web",
+        &["containers of project web run that Portainer would not start, and removes when the stack is stopped or deleted\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, or remove them: docker rm --force web-old-1; pass --leave-orphans to leave them as they are".to_owned()],
+    );
+}
+
+#[test]
 fn n14_orphans_that_portainer_would_remove() {
     let bench = Bench::of(Era::Async);
     let all = format!("{PLAIN}  old:\n    image: x\n");
