@@ -283,6 +283,6 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
         container.healthy_at = Some(0);
     });
     let run = bench.run("adopt web").code(0);
-    assert_eq!(run.out, "web is up to date in Portainer: a was recreated\n");
+    assert_eq!(run.out, "web is up to date in Portainer; a was recreated\n");
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
 }

@@ -21,7 +21,7 @@ pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Consol
             // An earlier run had not looked.
             let happened = match report.services.as_slice() {
                 [] => String::new(),
-                _ => format!(": {}", happened(&containers(report))),
+                _ => format!("; {}", happened(&containers(report))),
             };
             console.told(&format!("{name} {is}{happened}"));
         }

@@ -82,7 +82,7 @@ impl<'f> Blocking<'_, 'f> {
     /// The same, if the stack can be adopted under another name.
     fn add_name(&mut self, message: String, hint: String, details: Vec<String>) {
         let blocker = Blocker::new(message, hint).details(details);
-        self.blockers.push(blocker.as_kind(BlockerKind::OfName));
+        self.blockers.push(blocker.of_kind(BlockerKind::OfName));
     }
 
     fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
