@@ -277,9 +277,12 @@ impl Procedure<'_, '_> {
         let fails = |one: &&Compared| (one.has_to_run() && !one.runs()) || one.lacks_health();
         let failing = compared.iter().filter(fails);
         let wrong: Vec<String> = failing
-            .map(|one| match one.runs() {
-                true => format!("{} is not healthy", one.name()),
-                false => one.to_string(),
+            .map(|one| {
+                if one.runs() {
+                    format!("{} is not healthy", one.name())
+                } else {
+                    one.to_string()
+                }
             })
             .collect();
         if wrong.is_empty() {

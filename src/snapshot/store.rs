@@ -346,36 +346,29 @@ impl Store {
         if let Some(saved) = self.default_of_restore()? {
             return Ok(saved);
         }
-        Err(match self.ids()?.last() {
-            // The error of an unreadable snapshot says more than that none is complete.
-            Some(newest) => {
-                self.load(newest)?;
-                Failure::new(format!(
-                    "no snapshot shows the complete stack {}",
-                    self.stack
-                ))
+        // The error of an unreadable snapshot says more than that none is complete.
+        if let Some(newest) = self.ids()?.last() {
+            self.load(newest)?;
+            let what = format!("no snapshot shows the complete stack {}", self.stack);
+            return Err(Failure::new(what)
                 .hint(format!(
                     "to list the snapshots, run: stacklift restore {} --list; choose one with --to",
                     shell_word(&self.stack)
                 ))
-            }
-            None => {
-                let state = self.own().ancestors().nth(2);
-                let others = Vec::from_iter(state.map(projects).unwrap_or_default());
-                let others = match others.as_slice() {
-                    [] => "no stack has one".to_owned(),
-                    others => format!("stacks with snapshots: {}", others.join(", ")),
-                };
-                Failure::new(format!(
-                    "{} has no snapshot: there is nothing to undo",
-                    self.stack
-                ))
-                .hint(format!(
-                    "{others}; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR"
-                ))
-            }
+                .into());
         }
-        .into())
+        let state = self.own().ancestors().nth(2);
+        let others = Vec::from_iter(state.map(projects).unwrap_or_default());
+        let others = match others.as_slice() {
+            [] => "no stack has one".to_owned(),
+            others => format!("stacks with snapshots: {}", others.join(", ")),
+        };
+        let what = format!("{} has no snapshot: there is nothing to undo", self.stack);
+        Err(Failure::new(what)
+            .hint(format!(
+                "{others}; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR"
+            ))
+            .into())
     }
 
     /// Reads the snapshot with this ID.

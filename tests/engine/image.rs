@@ -59,9 +59,9 @@ impl<'s> Image<'s> {
         docker(&["rmi", &compose]);
 
         let settings = format!(
-            "base-url = \"{}\"\nstacks-root = {:?}\napi-key-file = \"/etc/stacklift.key\"\n",
+            "base-url = \"{}\"\nstacks-root = \"{}\"\napi-key-file = \"/etc/stacklift.key\"\n",
             stack.rehearsal.base_url(),
-            stack.root(),
+            stack.root().display(),
         );
         let mut mounts = Vec::new();
         for (path, text, mode) in [
