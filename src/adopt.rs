@@ -15,7 +15,6 @@ use crate::{
     observe::{Situation, foreign_since, warnings_of},
     plan::{Adoption, InPortainer, Keep, Request},
     report::{AdoptReport, Outcome},
-    rewrite::faithful::Weight,
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     stack::Stack,
@@ -274,7 +273,7 @@ impl Procedure<'_, '_> {
         let plan = &prepared.plan;
         self.report.losses.clone_from(&plan.losses);
         self.report.changes = plan.untold_changes();
-        self.report.notices = prepared.notices(self.at.stack.file(), Weight::Afterwards);
+        self.report.notices = prepared.all_notices(self.at.stack.file());
         self.run.services(&plan.services);
         // A list of several stacks has said it before the question.
         if self.a.confirmed.is_none() {

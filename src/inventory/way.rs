@@ -7,7 +7,6 @@ use crate::{
     observe::Situation,
     plan::{Request, changed_variables},
     report::{Readiness, WayReport},
-    rewrite::faithful::Weight,
 };
 
 /// What an adoption would do, with `--overwrite` or without.
@@ -43,7 +42,7 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
             .as_ref()
             .and_then(|(_, standing)| standing.git.clone()),
         access: plan.access.clone(),
-        notices: prepared.notices(situation.stack.file(), Weight::Important),
+        notices: prepared.notices(situation.stack.file()),
         changed_lines: rewrite
             .filter(|_| prepared.git.is_none())
             .filter(|_| prepared.combined.is_empty() || prepared.deployed().is_some())
