@@ -329,7 +329,7 @@ fn portainer_is_killed(case: Case) {
     before
         .adopt(&["--timeout=8s"])
         .code(1)
-        .says(&["unanswered"]);
+        .says(&["no response yet to"]);
     rehearsal.faults().clear();
     portainer.wait_until_killed();
     portainer.start_again();
@@ -360,7 +360,7 @@ fn a_proxy_responds(case: Case) {
     faults.once(Call::Create, FaultKind::Body(504, page));
     let run = before.adopt(&[]);
     if run.code == Some(1) {
-        run.says(&["unanswered", "504"]).hides("restored");
+        run.says(&["no response yet to", "504"]).hides("restored");
         thread::sleep(Duration::from_secs(1));
         before.adopt(&[]).code(0);
     }
