@@ -29,6 +29,8 @@ pub struct Prepared {
     pub rewrite: Result<Faithful, Vec<Blocker>>,
     /// The name that Compose gives the project of the files, if they can be parsed.
     pub project: Option<String>,
+    /// What runs and was written into the text.
+    pub(super) runs: Runs,
     /// What exists now.
     pub before: Before,
     /// What an adoption would do.
@@ -128,6 +130,7 @@ impl Prepared {
             project: texts.project,
             source,
             rewrite,
+            runs,
             before,
             plan,
             git,
@@ -207,7 +210,7 @@ impl Prepared {
     /// What counts as last sent if Portainer has it already (B22).
     pub fn sent(&self, tool: &str) -> Option<LastSent> {
         let (contents, _) = self.before.contents.as_ref()?;
-        let sent = LastSent::of(&contents.text, &contents.env);
+        let sent = LastSent::of(&contents.text, &contents.env).keeping(self.runs.variables());
         let mut services = self.plan.services.iter();
         let hashes = if services.all(|one| one.fate.is_unchanged()) {
             let all = self.before.all.iter().flatten();

@@ -84,7 +84,7 @@ impl Procedure<'_, '_> {
             let read = self.run.portainer.read(id).ok();
             self.report.git = read.and_then(|(_, standing)| standing.git);
         }
-        let sent = LastSent::of(payload.text, payload.env);
+        let sent = LastSent::of(payload.text, payload.env).keeping(prepared.runs.variables());
         if record.is_none() {
             self.run.set_last_sent(&sent);
         }

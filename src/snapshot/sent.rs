@@ -1,6 +1,6 @@
 //! What was last sent to Portainer (B22). Whatever else Portainer has was edited there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,9 @@ pub struct LastSent {
     /// The config hashes of the containers that ran after it was deployed. `None` if they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hashes: Option<BTreeSet<String>>,
+    /// The variables that only containers had, and that were written into the text: each service with the names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    kept: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl LastSent {
@@ -25,8 +28,20 @@ impl LastSent {
         Self {
             texts: BTreeSet::from([sha256(text)]),
             variables: BTreeSet::from([hash_of(variables)]),
-            hashes: None,
+            ..Self::default()
         }
+    }
+
+    /// The same, with these variables of containers, by service.
+    #[must_use]
+    pub fn keeping(self, kept: BTreeMap<String, BTreeSet<String>>) -> Self {
+        Self { kept, ..self }
+    }
+
+    /// Whether a variable was written into the text because only a container had it.
+    pub fn keeps(&self, service: &str, name: &str) -> bool {
+        let names = self.kept.get(service);
+        names.is_some_and(|names| names.contains(name))
     }
 
     /// The same, deployed as containers with these config hashes, if they are known.
@@ -54,6 +69,7 @@ impl LastSent {
     pub(super) fn and(mut self, other: &Self) -> Self {
         self.texts.extend(other.texts.iter().cloned());
         self.variables.extend(other.variables.iter().cloned());
+        self.kept.extend(other.kept.clone());
         let hashes = self.hashes.zip(other.hashes.as_ref());
         self.hashes = hashes.map(|(own, other)| &own | other);
         self

@@ -438,3 +438,25 @@ fn b22_a_migration_names_the_edit_as_a_loss() {
     edit_text(&bench);
     bench.run("migrate web --dry-run").says(lost);
 }
+
+#[test]
+fn b22_a_variable_that_an_adoption_kept_is_not_dropped_by_the_next_one() {
+    let bench = Bench::web(
+        "services:\n  a:\n    image: x:1\n    volumes: [/cache]\n    environment: [B]\n",
+    );
+    bench.world(|world| {
+        let container = world.containers.values_mut().next().expect("a container");
+        container.env.push("B=other-shell".to_owned());
+    });
+    bench
+        .run(&format!("{ADOPT} --yes --keep-variables"))
+        .code(0);
+    bench.forget_requests();
+    let needed = "a runs with 1 variable that the files do not set, or set to another value";
+    bench.run("plan web").code(1).says(needed);
+    bench.fails(&format!("{ADOPT} --yes"), needed);
+    assert!(bench.nothing_was_changed());
+    let run = bench.run(&format!("{ADOPT} --keep-variables")).code(0);
+    run.says("up to date");
+    assert!(bench.nothing_was_changed());
+}

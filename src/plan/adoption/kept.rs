@@ -49,6 +49,7 @@ impl Keep {
 pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Blocker>) {
     let facts = input.facts;
     let deployed = deployed_variables(facts);
+    let last_sent = facts.record.as_ref().map(|record| record.last_sent);
     with_sent(facts.sent, facts.project, |_, stack| {
         let (mut runs, mut blockers) = (Runs::default(), Vec::new());
         for service in stack.map(SentStack::services).unwrap_or_default() {
@@ -70,10 +71,11 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 if !stays && !is_as_on_disk(container) {
                     let foreign = replacement::foreign_variables(facts, container, &service);
                     let deployed = deployed.get(service.name);
-                    // The user has changed the files since.
+                    // The user has changed the files since, unless the last adoption kept the variable.
                     let is_deployed = |name: &str, value: &str| {
                         let given = deployed.and_then(|deployed| deployed.get(name));
-                        matches!(given, Some(Given::Is(given)) if given == value)
+                        let is_kept = last_sent.is_some_and(|last| last.keeps(service.name, name));
+                        !is_kept && matches!(given, Some(Given::Is(given)) if given == value)
                     };
                     let foreign = foreign
                         .into_iter()

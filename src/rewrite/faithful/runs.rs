@@ -32,6 +32,15 @@ impl Runs {
         services.all(|service| service.volumes.is_empty() && service.variables.is_empty())
     }
 
+    /// The names of the variables to write into the text, by service.
+    pub fn variables(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let services = self.services.iter();
+        let named = services.filter(|(_, service)| !service.variables.is_empty());
+        named
+            .map(|(name, service)| (name.clone(), service.variables.keys().cloned().collect()))
+            .collect()
+    }
+
     /// The names of all volumes to name.
     pub(super) fn volumes(&self) -> BTreeSet<&str> {
         let services = self.services.values();
