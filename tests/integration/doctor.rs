@@ -85,7 +85,7 @@ ok       Compose          docker-compose 2.26.1
 ok       Portainer        2.23.0 at URL
 ok       TLS              certificates are not verified; OWNER
 ok       API key          from STACKMGR_API_KEY
-ok       user             admin, an administrator
+ok       user             admin, an administrator: only administrators can use a new stack, unless you pass --access
 ok       environment      environment 1 is this host
 ok       stacks root      ROOT: 1 stack
 ok       state directory  HOME/state (mode 0700)

@@ -186,7 +186,13 @@ fn user(reader: &PortainerReader) -> Result<Check, Check> {
     };
     let name = user.name.as_deref().unwrap_or("unknown");
     let role = match user.is_administrator {
-        Some(true) => return Ok(Check::ok(subject, format!("{name}, an administrator"))),
+        Some(true) => {
+            // M23
+            let fact = format!(
+                "{name}, an administrator: only administrators can use a new stack, unless you pass --access"
+            );
+            return Ok(Check::ok(subject, fact));
+        }
         Some(false) => format!("{name} is not an administrator"),
         None => format!("the role of {name} is unknown"),
     };
