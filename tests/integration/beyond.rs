@@ -39,7 +39,7 @@ fn b01_every_kind_of_loss_is_said_before_the_first_destructive_act() {
         "Git link to https://git.example/stacks.git",
         "automatic update",
         "webhook",
-        "team 3 can no longer use it",
+        "the access of team 3",
         "ONLY_THERE",
     ]);
     let line = run.err.lines().find(|line| line.contains("TOKEN"));

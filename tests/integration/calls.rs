@@ -301,11 +301,12 @@ fn c54_an_id_then_the_table() {
         .lines()
         .map(|line| line.split_whitespace().collect())
         .collect();
-    let [.., header, row] = &lines[..] else {
+    let [.., header, row, next] = &lines[..] else {
         panic!("{run:?}");
     };
     assert_eq!(header[..], ["Names", "Image", "Status"]);
     assert_eq!(row[..3], ["web-a-1", "busybox:1.36", "Up"]);
+    assert!(next.join(" ").ends_with("to undo: stacklift restore web"));
 }
 
 #[test]
