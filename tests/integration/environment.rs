@@ -48,12 +48,12 @@ fn c41_blank_lines_and_comments() {
 
 #[test]
 fn c42_names_and_values_are_verbatim() {
-    let env = "A=1=2==\nB = \"x y\" # z\r\nexport C='q'\nA=again\nD=\n=e\n  F=g\nG=$A${B}";
+    let env = "A=1=2==\nB = \"x y\" # z\r\nexport C='q'\nA=again\t \nD=\n=e\n  F=g\nG=$A${B}";
     let expected = pairs(&[
         ("A", "1=2=="),
         ("B ", " \"x y\" # z"),
         ("export C", "'q'"),
-        ("A", "again"),
+        ("A", "again\t "),
         ("D", ""),
         ("", "e"),
         ("  F", "g"),
