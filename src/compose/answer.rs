@@ -15,9 +15,7 @@ use crate::{
 };
 
 /// The oldest Compose program that Portainer contains, as far as this program supports it.
-const OLDEST: Version = Version::new(2, 26);
-/// The newest Compose whose schema is known.
-const NEWEST: Version = Version::new(5, 6);
+const OLDEST: (u64, u64) = (2, 26);
 
 /// The exit status for files that do not exist.
 const FILE_NOT_FOUND: i32 = 14;
@@ -53,7 +51,7 @@ pub struct Rejection {
 pub enum Doubt {
     /// Its version does not know the key.
     UnknownKey,
-    /// Its version is older, or its schema is.
+    /// It is older than any that Portainer contains.
     Version,
     /// It sees other files.
     Files,
@@ -78,13 +76,6 @@ impl Rejection {
 }
 
 impl Version {
-    const fn new(major: u64, minor: u64) -> Self {
-        Self {
-            numbers: (major, minor),
-            text: String::new(),
-        }
-    }
-
     /// The version on the first line: `v2.26.1`. `None` if the line is something else.
     pub fn parse(output: &str) -> Option<Self> {
         let line = output.trim().lines().next()?.trim();
@@ -97,10 +88,6 @@ impl Version {
             text: text.to_owned(),
         })
     }
-
-    fn is_older(&self, than: &Self) -> bool {
-        self.numbers < than.numbers
-    }
 }
 
 impl fmt::Display for Version {
@@ -111,17 +98,15 @@ impl fmt::Display for Version {
 
 /// Why a rejection is not certain for the Compose of Portainer. `code` is the exit status.
 ///
-/// A schema grows from version to version, so an older program may reject a type or a value that a newer one accepts.
-/// What follows the schema, such as a size that is no number, is the same in each version.
+/// A newer program may accept a key more. What type a value must have, and what a size looks like, is the same in each version that
+/// Portainer contains.
 pub(super) fn doubt(code: i32, message: &str, version: &Version) -> Option<Doubt> {
     let has = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
     if code == FILE_NOT_FOUND || has(&ABOUT_FILES) {
         Some(Doubt::Files)
     } else if has(&UNKNOWN_KEY) {
         Some(Doubt::UnknownKey)
-    } else if version.is_older(&OLDEST)
-        || (version.is_older(&NEWEST) && message.starts_with("validating "))
-    {
+    } else if version.numbers < OLDEST {
         Some(Doubt::Version)
     } else {
         None
@@ -300,8 +285,7 @@ mod tests {
         for (code, message, version, expected) in [
             (15, size, &old, Some(Doubt::Version)),
             (15, size, &supported, None),
-            (15, schema, &supported, Some(Doubt::Version)),
-            (15, schema, &newest, None),
+            (15, schema, &supported, None),
             (15, key, &newest, Some(Doubt::UnknownKey)),
             (14, file, &newest, Some(Doubt::Files)),
             (1, file, &newest, Some(Doubt::Files)),

@@ -108,11 +108,7 @@ impl Plan {
                 printable(reason)
             ));
         }
-        if let Some(why) = facts.unasked {
-            self.warnings.push(format!(
-                "{why}: Portainer may reject what only Compose can check"
-            ));
-        }
+        self.warnings.extend(validation::unchecked(facts));
         self.refusals.extend(permissions::management(facts));
         let hidden = permissions::hidden(facts);
         let admin_only = stack.and_then(|stack| permissions::admin_only(facts, stack));

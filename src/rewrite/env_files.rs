@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::literal::{TextEdit, edits};
 use composefile::{
     document::{Document, Entry, Node},
-    schema::{Holds, INCLUDE, Place, ROOT, SERVICE, Type},
+    schema::{Holds, INCLUDE, Place, ROOT, SERVICE},
 };
 
 /// The position of a walk through a text; `None` if no `env_file` can be below it.
@@ -28,10 +28,7 @@ pub(super) fn below(at: Where, entry: &Entry<'_>) -> Where {
 /// The position of an item of a list. An item of a `<<` list is at the position of the mapping that merges it.
 pub(super) fn item(at: Where) -> Where {
     let place = at?;
-    let item = place
-        .item()
-        .or((!place.accepts(Type::List)).then_some(place));
-    item.filter(|place| can_hold_env_file(place))
+    Some(place.item().unwrap_or(place)).filter(|place| can_hold_env_file(place))
 }
 
 fn can_hold_env_file(place: &Place) -> bool {

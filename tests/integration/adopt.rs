@@ -105,7 +105,8 @@ fn what_portainer_says_of_a_failed_deployment_is_said_once() {
     let body = json!({"message": said, "details": said}).to_string();
     let bench = started(Era::Sync);
     bench.always(Call::Create, instead(500, &body));
-    let failed = "error: Portainer could not deploy web: no such device\n\
+    let failed = "warning: this host has no Compose program: Portainer may reject what only Compose can check\n\
+        error: Portainer could not deploy web: no such device\n\
         No container was changed; Portainer does not list the stack.\n\
         fix that, then run the command again: that is safe\n";
     assert_eq!(adopt(&bench, "").code(1).err, failed);
@@ -488,6 +489,7 @@ fn a_container_that_keeps_restarting_is_named_with_its_cause() {
     assert_eq!(
         down,
         "\
+warning: this host has no Compose program: Portainer may reject what only Compose can check
 error: b of web does not run: it keeps restarting (exit code 127)
 Container web-b-1 had been changed and was restored: b was down for N s; Portainer stack N has the Compose file and the variables of before.
 fix b, then run the command again

@@ -208,7 +208,7 @@ fn a_stopped_stack_is_no_job_before_and_after_its_restore() {
         .run("adopt web")
         .code(0)
         .says("adopted web: a was started\n")
-        .hides("warning");
+        .hides("job");
     bench.run("restore web").code(0);
     bench.world(|world| world.containers.clear());
     on_terminal(&bench, "restore web", "n\n")

@@ -6,8 +6,8 @@ use rehearsal::Call;
 
 use crate::bench::{Bench, KEY, PLAIN, Run};
 
-/// Uses a network that it does not define.
-const UNDEFINED: &str = "services:\n  a:\n    image: x\n    networks: [back]\n";
+/// Mounts a volume without a name.
+const INVALID: &str = "services:\n  a:\n    image: x\n    volumes: [':/back']\n";
 
 /// The tests of the plan have every reason. Here is one from each source: Portainer, the files, the engine.
 #[test]
@@ -27,7 +27,7 @@ fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
             ],
         ),
         (
-            UNDEFINED,
+            INVALID,
             None,
             "web --endpoint 99",
             &["for 2 reasons", "environment 99", "back"],
@@ -51,7 +51,7 @@ fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
 #[test]
 fn b06_nothing_to_destroy_is_sent() {
     let bench = Bench::new();
-    bench.stack("web", UNDEFINED, None);
+    bench.stack("web", INVALID, None);
     bench.run("web").code(1).hides("refusing to migrate");
     assert_eq!(bench.calls(Call::Create).len(), 1);
 }

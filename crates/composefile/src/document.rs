@@ -87,15 +87,6 @@ pub struct ParseError {
     pub position: Position,
 }
 
-/// A duplicate key of a mapping. Compose rejects it.
-#[derive(Debug, Clone, Copy)]
-pub struct DuplicateKey<'d> {
-    /// The first occurrence of the key.
-    pub first: Node<'d>,
-    /// A later occurrence of the key.
-    pub again: Node<'d>,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct RawNode {
     start: u32,
@@ -187,17 +178,6 @@ impl<'t> Document<'t> {
 
     fn line_starts(&self) -> &[u32] {
         self.lines.get_or_init(|| line_starts(self.text))
-    }
-
-    /// Every duplicate key, in the order of the text.
-    pub fn duplicate_keys(&self) -> Vec<DuplicateKey<'_>> {
-        let mut found = Vec::new();
-        let mut keys = Vec::new();
-        for node in self.nodes() {
-            node::duplicates_in(node, &mut keys, &mut found);
-        }
-        found.sort_by_key(|duplicate| duplicate.again.id());
-        found
     }
 }
 

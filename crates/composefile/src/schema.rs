@@ -1,20 +1,20 @@
-//! The schema of Compose files: which keys exist where, the types they accept, and what they hold.
+//! The schema of Compose files: which keys exist where, the first release that accepts each, and what their values hold.
 //!
 //! The schema is one static table. A position in it is a [`Place`]; [`ROOT`] is the place of the whole file. From a
 //! place, [`Place::key`] and [`Place::item`] lead down, in step with a walk through a
 //! [`Document`](crate::document::Document).
 //!
-//! The table is the union of what Docker Compose 2.33 and 5.6.1 accept; [`Key::since`] says which release was the first to
-//! accept a key. Debian's build of 2.26.1 accepts what 2.33 accepts. The table does not list required keys, allowed values or the format of strings.
+//! The table is the union of what Docker Compose 2.33 and 5.6.1 accept; [`Place::since`] says which release was the first to
+//! accept a key. Debian's build of 2.26.1 accepts what 2.33 accepts. The table does not list types, required keys, allowed values
+//! or the format of strings: Compose itself checks these.
 //!
 //! ```
-//! use composefile::schema::{Holds, ROOT, SERVICE, Type};
+//! use composefile::schema::{Holds, ROOT, SERVICE};
 //!
-//! let image = SERVICE.key("image").expect("services have an image");
-//! assert!(image.accepts(Type::Text) && !image.accepts(Type::List));
-//!
+//! assert_eq!(SERVICE.since("image"), Some((0, 0, 0)));
+//! assert_eq!(SERVICE.since("label_file"), Some((2, 32, 0)));
 //! // A misspelled key is not in the table. Extensions are accepted.
-//! assert!(SERVICE.key("imagee").is_none());
+//! assert_eq!(SERVICE.since("imagee"), None);
 //! assert_eq!(SERVICE.key("x-note").map(|place| place.holds()), Some(Holds::Extension));
 //!
 //! // services.web.env_file[0].path
@@ -26,52 +26,36 @@
 //! assert_eq!(path.holds(), Holds::EnvFile);
 //! ```
 
-mod build;
-mod deploy;
-mod leaf;
-mod mount;
-mod resource;
-mod root;
-mod service;
+mod table;
 
 use std::{
-    fmt,
     hash::{Hash, Hasher},
     ptr,
 };
 
-use crate::document::{Entry, Node, ScalarType};
+use crate::document::Entry;
 
-pub use root::{INCLUDE, ROOT};
-pub use service::SERVICE;
+pub use table::{INCLUDE, ROOT, SERVICE};
 
-/// A position in a Compose file: the types accepted there, what the value holds, and the places below it.
+/// A position in a Compose file: what the value holds, and the places below it.
 ///
 /// Places are static and compare by identity. Positions that share a definition share a place: `post_start[]` and
 /// `pre_stop[]` are equal.
+#[derive(Debug)]
 pub struct Place {
-    types: &'static [Type],
     holds: Holds,
-    /// Keys, sorted by name.
-    keys: &'static [Key],
-    /// More keys, each list sorted by name, that other places have too.
-    shared_keys: &'static [&'static [Key]],
-    /// The value of any other key.
+    /// The names of keys whose values hold nothing. After an `@` stands the first release that accepts the key, unless 2.17.2
+    /// does.
+    plain: &'static str,
+    /// The other keys, written in the same way.
+    placed: &'static [(&'static str, &'static Place)],
+    /// Places that have more keys of this one.
+    shared: &'static [&'static Place],
+    /// The value of a key that the user chooses.
     any_key: Option<&'static Place>,
     item: Option<&'static Place>,
     /// One bit for each [`Holds`] of the places below.
     leads_to: u32,
-}
-
-/// A key that the schema names.
-#[derive(Debug)]
-pub struct Key {
-    /// The key as written.
-    pub name: &'static str,
-    /// The place of its value.
-    pub place: &'static Place,
-    /// The first release that accepts the key; all zeros if 2.17.2 does.
-    pub since: Release,
 }
 
 /// A release of Docker Compose, without the patches of a distribution.
@@ -79,25 +63,6 @@ pub type Release = (u16, u16, u16);
 
 /// The newest release that the table covers.
 pub const NEWEST: Release = (5, 6, 1);
-
-/// The type of a value, as Compose tells types apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Type {
-    /// `null`, `~`, or no value.
-    Null,
-    /// A string.
-    Text,
-    /// `true` or `false`.
-    Bool,
-    /// An integer or a float.
-    Number,
-    /// A plain scalar that YAML 1.1 reads as a date, such as `2024-01-31`.
-    Date,
-    /// A sequence.
-    List,
-    /// A mapping.
-    Mapping,
-}
 
 /// What a value is to Compose.
 ///
@@ -129,47 +94,52 @@ pub enum Holds {
 }
 
 impl Place {
-    /// The types that at least one measured version accepts, in the order in which messages list them.
-    pub fn types(&self) -> &'static [Type] {
-        self.types
-    }
-
-    /// Whether a value of this type can stand here.
-    pub fn accepts(&self, found: Type) -> bool {
-        self.types.contains(&found)
-    }
-
     /// What the value holds.
     pub fn holds(&self) -> Holds {
         self.holds
     }
 
-    /// The keys that the schema names, without extensions and keys that the user chooses.
-    pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
-        let shared = self.shared_keys.iter().copied().flatten();
-        self.keys.iter().chain(shared)
-    }
-
-    /// The place of a key's value; `None` for a key that Compose rejects.
-    pub fn key(&self, name: &str) -> Option<&'static Self> {
-        if let Some(key) = self.named(name) {
-            return Some(key.place);
-        }
-        let is_extension =
-            self.any_key.is_none() && name.starts_with("x-") && self.accepts(Type::Mapping);
-        if is_extension {
-            return Some(&leaf::EXTENSION);
-        }
-        self.any_key
-    }
-
-    /// The key of this name, if the schema names it.
-    pub fn named(&self, name: &str) -> Option<&'static Key> {
-        let mut groups = std::iter::once(self.keys).chain(self.shared_keys.iter().copied());
-        groups.find_map(|keys| {
-            let at = keys.binary_search_by_key(&name, |key| key.name).ok()?;
-            Some(&keys[at])
+    /// The keys that the schema names, with the first release that accepts each, all zeros if 2.17.2 accepts it, and the place
+    /// of its value.
+    pub fn keys(&'static self) -> impl Iterator<Item = (&'static str, Release, &'static Self)> {
+        let all = self.groups().flat_map(|group| {
+            let plain = group.plain.split_whitespace();
+            let plain = plain.map(|key| (key, &table::PLAIN));
+            plain.chain(group.placed.iter().copied())
+        });
+        all.map(|(key, place)| {
+            let (name, since) = key.split_once('@').unwrap_or((key, ""));
+            let mut numbers = since.split('.').map(|number| number.parse().unwrap_or(0));
+            let mut next = || numbers.next().unwrap_or(0);
+            (name, (next(), next(), next()), place)
         })
+    }
+
+    /// The first release that accepts a key; `None` for a key that Compose rejects.
+    pub fn since(&'static self, name: &str) -> Option<Release> {
+        if !self.names_keys() || self.any_key.is_some() || name.starts_with("x-") {
+            return Some((0, 0, 0));
+        }
+        let found = self.keys().find(|(key, ..)| *key == name);
+        found.map(|(_, since, _)| since)
+    }
+
+    /// The place of a key's value; `None` if the value holds nothing.
+    pub fn key(&'static self, name: &str) -> Option<&'static Self> {
+        let mut placed = self.groups().flat_map(|group| group.placed);
+        let found = placed.find(|(key, _)| key.split('@').next() == Some(name));
+        let is_extension = self.names_keys() && name.starts_with("x-");
+        let other = || is_extension.then_some(&table::EXTENSION);
+        let place = found.map(|(_, place)| *place);
+        place.or(self.any_key).or_else(other)
+    }
+
+    fn groups(&'static self) -> impl Iterator<Item = &'static Self> {
+        std::iter::once(self).chain(self.shared.iter().copied())
+    }
+
+    fn names_keys(&self) -> bool {
+        !self.plain.is_empty() || !self.placed.is_empty()
     }
 
     /// The place of any key that the schema does not name, where users choose the keys.
@@ -180,11 +150,6 @@ impl Place {
     /// The place of the items of a list.
     pub fn item(&self) -> Option<&'static Self> {
         self.item
-    }
-
-    /// Whether Compose accepts any value here and below, as it does in an extension.
-    pub fn is_unchecked(&self) -> bool {
-        self.any_key == Some(self) && self.item == Some(self)
     }
 
     /// Whether a place below this one holds this.
@@ -215,122 +180,69 @@ impl Hash for Place {
     }
 }
 
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({:?}, {:?})", self.types, self.holds)
-    }
-}
-
-impl Type {
-    /// The type of a node, or of the node that an alias points at.
-    pub fn of(node: Node<'_>) -> Self {
-        if node.is_mapping() {
-            return Self::Mapping;
-        }
-        match node.scalar_type() {
-            None => Self::List,
-            Some(ScalarType::Null) => Self::Null,
-            Some(ScalarType::Bool) => Self::Bool,
-            Some(ScalarType::Number) => Self::Number,
-            Some(ScalarType::Timestamp) => Self::Date,
-            Some(ScalarType::Merge | ScalarType::Text) => Self::Text,
-        }
-    }
-}
-
-/// With its article: `a string`, `a mapping`, `null`.
-impl fmt::Display for Type {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Null => "null",
-            Self::Text => "a string",
-            Self::Bool => "a boolean",
-            Self::Number => "a number",
-            Self::Date => "a date",
-            Self::List => "a list",
-            Self::Mapping => "a mapping",
-        })
-    }
-}
-
 /// How the table is written.
 impl Place {
-    const fn new(types: &'static [Type]) -> Self {
+    const fn new(holds: Holds) -> Self {
         Self {
-            types,
-            holds: Holds::Plain,
-            keys: &[],
-            shared_keys: &[],
+            holds,
+            plain: "",
+            placed: &[],
+            shared: &[],
             any_key: None,
             item: None,
             leads_to: 0,
         }
     }
 
-    const fn mapping(keys: &'static [Key]) -> Self {
-        Self::new(&[Type::Mapping]).keyed(keys)
-    }
-
-    const fn mapping_of(value: &'static Self) -> Self {
-        Self::new(&[Type::Mapping]).valued(value)
-    }
-
-    const fn list_of(item: &'static Self) -> Self {
-        Self::new(&[Type::List]).listed(item)
-    }
-
-    /// Any value, with the same place for all values below it.
-    const fn unchecked(this: &'static Self, holds: Holds) -> Self {
-        use Type::{Bool, Date, List, Mapping, Null, Number, Text};
+    /// A mapping with these keys, whose values hold nothing.
+    const fn plain(keys: &'static str) -> Self {
         Self {
-            holds,
-            any_key: Some(this),
-            item: Some(this),
-            ..Self::new(&[Null, Text, Bool, Number, Date, List, Mapping])
+            plain: keys,
+            ..Self::new(Holds::Plain)
         }
     }
 
-    const fn holding(mut self, holds: Holds) -> Self {
-        self.holds = holds;
-        self
+    /// A mapping whose keys the user chooses.
+    const fn each(value: &'static Self) -> Self {
+        Self {
+            any_key: Some(value),
+            ..Self::new(Holds::Plain).above(value)
+        }
     }
 
-    const fn keyed(mut self, keys: &'static [Key]) -> Self {
-        self.keys = keys;
-        self.above_all(keys)
+    const fn list(item: &'static Self) -> Self {
+        Self {
+            item: Some(item),
+            ..Self::new(Holds::Plain).above(item)
+        }
     }
 
-    const fn sharing(mut self, groups: &'static [&'static [Key]]) -> Self {
-        self.shared_keys = groups;
+    const fn holding(self, holds: Holds) -> Self {
+        Self { holds, ..self }
+    }
+
+    const fn and(mut self, placed: &'static [(&'static str, &'static Self)]) -> Self {
+        self.placed = placed;
         let mut at = 0;
-        while at < groups.len() {
-            self = self.above_all(groups[at]);
+        while at < placed.len() {
+            self = self.above(placed[at].1);
             at += 1;
         }
         self
     }
 
-    const fn valued(mut self, value: &'static Self) -> Self {
-        self.any_key = Some(value);
-        self.above(value)
-    }
-
-    const fn listed(mut self, item: &'static Self) -> Self {
-        self.item = Some(item);
-        self.above(item)
+    const fn sharing(mut self, shared: &'static [&'static Self]) -> Self {
+        self.shared = shared;
+        let mut at = 0;
+        while at < shared.len() {
+            self.leads_to |= shared[at].leads_to;
+            at += 1;
+        }
+        self
     }
 
     const fn above(mut self, below: &Self) -> Self {
         self.leads_to |= below.leads_to | below.holds.bit();
-        self
-    }
-
-    const fn above_all(mut self, keys: &[Key]) -> Self {
-        let mut at = 0;
-        while at < keys.len() {
-            self = self.above(keys[at].place);
-            at += 1;
-        }
         self
     }
 }
@@ -338,20 +250,6 @@ impl Place {
 impl Holds {
     const fn bit(self) -> u32 {
         1 << self as u32
-    }
-}
-
-impl Key {
-    const fn new(name: &'static str, place: &'static Place) -> Self {
-        Self {
-            name,
-            place,
-            since: (0, 0, 0),
-        }
-    }
-
-    const fn newer(since: Release, name: &'static str, place: &'static Place) -> Self {
-        Self { name, place, since }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use composefile::{
     document::{Document, Node, NodeId},
     dotenv::DotenvError,
-    schema::{NEWEST, Place, ROOT, Release, Type},
+    schema::{NEWEST, Place, ROOT, Release},
     services::{MountSpec, split_at_colons},
 };
 
@@ -157,6 +157,14 @@ pub fn doubt(
     })
 }
 
+/// What a host without a Compose program does not know about the text, as a warning.
+pub fn unchecked(facts: &Facts) -> Option<String> {
+    let why = facts.unasked?;
+    Some(format!(
+        "{why}: Portainer may reject what only Compose can check"
+    ))
+}
+
 /// Compose accepts several documents in one file and other line breaks; this program does not.
 fn is_no_yaml(text: &str) -> bool {
     let error = Document::parse(text).err();
@@ -240,28 +248,23 @@ struct Keys<F> {
 
 impl<F: Fn(Option<Release>) -> bool> Keys<F> {
     fn collect(&mut self, node: Node<'_>, place: &'static Place) {
-        let is_leaf = node.is_scalar() || place.is_unchecked();
-        if is_leaf || !self.done.insert((node.resolved().id(), place)) {
+        if node.is_scalar() || !self.done.insert((node.resolved().id(), place)) {
             return;
         }
-        let is_mapping = place.accepts(Type::Mapping);
         for entry in node.entries() {
-            let below = place.below(&entry);
-            let known = entry.name().and_then(|name| place.named(name));
-            let since = below.map(|_| known.map_or((0, 0, 0), |key| key.since));
-            match (below, entry.name()) {
-                (_, Some(name)) if is_mapping && (self.is_rejected)(since) => {
-                    let name = printable(name);
-                    let key = match since {
-                        Some((major, minor, _)) => {
-                            format!("`{name}`, which requires Compose {major}.{minor}")
-                        }
-                        None => format!("`{name}`"),
-                    };
-                    self.found.push((entry.key.line(), key));
-                }
-                (Some(below), _) => self.collect(entry.value, below),
-                (None, _) => {}
+            let Some(name) = entry.name() else { continue };
+            let since = place.since(name);
+            if (self.is_rejected)(since) {
+                let name = printable(name);
+                let key = match since {
+                    Some((major, minor, _)) => {
+                        format!("`{name}`, which requires Compose {major}.{minor}")
+                    }
+                    None => format!("`{name}`"),
+                };
+                self.found.push((entry.key.line(), key));
+            } else if let Some(below) = place.key(name) {
+                self.collect(entry.value, below);
             }
         }
         for item in node.items() {

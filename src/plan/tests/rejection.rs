@@ -60,8 +60,11 @@ fn b06_a_rejection_is_said_once() {
     assert_eq!(plan.warnings.len(), 1, "{plan:?}");
     // A refusal names the value with its line.
     for doubt in [None, Some(Doubt::Version)] {
-        let message = "services.web.restart must be a string";
-        let plan = rejected(&service("restart: [1]"), message, doubt);
+        let plan = rejected(
+            &service("volumes: [':/x']"),
+            "empty section between colons",
+            doubt,
+        );
         let [refusal] = plan.refusals.as_slice() else {
             panic!("{plan:?}");
         };

@@ -10,7 +10,6 @@ mod builds;
 mod env_files;
 mod host;
 mod paths;
-mod references;
 mod several_files;
 mod shell_options;
 mod shell_variables;
@@ -35,14 +34,8 @@ const PASSES: [Pass; 7] = [
 
 /// Runs every pass. The error is a text that the passes cannot read.
 pub(super) fn run<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Result<Findings<'d>, Blocker> {
-    let mut found = Findings {
-        blockers: shape::check(reader.document)?,
-        ..Findings::default()
-    };
-    // Where values have the wrong type, these findings would only repeat that.
-    if found.blockers.is_empty() {
-        found.append(references::references(reader));
-    }
+    shape::check(reader.document)?;
+    let mut found = Findings::default();
     for pass in PASSES {
         found.append(pass(reader));
     }

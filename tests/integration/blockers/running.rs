@@ -153,7 +153,11 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
     let run = adopt(&bench, "web")
         .code(0)
         .says("adopted web: a and b were started\n");
-    assert_eq!(run.err, "");
+    assert_eq!(
+        run.err.matches("warning").count(),
+        1,
+        "only of Compose: {run:?}"
+    );
     // What does not run then is named.
     let bench = Bench::new();
     bench.started("web", PLAIN, None);

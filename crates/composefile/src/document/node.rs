@@ -4,7 +4,7 @@ use std::{collections::HashSet, fmt, iter, ops::Range};
 
 use foldhash::fast::RandomState;
 
-use super::{Document, DuplicateKey, Layout, NodeId, NodeSet, RawNode, ScalarType, Shape, Style};
+use super::{Document, Layout, NodeId, NodeSet, RawNode, ScalarType, Shape, Style};
 
 /// A node of a document.
 ///
@@ -366,22 +366,5 @@ impl<'d> Entry<'d> {
 impl fmt::Debug for Node<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} at {:?}", self.kind(), self.span())
-    }
-}
-
-/// Adds the duplicate keys of the mapping written at `node`. `keys` is a buffer.
-pub(super) fn duplicates_in<'d>(
-    node: Node<'d>,
-    keys: &mut Vec<(&'d str, Node<'d>)>,
-    found: &mut Vec<DuplicateKey<'d>>,
-) {
-    keys.clear();
-    let entries = node.own_entries();
-    keys.extend(entries.filter_map(|entry| Some((entry.name()?, entry.key))));
-    keys.sort_unstable_by_key(|&(name, key)| (name, key.id));
-    for same in keys.chunk_by(|(one, _), (other, _)| one == other) {
-        let (_, first) = same[0];
-        let later = same[1..].iter();
-        found.extend(later.map(|&(_, again)| DuplicateKey { first, again }));
     }
 }

@@ -175,17 +175,6 @@ fn as_str_is_text_but_not_null() {
 }
 
 #[test]
-fn duplicate_keys_are_reported_with_both_places() {
-    let document = parse("a: {k: 1, 'k': 2}\nb: 1\nb: 2\nb: 3\nc: {k: 1}\n");
-    let lines: Vec<_> = document
-        .duplicate_keys()
-        .iter()
-        .map(|found| (found.first.line(), found.again.line()))
-        .collect();
-    assert_eq!(lines, [(1, 1), (2, 3), (2, 4)]);
-}
-
-#[test]
 fn an_empty_text_has_no_root() {
     for text in ["", "\n", "# only a comment\n", "\u{feff}"] {
         assert!(parse(text).root().is_none(), "{text:?}");

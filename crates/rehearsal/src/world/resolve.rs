@@ -100,14 +100,14 @@ fn merge(base: &mut Value, over: Value) {
 
 /// Rejects unknown keys.
 fn check(root: &Map<String, Value>) -> Result<(), String> {
-    if let Some(key) = root.keys().find(|key| ROOT.key(key).is_none()) {
+    if let Some(key) = root.keys().find(|key| ROOT.since(key).is_none()) {
         return Err(format!("(root) Additional property {key} is not allowed"));
     }
     for (name, value) in written(root) {
         let Value::Object(service) = value else {
             return Err(format!("services.{name} must be a mapping"));
         };
-        if let Some(key) = service.keys().find(|key| SERVICE.key(key).is_none()) {
+        if let Some(key) = service.keys().find(|key| SERVICE.since(key).is_none()) {
             return Err(format!(
                 "services.{name} Additional property {key} is not allowed"
             ));
