@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read},
     process::{Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::Duration,
 };
@@ -12,7 +13,7 @@ use rehearsal::{Call, FaultKind, World};
 use crate::{
     bench::{Bench, MARKED, Run},
     judge::judge,
-    stage::{Start, Way, world},
+    stage::{AT_ONCE, Start, Way, world},
 };
 
 /// Ends a run with `signal` after the response to its `line`-th request to either peer. Nothing if the run made fewer
@@ -63,23 +64,29 @@ fn each(
     signal: impl Fn(usize) -> &'static str + Sync,
     wrong: impl Fn(Start, &Bench, &World, &Run, usize) -> Vec<String> + Sync,
 ) {
+    let starts: Vec<_> = Start::all().into_iter().filter(starts).collect();
+    let lines: Vec<_> = starts.iter().map(|_| AtomicUsize::new(0)).collect();
+    let at_once = AT_ONCE / starts.len();
     thread::scope(|scope| {
-        for start in Start::all().into_iter().filter(starts) {
-            let (prepare, signal, wrong) = (&prepare, &signal, &wrong);
-            scope.spawn(move || {
-                for line in 1.. {
-                    let bench = start.bench();
-                    let before = world(&bench);
-                    prepare(&bench);
-                    let arguments = start.arguments();
-                    let Some(run) = ended_at(&bench, arguments, line, signal(line)) else {
-                        assert!(line > 10, "{start:?} makes only {line} requests");
-                        break;
-                    };
-                    let wrong = wrong(start, &bench, &before, &run, line);
-                    assert_eq!(wrong, [""; 0], "{start:?} ended at {line}: {run:#?}");
-                }
-            });
+        for (start, next) in starts.into_iter().zip(&lines) {
+            for _ in 0..at_once {
+                let (prepare, signal, wrong) = (&prepare, &signal, &wrong);
+                scope.spawn(move || {
+                    loop {
+                        let line = next.fetch_add(1, Ordering::SeqCst) + 1;
+                        let bench = start.bench();
+                        let before = world(&bench);
+                        prepare(&bench);
+                        let arguments = start.arguments();
+                        let Some(run) = ended_at(&bench, arguments, line, signal(line)) else {
+                            assert!(line > 10, "{start:?} makes fewer than {line} requests");
+                            break;
+                        };
+                        let wrong = wrong(start, &bench, &before, &run, line);
+                        assert_eq!(wrong, [""; 0], "{start:?} ended at {line}: {run:#?}");
+                    }
+                });
+            }
         }
     });
 }

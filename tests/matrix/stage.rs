@@ -37,7 +37,7 @@ volumes:
 ";
 
 /// How many runs are tried at once: most of them wait.
-const AT_ONCE: usize = 12;
+pub const AT_ONCE: usize = 24;
 
 /// What was there before a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
