@@ -18,7 +18,7 @@ fn kill_in_flight(before: &Before) {
 fn a_second_run_finishes(case: Case) {
     let before = Before::new(case);
     kill_in_flight(&before);
-    before.adopt(&["--timeout=60s"]).code(0);
+    before.adopt(&["--timeout=5m"]).code(0);
     before.assert_new();
 }
 
@@ -26,7 +26,7 @@ fn a_restore_rolls_back(case: Case) {
     let before = Before::new(case);
     kill_in_flight(&before);
     let name = before.scenario.host.project.as_str();
-    let restore = ["restore", name, "--timeout=60s"];
+    let restore = ["restore", name, "--timeout=5m"];
     before.scenario.run(&restore).code(0);
     before.assert_old();
 }
