@@ -14,7 +14,7 @@ use crate::{
     disk::{self, Access, Contents, Refused},
     failure::Failure,
     model::{Container, may_be_portainers},
-    text::{printable, shell_word},
+    text::shell_word,
 };
 use composefile::{dotenv, reader::DEFAULT_FILES};
 
@@ -273,27 +273,6 @@ impl Stack {
         })
     }
 
-    /// Reads the Compose file and `.env` for the faithful rewrite. Parts of `.env` that nothing uses need not be UTF-8,
-    /// because Compose reads such a file, too.
-    pub fn read_as_compose(&self) -> Result<StackText> {
-        let (compose, access) = self.read_compose()?;
-        let is_used = |name: &str, env: &str| {
-            let is_referred_to = [format!("${name}"), format!("${{{name}")];
-            name.starts_with("COMPOSE_")
-                || compose.contains(name)
-                || compose.contains("_file")
-                || is_referred_to.iter().any(|written| env.contains(written))
-        };
-        let bytes = self.read_env_bytes(".env")?;
-        let path = self.dir.join(".env");
-        let env = bytes.map(|bytes| encoding::lenient(&path, bytes, is_used));
-        Ok(StackText {
-            env: env.transpose()?,
-            compose,
-            access,
-        })
-    }
-
     fn read_compose(&self) -> Result<(String, Access)> {
         let path = self.compose_path();
         let Contents { bytes, access } = disk::read(&self.dir, &path).map_err(|error| {
@@ -314,14 +293,6 @@ impl Stack {
         let path = self.dir.join(file);
         let strict = |bytes| encoding::strict("env file", &path, bytes);
         bytes.map(strict).transpose()
-    }
-
-    /// Reads an env file of a service. Only its comments need not be UTF-8.
-    fn read_service_env(&self, file: &str) -> Result<Option<String>> {
-        let bytes = self.read_env_bytes(file)?;
-        let path = self.dir.join(file);
-        let lenient = |bytes| encoding::lenient(&path, bytes, |_, _| true);
-        bytes.map(lenient).transpose()
     }
 
     fn read_env_bytes(&self, file: &str) -> Result<Option<Vec<u8>>> {
@@ -474,33 +445,17 @@ pub fn lock_dir(name: &StackName, path: &Path) -> Result<Lock> {
     let dir = disk::open_dir(path).with_context(what)?;
     match dir.try_lock() {
         Ok(()) => Ok(Lock { _dir: Some(dir) }),
-        Err(fs::TryLockError::WouldBlock) => Err(is_locked(name, path, &dir).into()),
+        Err(fs::TryLockError::WouldBlock) => Err(is_locked(name, path).into()),
         Err(fs::TryLockError::Error(error)) => Err(error).with_context(what),
     }
 }
 
-/// Everybody who may read a directory can lock it.
-fn is_locked(name: &StackName, path: &Path, dir: &File) -> Failure {
-    let own = disk::program_of(std::process::id());
-    match disk::holder(dir) {
-        Some((process, program)) if Some(&program) != own.as_ref() => Failure::new(format!(
-            "the process {process} ({}), which is not stacklift, has locked the directory {}",
-            printable(&program),
-            path.display()
-        ))
-        .hint("end that process, then run the command again"),
-        holder => {
-            let process = holder.map_or_else(String::new, |(process, _)| {
-                format!(", the process {process},")
-            });
-            Failure::new(format!(
-                "another run of stacklift is working on the stack {name}"
-            ))
-            .hint(format!(
-                "wait for that run{process} to finish, then run the command again"
-            ))
-        }
-    }
+fn is_locked(name: &StackName, path: &Path) -> Failure {
+    let dir = path.display();
+    Failure::new(format!(
+        "another run of stacklift is working on the stack {name}: it has locked the directory {dir}"
+    ))
+    .hint("wait for that run to finish, then run the command again; if there is none, `lslocks` names the program that holds the lock")
 }
 
 /// The proof that no other run works on the stack. Dropping it unlocks the stack.

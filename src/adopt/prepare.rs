@@ -51,7 +51,7 @@ impl Prepared {
             anonymous: keep.anonymous || situation.git.is_some(),
             ..keep
         };
-        let source = stack.read_as_compose()?;
+        let source = stack.read_own()?;
         let records = situation.records()?;
         let texts = Texts::new(situation, &source)?;
         let document = Document::parse(texts.text(&source));

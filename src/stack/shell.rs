@@ -52,7 +52,7 @@ impl Shell {
             unreadable: None,
         };
         for file in needed(&shell.context()) {
-            match stack.read_service_env(&file) {
+            match stack.read_env(&file) {
                 Ok(text) => {
                     shell.env_files.insert(file, text);
                 }
