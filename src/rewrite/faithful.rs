@@ -125,7 +125,8 @@ impl Notice {
 }
 
 impl Faithful {
-    /// The text with every value of an env file hidden.
+    /// The text with every value of an env file hidden, but for those of an `environment`, which [`masked`](crate::rewrite::masked)
+    /// hides.
     pub fn shown(&self) -> String {
         let mut shown = String::with_capacity(self.text.len());
         let mut done = 0;

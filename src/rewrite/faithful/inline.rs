@@ -283,7 +283,7 @@ impl<'d> Addition<'d> {
             1 => format!("1 variable of service {name} is written into `environment`"),
             count => format!("{count} variables of service {name} are written into `environment`"),
         };
-        Note::new(what).with(Secrecy::Secret)
+        Note::new(what)
     }
 }
 

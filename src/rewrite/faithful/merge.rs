@@ -202,15 +202,10 @@ impl<'d> Merge<'d> {
         inserted: &mut Vec<Insertion<'d>>,
     ) {
         let here = inserted.extract_if(.., |insertion| insertion.collection.id() == holder.id());
-        let (mut entries, mut secrecy) = (Vec::new(), Secrecy::Public);
-        for mut insertion in here {
-            entries.append(&mut insertion.new);
-            secrecy = secrecy.max(insertion.note.secrecy);
-        }
+        let entries: Vec<_> = here.flat_map(|insertion| insertion.new).collect();
         if entries.is_empty() {
             self.splices.empty(holder, first, note);
         } else {
-            let note = note.with(secrecy);
             self.splices.replace_entry(holder, first, entries, note);
         }
     }

@@ -10,7 +10,7 @@ use composefile::document::{
 use super::{
     Changed, TextChange,
     findings::{NewEntry, Note, Secrecy},
-    write::{HIDDEN, Unwritable, entries_text, hidden, quoted, scalar_text, separator},
+    write::{HIDDEN, Unwritable, entries_text, quoted, scalar_text, separator},
 };
 
 /// The changes of a text, and the expected result.
@@ -93,11 +93,11 @@ impl Splices {
             let span = header.start..trimmed_end(node.document().text(), node.span().end);
             let comment = after_header(node, &header);
             let text = quoted(value) + &comment;
-            self.push(span, text, || quoted(HIDDEN) + &comment, about);
+            self.push_value(span, text, &comment, about);
             return Ok(());
         }
         let text = scalar_text(node, value)?;
-        self.push(node.span(), text, || quoted(HIDDEN), about);
+        self.push_value(node.span(), text, "", about);
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl Splices {
         let own = entry_span(entry);
         let span = removal(mapping, &own, own.start)?;
         self.expected.removed.insert(entry.key.id());
-        self.push(span, String::new(), String::new, note);
+        self.push(span, String::new(), note);
         Ok(())
     }
 
@@ -122,7 +122,7 @@ impl Splices {
         self.expected.emptied.insert(mapping.id());
         let is_flow = mapping.kind() == NodeKind::Mapping(Layout::Flow);
         let text = if is_flow { "" } else { "{}" };
-        self.push(entry_span(first), text.to_owned(), String::new, note);
+        self.push(entry_span(first), text.to_owned(), note);
     }
 
     /// Removes an item from a list.
@@ -141,7 +141,7 @@ impl Splices {
         };
         let span = removal(list, &(start..own.end), start)?;
         self.expected.removed.insert(item.id());
-        self.push(span, String::new(), String::new, note);
+        self.push(span, String::new(), note);
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Splices {
         note: Note,
     ) {
         self.changed.insert(list.id());
-        self.push(item_span(item), quoted(&text), || quoted(HIDDEN), note);
+        self.push_value(item_span(item), quoted(&text), "", note);
         self.expected.items.insert(item.id(), text);
     }
 
@@ -169,13 +169,8 @@ impl Splices {
         self.changed.insert(mapping.id());
         let at = key_start(entry.key);
         let separator = separator(mapping, at);
-        let write = |new: &[NewEntry]| entries_text(mapping, at, new).join(&separator);
-        self.push(
-            entry_span(entry),
-            write(&new),
-            || write(&hidden(&new)),
-            note,
-        );
+        let text = entries_text(mapping, at, &new).join(&separator);
+        self.push(entry_span(entry), text, note);
         self.expected.replaced.insert(entry.key.id(), new);
     }
 
@@ -190,8 +185,8 @@ impl Splices {
         self.changed.insert(mapping.id());
         let at = key_start(key);
         let separator = separator(mapping, at);
-        let write = |new: &[NewEntry]| entries_text(mapping, at, new).join(&separator) + &separator;
-        self.push(at..at, write(&new), || write(&hidden(&new)), note);
+        let text = entries_text(mapping, at, &new).join(&separator) + &separator;
+        self.push(at..at, text, note);
         self.expected
             .before
             .entry(key.id())
@@ -216,24 +211,27 @@ impl Splices {
         let separator = separator(collection, at);
         let is_empty = collection.own_items().next().is_none() && first.is_none();
         let end = if is_empty { "" } else { &separator };
-        let write = |new: &[NewEntry]| entries_text(collection, at, new).join(&separator) + end;
-        self.push(at..at, write(&new), || write(&hidden(&new)), note);
+        let text = entries_text(collection, at, &new).join(&separator) + end;
+        self.push(at..at, text, note);
         self.expected.front.insert(collection.id(), new);
     }
 
-    fn push(
-        &mut self,
-        span: Range<usize>,
-        text: String,
-        shown: impl FnOnce() -> String,
-        note: Note,
-    ) {
+    fn push(&mut self, span: Range<usize>, text: String, note: Note) {
         self.all.push(Splice {
             span,
             text,
-            shown: (note.secrecy == Secrecy::Secret).then(shown),
+            shown: None,
             what: note.what,
         });
+    }
+
+    /// The same for a value, which may be a secret. `comment` follows it in `text`.
+    fn push_value(&mut self, span: Range<usize>, text: String, comment: &str, note: Note) {
+        let is_secret = note.secrecy == Secrecy::Secret;
+        self.push(span, text, note);
+        if let Some(last) = self.all.last_mut().filter(|_| is_secret) {
+            last.shown = Some(quoted(HIDDEN) + comment);
+        }
     }
 
     /// Writes the changes into the text of the document.

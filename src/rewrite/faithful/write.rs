@@ -14,20 +14,6 @@ pub(super) struct Unwritable;
 /// Shown in place of a value that must not be shown.
 pub(super) const HIDDEN: &str = "***";
 
-/// The same entries, with their values hidden.
-pub(super) fn hidden(entries: &[NewEntry]) -> Vec<NewEntry> {
-    let one = |(name, value): &NewEntry| {
-        let value = match value {
-            NewValue::Text(_) => NewValue::Text(HIDDEN.into()),
-            NewValue::Item(_) => NewValue::Item(format!("{name}={HIDDEN}")),
-            NewValue::Mapping(entries) => NewValue::Mapping(hidden(entries)),
-            NewValue::EmptyList | NewValue::List(_) | NewValue::External(_) => value.clone(),
-        };
-        (name.clone(), value)
-    };
-    entries.iter().map(one).collect()
-}
-
 /// The source text of a scalar with another value: in the present style, if that can express the value.
 pub(super) fn scalar_text(node: Node<'_>, value: &str) -> Result<String, Unwritable> {
     let NodeKind::Scalar(style) = node.kind() else {
