@@ -81,9 +81,7 @@ pub struct ParseError {
     pub message: String,
     /// Whether it is only that a second document starts here, which Compose reads.
     pub is_second_document: bool,
-    /// The byte offset at which the parser stopped.
-    pub offset: usize,
-    /// The line and column of `offset`.
+    /// Where the parser stopped.
     pub position: Position,
 }
 
@@ -160,12 +158,7 @@ impl<'t> Document<'t> {
 
     /// The line and column of a byte offset.
     pub fn position(&self, offset: usize) -> Position {
-        let offset = self.text.floor_char_boundary(offset);
-        let before = &self.text[self.line_start(offset)..offset];
-        Position {
-            line: self.line(offset),
-            column: before.chars().count() + 1,
-        }
+        Position::of(self.text, offset)
     }
 
     /// The line end of the first line, CRLF or LF.

@@ -211,8 +211,8 @@ impl<'t> EnvParser<'t, '_> {
             Some(String::new())
         };
         let expanded = interpolate(value, &lookup).map_err(|error| match error {
-            InterpolateError::Invalid { .. } => "invalid interpolation format",
-            InterpolateError::Required { .. } => "required variable is missing a value",
+            InterpolateError::Invalid => "invalid interpolation format",
+            InterpolateError::Required(_) => "required variable is missing a value",
         });
         if too_long.get() {
             return Err("variables make the values longer than 8 MiB");

@@ -229,7 +229,6 @@ fn error(text: &str, offset: usize, message: String) -> ParseError {
     ParseError {
         message,
         is_second_document: false,
-        offset,
         position: Position::of(text, offset),
     }
 }

@@ -90,11 +90,11 @@ fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Sca
 
 fn invalid(node: Node<'_>, error: &InterpolateError) -> Blocker {
     let (message, hint) = match error {
-        InterpolateError::Required { name, .. } => (
+        InterpolateError::Required(name) => (
             format!("required variable {name} is not set"),
             format!("set {name} in .env: Compose rejects the stack without it"),
         ),
-        InterpolateError::Invalid { .. } => (
+        InterpolateError::Invalid => (
             "invalid interpolation".to_owned(),
             "write `$$` for a literal dollar sign: Compose rejects the stack as it is".to_owned(),
         ),
