@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use rehearsal::{Call, Era, FaultKind, Health, LayerChange, Peer, Rule, Status};
+use rehearsal::{Call, Era, FaultKind, Health, Peer, Rule, Status};
 use serde_json::Value;
 
 use crate::bench::{Bench, PLAIN, Run, done, instead, refusal};
@@ -55,14 +55,11 @@ fn remove_containers(bench: &Bench, project: &str) {
 /// Writes a file into the layers of a project's containers.
 pub fn write_file(bench: &Bench, project: &str, path: &str) {
     for id in bench.containers(project) {
-        let change = LayerChange {
-            path: path.to_owned(),
-            kind: 1,
-            data: b"report\n".to_vec(),
-        };
         bench.world(|world| {
             let container = world.containers.get_mut(&id).expect("a container");
-            container.changes.push(change);
+            container
+                .files
+                .insert(path.to_owned(), b"report\n".to_vec());
         });
     }
 }
@@ -172,10 +169,9 @@ fn b18_files_inside_a_container_are_put_back() {
     );
     let id = bench.containers("web").remove(0);
     bench.world(|world| {
-        let changes = &world.containers[&id].changes;
-        assert_eq!(changes.len(), 1);
-        assert_eq!(changes[0].path, "/root/report.txt");
-        assert_eq!(changes[0].data, b"report\n");
+        let files = &world.containers[&id].files;
+        assert_eq!(files.len(), 1);
+        assert_eq!(files["/root/report.txt"], b"report\n");
     });
     let matches = "1 container matches the snapshot";
     bench.succeeds("restore web", matches).hides("copy");
@@ -183,7 +179,7 @@ fn b18_files_inside_a_container_are_put_back() {
     // Somebody else's container of the same configuration does not have them.
     bench.world(|world| {
         let container = world.containers.get_mut(&id).expect("a container");
-        container.changes.clear();
+        container.files.clear();
     });
     let missing = "web-a-1 differs: these files inside the container are missing: /root/report.txt";
     for _ in 0..2 {

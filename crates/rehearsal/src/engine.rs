@@ -99,9 +99,12 @@ fn perform(
         Call::EngineInspect => json(&inspected(world, world.find(name)?)),
         Call::EngineRemove => remove(world, name, incoming),
         Call::EngineChanges => {
-            let changes = &world.find(name)?.changes;
+            let files = world.find(name)?.files.keys();
+            let added: Vec<_> = files
+                .map(|path| json!({ "Path": path, "Kind": 1 }))
+                .collect();
             // No changes are `null`.
-            json(&json!((!changes.is_empty()).then_some(changes)))
+            json(&json!((!added.is_empty()).then_some(added)))
         }
         Call::EngineArchive => archive::read(world.find(name)?, &query("path")),
         Call::EngineUnpack => archive::unpack(world.find_mut(name)?, &incoming.body),

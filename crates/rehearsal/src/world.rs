@@ -47,7 +47,7 @@ mod work;
 
 pub use self::{
     by_hand::Hashes,
-    container::{Container, LayerChange},
+    container::Container,
     events::{Action, Event},
     record::{Record, ResourceControl, Status, Variable},
     repository::{Files, GitClone, GitRepository},

@@ -48,8 +48,8 @@ pub struct Container {
     pub network_mode: String,
     /// Its endpoint on each network, by the network's name.
     pub networks: BTreeMap<String, Attachment>,
-    /// The differences between its layer and the image, as in `docker diff`.
-    pub changes: Vec<LayerChange>,
+    /// The files written in its own layer, by path.
+    pub files: BTreeMap<String, Vec<u8>>,
 }
 
 impl Container {
@@ -128,19 +128,6 @@ impl Container {
     pub(crate) fn short_id(&self) -> &str {
         &self.id[..12.min(self.id.len())]
     }
-}
-
-/// A path that differs between a container's layer and its image.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct LayerChange {
-    /// The path in the container.
-    pub path: String,
-    /// 0 modified, 1 added, 2 deleted.
-    pub kind: u8,
-    /// The content of a file.
-    #[serde(skip)]
-    pub data: Vec<u8>,
 }
 
 /// A time span, rounded as the engine does.

@@ -76,7 +76,7 @@ impl World {
             network_mode: mode,
             config,
             host_config,
-            changes: Vec::new(),
+            files: BTreeMap::new(),
         };
         self.happened(Action::Create, &container);
         self.containers.insert(id.clone(), container);

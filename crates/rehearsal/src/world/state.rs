@@ -165,13 +165,6 @@ impl World {
         self.volumes.iter().find(|volume| volume.name == name)
     }
 
-    /// The volumes that no container mounts.
-    pub fn dangling(&self) -> Vec<&Volume> {
-        let is_mounted = |volume: &Volume| self.users(&volume.name).next().is_some();
-        let all = self.volumes.iter();
-        all.filter(|volume| !is_mounted(volume)).collect()
-    }
-
     /// The containers that mount a volume.
     pub(super) fn users(&self, volume: &str) -> impl Iterator<Item = &Container> {
         let mounts_it = |one: &&Container| one.mounts.iter().any(|mount| mount.is_volume(volume));
