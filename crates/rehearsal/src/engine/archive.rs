@@ -23,24 +23,24 @@ pub(super) fn read(container: &Container, path: &str) -> Result<Response, Engine
     header.set_size(data.len() as u64);
     let mut archive = tar::Builder::new(Vec::new());
     let appended = archive.append_data(&mut header, name, data.as_slice());
-    let written = appended
-        .and_then(|()| archive.into_inner())
-        .map_err(failed)?;
+    let written = appended.and_then(|()| archive.into_inner())?;
     Ok(Response::new(200, "application/x-tar", written))
 }
 
 /// Writes the files of an archive.
 pub(super) fn unpack(container: &mut Container, body: &[u8]) -> Result<Response, EngineError> {
-    for entry in tar::Archive::new(body).entries().map_err(failed)? {
-        let mut entry = entry.map_err(failed)?;
+    for entry in tar::Archive::new(body).entries()? {
+        let mut entry = entry?;
         let path = format!("/{}", String::from_utf8_lossy(&entry.path_bytes()));
         let mut data = Vec::new();
-        entry.read_to_end(&mut data).map_err(failed)?;
+        entry.read_to_end(&mut data)?;
         container.files.insert(path, data);
     }
     Ok(Response::new(200, TEXT, ""))
 }
 
-fn failed(error: io::Error) -> EngineError {
-    EngineError::new(500, error.to_string())
+impl From<io::Error> for EngineError {
+    fn from(error: io::Error) -> Self {
+        Self::new(500, error.to_string())
+    }
 }
