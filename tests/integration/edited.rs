@@ -143,7 +143,7 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         assert_edited(&bench);
         bench.succeeds(
             "list",
-            "web    1/1         edited in Portainer  export it before you adopt again\n",
+            "web    1/1         edited in Portainer  keep editing it there\n",
         );
         let plan = bench.run("plan web");
         let text = plan.out.replace('\n', " ");
@@ -156,7 +156,7 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         conforms(include_str!("../../docs/schemas/plan-v1.json"), &report);
         assert_eq!(report["adopt"]["readiness"], "edited");
         assert_eq!(report["recommended"], Value::Null);
-        let row = "web    1/1         edited in Portainer  export it before you adopt again\n";
+        let row = "web    1/1         edited in Portainer  keep editing it there\n";
         bench.succeeds("adopt --all --wait 2s", row);
         bench.run("adopt --all --overwrite").code(2);
         assert!(bench.nothing_was_changed());
@@ -391,7 +391,7 @@ fn what_was_deployed_by_hand_since_the_adoption_is_not_called_up_to_date() {
 fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
     let bench = adopted(Era::Sync);
     edit_text(&bench);
-    let edited = "web    1/1         edited in Portainer  export it before you adopt again";
+    let edited = "web    1/1         edited in Portainer  keep editing it there";
     assert_eq!(row(&bench), edited);
     bench.world(|world| world.now += 60_000);
     deploy_by_hand(&bench, &format!("{TEXT}    command: sleep 2\n"));

@@ -98,7 +98,7 @@ fn every_kind_of_stack() {
     let run = bench.run("list").code(0);
     prints(&bench, &run, "\
 STACK      CONTAINERS  STATE                ADOPT
-both       1/1         edited in Portainer  export it before you adopt again
+both       1/1         edited in Portainer  keep editing it there
 cached     2/2         by hand              interrupts db
 ghost      0/0         orphaned             no Compose file: stacklift export ghost
 gone       1/1         orphaned             no Compose file: stacklift export gone --from containers

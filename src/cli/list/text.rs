@@ -126,10 +126,7 @@ pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part 
     match way.readiness {
         Readiness::Ready => ready(way, unknown),
         Readiness::NothingToDo => (Meaning::Kept, "up to date".to_owned()),
-        Readiness::Edited => (
-            Meaning::Plain,
-            "export it before you adopt again".to_owned(),
-        ),
+        Readiness::Edited => (Meaning::Plain, "keep editing it there".to_owned()),
         Readiness::NoFile if way.blockers.is_empty() => {
             (Meaning::Plain, "no Compose file".to_owned())
         }
