@@ -12,6 +12,7 @@ use crate::{
     plan::Request,
     portainer::{self, Contents, Payload},
     run::{RecordSeen, Seen, Witness},
+    snapshot::LastSent,
 };
 
 /// How long before the request the events begin that are asked for: clocks are read one after the other.
@@ -63,6 +64,7 @@ impl Procedure<'_, '_> {
         self.since = SystemTime::now().checked_sub(MARGIN);
         self.mark(&Progress::Sent);
         let record = prepared.before.record.as_ref();
+        let last_sent = LastSent::of(payload.text, payload.env).keeping(prepared.runs.variables());
         let sent = if let Some(record) = record.filter(|_| !request.creates()) {
             let updated = if let Some(git) = payload.git {
                 self.run.redeploy(record, git, payload)
@@ -71,11 +73,11 @@ impl Procedure<'_, '_> {
                     text: payload.text.to_owned(),
                     env: payload.env.to_vec(),
                 };
-                self.run.update(record, &contents, None)
+                self.run.update(record, &contents, Some(&last_sent))
             };
             updated.map(|()| (record.id.clone(), Deployment::Deploying))
         } else {
-            let created = self.run.create(self.at.endpoint, payload, None);
+            let created = self.run.create(self.at.endpoint, payload, Some(&last_sent));
             created.map(|created| (created.id, created.deployment))
         };
         match sent {

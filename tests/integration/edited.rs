@@ -441,22 +441,39 @@ fn b22_a_migration_names_the_edit_as_a_loss() {
 
 #[test]
 fn b22_a_variable_that_an_adoption_kept_is_not_dropped_by_the_next_one() {
-    let bench = Bench::web(
-        "services:\n  a:\n    image: x:1\n    volumes: [/cache]\n    environment: [B]\n",
-    );
-    bench.world(|world| {
-        let container = world.containers.values_mut().next().expect("a container");
-        container.env.push("B=other-shell".to_owned());
-    });
-    bench
-        .run(&format!("{ADOPT} --yes --keep-variables"))
-        .code(0);
-    bench.forget_requests();
-    let needed = "a runs with 1 variable that the files do not set, or set to another value";
-    bench.run("plan web").code(1).says(needed);
-    bench.fails(&format!("{ADOPT} --yes"), needed);
-    assert!(bench.nothing_was_changed());
-    let run = bench.run(&format!("{ADOPT} --keep-variables")).code(0);
-    run.says("up to date");
-    assert!(bench.nothing_was_changed());
+    for is_killed in [false, true] {
+        let bench = Bench::web(
+            "services:\n  a:\n    image: x:1\n    volumes: [/cache]\n    environment: [B]\n",
+        );
+        bench.world(|world| {
+            let container = world.containers.values_mut().next().expect("a container");
+            container.env.push("B=other-shell".to_owned());
+        });
+        let first = format!("{ADOPT} --yes --keep-variables");
+        if is_killed {
+            bench.once(Call::Create, FaultKind::HangAfter);
+            let mut command = bench.command(&first);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut child = command.spawn().expect("it starts");
+            bench.wait_for(Call::Create, &mut child);
+            std::thread::sleep(Duration::from_millis(50));
+            child.kill().expect("killed");
+            child.wait().expect("ended");
+            // It ends the wait for the request of the killed run.
+            bench.run(&format!("{ADOPT} --yes"));
+        } else {
+            bench.run(&first).code(0);
+        }
+        bench.forget_requests();
+        let needed = "a runs with 1 variable that the files do not set, or set to another value";
+        let plan = bench.run("plan web").says(needed);
+        if !is_killed {
+            plan.code(1);
+        }
+        bench.fails(&format!("{ADOPT} --yes"), needed);
+        assert!(bench.nothing_was_changed());
+        let run = bench.run(&format!("{ADOPT} --keep-variables")).code(0);
+        run.says("up to date");
+        assert!(bench.nothing_was_changed());
+    }
 }
