@@ -52,10 +52,27 @@ const ORDERED: [&str; 7] = [
 ];
 
 /// The keys of Compose for settings of the engine, where it is not the same name in snake case.
-const COMPOSE_KEYS: &str = "CgroupnsMode=cgroup Cmd=command CpusetCpus=cpuset DeviceRequests=gpus DnsOptions=dns_opt \
-    ExposedPorts=expose IpcMode=ipc LogConfig=logging Memory=mem_limit MemoryReservation=mem_reservation \
-    MemorySwap=memswap_limit MemorySwappiness=mem_swappiness NanoCpus=cpus OpenStdin=stdin_open PidMode=pid \
-    ReadonlyRootfs=read_only RestartPolicy=restart StopTimeout=stop_grace_period UTSMode=uts";
+const COMPOSE_KEYS: [(&str, &str); 19] = [
+    ("CgroupnsMode", "cgroup"),
+    ("Cmd", "command"),
+    ("CpusetCpus", "cpuset"),
+    ("DeviceRequests", "gpus"),
+    ("DnsOptions", "dns_opt"),
+    ("ExposedPorts", "expose"),
+    ("IpcMode", "ipc"),
+    ("LogConfig", "logging"),
+    ("Memory", "mem_limit"),
+    ("MemoryReservation", "mem_reservation"),
+    ("MemorySwap", "memswap_limit"),
+    ("MemorySwappiness", "mem_swappiness"),
+    ("NanoCpus", "cpus"),
+    ("OpenStdin", "stdin_open"),
+    ("PidMode", "pid"),
+    ("ReadonlyRootfs", "read_only"),
+    ("RestartPolicy", "restart"),
+    ("StopTimeout", "stop_grace_period"),
+    ("UTSMode", "uts"),
+];
 
 impl Difference<'_> {
     /// Whether it may follow from another image of the same name.
@@ -88,11 +105,8 @@ impl fmt::Display for Difference<'_> {
 
 /// The key of Compose for a setting of the engine.
 fn compose_key(setting: &str) -> String {
-    let mut pairs = COMPOSE_KEYS
-        .split(' ')
-        .filter_map(|pair| pair.split_once('='));
-    if let Some((_, key)) = pairs.find(|(name, _)| *name == setting) {
-        return key.to_owned();
+    if let Some((_, key)) = COMPOSE_KEYS.iter().find(|(name, _)| *name == setting) {
+        return (*key).to_owned();
     }
     let mut key = String::new();
     for letter in setting.chars() {

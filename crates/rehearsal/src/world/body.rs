@@ -8,21 +8,43 @@ use super::{
 };
 
 /// Keys of a service whose lists `HostConfig` takes unchanged.
-const LISTS: &str = "cap_add=CapAdd cap_drop=CapDrop device_cgroup_rules=DeviceCgroupRules dns=Dns dns_opt=DnsOptions \
-    dns_search=DnsSearch group_add=GroupAdd security_opt=SecurityOpt external_links=Links";
-/// Keys of a service whose values `HostConfig` takes unchanged.
-const VALUES: &str = "cgroup_parent=CgroupParent cpu_shares=CpuShares cpuset=CpusetCpus init=Init oom_score_adj=OomScoreAdj \
-    pids_limit=PidsLimit privileged=Privileged read_only=ReadonlyRootfs runtime=Runtime userns_mode=UsernsMode uts=UTSMode \
-    ipc=IpcMode";
-/// Keys of a service whose values `Config` takes as text.
-const TEXTS: &str = "hostname=Hostname domainname=Domainname user=User working_dir=WorkingDir mac_address=MacAddress \
-    stop_signal=StopSignal";
+const LISTS: [(&str, &str); 9] = [
+    ("cap_add", "CapAdd"),
+    ("cap_drop", "CapDrop"),
+    ("device_cgroup_rules", "DeviceCgroupRules"),
+    ("dns", "Dns"),
+    ("dns_opt", "DnsOptions"),
+    ("dns_search", "DnsSearch"),
+    ("group_add", "GroupAdd"),
+    ("security_opt", "SecurityOpt"),
+    ("external_links", "Links"),
+];
 
-/// The pairs of a table.
-fn renamed(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let pairs = table.split_whitespace();
-    pairs.filter_map(|pair| pair.split_once('='))
-}
+/// Keys of a service whose values `HostConfig` takes unchanged.
+const VALUES: [(&str, &str); 12] = [
+    ("cgroup_parent", "CgroupParent"),
+    ("cpu_shares", "CpuShares"),
+    ("cpuset", "CpusetCpus"),
+    ("init", "Init"),
+    ("oom_score_adj", "OomScoreAdj"),
+    ("pids_limit", "PidsLimit"),
+    ("privileged", "Privileged"),
+    ("read_only", "ReadonlyRootfs"),
+    ("runtime", "Runtime"),
+    ("userns_mode", "UsernsMode"),
+    ("uts", "UTSMode"),
+    ("ipc", "IpcMode"),
+];
+
+/// Keys of a service whose values `Config` takes as text.
+const TEXTS: [(&str, &str); 6] = [
+    ("hostname", "Hostname"),
+    ("domainname", "Domainname"),
+    ("user", "User"),
+    ("working_dir", "WorkingDir"),
+    ("mac_address", "MacAddress"),
+    ("stop_signal", "StopSignal"),
+];
 
 impl Service {
     /// `Config` without labels.
@@ -46,7 +68,7 @@ impl Service {
             "Cmd": words(raw.get("command")),
             "Healthcheck": raw.get("healthcheck").map(health),
         });
-        for (key, name) in renamed(TEXTS) {
+        for (key, name) in TEXTS {
             config[name] = json!(self.text(key));
         }
         for (key, name) in [("tty", "Tty"), ("stdin_open", "OpenStdin")] {
@@ -70,10 +92,10 @@ impl Service {
             "RestartPolicy": self.restart_policy(),
             "Devices": devices.iter().map(|one| device(one)).collect::<Vec<_>>(),
         });
-        for (key, name) in renamed(LISTS) {
+        for (key, name) in LISTS {
             host[name] = json!(texts(raw.get(key)));
         }
-        for (key, name) in renamed(VALUES) {
+        for (key, name) in VALUES {
             host[name] = json!(raw.get(key));
         }
         for (key, name) in [

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     container::Container,
@@ -124,13 +124,23 @@ impl World {
         };
         for (key, network) in project.networks.iter().filter(|(key, _)| used(key)) {
             let name = &network.name;
-            if self.network(name).is_ok() {
-                continue;
-            }
-            if network.external {
+            let found = self.network(name).ok();
+            if found.is_none() && network.external {
                 return Err(format!(
                     "network {name} declared as external, but could not be found"
                 ));
+            }
+            let is_other = found.is_some_and(|found| {
+                let label = found.labels.get(&self.label("config-hash"));
+                let is_compared = deployment.by_library && !network.external;
+                is_compared && label.is_some_and(|label| *label != network.hash())
+            });
+            let is_missing = found.is_none();
+            let mut detached = Vec::new();
+            if is_other {
+                detached = self.detach(deployment, project, key, name)?;
+            } else if !is_missing {
+                continue;
             }
             let labels = self.shared_labels(deployment, network, "network", key);
             let wanted = wanted_network(network, &labels);
@@ -138,6 +148,10 @@ impl World {
                 let reason = error.message;
                 format!("failed to create network {name}: Error response from daemon: {reason}")
             })?;
+            for id in detached {
+                self.connect(name, &id, &Value::Null)
+                    .map_err(|error| error.message)?;
+            }
         }
         for (key, volume) in &project.volumes {
             let name = &volume.name;
@@ -157,6 +171,32 @@ impl World {
             self.create_volume(&wanted);
         }
         Ok(())
+    }
+
+    /// Stops the containers on a network and removes the network (N13). Returns the IDs of the containers.
+    fn detach(
+        &mut self,
+        deployment: &Deployment,
+        project: &Project,
+        key: &str,
+        name: &str,
+    ) -> Result<Vec<String>, String> {
+        let services = project.services.iter();
+        let on_it = services.filter(|service| service.networks.contains_key(key));
+        let names: Vec<_> = on_it.map(|service| service.name.as_str()).collect();
+        let ids = self.ids(&deployment.project, |one| {
+            let service = self.label_of(one, "service");
+            one.networks.contains_key(name) && service.is_some_and(|of| names.contains(&of))
+        });
+        for id in &ids {
+            self.stop_container(id, STOPPED)
+                .map_err(|error| error.message)?;
+            if let Some(container) = self.containers.get_mut(id) {
+                container.networks.remove(name);
+            }
+        }
+        self.remove_network(name).map_err(|error| error.message)?;
+        Ok(ids)
     }
 
     fn shared_labels(
@@ -311,7 +351,11 @@ fn wanted_network(network: &Resource, labels: &BTreeMap<String, String>) -> Valu
         let given = fields.into_iter().filter_map(|(key, name)| {
             Some((name.to_owned(), json!(pool.get(key).and_then(text)?)))
         });
-        Value::Object(given.collect())
+        let mut shown = given.collect::<Map<_, _>>();
+        if let Some(addresses) = pool.get("aux_addresses") {
+            shown.insert("AuxiliaryAddresses".to_owned(), addresses.clone());
+        }
+        Value::Object(shown)
     });
     json!({
         "Name": network.name,

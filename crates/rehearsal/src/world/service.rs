@@ -49,8 +49,24 @@ pub(super) struct Dependency {
 }
 
 /// The keys whose values are resolved, or that are no part of a container.
-const RESOLVED: &str = "build depends_on deploy env_file environment extends networks ports expose profiles scale \
-    secrets configs tmpfs volumes labels";
+const RESOLVED: [&str; 16] = [
+    "build",
+    "depends_on",
+    "deploy",
+    "env_file",
+    "environment",
+    "extends",
+    "networks",
+    "ports",
+    "expose",
+    "profiles",
+    "scale",
+    "secrets",
+    "configs",
+    "tmpfs",
+    "volumes",
+    "labels",
+];
 
 impl Service {
     pub fn resolve(
@@ -97,9 +113,7 @@ impl Service {
 
     /// The hash of the configuration. That of the library does not cover everything (N05).
     pub fn hash(&self, by_library: bool) -> String {
-        let is_taken = |key: &str| {
-            !RESOLVED.split_whitespace().any(|one| one == key) && !key.starts_with("x-")
-        };
+        let is_taken = |key: &str| !RESOLVED.contains(&key) && !key.starts_with("x-");
         let rest = self.written.iter().filter(|(key, _)| is_taken(key));
         let mut config = json!({
             // The name of an image that is only built is no part of it (N22).
