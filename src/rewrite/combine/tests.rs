@@ -134,12 +134,12 @@ fn values_of_other_env_files_become_variables() {
       KEY: \"${KEY}\"
       PASS: \"${PASS}\"
       BARE: null
-      OF_INCLUDE: \"${OF_INCLUDE}\"
+      OF_INCLUDE: \"v-${TAG}\"
 "
     );
     assert_eq!(
         combined.env,
-        "PORT=8000\nPASS='se$cret'\nDATA=./data\nABS=/abs\nA_PORT=9\nKEY=\"a'b\"\nOF_INCLUDE=v-1\n"
+        "PORT=8000\nPASS='se$cret'\nDATA=./data\nABS=/abs\nA_PORT=9\nKEY=\"a'b\"\nTAG=1\n"
     );
     assert!(combined.written.is_empty() && combined.secret.is_empty());
 }
