@@ -15,7 +15,9 @@ use crate::{
 };
 
 /// The oldest Compose program that Portainer contains, as far as this program supports it.
-const OLDEST: (u64, u64) = (2, 26);
+const OLDEST: Version = Version::new(2, 26);
+/// The newest Compose whose schema is known.
+const NEWEST: Version = Version::new(5, 6);
 
 /// The exit status for files that do not exist.
 const FILE_NOT_FOUND: i32 = 14;
@@ -31,6 +33,10 @@ const ABOUT_FILES: [&str; 5] = [
 
 /// A part of the message about a file that Compose would fetch.
 const REMOTE: &str = "remote resource is disabled";
+
+/// A part of the message about a value of the wrong type. From 2.26.1 to 5.6.1, the types are the same, but for `ignore` of a
+/// `watch`, which no deployment reads.
+const WRONG_TYPE: &str = " must be a ";
 
 /// Parts of messages that name an unknown key, in programs of different versions.
 const UNKNOWN_KEY: [&str; 2] = ["Additional property", "additional propert"];
@@ -51,7 +57,7 @@ pub struct Rejection {
 pub enum Doubt {
     /// Its version does not know the key.
     UnknownKey,
-    /// It is older than any that Portainer contains.
+    /// Its version is older, or its schema is.
     Version,
     /// It sees other files.
     Files,
@@ -76,6 +82,13 @@ impl Rejection {
 }
 
 impl Version {
+    const fn new(major: u64, minor: u64) -> Self {
+        Self {
+            numbers: (major, minor),
+            text: String::new(),
+        }
+    }
+
     /// The version on the first line: `v2.26.1`. `None` if the line is something else.
     pub fn parse(output: &str) -> Option<Self> {
         let line = output.trim().lines().next()?.trim();
@@ -88,6 +101,10 @@ impl Version {
             text: text.to_owned(),
         })
     }
+
+    fn is_older(&self, than: &Self) -> bool {
+        self.numbers < than.numbers
+    }
 }
 
 impl fmt::Display for Version {
@@ -98,15 +115,19 @@ impl fmt::Display for Version {
 
 /// Why a rejection is not certain for the Compose of Portainer. `code` is the exit status.
 ///
-/// A newer program may accept a key more. What type a value must have, and what a size looks like, is the same in each version that
-/// Portainer contains.
+/// A schema grows from version to version, so an older program may reject a key or a value that a newer one accepts, such as
+/// `pull_policy: daily`. What follows the schema, such as a size that is no number, is the same in each version.
 pub(super) fn doubt(code: i32, message: &str, version: &Version) -> Option<Doubt> {
     let has = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
     if code == FILE_NOT_FOUND || has(&ABOUT_FILES) {
         Some(Doubt::Files)
     } else if has(&UNKNOWN_KEY) {
         Some(Doubt::UnknownKey)
-    } else if version.numbers < OLDEST {
+    } else if version.is_older(&OLDEST)
+        || (version.is_older(&NEWEST)
+            && message.starts_with("validating ")
+            && !message.contains(WRONG_TYPE))
+    {
         Some(Doubt::Version)
     } else {
         None
@@ -278,14 +299,17 @@ mod tests {
             .map(|text| Version::parse(text).expect("a version"))
             .into();
         let size = "decoding failed: error decoding 'services[a].mem_limit': invalid size: 'lots'";
-        let schema = "validating docker-compose.yml: services.a.restart must be a string";
+        let schema = "validating docker-compose.yml: services.a.cgroup must be one of the following: \"host\"";
+        let of_type = "validating docker-compose.yml: services.a.restart must be a string";
         let key =
             "validating docker-compose.yml: services.a Additional property foo is not allowed";
         let file = "env file x.env not found: stat x.env: no such file or directory";
         for (code, message, version, expected) in [
             (15, size, &old, Some(Doubt::Version)),
             (15, size, &supported, None),
-            (15, schema, &supported, None),
+            (15, schema, &supported, Some(Doubt::Version)),
+            (15, schema, &newest, None),
+            (15, of_type, &supported, None),
             (15, key, &newest, Some(Doubt::UnknownKey)),
             (14, file, &newest, Some(Doubt::Files)),
             (1, file, &newest, Some(Doubt::Files)),
