@@ -14,7 +14,7 @@ use crate::{
     disk::{self, Access, Contents, Refused},
     failure::Failure,
     model::{Container, may_be_portainers},
-    text::shell_word,
+    text::{printable, shell_word},
 };
 use composefile::{dotenv, reader::DEFAULT_FILES};
 
@@ -445,17 +445,33 @@ pub fn lock_dir(name: &StackName, path: &Path) -> Result<Lock> {
     let dir = disk::open_dir(path).with_context(what)?;
     match dir.try_lock() {
         Ok(()) => Ok(Lock { _dir: Some(dir) }),
-        Err(fs::TryLockError::WouldBlock) => Err(is_locked(name, path).into()),
+        Err(fs::TryLockError::WouldBlock) => Err(is_locked(name, path, &dir).into()),
         Err(fs::TryLockError::Error(error)) => Err(error).with_context(what),
     }
 }
 
-fn is_locked(name: &StackName, path: &Path) -> Failure {
-    let dir = path.display();
-    Failure::new(format!(
-        "another run of stacklift is working on the stack {name}: it has locked the directory {dir}"
-    ))
-    .hint("wait for that run to finish, then run the command again; if there is none, `lslocks` names the program that holds the lock")
+/// Everybody who may read a directory can lock it.
+fn is_locked(name: &StackName, path: &Path, dir: &File) -> Failure {
+    let own = disk::program_of(std::process::id());
+    match disk::holder(dir) {
+        Some((process, program)) if Some(&program) != own.as_ref() => Failure::new(format!(
+            "the process {process} ({}), which is not stacklift, has locked the directory {}",
+            printable(&program),
+            path.display()
+        ))
+        .hint("end that process, then run the command again"),
+        holder => {
+            let process = holder.map_or_else(String::new, |(process, _)| {
+                format!(", the process {process},")
+            });
+            Failure::new(format!(
+                "another run of stacklift is working on the stack {name}"
+            ))
+            .hint(format!(
+                "wait for that run{process} to finish, then run the command again"
+            ))
+        }
+    }
 }
 
 /// The proof that no other run works on the stack. Dropping it unlocks the stack.

@@ -327,9 +327,6 @@ fn a_directory_that_somebody_else_has_locked_is_refused() {
     let lock = fs::File::open(bench.dir("web")).expect("the directory");
     lock.try_lock().expect("the lock");
     for args in ["restore web", "web"] {
-        bench.fails(
-            args,
-            "is working on the stack web: it has locked the directory",
-        );
+        bench.fails(args, "which is not stacklift, has locked the directory");
     }
 }
