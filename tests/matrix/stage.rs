@@ -37,7 +37,7 @@ volumes:
 ";
 
 /// How many runs are tried at once: most of them wait.
-pub const AT_ONCE: usize = 24;
+pub const AT_ONCE: usize = 16;
 
 /// What was there before a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
