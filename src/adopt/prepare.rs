@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    model::Container,
+    model::{Container, Variable},
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
     plan::{self, Adoption, AdoptionFacts, Hashes, Keep, Removal, Request, Sent},
     portainer::Payload,
@@ -207,10 +207,15 @@ impl Prepared {
             .collect()
     }
 
+    /// This text and these variables as what was last sent, with the variables that only containers have (B22).
+    pub(super) fn last_sent(&self, text: &str, env: &[Variable]) -> LastSent {
+        LastSent::of(text, env).keeping(self.runs.variables())
+    }
+
     /// What counts as last sent if Portainer has it already (B22).
     pub fn sent(&self, tool: &str) -> Option<LastSent> {
         let (contents, _) = self.before.contents.as_ref()?;
-        let sent = LastSent::of(&contents.text, &contents.env).keeping(self.runs.variables());
+        let sent = self.last_sent(&contents.text, &contents.env);
         let mut services = self.plan.services.iter();
         let hashes = if services.all(|one| one.fate.is_unchanged()) {
             let all = self.before.all.iter().flatten();

@@ -12,7 +12,6 @@ use crate::{
     plan::Request,
     portainer::{self, Contents, Payload},
     run::{RecordSeen, Seen, Witness},
-    snapshot::LastSent,
 };
 
 /// How long before the request the events begin that are asked for: clocks are read one after the other.
@@ -64,7 +63,7 @@ impl Procedure<'_, '_> {
         self.since = SystemTime::now().checked_sub(MARGIN);
         self.mark(&Progress::Sent);
         let record = prepared.before.record.as_ref();
-        let last_sent = LastSent::of(payload.text, payload.env).keeping(prepared.runs.variables());
+        let last_sent = prepared.last_sent(payload.text, payload.env);
         let sent = if let Some(record) = record.filter(|_| !request.creates()) {
             let updated = if let Some(git) = payload.git {
                 self.run.redeploy(record, git, payload)

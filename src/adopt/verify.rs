@@ -84,7 +84,7 @@ impl Procedure<'_, '_> {
             let read = self.run.portainer.read(id).ok();
             self.report.git = read.and_then(|(_, standing)| standing.git);
         }
-        let sent = LastSent::of(payload.text, payload.env).keeping(prepared.runs.variables());
+        let sent = prepared.last_sent(payload.text, payload.env);
         if record.is_none() {
             self.run.set_last_sent(&sent);
         }

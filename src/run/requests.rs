@@ -37,16 +37,17 @@ impl Run<'_> {
         self.is_prepared = self.store().prepare(&request);
     }
 
-    /// Call C (C53). Sent once, ever (B05). A restore says what was last sent before (B22).
+    /// Call C (C53). Sent once, ever (B05). `last_sent` is what counts as last sent, if it is not the payload alone: an adoption
+    /// adds the variables that it kept, and a restore takes what was last sent before (B22).
     pub fn create(
         &mut self,
         endpoint: i64,
         payload: &Payload,
-        restored: Option<&LastSent>,
+        last_sent: Option<&LastSent>,
     ) -> Result<Created, Error> {
         let mut request = self.create_of(endpoint, payload);
-        if let Some(restored) = restored {
-            request.last_sent = Some(restored.clone());
+        if let Some(last_sent) = last_sent {
+            request.last_sent = Some(last_sent.clone());
         }
         self.send(
             request,
@@ -58,17 +59,17 @@ impl Run<'_> {
         )
     }
 
-    /// Sets the text and the variables of a record (M16). [`Self::wait_for_deployment`] must follow. A restore says what was
-    /// last sent before (B22).
+    /// Sets the text and the variables of a record (M16). [`Self::wait_for_deployment`] must follow. `last_sent` is as in
+    /// [`Self::create`].
     pub fn update(
         &mut self,
         record: &Record,
         contents: &Contents,
-        restored: Option<&LastSent>,
+        last_sent: Option<&LastSent>,
     ) -> Result<(), Error> {
         let mut request = self.request_to(RequestKind::Update, record);
         let own = || LastSent::of(&contents.text, &contents.env);
-        request.last_sent = Some(restored.cloned().unwrap_or_else(own));
+        request.last_sent = Some(last_sent.cloned().unwrap_or_else(own));
         self.send(
             request,
             |portainer| portainer.update(record, contents),

@@ -6,7 +6,7 @@ use rehearsal::{Call, Era, FaultKind, Rule, Status, World};
 use serde_json::{Value, json};
 
 use crate::{
-    bench::{Bench, MARKED, Run, done, instead, refusal},
+    bench::{Bench, MARKED, NO_COMPOSE, Run, done, instead, refusal},
     confirming::{on_terminal, on_terminal_after},
     plan::{conforms, labeled, with_hashes},
     restoring::write_file,
@@ -105,11 +105,13 @@ fn what_portainer_says_of_a_failed_deployment_is_said_once() {
     let body = json!({"message": said, "details": said}).to_string();
     let bench = started(Era::Sync);
     bench.always(Call::Create, instead(500, &body));
-    let failed = "warning: this host has no Compose program: Portainer may reject what only Compose can check\n\
-        error: Portainer could not deploy web: no such device\n\
+    let failed = "error: Portainer could not deploy web: no such device\n\
         No container was changed; Portainer does not list the stack.\n\
         fix that, then run the command again: that is safe\n";
-    assert_eq!(adopt(&bench, "").code(1).err, failed);
+    assert_eq!(
+        adopt(&bench, "").code(1).err,
+        format!("{NO_COMPOSE}{failed}")
+    );
     for (args, times) in [("", 1), ("-v", 3)] {
         let run = adopt(&bench, args).code(1);
         assert_eq!(run.err.matches("no such device").count(), times, "{run:#?}");
@@ -488,12 +490,11 @@ fn a_container_that_keeps_restarting_is_named_with_its_cause() {
     let down = instead_of_seconds(&run.err);
     assert_eq!(
         down,
-        "\
-warning: this host has no Compose program: Portainer may reject what only Compose can check
+        format!("{NO_COMPOSE}\
 error: b of web does not run: it keeps restarting (exit code 127)
 Container web-b-1 had been changed and was restored: b was down for N s; Portainer stack N has the Compose file and the variables of before.
 fix b, then run the command again
-"
+")
     );
     assert_eq!(containers(&bench), before);
 }

@@ -26,6 +26,10 @@ pub const MARK: &str = "s3cr3t-";
 /// Such a value.
 pub const MARKED: &str = "s3cr3t-7d1e55a0";
 
+/// What `adopt` says on a host without Compose.
+pub const NO_COMPOSE: &str =
+    "warning: this host has no Compose program: Portainer may reject what only Compose can check\n";
+
 /// A Compose file of one service that loses nothing when it is migrated.
 pub const PLAIN: &str = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 1000\n";
 

@@ -1,12 +1,13 @@
 //! B22: after an adoption, the text in Portainer is the user's.
 
-use std::{fs, process::Stdio, time::Duration};
+use std::{fs, time::Duration};
 
 use rehearsal::{Call, Era, FaultKind};
 use serde_json::Value;
 
 use crate::{
     bench::{Bench, MARKED, Run},
+    interrupted::killed_at,
     plan::conforms,
 };
 
@@ -328,14 +329,7 @@ fn b22_what_a_killed_or_failed_run_sent_does_not_count_as_edited() {
         ] {
             let bench = adopted(era);
             edit_files(&bench, "one");
-            bench.once(call, kind.clone());
-            let mut command = bench.command(ADOPT);
-            command.stdout(Stdio::null()).stderr(Stdio::null());
-            let mut child = command.spawn().expect("it starts");
-            bench.wait_for(call, &mut child);
-            std::thread::sleep(Duration::from_millis(50));
-            child.kill().expect("killed");
-            child.wait().expect("ended");
+            killed_at(call, &bench, ADOPT, kind.clone(), || {});
             assert_ne!(state(&bench).1, "edited", "{era:?} {kind:?}");
             edit_files(&bench, "two");
             assert_ne!(state(&bench).1, "edited", "{era:?} {kind:?}");
@@ -451,14 +445,7 @@ fn b22_a_variable_that_an_adoption_kept_is_not_dropped_by_the_next_one() {
         });
         let first = format!("{ADOPT} --yes --keep-variables");
         if is_killed {
-            bench.once(Call::Create, FaultKind::HangAfter);
-            let mut command = bench.command(&first);
-            command.stdout(Stdio::null()).stderr(Stdio::null());
-            let mut child = command.spawn().expect("it starts");
-            bench.wait_for(Call::Create, &mut child);
-            std::thread::sleep(Duration::from_millis(50));
-            child.kill().expect("killed");
-            child.wait().expect("ended");
+            killed_at(Call::Create, &bench, &first, FaultKind::HangAfter, || {});
             // It ends the wait for the request of the killed run.
             bench.run(&format!("{ADOPT} --yes"));
         } else {

@@ -16,7 +16,7 @@ fn killed(bench: &Bench, args: &str, fault: FaultKind, meanwhile: impl Fn()) {
 }
 
 /// The same at another call.
-fn killed_at(call: Call, bench: &Bench, args: &str, fault: FaultKind, meanwhile: impl Fn()) {
+pub fn killed_at(call: Call, bench: &Bench, args: &str, fault: FaultKind, meanwhile: impl Fn()) {
     bench.once(call, fault);
     let mut command = bench.command(args);
     // It must wait for all of `meanwhile`, however slow this machine is.

@@ -3,7 +3,7 @@
 use rehearsal::{Call, Era};
 
 use super::{adopt, adopts, exits, refuses};
-use crate::bench::{Bench, PLAIN, Run, instead};
+use crate::bench::{Bench, NO_COMPOSE, PLAIN, Run, instead};
 
 #[test]
 fn n09_services_that_run_and_are_not_started_by_the_text() {
@@ -153,11 +153,7 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
     let run = adopt(&bench, "web")
         .code(0)
         .says("adopted web: a and b were started\n");
-    assert_eq!(
-        run.err.matches("warning").count(),
-        1,
-        "only of Compose: {run:?}"
-    );
+    assert_eq!(run.err, NO_COMPOSE);
     // What does not run then is named.
     let bench = Bench::new();
     bench.started("web", PLAIN, None);
