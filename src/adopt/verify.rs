@@ -27,8 +27,9 @@ use crate::{
     text::{bulleted, listed},
 };
 
-/// How long a container that was started has to run without a restart.
-const STEADY: Duration = Duration::from_secs(1);
+/// How long a container that was started has to run without a restart. A program that finds a wrong setting often ends after
+/// more than a second.
+const STEADY: Duration = Duration::from_secs(3);
 
 /// After how many restarts a container does not come to run.
 const RESTARTS: u64 = 3;

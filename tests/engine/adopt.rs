@@ -90,6 +90,15 @@ macro_rules! by_each_portainer {
 }
 use by_each_portainer;
 
+/// The same. What they test hardly depends on the Portainer, so the newer one's run with `scripts/test --all` only.
+macro_rules! by_old_portainer_first {
+    ($($name:ident)*) => { $( $crate::adopt::by! { $name:
+        by_old OLD "needs a container engine: run scripts/test"
+        by_newer_too NEWER "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test --all"
+    } )* };
+}
+use by_old_portainer_first;
+
 /// Runs functions as one test for each Portainer and each Compose program that starts the stack.
 macro_rules! by_each_portainer_and_origin {
     ($($name:ident)*) => { $( $crate::adopt::by! { $name:

@@ -10,7 +10,7 @@ use std::{
     process::{Command, Output, Stdio},
     sync::{
         LazyLock,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU16, AtomicU32, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -460,9 +460,16 @@ fn subnet() -> String {
     format!("10.214.{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
+/// A port that no program of this host uses. It is below those that the kernel gives to programs, so that it stays free while
+/// the container that publishes it is stopped.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    loop {
+        let port = NEXT.fetch_add(1, Ordering::Relaxed);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Runs a command with `-v`, kills it after this number of requests, and returns them.

@@ -3,7 +3,7 @@
 
 use std::{env, fs, process::Command, thread, time::Duration};
 
-use super::{Case, by_each_portainer, by_old_portainer, scenario::Scenario};
+use super::{Case, by_old_portainer, by_old_portainer_first, scenario::Scenario};
 use crate::{bench::Run, host::docker};
 
 // Refusals: nothing is sent.
@@ -15,7 +15,7 @@ by_old_portainer! {
     b20_a_job_that_is_still_running
     b20_an_optional_dependency_that_is_starting
 }
-by_each_portainer! {
+by_old_portainer_first! {
     b20_a_dependency_that_is_starting
     b20_an_optional_dependency
     b20_a_job_that_fails_only_in_portainer

@@ -3,11 +3,11 @@
 use rehearsal::Status;
 
 use super::{
-    Case, by_each_portainer,
+    Case, by_old_portainer_first,
     scenario::{Happened, Scenario, happened},
 };
 
-by_each_portainer! {
+by_old_portainer_first! {
     b22_an_edit_in_portainer_is_overwritten_only_when_asked_to_and_restored
 }
 

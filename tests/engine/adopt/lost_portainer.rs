@@ -4,9 +4,9 @@ use std::fs;
 
 use rehearsal::Status;
 
-use super::{Case, by_each_portainer, scenario::Scenario};
+use super::{Case, by_old_portainer_first, scenario::Scenario};
 
-by_each_portainer! { keeps_what_a_portainer_that_is_gone_started }
+by_old_portainer_first! { keeps_what_a_portainer_that_is_gone_started }
 
 /// The name of the second service keeps other tests apart, whose Portainer is on the same engine.
 const TEXT: &str = "services:

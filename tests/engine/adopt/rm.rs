@@ -9,13 +9,13 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Case, by_each_portainer, scenario::Scenario};
+use super::{Case, by_old_portainer_first, scenario::Scenario};
 use crate::{
     bench::Run,
     host::{IMAGE, lines},
 };
 
-by_each_portainer! {
+by_old_portainer_first! {
     b28_a_volume_that_is_said_to_be_kept_is_kept
     b28_a_restored_container_has_its_volume
     b28_a_failed_adoption_keeps_the_volume

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, fs, os::unix::fs::symlink};
 use rehearsal::{Era, Status};
 
 use super::{
-    Case, Origin, by_each_portainer, by_each_portainer_and_origin, by_old_portainer,
+    Case, Origin, by_each_portainer_and_origin, by_old_portainer, by_old_portainer_first,
     scenario::{Happened, Scenario, happened},
 };
 use crate::{
@@ -24,7 +24,7 @@ by_each_portainer_and_origin! {
     build
     several
 }
-by_each_portainer! {
+by_old_portainer_first! {
     kept_anonymous
     job
     record
