@@ -111,7 +111,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
     } = arguments;
     if command.is_some() && migrate.is_used() {
         return Err(Ended::Usage(
-            "put STACK, --force, --yes, --grace and --dry-run after the command",
+            "put STACK, --force, --yes and --dry-run after the command",
         ));
     }
     let only_reads = match &command {

@@ -40,8 +40,6 @@ use self::{
 use crate::{
     failure::Failure,
     model::{Container, MountKind, PublishedPort, Pull},
-    parallel::in_parallel,
-    text::counted,
     trace::Trace,
 };
 
@@ -216,22 +214,6 @@ impl Engine {
             _ => self.api()?.pull(pull),
         }
     }
-
-    /// Stops `containers` side by side: SIGTERM, then SIGKILL after `grace`. Waits until they have exited.
-    ///
-    /// A container that is stopped or no longer exists is not an error. By the Engine API only.
-    pub fn stop(&self, containers: &[Container], grace: Duration) -> Result<()> {
-        self.api()?.version()?;
-        let seconds = u32::try_from(grace.as_secs()).unwrap_or(u32::MAX);
-        let stop = |one: &Container| self.stop_container(&one.id, Some(seconds));
-        let stopped = containers.iter().zip(in_parallel(containers, stop));
-        let failed = stopped.filter_map(|(container, stopped)| {
-            let reason = format!("{:#}", stopped.err()?);
-            Some(Remaining { container, reason })
-        });
-        stop_result(containers, &failed.collect::<Vec<_>>())
-            .context("failed to stop the containers")
-    }
 }
 
 impl EngineReader {
@@ -385,18 +367,10 @@ fn display_name(container: &Container) -> &str {
     container.names.first().map_or(short_id, String::as_str)
 }
 
-/// A container that could not be stopped or removed.
+/// A container that could not be removed.
 struct Remaining<'a> {
     container: &'a Container,
     reason: String,
-}
-
-/// The reasons, one line each.
-fn reasons(remaining: &[Remaining]) -> String {
-    let lines = remaining
-        .iter()
-        .map(|one| format!("{}: {}", display_name(one.container), one.reason));
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The error that names the containers of `all` that remain, if any do.
@@ -408,29 +382,21 @@ fn removal_result(all: &[Container], remaining: &[Remaining]) -> Result<()> {
         .iter()
         .map(|one| display_name(one.container))
         .collect();
+    let reasons: Vec<_> = remaining
+        .iter()
+        .map(|one| format!("{}: {}", display_name(one.container), one.reason))
+        .collect();
     Err(Failure::new(format!(
         "not removed: {} ({} of {})",
         names.join(", "),
         remaining.len(),
         all.len()
     ))
-    .details(reasons(remaining))
+    .details(reasons.join("\n"))
     .hint(
         "fix the errors above or remove the containers yourself, then run the command again: it continues from here",
     )
     .into())
-}
-
-/// The error that names the containers of `all` that could not be stopped, if any.
-fn stop_result(all: &[Container], failed: &[Remaining]) -> Result<()> {
-    if failed.is_empty() {
-        return Ok(());
-    }
-    let all = counted(all.len(), "container");
-    Err(Failure::new(format!("{} of {all} did not stop", failed.len()))
-        .details(reasons(failed))
-        .hint("fix the errors above, then run the command again, or run it without --grace to remove the containers with SIGKILL")
-        .into())
 }
 
 /// The time left until `deadline`.

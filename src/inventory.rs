@@ -35,7 +35,7 @@ mod state;
 mod way;
 
 pub use found::{Files, Found};
-pub use planned::{Commands, MigrateWay, Ways, plan};
+pub use planned::{Commands, Ways, plan};
 pub use way::adoption;
 
 use state::{Listed, StateFacts, state};
@@ -109,9 +109,10 @@ impl<'a> Inventory<'a> {
         Ok(ListReport {
             version: VERSION,
             stacks_root: root.display().to_string(),
-            portainer: asked.map(|(_, environment)| {
-                let version = host.portainer_version.clone();
-                PortainerReport::new(self.base_url, environment, version, &host.environment)
+            portainer: asked.map(|(_, environment)| PortainerReport {
+                url: self.base_url.to_string(),
+                version: host.portainer_version.clone(),
+                environment,
             }),
             containers_known: host.containers.is_some(),
             stacks,

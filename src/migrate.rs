@@ -1,6 +1,6 @@
 //! The literal migration (contract C01–C59): from the source on disk to a stack that Portainer runs.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use anyhow::Result;
 use chrono::NaiveDate;
@@ -41,8 +41,6 @@ pub struct Migration<'a> {
     pub force: bool,
     /// Whether to ask before something is interrupted or lost (B08).
     pub consent: Consent<'a>,
-    /// How long each container may take to stop before it is removed; without it, it is killed (C52).
-    pub grace: Option<Duration>,
     pub setup: &'a Setup,
 }
 
@@ -156,7 +154,7 @@ impl Procedure<'_, '_> {
             rewrite,
             mut before,
             plan,
-        } = Prepared::of(&self.at, source, records, self.m.grace, Depth::IfNeeded)?;
+        } = Prepared::of(&self.at, source, records, Depth::IfNeeded)?;
         for warning in &before.warnings {
             self.run.warn(warning);
         }
@@ -180,7 +178,6 @@ impl Procedure<'_, '_> {
             self.run
                 .prepare_create(self.at.endpoint, &rewrite.payload(name));
         }
-        self.stop_containers(&before)?;
         self.delete_record(&before)?;
         self.remove_containers(before)?;
         let created = self.create(&rewrite)?;

@@ -24,7 +24,7 @@ use crate::{
         Changes, Container, Labeled, Record, Rights, Uses, Variable, WantedAccess, compose_label,
     },
     parallel::side_by_side,
-    plan::{self, Blocker, Environment, Facts, Namesake, PathKind, RecordFacts, Removal, Sent},
+    plan::{self, Blocker, Environment, Facts, Namesake, PathKind, RecordFacts, Sent},
     portainer::{BaseUrl, Contents, EngineOf, PortainerReader, Repository, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
@@ -375,7 +375,7 @@ impl Situation<'_> {
         source: plan::Source,
         shell: &Shell,
         sent: Sent,
-        removal: Removal,
+        is_adoption: bool,
         before: &Before,
         then: impl FnOnce(&Facts) -> T,
     ) -> T {
@@ -423,7 +423,7 @@ impl Situation<'_> {
                 })
             },
             port_in_use: &port_in_use,
-            removal,
+            is_adoption,
             uses: &before.uses,
         })
     }

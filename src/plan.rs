@@ -26,8 +26,7 @@ pub use blockers::{
 };
 pub use edited::{InPortainer, changed_variables};
 pub use facts::{
-    Environment, Facts, Namesake, PathKind, RecordFacts, Removal, Sent, Source,
-    services::image_references,
+    Environment, Facts, Namesake, PathKind, RecordFacts, Sent, Source, services::image_references,
 };
 pub use fates::{
     Fate, Hashes,

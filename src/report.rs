@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::{
     failure::Failure,
     model::{Container, Grant, PORTAINER_FOLDERS, Record},
-    plan::{self, Blocker, Fate, InPortainer, Loss, Request, ServicePlan},
-    portainer::{BaseUrl, GitLink},
+    plan::{Blocker, Fate, InPortainer, Loss, Request, ServicePlan},
+    portainer::GitLink,
 };
 
 mod adopt;
@@ -37,48 +37,6 @@ pub struct PortainerReport {
     pub version: Option<String>,
     /// The ID of the environment.
     pub environment: i64,
-    pub engine: EnvironmentEngine,
-}
-
-/// The engine of an environment.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EnvironmentEngine {
-    /// It is the engine of this host.
-    ThisHost,
-    Another,
-    /// Portainer has no such environment.
-    NoEnvironment,
-    /// The API key is not allowed to use the environment.
-    Forbidden,
-    /// It is reached through a socket that Portainer's Compose does not use.
-    OtherSocket,
-    /// It is unknown which engine it is.
-    Unknown,
-}
-
-impl PortainerReport {
-    pub fn new(
-        base_url: &BaseUrl,
-        environment: i64,
-        version: Option<String>,
-        engine: &plan::Environment,
-    ) -> Self {
-        use plan::Environment as E;
-        Self {
-            url: base_url.to_string(),
-            version,
-            environment,
-            engine: match engine {
-                E::SameEngine => EnvironmentEngine::ThisHost,
-                E::OtherEngine { .. } => EnvironmentEngine::Another,
-                E::NotFound { .. } => EnvironmentEngine::NoEnvironment,
-                E::Forbidden(_) => EnvironmentEngine::Forbidden,
-                E::OtherSocket(_) => EnvironmentEngine::OtherSocket,
-                E::Unknown(_) => EnvironmentEngine::Unknown,
-            },
-        }
-    }
 }
 
 /// The containers of a stack.

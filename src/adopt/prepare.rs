@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
     model::{Container, Variable},
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
-    plan::{self, Adoption, AdoptionFacts, Hashes, Keep, Removal, Request, Sent},
+    plan::{self, Adoption, AdoptionFacts, Hashes, Keep, Request, Sent},
     portainer::Payload,
     rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, Weight},
     snapshot::{Inspected, LastSent},
@@ -73,7 +73,7 @@ impl Prepared {
                 },
                 &texts.shell,
                 sent,
-                Removal::ByPortainer,
+                true,
                 &before,
                 |facts| {
                     let input = AdoptionFacts {

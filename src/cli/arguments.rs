@@ -1,6 +1,6 @@
 //! The command line: commands, flags and their help.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args, ColorChoice, CommandFactory, FromArgMatches, Parser,
@@ -110,15 +110,7 @@ const EVERY: &[&str] = &["*"];
 const COMPLETE: &str = ".complete";
 
 /// The arguments of the bare `stacklift <STACK>`: the help shows them with `migrate`.
-const BARE: [&str; 7] = [
-    "stack",
-    "force",
-    "yes",
-    "grace",
-    "wanted",
-    "output",
-    "exit_code",
-];
+const BARE: [&str; 6] = ["stack", "force", "yes", "wanted", "output", "exit_code"];
 
 /// The commands that are not for users. Those for scripts are only hidden in the list of commands.
 pub(super) fn is_internal(command: &clap::Command) -> bool {
@@ -250,13 +242,6 @@ pub(super) struct MigrateArguments {
     /// it continues without asking.
     #[arg(short, long)]
     pub yes: bool,
-    /// Stop the containers first, and wait this long for each
-    ///
-    /// A number of seconds, or a number with s, m or h. Needs the Engine API. By default, containers are removed while they
-    /// run: their processes end with SIGKILL. Portainer itself stops the containers of a Portainer stack
-    /// that is deleted, and those that it adopts.
-    #[arg(long, value_name = "DURATION", value_parser = options::duration)]
-    pub grace: Option<Duration>,
     #[command(flatten)]
     pub access: AccessArguments,
     #[command(flatten)]
@@ -269,7 +254,6 @@ impl MigrateArguments {
         self.stack.is_some()
             || self.force
             || self.yes
-            || self.grace.is_some()
             || !self.access.grants.is_empty()
             || self.dry_run.wanted
     }

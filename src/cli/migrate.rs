@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    inventory::{MigrateWay, Ways},
+    inventory::Ways,
     migrate::{self, Migration},
     run::{Event, Stopped},
     stack::{Stack, StackName, started_elsewhere},
@@ -54,10 +54,7 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
     let opened = opened.shared_with(&arguments.access.grants)?;
     if arguments.dry_run.wanted {
         let ways = Ways {
-            migrate: Some(MigrateWay {
-                grace: arguments.grace,
-                force: arguments.force,
-            }),
+            migrate: Some(arguments.force),
             ..Ways::default()
         };
         return plan::report(&opened, ways, arguments.dry_run.reporting(), console);
@@ -75,7 +72,6 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
         today: chrono::Local::now().date_naive(),
         force: arguments.force,
         consent: consent(arguments.yes || !is_on_terminal(), &question),
-        grace: arguments.grace,
         setup: &setup,
     };
     let mut listener = |event: Event| interrupt.show(&event.in_full());

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     adopt::Prepared,
-    inventory::{Commands, MigrateWay, Ways, plan},
+    inventory::{Commands, Ways, plan},
     observe::mask,
     plan::Request,
     portainer::{Contents, Payload},
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     }
     let ways = Ways {
         adopt: Some(keep),
-        migrate: arguments.compare.then(MigrateWay::default),
+        migrate: arguments.compare.then_some(false),
         or_migrate: opened.git.is_none(),
         ..Ways::default()
     };

@@ -34,7 +34,7 @@ use super::{
 use crate::{
     compose,
     failure::Failure,
-    inventory::{MigrateWay, Ways},
+    inventory::Ways,
     plan::Keep,
     report::{AdoptReport, WayReport},
     run::{Event, Stopped},
@@ -119,14 +119,10 @@ impl Rehearsed<'_> {
     fn adopt(&self, world: World) -> Result<(), Ended> {
         let console = self.console;
         let embedded = self.embed(world.clone(), "adopt")?;
-        let migrate = MigrateWay {
-            grace: None,
-            force: self.arguments.force,
-        };
         console.waiting("planning");
         let ways = Ways {
             adopt: Some(Keep::default()),
-            migrate: Some(migrate),
+            migrate: Some(self.arguments.force),
             ..Ways::default()
         };
         let planned = plan::planned(&embedded.opened, ways).map_err(Stopped::untouched);

@@ -1,7 +1,5 @@
 //! The plan of one stack: what each way would do.
 
-use std::time::Duration;
-
 use anyhow::Result;
 
 use super::{
@@ -26,18 +24,10 @@ pub struct Ways {
     pub adopt: Option<Keep>,
     /// Whether the adoption overwrites what was edited in Portainer (B22).
     pub overwrite: bool,
-    pub migrate: Option<MigrateWay>,
+    /// To plan a migration: whether it overrides refusals.
+    pub migrate: Option<bool>,
     /// Whether to plan a migration too if the stack cannot be adopted.
     pub or_migrate: bool,
-}
-
-/// How the migration would run.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct MigrateWay {
-    /// `--grace`.
-    pub grace: Option<Duration>,
-    /// Whether refusals are overridden.
-    pub force: bool,
 }
 
 /// What the commands that a plan names need.
@@ -51,18 +41,19 @@ pub struct Commands<'a> {
 /// Plans each way. Fails if no way can be planned.
 pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<PlanReport> {
     // Side by side: each waits for Portainer, the engine and Compose.
-    let migration_by = |way: MigrateWay| (way, migrate::Prepared::new(situation, way.grace));
+    let force = ways.migrate.unwrap_or_default();
+    let migrating = || migrate::Prepared::new(situation);
     let adoption_with = |keep: Keep| (keep, adopt::Prepared::new(situation, keep));
-    let (migrating, adopting) = side_by_side(
-        || ways.migrate.map(migration_by),
+    let (migrated, adopting) = side_by_side(
+        || ways.migrate.map(|_| migrating()),
         || ways.adopt.map(adoption_with),
     );
-    let before = match (&adopting, &migrating) {
+    let before = match (&adopting, &migrated) {
         (Some((_, Ok(prepared))), _) => &prepared.before,
-        (_, Some((_, Ok(prepared)))) => &prepared.before,
+        (_, Some(Ok(prepared))) => &prepared.before,
         _ => {
             let of_adoption = adopting.and_then(|(_, prepared)| prepared.err());
-            let of_migration = migrating.and_then(|(_, prepared)| prepared.err());
+            let of_migration = migrated.and_then(Result::err);
             let error = of_adoption.or(of_migration);
             return Err(error.unwrap_or_else(|| anyhow::anyhow!("no way was asked for")));
         }
@@ -74,18 +65,14 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
         })
     });
     let is_blocked = |way: &WayReport| way.readiness == Readiness::Blocked;
-    let is_other = ways.or_migrate && migrating.is_none();
-    let is_asked = is_other && adopt.as_ref().is_some_and(is_blocked);
-    let otherwise = is_asked.then(|| migration_by(MigrateWay::default()));
-    let migrate = migrating
-        .as_ref()
-        .or(otherwise.as_ref())
-        .map(|(way, prepared)| WayReport {
-            diff_command: Some(commands.diff_of_migration(situation)),
-            ..report(prepared, |prepared| {
-                migration(prepared, situation, way.force)
-            })
-        });
+    let is_asked =
+        ways.or_migrate && ways.migrate.is_none() && adopt.as_ref().is_some_and(is_blocked);
+    let otherwise = is_asked.then(migrating);
+    let migrate = migrated.as_ref().or(otherwise.as_ref());
+    let migrate = migrate.map(|prepared| WayReport {
+        diff_command: Some(commands.diff_of_migration(situation)),
+        ..report(prepared, |prepared| migration(prepared, situation, force))
+    });
     let stack = stack(situation, before, commands.typed)?;
     let is_broken = matches!(
         stack.interrupted_run,
@@ -96,12 +83,11 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
     Ok(PlanReport {
         version: VERSION,
         stack,
-        portainer: PortainerReport::new(
-            situation.base_url,
-            situation.endpoint,
-            before.portainer_version.clone(),
-            &before.environment,
-        ),
+        portainer: PortainerReport {
+            url: situation.base_url.to_string(),
+            version: before.portainer_version.clone(),
+            environment: situation.endpoint,
+        },
         adopt,
         migrate,
         is_comparison: ways.adopt.is_some() && ways.migrate.is_some(),
@@ -109,7 +95,7 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
             way,
             command: match way {
                 Way::Adopt => commands.adoption(situation, ways),
-                Way::Migrate => commands.migration(situation, ways.migrate.unwrap_or_default()),
+                Way::Migrate => commands.migration(situation, force),
             },
         }),
     })
@@ -161,16 +147,10 @@ impl Commands<'_> {
         self.of_migration(situation, &["render"], &["--as", "migrate", "--diff"])
     }
 
-    fn migration(&self, situation: &Situation, way: MigrateWay) -> String {
-        let grace = way.grace.map(|time| format!("{}s", time.as_secs()));
+    fn migration(&self, situation: &Situation, force: bool) -> String {
         let access = situation.access_flags();
         let mut flags: Vec<&str> = access.iter().map(String::as_str).collect();
-        if way.force {
-            flags.push("--force");
-        }
-        if let Some(grace) = &grace {
-            flags.extend(["--grace", grace]);
-        }
+        flags.extend(force.then_some("--force"));
         self.of_migration(situation, &["migrate"], &flags)
     }
 

@@ -18,15 +18,8 @@ impl Procedure<'_, '_> {
             self.run
                 .warn(format!("{}/.env: {warning}", self.at.stack.dir().display()));
         }
-        let name = self.at.stack.name();
         let mut losses = plan.losses.iter();
         let adopts = losses.any(|loss| loss.kind == LossKind::Adopted);
-        if self.m.grace.is_some() && adopts {
-            self.run.warn(format!(
-                "--grace has no effect on the containers of project {}: Portainer stops those that it recreates, within their own stop grace periods",
-                name.portainer_name()
-            ));
-        }
         for warning in &plan.warnings {
             self.run.warn(warning);
         }

@@ -1,15 +1,13 @@
 //! Works out what a migration would do. Reads only: it holds no client that can write.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use composefile::document::Document;
 
 use super::{Rewrite, namesake};
 use crate::{
     model::Record,
     observe::{Before, Depth, Situation, mask},
-    plan::{self, Plan, Removal, Touch},
+    plan::{self, Plan, Touch},
     rewrite::faithful::env_files_needed,
     snapshot::Inspected,
     stack::{Shell, StackText},
@@ -29,13 +27,12 @@ pub struct Prepared {
 
 impl Prepared {
     /// Reads the stack's files, Portainer and the engine. Fails where a migration stops before it plans: if the files or
-    /// Portainer's list of stacks cannot be read, if another Portainer stack may have the name, or if containers cannot be
-    /// stopped within `grace`.
-    pub fn new(situation: &Situation, grace: Option<Duration>) -> Result<Self> {
+    /// Portainer's list of stacks cannot be read, or if another Portainer stack may have the name.
+    pub fn new(situation: &Situation) -> Result<Self> {
         let source = situation.stack.read()?;
         let records = situation.records()?;
         namesake(situation.stack, &records)?;
-        Self::of(situation, source, records, grace, Depth::Everything)
+        Self::of(situation, source, records, Depth::Everything)
     }
 
     /// Reads and plans the rest, once the files and the Portainer stacks with the stack's name are read.
@@ -43,13 +40,8 @@ impl Prepared {
         situation: &Situation,
         source: StackText,
         records: Vec<Record>,
-        grace: Option<Duration>,
         depth: Depth,
     ) -> Result<Self> {
-        if grace.is_some() {
-            let needs = situation.engine.require_api();
-            needs.context("cannot stop the containers within --grace")?;
-        }
         let rewrite = Rewrite::literal(&source, situation.stack.dir_text());
         let sent = rewrite.sent();
         let mask = mask(&source, sent.env);
@@ -72,8 +64,7 @@ impl Prepared {
             document: document.as_ref(),
             env,
         };
-        let mut plan =
-            situation.with_facts(read, &shell, sent, removal(grace), &before, plan::migration);
+        let mut plan = situation.with_facts(read, &shell, sent, false, &before, plan::migration);
         let name = Some(situation.stack.name().as_str());
         let containers = before.details.containers.iter().flatten().map(Inspected);
         let touched: Vec<_> = containers
@@ -90,13 +81,5 @@ impl Prepared {
             before,
             plan,
         })
-    }
-}
-
-/// How running containers end, with or without `--grace`.
-fn removal(grace: Option<Duration>) -> Removal {
-    match grace {
-        Some(grace) => Removal::Stop(u32::try_from(grace.as_secs()).unwrap_or(u32::MAX)),
-        None => Removal::Kill,
     }
 }

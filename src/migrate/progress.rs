@@ -18,8 +18,6 @@ pub(super) struct Progress {
     pub(super) snapshot: Option<String>,
     /// Whether Portainer listed the stack before.
     pub(super) was_listed: bool,
-    /// The number of containers that were stopped because of `--grace`.
-    pub(super) stopped: Step<usize>,
     pub(super) record: Step<String>,
     pub(super) containers: Step<usize>,
     pub(super) create: Sent,
@@ -74,8 +72,7 @@ impl Progress {
     /// The state of the stack `name`. It can be rolled back if there is a snapshot and something was changed.
     pub(super) fn state(&self, name: &str) -> State {
         let state = State::new(self.to_string());
-        let untouched = self.stopped == Step::NotBegun
-            && self.record == Step::NotBegun
+        let untouched = self.record == Step::NotBegun
             && self.containers == Step::NotBegun
             && self.create == Sent::No;
         match &self.snapshot {
@@ -98,19 +95,8 @@ impl Progress {
     }
 
     fn fmt_before_create(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rest = "no Portainer stack and no container was removed";
-        match (&self.record, &self.containers, &self.stopped) {
-            (Step::NotBegun, Step::NotBegun, Step::Done(count)) => {
-                write!(f, "{} stopped; {rest}", were(*count, "container"))
-            }
-            (
-                Step::NotBegun,
-                Step::NotBegun,
-                Step::Begun(count) | Step::Partly { all: count, .. },
-            ) => {
-                write!(f, "{} have been stopped; {rest}", some_of(*count))
-            }
-            (Step::NotBegun, Step::NotBegun, _) => {
+        match (&self.record, &self.containers) {
+            (Step::NotBegun, Step::NotBegun) => {
                 f.write_str(if self.pulled {
                     "this run pulled images and changed nothing else"
                 } else {
@@ -129,11 +115,11 @@ impl Progress {
                     ),
                 }
             }
-            (Step::Begun(id), ..) => write!(
+            (Step::Begun(id), _) => write!(
                 f,
                 "Portainer stack {id} was being deleted, and the outcome is unknown: it and its containers may be gone"
             ),
-            (record, containers, _) => {
+            (record, containers) => {
                 match record {
                     Step::Done(id) => {
                         write!(f, "Portainer stack {id} was deleted with its containers; ")?;

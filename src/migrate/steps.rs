@@ -157,30 +157,6 @@ impl Procedure<'_, '_> {
         Ok(())
     }
 
-    /// With `--grace`: stops the containers that run, before the delete could give them less time.
-    pub(super) fn stop_containers(&mut self, before: &Before) -> Result<()> {
-        let Some(grace) = self.m.grace else {
-            return Ok(());
-        };
-        let is_stopped = |one: &&Container| matches!(&*one.state, "created" | "exited" | "dead");
-        let containers = before.containers.iter().flatten();
-        let running: Vec<Container> = containers.filter(|c| !is_stopped(c)).cloned().collect();
-        if running.is_empty() {
-            return Ok(());
-        }
-        let count = running.len();
-        self.run.step("stop", named(&running));
-        self.run.wait(format!(
-            "stopping {} (up to {} s)",
-            counted(count, "container"),
-            grace.as_secs()
-        ));
-        self.mark(|progress| progress.stopped = Step::Begun(count));
-        self.run.engine.stop(&running, grace)?;
-        self.mark(|progress| progress.stopped = Step::Done(count));
-        Ok(())
-    }
-
     /// C51.
     pub(super) fn delete_record(&mut self, before: &Before) -> Result<()> {
         let Some(record) = &before.record else {

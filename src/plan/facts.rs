@@ -85,8 +85,9 @@ pub struct Facts<'a> {
     pub is_same_file: &'a dyn Fn(&str, &str) -> Option<bool>,
     /// Whether something on this host uses a port: address, port and protocol.
     pub port_in_use: &'a dyn Fn(&str, u16, &str) -> bool,
-    /// How the containers end.
-    pub removal: Removal,
+    /// Whether Portainer stops the containers that it recreates, as an adoption wants; a migration kills all of them first
+    /// (C52).
+    pub is_adoption: bool,
     /// Who may use the stack and its containers (B23).
     pub uses: &'a Uses,
 }
@@ -104,7 +105,7 @@ impl<'a> Facts<'a> {
 
     /// Whether Portainer replaces a container, if its configuration differs (M05); otherwise, this run removes it.
     pub fn is_replaced_by_portainer(&self, container: Inspected) -> bool {
-        self.removal == Removal::ByPortainer || self.is_adopted(container)
+        self.is_adoption || self.is_adopted(container)
     }
 
     /// [`IF_RECREATED`] for a container that this run does not remove.
@@ -269,15 +270,4 @@ pub enum PathKind {
     Missing,
     /// It could not be looked at.
     Unknown,
-}
-
-/// How running containers end before they are removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removal {
-    /// With SIGKILL (C52).
-    Kill,
-    /// With their stop signal first, and this many seconds to end: `--grace`.
-    Stop(u32),
-    /// Portainer stops those that it recreates.
-    ByPortainer,
 }

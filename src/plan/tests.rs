@@ -35,7 +35,6 @@ pub struct World {
     pub rights: Rights,
     pub portainer_version: Option<&'static str>,
     pub missing: Vec<&'static str>,
-    pub removal: Removal,
     pub rejection: Option<Rejection>,
     /// The text and the variables of the Portainer stack.
     pub deployed: Option<(&'static str, Vec<Variable>)>,
@@ -58,7 +57,6 @@ pub fn world(compose: &str) -> World {
         rights: Rights::Administrator,
         portainer_version: Some("2.21.0"),
         missing: Vec::new(),
-        removal: Removal::Stop(10),
         rejection: None,
         deployed: None,
         uses: Uses::default(),
@@ -112,8 +110,12 @@ pub fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container {
 }
 
 impl World {
+    /// The plan, without the loss that running containers are killed.
     pub fn plan(&self) -> Plan {
-        self.with_facts(migration)
+        let mut plan = self.with_facts(migration);
+        let is_killed = |loss: &Loss| loss.to_string().contains("SIGKILL");
+        plan.losses.retain(|loss| !is_killed(loss));
+        plan
     }
 
     pub fn with_facts<T>(&self, then: impl FnOnce(&Facts) -> T) -> T {
@@ -187,7 +189,7 @@ impl World {
                 _ => Some(false),
             },
             port_in_use: &|_, port, _| port == PORT_IN_USE,
-            removal: self.removal,
+            is_adoption: false,
             uses: &self.uses,
         })
     }

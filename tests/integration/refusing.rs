@@ -100,13 +100,12 @@ fn b10_the_containers_of_the_normalized_project_are_listed_and_saved() {
     let bench = Bench::new();
     big(&bench);
     let before = bench.containers("advbig");
-    let run = bench.run("AdvBig --grace 9").code(0).says(&[
+    let run = bench.run("AdvBig").code(0).says(&[
         "the stack may lose:",
         "project advbig has 1 container, which Portainer adopts: it recreates each one whose configuration differs",
         "advbig-a-1: if it is recreated",
         "/cache",
         "snapshot",
-        "--grace has no effect on the containers of project advbig",
         "created stack AdvBig with Id 1, named advbig in Portainer",
     ]);
     for untrue in ["SIGKILL", "removed", "will be replaced"] {

@@ -40,10 +40,7 @@ fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() 
     forbid_stacks(&bench);
     let hint = "Disable the use of Stacks for non-administrators";
     for (args, says) in [
-        (
-            "web --grace 1s",
-            &["refusing to migrate: ", hint, "--force"][..],
-        ),
+        ("web", &["refusing to migrate: ", hint, "--force"][..]),
         ("adopt web --yes", &["cannot adopt web", hint]),
         ("plan web", &["whether Portainer has it is unknown"]),
         ("list", &["blocked: ", LIMITED]),
@@ -81,7 +78,7 @@ fn b24_a_key_that_may_not_manage_stacks_deletes_no_stack_of_its_own() {
     as_user(&bench, "web --force").code(0);
     forbid_stacks(&bench);
     bench.forget_requests();
-    for args in ["web --grace 1s", "adopt web --yes", "restore web --yes"] {
+    for args in ["web", "adopt web --yes", "restore web --yes"] {
         as_user(&bench, args)
             .code(1)
             .hides("failed to read Portainer stack");

@@ -97,7 +97,6 @@ impl Embedded {
             today: chrono::Local::now().date_naive(),
             force,
             consent: Consent::Given,
-            grace: None,
             setup: &self.setup,
         };
         migrate::run(&migration, listener)

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     model::Grant,
     plan::{
-        Facts, Loss, Removal,
+        Facts, Loss,
         facts::services::{SentService, SentStack},
         losses::{
             LossKind, files,
@@ -68,10 +68,11 @@ impl<'a> Running<'a, '_> {
         let (adopted, own): (Vec<Inspected>, Vec<_>) =
             containers.iter().partition(|one| facts.is_adopted(**one));
         let running = own.iter().filter(|one| one.is_running()).count();
-        if running > 0 && facts.removal == Removal::Kill && facts.record.is_none() {
+        if running > 0 && !facts.is_adoption && facts.record.is_none() {
             self.losses.push(Loss::of_stack(&format!(
-                "{} will be stopped with SIGKILL, without time to shut down",
-                counted(running, "running container")
+                "{} will be stopped with SIGKILL, without time to shut down (to avoid this, run `{} compose stop` first)",
+                counted(running, "running container"),
+                facts.tool
             )));
         }
         if !adopted.is_empty() {
@@ -234,7 +235,7 @@ impl<'a> Running<'a, '_> {
     /// Those who may use a container, and not its successor (B23).
     fn uses_lost(&self, container: Inspected) -> Option<(LossKind, String)> {
         let uses = self.facts.uses;
-        let stays = (self.facts.removal == Removal::ByPortainer).then_some(&uses.stack);
+        let stays = self.facts.is_adoption.then_some(&uses.stack);
         let after = uses.wanted.as_ref().or(stays);
         let given = uses.containers.get(container.id())?;
         let lost = Grant::missing(given, after.unwrap_or(&BTreeSet::new()));

@@ -3,7 +3,7 @@
 use crate::{
     model::Container,
     plan::{
-        Facts, Fate, Removal, ServicePlan,
+        Facts, Fate, ServicePlan,
         facts::services::{SentService, SentStack},
     },
     snapshot::Inspected,
@@ -63,15 +63,12 @@ fn fate(facts: &Facts, stack: Option<&SentStack>, container: &Container, service
 /// Portainer stack (M04) and those that it adopts (B10).
 fn stop_grace(facts: &Facts, container: &Container, fate: &Fate) -> u32 {
     let is_stopped = facts.record.is_some() || matches!(fate, Fate::Unknown(_));
-    match facts.removal {
-        Removal::Stop(seconds) if !is_stopped => seconds,
-        Removal::Kill if !is_stopped => 0,
-        _ => {
-            let mut objects = facts.containers.into_iter().flatten().map(Inspected);
-            let own = objects.find(|one| one.name() == container.name());
-            own.and_then(Inspected::stop_grace).unwrap_or(10)
-        }
+    if !is_stopped {
+        return 0;
     }
+    let mut objects = facts.containers.into_iter().flatten().map(Inspected);
+    let own = objects.find(|one| one.name() == container.name());
+    own.and_then(Inspected::stop_grace).unwrap_or(10)
 }
 
 /// The active services without a container; none if the containers cannot be read.

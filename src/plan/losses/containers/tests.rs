@@ -1,9 +1,6 @@
 use serde_json::json;
 
-use crate::plan::{
-    Removal,
-    tests::{container, other, world},
-};
+use crate::plan::tests::{container, other, world};
 use crate::{
     model::{Change, ChangeKind, Changes},
     snapshot::Known,
@@ -21,8 +18,9 @@ fn lost(compose: &str, pointer: &str, value: serde_json::Value) -> Vec<String> {
 #[test]
 fn b01_containers_that_are_killed() {
     let mut world = world(PLAIN);
-    world.removal = Removal::Kill;
-    world.loses(["1 running container will be stopped with SIGKILL, without time to shut down"]);
+    let says = "1 running container will be stopped with SIGKILL, without time to shut down (to avoid this, run `docker compose stop` first)";
+    let plan = world.with_facts(crate::plan::migration);
+    assert_eq!(plan.losses[0].to_string(), says);
     world.set(0, "/State/Running", json!(false));
     world.set(0, "/State/Status", json!("exited"));
     world.loses(["web-web-1: is stopped and will be started"]);
@@ -322,7 +320,6 @@ fn b01_directories_and_projects() {
 fn b10_containers_that_portainer_adopts_are_not_removed_here() {
     let mut world = world("services:\n  web:\n    image: x\n");
     world.name = "Web";
-    world.removal = Removal::Kill;
     let volume = "0a".repeat(32);
     let mounts = json!([{"Type": "volume", "Name": volume, "Destination": "/data"}]);
     world.set(0, "/Mounts", mounts);
@@ -352,10 +349,9 @@ fn b10_containers_that_portainer_adopts_are_not_removed_here() {
     // One of the stack's own name is removed as always.
     let pointer = "/Config/Labels/com.docker.compose.project";
     world.set(1, pointer, json!("Web"));
-    assert_eq!(
-        world.losses()[1],
-        "1 running container will be stopped with SIGKILL, without time to shut down"
-    );
+    let says = "1 running container will be stopped with SIGKILL, without time to shut down (to avoid this, run `docker compose stop` first)";
+    let plan = world.with_facts(crate::plan::migration);
+    assert!(plan.losses.iter().any(|loss| loss.to_string() == says));
 }
 
 #[test]
