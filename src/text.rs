@@ -10,8 +10,8 @@ mod mask;
 mod shell;
 
 pub use count::{bulleted, counted, down, listed, numbered, of_many, plural, said};
-pub use credentials::without_credentials;
+pub use credentials::{replace_credentials, without_credentials};
 pub use digest::sha256;
 pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};
-pub use mask::Mask;
+pub use mask::{Hit, Mask};
 pub use shell::shell_word;

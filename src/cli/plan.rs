@@ -7,7 +7,7 @@ use super::{
     arguments::{PlanArguments, Reporting},
     interrupt::watch_reading,
     opened::Opened,
-    render::{blocked, print_diff, print_masked, print_patch, print_variables},
+    render::{blocked, note_masked, print_body, print_diff, print_patch, print_variables},
 };
 use crate::{
     adopt::Prepared,
@@ -39,9 +39,9 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
         console.done();
         let prepared = prepared.map_err(Stopped::untouched)?;
         return if arguments.diff {
-            show_diff(&prepared, &opened.stack, console)
+            show_diff(&prepared, &opened.stack, arguments.git.reveal, console)
         } else {
-            show_request(&prepared, &opened.stack, console)
+            show_request(&prepared, &opened.stack, arguments.git.reveal, console)
         };
     }
     let ways = Ways {
@@ -54,7 +54,12 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
 }
 
 /// Prints how what would be sent differs from what Portainer has, or else from the Compose file.
-fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<(), Ended> {
+fn show_diff(
+    prepared: &Prepared,
+    stack: &Stack,
+    reveal: bool,
+    console: &Console,
+) -> Result<(), Ended> {
     let rewrite = rewrite(prepared, stack)?;
     for notice in &rewrite.notices {
         console.warning(&notice.in_file(stack.file()));
@@ -78,27 +83,31 @@ fn show_diff(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<()
         ),
         None => (file.to_owned(), format!("{file}\t(in Portainer)")),
     };
-    let mask = mask_of(prepared, rewrite);
+    let mask = (!reveal).then(|| mask_of(prepared, rewrite));
     let after = Shown {
         text: &rewrite.text,
         shown: &rewrite.shown(),
     };
-    let text_differs = print_diff([old, new], prepared.compared(), after, Some(&mask));
-    let env_differs = prepared.before.contents.as_ref().is_some_and(|(now, _)| {
+    let text_differs = print_diff([old, new], prepared.compared(), after, mask.as_ref());
+    let env_differs = prepared.before.contents.as_ref().and_then(|(now, _)| {
         let head = ["in Portainer", "to be sent"].map(|which| format!("variables\t({which})"));
-        print_variables(head, &now.env, &rewrite.env)
+        print_variables(head, &now.env, &rewrite.env, reveal)
     });
-    if !text_differs && !env_differs {
+    if text_differs.or(env_differs).is_none() {
         console.note("no differences");
     }
+    note_masked([text_differs, env_differs], console);
     Ok(())
 }
 
-/// Prints the body of the request, without the values of variables (B34).
-fn show_request(prepared: &Prepared, stack: &Stack, console: &Console) -> Result<(), Ended> {
+/// Prints the body of the request.
+fn show_request(
+    prepared: &Prepared,
+    stack: &Stack,
+    reveal: bool,
+    console: &Console,
+) -> Result<(), Ended> {
     let rewrite = rewrite(prepared, stack)?;
-    let mask = mask_of(prepared, rewrite);
-    let (text, env) = (masked(&rewrite.shown(), &mask), rewrite.env.clone());
     let name = stack.name().as_str();
     let body = match (&prepared.plan.request, &prepared.git) {
         (Request::Nothing(_), _) => {
@@ -112,17 +121,19 @@ fn show_request(prepared: &Prepared, stack: &Stack, console: &Console) -> Result
         (_, Some(git)) => git.payload(name).body(),
         (Request::Update(_), None) => {
             let record = prepared.before.record.as_ref();
+            let (text, env) = (rewrite.text.clone(), rewrite.env.clone());
             Contents { text, env }.body(record.is_some_and(|record| record.prune))
         }
         (_, None) => Payload {
             name,
-            text: &text,
-            env: &env,
+            text: &rewrite.text,
+            env: &rewrite.env,
             git: None,
         }
         .body(),
     };
-    Ok(print_masked(body, console)?)
+    let shown = || masked(&rewrite.shown(), &mask_of(prepared, rewrite));
+    Ok(print_body(body, (!reveal).then(shown), console)?)
 }
 
 /// Hides the values of `.env`, of what would be sent, and of what Portainer has.

@@ -21,6 +21,7 @@ use crate::{
     plan::Keep,
     portainer::Payload,
     rewrite::{
+        HIDDEN,
         diff::{self, Shown},
         masked,
     },
@@ -65,11 +66,12 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
     }
     if arguments.diff {
         let after = Shown::all(&rewrite.text);
-        print_diff(names(stack), &source.compose, after, mask);
+        let is_masked = print_diff(names(stack), &source.compose, after, mask);
+        note_masked([is_masked], console);
         return Ok(());
     }
-    let payload = rewrite.payload(stack.name().as_str());
-    print(payload, &rewrite.text, mask, console)
+    let body = rewrite.payload(stack.name().as_str()).body();
+    print_body(body, mask.map(|mask| masked(&rewrite.text, mask)), console)
 }
 
 fn faithful(
@@ -87,16 +89,12 @@ fn faithful(
     let mask = mask(source, &rewrite.env);
     let mask = Some(&mask).filter(|_| !arguments.reveal);
     if arguments.diff {
-        let hidden = rewrite.shown();
-        let after = if arguments.reveal {
-            Shown::all(&rewrite.text)
-        } else {
-            Shown {
-                text: &rewrite.text,
-                shown: &hidden,
-            }
+        let after = Shown {
+            text: &rewrite.text,
+            shown: &rewrite.shown(),
         };
-        print_diff(names(stack), &source.compose, after, mask);
+        let is_masked = print_diff(names(stack), &source.compose, after, mask);
+        note_masked([is_masked], console);
         return Ok(());
     }
     let payload = Payload {
@@ -105,27 +103,34 @@ fn faithful(
         env: &rewrite.env,
         git: None,
     };
-    print(payload, &rewrite.shown(), mask, console)
+    let shown = mask.map(|mask| masked(&rewrite.shown(), mask));
+    print_body(payload.body(), shown, console)
 }
 
-/// Prints `payload` as bytes without a `mask`, else with `text` in place of its own and without the values of variables
-/// (B34).
-fn print(payload: Payload, text: &str, mask: Option<&Mask>, console: &Console) -> Result<()> {
-    let Some(mask) = mask else {
-        write(payload.body().to_string().as_bytes());
+/// Prints the body of a request: with the `shown` text and without the values of its variables (B34), or as exact bytes.
+pub(super) fn print_body(body: Value, shown: Option<String>, console: &Console) -> Result<()> {
+    let Some(shown) = shown else {
+        write(body.to_string().as_bytes());
         return Ok(());
     };
-    let text = &masked(text, mask);
-    print_masked(Payload { text, ..payload }.body(), console)
+    let mut masked = body.clone();
+    if let Some(text) = masked.get_mut("stackFileContent") {
+        *text = Value::from(shown);
+    }
+    let variables = masked.get_mut("env").and_then(Value::as_array_mut);
+    for variable in variables.into_iter().flatten() {
+        variable["value"] = Value::from(HIDDEN);
+    }
+    console.json(&masked)?;
+    note_masked([Some(masked != body)], console);
+    Ok(())
 }
 
-/// Prints the body of a request without the values of its variables (B34).
-pub(super) fn print_masked(mut body: Value, console: &Console) -> Result<()> {
-    let variables = body.get_mut("env").and_then(Value::as_array_mut);
-    for variable in variables.into_iter().flatten() {
-        variable["value"] = Value::from("***");
+/// Says what hides values, if any of the parts that were printed has one.
+pub(super) fn note_masked<const N: usize>(are_masked: [Option<bool>; N], console: &Console) {
+    if are_masked.contains(&Some(true)) {
+        console.note("*** hides the values of variables: add --reveal to see them");
     }
-    console.json(&body)
 }
 
 /// What the two sides of a difference are.
@@ -134,17 +139,19 @@ fn names(stack: &Stack) -> [String; 2] {
     [file.to_owned(), format!("{file}\t(in Portainer)")]
 }
 
-/// Prints the changes as a patch, and returns whether there are any. With a `mask`, the values of variables are masked
-/// in what is shown (B34). Control characters are escaped on a terminal and in a colored patch only: a patch in a file must be exact.
+/// Prints the changes as a patch, and returns whether a value is hidden in it; `None` without changes. With a `mask`, the values
+/// of variables are hidden (B34). Control characters are escaped on a terminal and in a colored patch only: a patch in a file must be exact.
 pub(super) fn print_diff(
     [old, new]: [String; 2],
     before: &str,
     after: Shown,
     mask: Option<&Mask>,
-) -> bool {
-    let shown = |text: &str| mask.map_or_else(|| text.to_owned(), |mask| masked(text, mask));
+) -> Option<bool> {
+    let Some(mask) = mask else {
+        return print_hunks([old, new], Shown::all(before), Shown::all(after.text));
+    };
     let of = |text, shown| Shown { text, shown };
-    let (of_before, of_after) = (shown(before), shown(after.shown));
+    let (of_before, of_after) = (masked(before, mask), masked(after.shown, mask));
     print_hunks(
         [old, new],
         of(before, &of_before),
@@ -152,8 +159,13 @@ pub(super) fn print_diff(
     )
 }
 
-/// Prints how the variables differ, without their values, and returns whether they do.
-pub(super) fn print_variables(head: [String; 2], before: &[Variable], after: &[Variable]) -> bool {
+/// The same for variables.
+pub(super) fn print_variables(
+    head: [String; 2],
+    before: &[Variable],
+    after: &[Variable],
+    reveal: bool,
+) -> Option<bool> {
     let lines = |env: &[Variable], value: &dyn Fn(&str) -> String| -> String {
         let lines: Vec<String> = values(env)
             .into_iter()
@@ -164,7 +176,7 @@ pub(super) fn print_variables(head: [String; 2], before: &[Variable], after: &[V
     let texts = |env| {
         (
             lines(env, &|value| format!("{value:?}")),
-            lines(env, &|_| "***".to_owned()),
+            lines(env, &|value| if reveal { value } else { HIDDEN }.to_owned()),
         )
     };
     let (before, after) = (texts(before), texts(after));
@@ -172,14 +184,13 @@ pub(super) fn print_variables(head: [String; 2], before: &[Variable], after: &[V
     print_hunks(head, of((&before.0, &before.1)), of((&after.0, &after.1)))
 }
 
-/// Prints the changed lines as a patch, and returns whether there are any.
-fn print_hunks([old, new]: [String; 2], before: Shown, after: Shown) -> bool {
+fn print_hunks([old, new]: [String; 2], before: Shown, after: Shown) -> Option<bool> {
     let hunks = diff::hunks(before, after);
     if hunks.is_empty() {
-        return false;
+        return None;
     }
     print_patch(&format!("--- {old}\n+++ {new}\n{hunks}"));
-    true
+    Some(hunks != diff::hunks(Shown::all(before.text), Shown::all(after.text)))
 }
 
 /// Prints a patch of one file: exact bytes, unless the output is a terminal or colored.

@@ -221,7 +221,7 @@ impl Combining<'_, '_> {
     fn value(&mut self, value: &Value, model: Option<&Value>, place: Place) -> Value {
         let Some(model) = model else {
             if self.resolved.model.is_none() {
-                self.hide_values(value);
+                self.hide_values(value, place);
             }
             return value.clone();
         };
@@ -324,23 +324,28 @@ impl Combining<'_, '_> {
             }
         }
         scalars(value, &mut |scalar| {
-            if !scalar.is_empty() {
+            if !scalar.is_empty() && !is_mount(place) {
                 self.secret.insert(yaml::scalar(scalar));
             }
         });
     }
 
     /// Hides the scalars that may contain the value of a variable.
-    fn hide_values(&mut self, value: &Value) {
+    fn hide_values(&mut self, value: &Value, place: Place) {
         let values = self.resolved.values;
         scalars(value, &mut |scalar| {
             let plain = scalar.replace("$$", "$");
             let is_in = |value: &String| !value.is_empty() && plain.contains(value.as_str());
-            if values.iter().any(is_in) {
+            if values.iter().any(is_in) && !is_mount(place) {
                 self.secret.insert(yaml::scalar(scalar));
             }
         });
     }
+}
+
+/// Whether a place is in the `volumes` of a service: paths stay visible.
+fn is_mount(place: Place) -> bool {
+    matches!(place, ["services", _, "volumes", ..])
 }
 
 /// The text of a scalar, without the escapes of `$`. `None` for a collection and for null.

@@ -1,28 +1,110 @@
 //! A Compose file without the values of variables, for output (B34).
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
-use composefile::document::{Document, Node, NodeKind, NodeSet, Style};
+use composefile::{
+    document::{Document, Node, NodeKind, NodeSet, Style},
+    interpolate::occurrences,
+};
 
-use crate::text::Mask;
+use crate::text::{Hit, Mask, replace_credentials};
 
 /// What is shown in place of a value.
 pub const HIDDEN: &str = "***";
 
 /// The text with every value below an `environment` or `args` key hidden, also where an alias or a merge leads to it, without
 /// the credentials of URLs, and without what `mask` hides: a value of `.env` may stand in a label, a command or a comment.
-/// Every line stays a line. Of a text that is not YAML, only the keys stay.
+/// References such as `${NAME}` stay, without their defaults. A plain value stays within a longer word, and where
+/// only names and paths stand. Every line stays a line. Of a text that is not YAML, only the keys stay.
 pub fn masked(text: &str, mask: &Mask) -> String {
     let shown = match Document::parse(text) {
         Ok(document) => without_variables(&document),
         Err(_) => text.split_inclusive('\n').map(only_key).collect(),
     };
-    let hide = |line: &str| match line.strip_suffix('\n') {
-        Some(line) => mask.hide(line) + "\n",
-        None => mask.hide(line),
+    let names = Document::parse(&shown).map_or_else(|_| Vec::new(), |document| names(&document));
+    let mut end = 0;
+    let hide = |line: &str| {
+        let start = end;
+        end += line.len();
+        let references = references(line, 0);
+        let stays = |hit: &Hit| {
+            let at = start + hit.span.start..start + hit.span.end;
+            contains(&references, &hit.span)
+                || (hit.is_plain && (contains(&names, &at) || !is_whole(line, &hit.span)))
+        };
+        replace_credentials(&mask.hide_unless(line, stays), without_literals).into_owned()
     };
     shown.split_inclusive('\n').map(hide).collect()
+}
+
+fn contains(ranges: &[Range<usize>], part: &Range<usize>) -> bool {
+    let contains = |range: &Range<usize>| range.start <= part.start && part.end <= range.end;
+    ranges.iter().any(contains)
+}
+
+/// Where only names, paths and images stand: keys, and values of the keys that have no others.
+fn names(document: &Document) -> Vec<Range<usize>> {
+    let mut names = Vec::new();
+    for entry in document.nodes().flat_map(Node::own_entries) {
+        names.push(entry.key.span());
+        let items = match entry.name() {
+            Some("container_name" | "image") => vec![entry.value],
+            Some("depends_on" | "networks" | "volumes") => entry.value.own_items().collect(),
+            _ => continue,
+        };
+        for item in items {
+            let fields = item.own_entries().map(|field| field.value);
+            let scalars = fields.chain([item]).filter(|node| node.is_scalar());
+            names.extend(scalars.map(Node::span));
+        }
+    }
+    names
+}
+
+/// Where the names of variables in `${NAME}` stand, also within defaults. `text` begins at the offset `at`.
+fn references(text: &str, at: usize) -> Vec<Range<usize>> {
+    let mut names = Vec::new();
+    for one in occurrences(text) {
+        let start = at + one.span.start + 2;
+        if text[one.span.clone()].starts_with("${") {
+            names.push(start..start + one.name.len());
+            names.extend(references(&text[one.word.clone()], at + one.word.start));
+        }
+    }
+    names
+}
+
+/// Whether a part of a text is no part of a longer word. A word can also begin after an escape (`\n`, `%3D`) and after an option
+/// of one letter (`-p`).
+fn is_whole(text: &str, part: &Range<usize>) -> bool {
+    let (before, word, after) = (&text[..part.start], &text[part.clone()], &text[part.end..]);
+    let is_of_word = char::is_alphanumeric;
+    let start = before.trim_end_matches(is_of_word);
+    let begins = match (before.len() - start.len(), start.chars().next_back()) {
+        (0, _) | (1, Some('-')) | (1..=5, Some('\\' | '%')) => true,
+        _ => !word.starts_with(is_of_word),
+    };
+    begins && !(word.ends_with(is_of_word) && after.starts_with(is_of_word))
+}
+
+/// The text with everything hidden except for references such as `${NAME}`. Of `$NAME`, only a whole text stays: a `$`
+/// may be meant as a part of a secret.
+fn without_literals(text: &str) -> String {
+    let hide = |literal: &str| if literal.is_empty() { "" } else { HIDDEN };
+    let (mut shown, mut done) = (String::new(), 0);
+    for one in occurrences(text) {
+        let (reference, word) = (&text[one.span.clone()], &text[one.word.clone()]);
+        let is_constant = !one.name.contains(|c: char| c.is_ascii_lowercase());
+        if reference.starts_with("${") || (reference == text && is_constant) {
+            shown.push_str(hide(&text[done..one.span.start]));
+            shown.push_str(&text[one.span.start..one.word.start]);
+            shown.push_str(&without_literals(word));
+            shown.push_str(&text[one.word.end..one.span.end]);
+            done = one.span.end;
+        }
+    }
+    shown + hide(&text[done..])
 }
 
 fn without_variables(document: &Document) -> String {
@@ -95,17 +177,28 @@ fn instead(written: &str, start: usize, style: Style) -> String {
         Style::Plain | Style::SingleQuoted | Style::DoubleQuoted => "\"",
     };
     if start == 0 {
-        return format!("{quote}{}{quote}", lines(written));
+        let inner = match style {
+            Style::Plain => written,
+            _ => written.get(1..written.len() - 1).unwrap_or(written),
+        };
+        let shown = lines(inner);
+        return if !shown.contains('$') {
+            format!("{quote}{}{quote}", lines(written))
+        } else if shown == inner {
+            written.to_owned()
+        } else {
+            format!("{quote}{shown}{quote}")
+        };
     }
     let value = written[start..].strip_suffix(quote);
     lines(value.unwrap_or(&written[start..])) + quote
 }
 
-/// Each line hidden, with its indentation and its end.
+/// Each line hidden except for references, with its indentation and its end.
 fn lines(value: &str) -> String {
     let line = |line: &str| match line.trim() {
         "" => line.to_owned(),
-        hidden => line.replacen(hidden, HIDDEN, 1),
+        hidden => line.replacen(hidden, &without_literals(hidden), 1),
     };
     value.split_inclusive('\n').map(line).collect()
 }
@@ -119,7 +212,13 @@ fn only_key(line: &str) -> String {
         |c: char| c == '=' || (c == ':' && name[1..].starts_with([' ', '\n', '\r', '\t']));
     let is_key = name.len() < item.len() && name.starts_with(ends_name);
     let kept = line.len() - if is_key { name.len() - 1 } else { item.len() };
-    format!("{}{}", &line[..kept], lines(&line[kept..]))
+    let hidden = line[kept..].trim();
+    let shown = if hidden.is_empty() { "" } else { HIDDEN };
+    format!(
+        "{}{}",
+        &line[..kept],
+        line[kept..].replacen(hidden, shown, 1)
+    )
 }
 
 #[cfg(test)]
@@ -170,6 +269,90 @@ mod tests {
     }
 
     #[test]
+    fn b34_references_stay_without_their_defaults() {
+        for (text, shown) in [
+            (
+                "environment: {A: '${A}', B: $B, C: \"${C:?set it}\", D: '$ecret', E: 'x$B', F: $$B}",
+                "environment: {A: '${A}', B: $B, C: \"${C:?***}\", D: \"***\", E: \"***\", F: \"***\"}",
+            ),
+            (
+                "environment:\n  - A=${A}\n  - B=x${B:-${C-x}}\n  - 'C=${C'\n",
+                "environment:\n  - A=${A}\n  - B=***${B:-${C-***}}\n  - 'C=***'\n",
+            ),
+            (
+                "environment:\n  A: db://u:${P}@h/a\n  B: |\n    x\n    y ${B}\n  C: '$${x}'\n",
+                "environment:\n  A: \"***${P}***\"\n  B: |\n    ***\n    ***${B}\n  C: \"***\"\n",
+            ),
+            (
+                "command: psql db://u:${P}@h/a db://u:x@h # ${A:-x}",
+                "command: psql db://***${P}@h/a db://***@h # ${A:-x}",
+            ),
+        ] {
+            assert_eq!(hidden(text), shown, "{text}");
+        }
+    }
+
+    /// The values of an `.env`: a user, a password, a zone, a directory, a key, and text of two lines.
+    const VALUES: [&str; 6] = [
+        "postgres",
+        "tr0ub4dor&3-x",
+        "Europe/Berlin",
+        "./library",
+        "DB_PASSWORD",
+        "-----KEY-----\nMIIEvQIBADANBg",
+    ];
+
+    #[test]
+    fn b34_names_and_paths_stay_readable() {
+        let text = "\
+services:
+  postgres:
+    image: ghcr.io/immich-app/postgres:14
+    container_name: postgres
+    depends_on: [postgres]
+    command: stat /var/lib/postgresql/data ${DB_PASSWORD}
+    volumes:
+      - ./library:/data
+      - postgres:/var/lib/postgresql/data
+      - {type: bind, source: ./library, target: /b}
+volumes: {postgres: {}}
+";
+        assert_eq!(masked(text, &Mask::new(VALUES)), text);
+    }
+
+    #[test]
+    fn b34_values_are_hidden_wherever_they_are_written() {
+        let mask = Mask::new(VALUES);
+        for (text, shown) in [
+            ("a: psql -U postgres -ppostgres", "a: psql -U *** -p***"),
+            ("a: \"x\\npostgres %3Dpostgres\"", "a: \"x\\n*** %3D***\""),
+            ("a: '{\"user\":\"postgres\"}'", "a: '{\"user\":\"***\"}'"),
+            ("a: db://postgres:x@h/postgres", "a: db://***@h/***"),
+            ("a: ${A:-postgres} ${A-postgres}", "a: ${A:-***} ${A-***}"),
+            ("a: xtr0ub4dor&3-xy", "a: x***y"),
+            ("volumes: [/tr0ub4dor&3-x:/a]", "volumes: [/***:/a]"),
+            (
+                "tr0ub4dor%263-x: {image: 'tr0ub4dor&3-x'}",
+                "***: {image: '***'}",
+            ),
+            (
+                "volumes: {a: {driver_opts: {o: u=postgres}}}",
+                "volumes: {a: {driver_opts: {o: u=***}}}",
+            ),
+            (
+                "a: |\n  -----KEY-----\n  MIIEvQIBADANBg\n",
+                "a: |\n  ***\n  ***\n",
+            ),
+            (
+                "# postgres: tr0ub4dor&3-x, Europe/Berlin",
+                "# ***: ***, ***",
+            ),
+        ] {
+            assert_eq!(masked(text, &mask), shown, "{text}");
+        }
+    }
+
+    #[test]
     fn b34_of_a_text_that_is_not_yaml_only_the_keys_stay() {
         let text = "\u{feff}a: [\n  b: x # y\n  - C=x: y\n  - \"D=x\"\n  # x\n\n  e:\n  x\n  https://x\n f:x\r\n  G=";
         let shown = "\u{feff}a: ***\n  b: ***\n  - C=***\n  - ***\n  ***\n\n  e:\n  ***\n  ***\n ***\r\n  G=";
@@ -188,6 +371,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn b34_no_text_shows_a_secret(
+            text in "(SECRET|environment|volumes|image|[a-z]|-|  |: |\\n|\\n  |\\n    |A=|://|@|\\$\\{?|\\}|[|>&*'\"{}\\[\\],#!=]|\\\\|é){0,30}",
+            secret in "[a-z]{4}[0-9A-Z!-]{6}",
+        ) {
+            let shown = masked(&text.replace("SECRET", &secret), &Mask::new([secret.as_str()]));
+            prop_assert!(!shown.contains(&secret), "{shown}");
+        }
+
         #[test]
         fn b34_every_line_stays_a_line(
             text in "(environment|args|[ab]|-|  |: |\\n|\\n  |\\n    |A=|[|>&*'\"{}\\[\\],#!=]|[a-c]|é){0,30}",

@@ -4,6 +4,11 @@ use std::borrow::Cow;
 
 /// `text` with the user and the password of every URL in it replaced by `***`.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
+    replace_credentials(text, |_| "***".to_owned())
+}
+
+/// `text` with the user and the password of every URL in it replaced.
+pub fn replace_credentials(text: &str, shown_of: impl Fn(&str) -> String) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("://") {
@@ -13,7 +18,7 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
         shown.push_str(before);
         rest = after;
         if let Some(at) = authority.rfind('@') {
-            shown.push_str("***");
+            shown.push_str(&shown_of(&authority[..at]));
             rest = &after[at..];
         }
     }

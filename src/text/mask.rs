@@ -1,6 +1,8 @@
 //! Hides the values of `.env` in text that Portainer or Compose returns (C55, B13).
 #![deny(clippy::disallowed_methods)]
 
+use std::{cmp::Reverse, ops::Range};
+
 use serde_json::Value;
 
 use super::{encodings::encodings, without_credentials};
@@ -15,8 +17,14 @@ const SHORTEST_LINE: usize = 4;
 /// The values to hide. Its `Debug` output shows none of them.
 #[derive(Clone, Default)]
 pub struct Mask {
-    /// Longest first: a value inside a longer one must not leave the rest of the longer one visible.
     secrets: Vec<Secret>,
+}
+
+/// Where a value occurs in a text.
+pub struct Hit {
+    pub span: Range<usize>,
+    /// Whether the value is a path, or a few words such as `postgres` or `Europe/Berlin`.
+    pub is_plain: bool,
 }
 
 impl Mask {
@@ -37,7 +45,7 @@ impl Mask {
                 }
             }
         }
-        hidden.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        hidden.sort_unstable();
         hidden.dedup();
         Self {
             secrets: hidden.into_iter().map(Secret::new).collect(),
@@ -46,13 +54,24 @@ impl Mask {
 
     /// `text` with every value hidden, also where it is escaped, and without the credentials of URLs.
     pub fn hide(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            if let Some(hidden) = secret.hide(&text) {
-                text = hidden;
+        without_credentials(&self.hide_unless(text, |_| false)).into_owned()
+    }
+
+    /// `text` with every value hidden, also where it is escaped, except where a hit `stays`.
+    pub fn hide_unless(&self, text: &str, stays: impl Fn(&Hit) -> bool) -> String {
+        let found = self.secrets.iter().flat_map(|secret| secret.hits(text));
+        let mut hits: Vec<_> = found.filter(|hit| !stays(hit)).collect();
+        hits.sort_by_key(|hit| (hit.span.start, Reverse(hit.span.end)));
+        let (mut shown, mut done) = (String::new(), 0);
+        for Hit { span, .. } in hits {
+            // Of values that overlap, nothing stays visible.
+            if span.start >= done {
+                shown.push_str(&text[done..span.start]);
+                shown.push_str(MASK);
             }
+            done = done.max(span.end);
         }
-        without_credentials(&text).into_owned()
+        shown + &text[done..]
     }
 
     /// A response body for display, with every value hidden: formatted if it is JSON, otherwise unchanged.
@@ -102,6 +121,7 @@ struct Secret {
     characters: Vec<Vec<String>>,
     /// Whether an encoding of the first character starts with this byte.
     starts: [bool; 256],
+    is_plain: bool,
 }
 
 impl Secret {
@@ -111,34 +131,29 @@ impl Secret {
         for encoding in characters.first().into_iter().flatten() {
             starts[usize::from(encoding.as_bytes()[0])] = true;
         }
-        Self { characters, starts }
+        Self {
+            characters,
+            starts,
+            is_plain: is_plain(text),
+        }
     }
 
-    /// `text` with the secret hidden; `None` if it does not occur.
-    fn hide(&self, text: &str) -> Option<String> {
-        let mut shown = String::new();
-        let (mut kept, mut at) = (0, 0);
+    /// Where the secret occurs, from left to right.
+    fn hits(&self, text: &str) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        let mut at = 0;
         while at < text.len() {
-            let end = match text.as_bytes()[at] {
-                byte if self.starts[usize::from(byte)] && text.is_char_boundary(at) => {
-                    self.end(text, at)
-                }
-                _ => None,
-            };
-            match end {
-                Some(end) => {
-                    shown.push_str(&text[kept..at]);
-                    shown.push_str(MASK);
-                    (kept, at) = (end, end);
-                }
-                None => at += 1,
+            let can_start = self.starts[usize::from(text.as_bytes()[at])];
+            let end = (can_start && text.is_char_boundary(at)).then(|| self.end(text, at));
+            if let Some(end) = end.flatten() {
+                let (span, is_plain) = (at..end, self.is_plain);
+                hits.push(Hit { span, is_plain });
+                at = end;
+            } else {
+                at += 1;
             }
         }
-        if kept == 0 {
-            return None;
-        }
-        shown.push_str(&text[kept..]);
-        Some(shown)
+        hits
     }
 
     /// Where the secret ends that starts at `start`, in any mixture of encodings; the last of several ends.
@@ -160,6 +175,23 @@ impl Secret {
         }
         ends.last().copied()
     }
+}
+
+/// Whether a value is a path, or short and made of words and small numbers: it may occur in other words and names.
+fn is_plain(value: &str) -> bool {
+    let is_word = |part: &str| {
+        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let rest = letters.trim_start_matches(|c: char| c.is_ascii_uppercase());
+        let is_one_case = rest.is_empty()
+            || (letters.len() - rest.len() < 2 && rest.bytes().all(|b| b.is_ascii_lowercase()));
+        part.len() - letters.len() <= SHORTEST_LINE && is_one_case
+    };
+    let is_path = ["/", "./", "../", "~/"]
+        .iter()
+        .any(|start| value.starts_with(start));
+    let is_path = is_path && !value.contains(['+', '=', ':', '@']);
+    is_path
+        || (value.len() < 2 * SHORTEST && value.split(['/', '.', '-', '_', ':', ' ']).all(is_word))
 }
 
 /// The offset after `encoding` in `text` at the offset `at`. A text that was escaped several times has several
@@ -203,6 +235,33 @@ mod tests {
         );
         assert_eq!(mask.hide_body(b"not json 12345678"), "not json ***");
         assert_eq!(format!("{mask:?}"), "Mask(4 values)");
+    }
+
+    #[test]
+    fn b34_a_plain_value_is_a_path_or_a_few_words() {
+        for (value, expected) in [
+            ("postgres", true),
+            ("Europe/Berlin", true),
+            ("immich_db-2", true),
+            ("192.168.1.10", true),
+            ("./library", true),
+            ("/mnt/Tank2/ISOs/of all years", true),
+            ("12345678", false),
+            ("correct-horse-battery", false),
+            ("hUnTeRhunter", false),
+            ("a1b2c3d4", false),
+            ("/9j4AAQSk+ZJRg==", false),
+            ("//user:password@host/share", false),
+        ] {
+            assert_eq!(is_plain(value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn b13_nothing_stays_of_values_that_overlap() {
+        let mask = Mask::new(["secret-one", "one-secret", "secret-one-long"]);
+        assert_eq!(mask.hide("<secret-one-secret>"), "<***>");
+        assert_eq!(mask.hide("secret-one-long secret-one"), "*** ***");
     }
 
     #[test]

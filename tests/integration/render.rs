@@ -191,6 +191,52 @@ fn b34_values_of_the_env_file_are_masked_in_the_whole_text() {
     fs::remove_dir_all(bench.dir("web")).expect("its text has the value");
 }
 
+/// The `.env` of a stack whose user, password and directory also occur in other words and references of its Compose file.
+#[test]
+fn b34_what_is_no_value_stays_readable_and_reveal_shows_the_rest() {
+    let bench = Bench::new();
+    let text = "services:
+  postgres:
+    image: postgres:16
+    container_name: web_postgres
+    command: postgres -c dir=/var/lib/postgresql/data --url db://postgres:${PASSWORD}@h
+    environment: {POSTGRES_PASSWORD: '${PASSWORD}', TZ: Europe/Berlin}
+    volumes: ['${FILES}:/data', ./postgres:/var/lib/postgresql/data]
+";
+    let env = format!("USER_NAME=postgres\nPASSWORD={MARKED}\nFILES=./library\n");
+    let dir = bench.started("web", text, Some(&env));
+    let dir = dir.display();
+    let note = "*** hides the values of variables: add --reveal to see them\n";
+    let shown = [
+        "     image: postgres:16\n".to_owned(),
+        "     container_name: web_postgres\n".to_owned(),
+        "     command: *** -c dir=/var/lib/postgresql/data --url db://***${PASSWORD}@h\n"
+            .to_owned(),
+        "     environment: {POSTGRES_PASSWORD: '${PASSWORD}', TZ: \"***\"}\n".to_owned(),
+        format!("+    volumes: ['{dir}/library:/data', {dir}/postgres:/var/lib/postgresql/data]\n"),
+    ];
+    for args in ["plan web --diff", "render web --diff"] {
+        let run = bench
+            .run(args)
+            .code(0)
+            .hides(&[MARKED, "Berlin"])
+            .says(note);
+        for line in &shown {
+            assert!(run.out.contains(line.as_str()), "{line} {}", run.out);
+        }
+        let run = bench.run(&format!("{args} --reveal")).code(0).hides(note);
+        run.says("TZ: Europe/Berlin");
+    }
+    for args in ["plan web --request", "render web"] {
+        let run = bench.run(args).code(0).hides(&[MARKED, "Berlin"]);
+        run.says(note).says("{POSTGRES_PASSWORD: '${PASSWORD}'");
+        let exact = bench.run(&format!("{args} --reveal")).code(0).hides(note);
+        let values = exact.json()["env"].to_string();
+        assert!(values.contains(MARKED), "{values}");
+    }
+    fs::remove_dir_all(bench.dir("web")).expect("its text has the value");
+}
+
 #[test]
 fn b34_reveal_makes_an_exact_patch() {
     let bench = Bench::new();

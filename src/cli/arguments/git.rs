@@ -2,18 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{ArgGroup, Args, ValueHint};
 
 use super::super::options;
 
 /// The repository that Portainer deploys the stack from.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("values").multiple(true))]
 pub(in crate::cli) struct GitArguments {
     /// Adopt the stack as a Git stack: Portainer takes the Compose file from this repository
     ///
     /// Portainer reads the repository first. If that would change a container, nothing is sent, and a patch for the
     /// repository is printed. One stack only.
-    #[arg(long = "git", value_name = "URL", value_parser = url, hide_short_help = true)]
+    #[arg(long = "git", value_name = "URL", value_parser = url, group = "values", hide_short_help = true)]
     pub git: Option<String>,
     /// Branch of the repository, or refs/tags/NAME [default: its default branch]
     #[arg(long = "ref", value_name = "REF", value_parser = reference, requires = "git")]
@@ -43,8 +44,8 @@ pub(in crate::cli) struct GitArguments {
     /// Let Portainer accept any certificate of the Git server
     #[arg(long, requires = "git", hide_short_help = true)]
     pub git_skip_tls_verify: bool,
-    /// Show the values of variables in the patch for the repository
-    #[arg(long, requires = "git", hide_short_help = true)]
+    /// Show the values of variables in a diff, a request, or the patch for the repository
+    #[arg(long, requires = "values", hide_short_help = true)]
     pub reveal: bool,
 }
 

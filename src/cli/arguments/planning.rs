@@ -62,16 +62,16 @@ pub(in crate::cli) struct PlanArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
-    /// Print how Portainer's copy differs from your file instead, without the values of variables
+    /// Print how Portainer's copy differs from your file instead, with --reveal also the values of variables
     ///
     /// For a stack in Portainer: how it would change.
-    #[arg(long, conflicts_with_all = ["compare", "request", "output"])]
+    #[arg(long, group = "values", conflicts_with_all = ["compare", "request", "output"])]
     pub diff: bool,
     /// Also show what `stacklift migrate` would do
     #[arg(long, conflicts_with = "request")]
     pub compare: bool,
-    /// Print the request to Portainer instead, without the values of variables
-    #[arg(long, conflicts_with = "output")]
+    /// Print the request to Portainer instead, with --reveal also the values of variables
+    #[arg(long, group = "values", conflicts_with = "output")]
     pub request: bool,
     #[command(flatten)]
     pub keep: KeepArguments,

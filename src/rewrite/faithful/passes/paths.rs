@@ -12,7 +12,7 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Blocker, Changed, Reason,
-    findings::{Findings, Note, Secrecy},
+    findings::{Findings, Note},
     shell::effective_text,
 };
 
@@ -49,13 +49,11 @@ fn place<'d>(
             found.edits.kept.insert(node.resolved().id());
         }
         Ok(Some(Absolute { text, has_values })) => {
-            let mut about = Note::of(Changed::Path);
             if has_values {
                 let message = "the path contains a variable with a relative value: its current value is written in its place";
                 found.notice(node.line(), message);
-                about = about.with(Secrecy::Secret);
             }
-            found.set(node, text, about);
+            found.set(node, text, Note::of(Changed::Path));
         }
         Err(trouble) => found.blockers.push(trouble.at(node)),
     }
