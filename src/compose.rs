@@ -367,10 +367,7 @@ impl Compose {
             "`{} config` failed ({}): {message}",
             self.name, output.status
         ));
-        Err(match answer::hint(&message) {
-            Some(hint) => failure.hint(hint).into(),
-            None => failure.into(),
-        })
+        Err(failure.hint_if_any(answer::hint(&message)).into())
     }
 
     /// Runs `config` with `arguments`. Returns also the temporary folder in which it ran, which is gone.

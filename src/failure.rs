@@ -1,9 +1,10 @@
 //! An error with a hint: the message says what failed and why, the hint what to do.
 
-use std::{error::Error, fmt};
+use std::error::Error;
 
 /// An error message with an optional hint and details. Printed as `error: message: cause`, then `hint: …`.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Failure {
     message: String,
     hint: Option<String>,
@@ -33,11 +34,27 @@ impl Failure {
         self
     }
 
+    /// The same, if there is something that the user can do.
+    #[must_use]
+    pub fn hint_if_any(mut self, hint: Option<&str>) -> Self {
+        self.hint = hint.map(str::to_owned);
+        self
+    }
+
     /// Adds lines to print below the message: a response body, a list of reasons.
     #[must_use]
     pub fn details(mut self, details: impl Into<String>) -> Self {
         self.details = Some(details.into());
         self
+    }
+
+    /// Adds these lines, if there are any.
+    #[must_use]
+    pub fn lines(self, lines: &[String]) -> Self {
+        match lines {
+            [] => self,
+            lines => self.details(lines.join("\n")),
+        }
     }
 
     /// Adds the response of another program, to print below the details with `-v`.
@@ -91,19 +108,5 @@ impl Failure {
 
     fn in_chain(error: &anyhow::Error) -> impl Iterator<Item = &Self> {
         error.chain().filter_map(|cause| cause.downcast_ref())
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for Failure {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source
-            .as_ref()
-            .map(|source| source.as_ref() as &(dyn Error + 'static))
     }
 }

@@ -32,14 +32,17 @@ impl Procedure<'_, '_> {
             if job.until == Until::Rerun && ran.insert(job.id.as_str()) {
                 let name = printable(&job.container);
                 self.run.wait(format!("running {name}"));
-                self.start = Progress::RunsJob(name.to_string());
+                self.start = Progress::Began(format!(
+                    "this run started the job {name}, which is still running, and sent nothing to Portainer"
+                ));
                 self.mark(&self.start.clone());
                 self.run.engine.start(&job.id)?;
                 let ended = self.wait_for_each(slice::from_ref(job), |_| true);
                 let found = self.run.engine.inspect_containers(slice::from_ref(&job.id));
                 if found.is_ok_and(|found| !found.iter().any(|one| Inspected(one).is_running())) {
-                    self.start = Progress::RanJobs;
-                    self.mark(&Progress::RanJobs);
+                    let what = "this run ran jobs of the stack, and sent nothing to Portainer";
+                    self.start = Progress::Began(what.to_owned());
+                    self.mark(&self.start.clone());
                 }
                 ended?;
                 self.run.detail("ran", format!("{name}: it succeeded"));

@@ -45,7 +45,7 @@ impl Procedure<'_, '_> {
             Ok(now) => now,
             Err(error) => {
                 self.report.outcome = Outcome::Unknown;
-                self.mark(&Progress::Unlisted(seen));
+                self.mark(&Progress::unlisted(seen));
                 let listed = format!("{cause:#}; afterwards: {error:#}");
                 return because(listed, cause, None);
             }
@@ -67,8 +67,9 @@ impl Procedure<'_, '_> {
             // A mark that stays only makes the next run look closer.
             let _ = self.run.is_whole();
             let hint = self.hint_for_record(&seen, self.differs(&seen), cause);
-            self.mark(&Progress::Unchanged(seen));
-            return because(said(), cause, hint);
+            let has = clause(&seen);
+            self.mark(&Progress::Whole(format!("no container was changed; {has}")));
+            return because(said(), cause, hint.as_deref());
         }
         self.report.outcome = Outcome::Changed;
         let summary = changes.join(", ");
@@ -97,11 +98,12 @@ impl Procedure<'_, '_> {
                     tool = self.at.tool
                 )
             });
-            return because(said(), cause, hint);
+            return because(said(), cause, hint.as_deref());
         };
         self.run.detail("failed", format!("{cause:#}"));
         self.run.detail("restore", summary);
-        self.mark(&Progress::Restoring);
+        let restoring = "the containers are being restored; the stack may be partly restored";
+        self.mark(&Progress::Sent(restoring.to_owned()));
         // To delete the Portainer stack, or to update it in error, removes every container (N07). Where one of before is
         // still there, the Portainer stack stays.
         let keeps = |one: &Compared| matches!((one.before, one.now), (Some(old), Some(now)) if old.id() == now.id());
@@ -142,8 +144,8 @@ impl Procedure<'_, '_> {
                     }
                     seen => clause(seen),
                 };
-                self.mark(&Progress::Restored(format!("{what}; {has}")));
-                because(said(), cause, hint)
+                self.mark(&Progress::Whole(format!("{what}; {has}")));
+                because(said(), cause, hint.as_deref())
             }
             Err(second) => self.not_restored(cause, &second, seen),
         }
@@ -256,7 +258,9 @@ impl Procedure<'_, '_> {
         };
         self.restore(&snapshot, scope, Cause::Unfinished)?;
         self.run.is_whole()?;
-        self.start = Progress::Completed(snapshot);
+        self.start = Progress::Began(format!(
+            "this run restored what an earlier run had left: the containers match snapshot {snapshot}"
+        ));
         self.mark(&self.start.clone());
         self.prepare()
     }
@@ -317,20 +321,18 @@ impl Procedure<'_, '_> {
                 );
                 Progress::Changed(seen, what)
             }
-            Err(_) => Progress::Unlisted(seen),
+            Err(_) => Progress::unlisted(seen),
         };
         self.mark(&progress);
         let failed = format!("the restore failed: {second:#}");
         let causes = [second, cause].into_iter();
         let mut details = vec![failed.as_str()];
         details.extend(causes.filter_map(Failure::details_of));
-        let failure = Failure::new(format!("{cause:#}"))
+        Failure::new(format!("{cause:#}"))
             .details_from(cause)
-            .details(details.join("\n"));
-        match Failure::hint_of(second) {
-            Some(hint) => failure.hint(hint).into(),
-            None => failure.into(),
-        }
+            .details(details.join("\n"))
+            .hint_if_any(Failure::hint_of(second))
+            .into()
     }
 
     /// What to do about a Portainer stack that a failed deployment left (N07).
@@ -403,10 +405,8 @@ fn changes(compared: &[Compared]) -> Vec<String> {
 }
 
 /// The error of the run: what failed, with the details of its cause, and a hint: the given one or that of the cause.
-fn because(message: String, cause: &Error, hint: Option<String>) -> Error {
+fn because(message: String, cause: &Error, hint: Option<&str>) -> Error {
     let failure = Failure::new(message).details_from(cause);
-    match hint.or_else(|| Failure::hint_of(cause).map(str::to_owned)) {
-        Some(hint) => failure.hint(hint).into(),
-        None => failure.into(),
-    }
+    let hint = hint.or(Failure::hint_of(cause));
+    failure.hint_if_any(hint).into()
 }

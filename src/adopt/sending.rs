@@ -61,7 +61,8 @@ impl Procedure<'_, '_> {
         }
         self.keep_labels(prepared);
         self.since = SystemTime::now().checked_sub(MARGIN);
-        self.mark(&Progress::Sent);
+        let unknown = "the outcome is unknown: Portainer may be deploying the stack, and may have recreated its containers";
+        self.mark(&Progress::Sent(unknown.to_owned()));
         let record = prepared.before.record.as_ref();
         let last_sent = prepared.last_sent(payload.text, payload.env);
         let sent = if let Some(record) = record.filter(|_| !request.creates()) {
@@ -132,7 +133,9 @@ impl Procedure<'_, '_> {
         self.report.portainer_stack = Some(id.to_owned());
         let ended = match deployment {
             Deployment::Deploying => {
-                self.mark(&Progress::Deploying(id.to_owned()));
+                self.mark(&Progress::Sent(format!(
+                    "the stack exists as Portainer stack {id}; it may still be deploying, and its containers may have been recreated"
+                )));
                 let waited = self.run.wait_for_deployment(id);
                 waited.map_err(|error| self.unknown(&error))?
             }
@@ -140,7 +143,7 @@ impl Procedure<'_, '_> {
         };
         match ended {
             Some(Deployment::Active) => {
-                self.mark(&Progress::Deployed(id.to_owned()));
+                self.mark(&Progress::deployed(id, "were not verified"));
                 Ok(Sent::Deployed)
             }
             Some(Deployment::Failed(reason)) => Ok(Sent::Failed(self.failed(reason.as_deref()))),
@@ -171,7 +174,7 @@ impl Procedure<'_, '_> {
                         return Ok(Sent::Failed(self.failed(reason.as_deref())));
                     }
                     Deployment::Active if self.has_contents(id, payload) => {
-                        self.mark(&Progress::Deployed(id.clone()));
+                        self.mark(&Progress::deployed(id, "were not verified"));
                         return Ok(Sent::Deployed);
                     }
                     // It still has its previous text.

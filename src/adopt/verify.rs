@@ -144,10 +144,7 @@ impl Procedure<'_, '_> {
             self.report
                 .problems
                 .insert(0, format!("{service} does not run: {end}"));
-            return Ok(Verdict::NotAsBefore(match details.as_slice() {
-                [] => failure,
-                details => failure.details(details.join("\n")),
-            }));
+            return Ok(Verdict::NotAsBefore(failure.lines(&details)));
         }
         if !findings.wrong.is_empty() {
             let stack = self.at.stack.name();
@@ -172,7 +169,7 @@ impl Procedure<'_, '_> {
                 (Outcome::Unknown, state)
             };
             self.report.outcome = outcome;
-            self.mark(&Progress::Flawed(state));
+            self.mark(&Progress::Sent(state));
             return Ok(Verdict::Flawed(
                 Failure::new(format!(
                     "Portainer reported that it deployed {}, but not everything is as it should be",
@@ -184,7 +181,7 @@ impl Procedure<'_, '_> {
         }
         let id = self.report.portainer_stack.clone().unwrap_or_default();
         self.report.url = Some(self.page(&id));
-        self.mark(&Progress::AsBefore(id));
+        self.mark(&Progress::deployed(&id, "run"));
         self.run.is_whole()?;
         if findings.not_as_planned.is_empty() {
             self.report.outcome = Outcome::Adopted;

@@ -135,12 +135,7 @@ impl Search {
             [] => self.where_it_may_be(),
             _ => "pass the ID of one of them with --endpoint".to_owned(),
         };
-        let failure = Failure::new(message).hint(hint);
-        if lines.is_empty() {
-            failure
-        } else {
-            failure.details(lines.join("\n"))
-        }
+        Failure::new(message).hint(hint).lines(&lines)
     }
 
     fn where_it_may_be(&self) -> String {

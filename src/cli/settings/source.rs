@@ -114,9 +114,6 @@ impl Problem {
 
     pub(in crate::cli) fn to_error(&self) -> anyhow::Error {
         let failure = Failure::new(&self.message);
-        match &self.hint {
-            Some(hint) => failure.hint(hint).into(),
-            None => failure.into(),
-        }
+        failure.hint_if_any(self.hint.as_deref()).into()
     }
 }
