@@ -250,20 +250,26 @@ impl<'a> Inspected<'a> {
 
     /// The host ports that it publishes at fixed numbers: address, port and protocol.
     pub fn fixed_ports(self) -> Vec<(&'a str, u16, &'a str)> {
-        self.fields("/HostConfig/PortBindings")
-            .flat_map(|(inside, hosts)| {
-                let protocol = inside
-                    .split_once('/')
-                    .map_or("tcp", |(_, protocol)| protocol);
-                let hosts = hosts.as_array().into_iter().flatten();
-                hosts.map(move |host| (protocol, host))
+        let bindings = self.port_bindings();
+        let fixed = bindings.filter_map(|(_, protocol, address, port)| {
+            let port = port.parse().ok().filter(|&port| port != 0)?;
+            Some((address, port, protocol))
+        });
+        fixed.collect()
+    }
+
+    /// The ports that it was created to publish: port in the container, protocol, address and port of the host. The last two
+    /// may be empty.
+    pub fn port_bindings(self) -> impl Iterator<Item = (&'a str, &'a str, &'a str, &'a str)> {
+        let all = self.fields("/HostConfig/PortBindings");
+        all.flat_map(|(inside, hosts)| {
+            let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
+            let hosts = hosts.as_array().into_iter().flatten();
+            hosts.map(move |host| {
+                let text = |key: &str| host[key].as_str().unwrap_or_default();
+                (port, protocol, text("HostIp"), text("HostPort"))
             })
-            .filter_map(|(protocol, host)| {
-                let port = host["HostPort"].as_str()?.parse().ok()?;
-                let address = host["HostIp"].as_str().unwrap_or_default();
-                (port != 0).then_some((address, port, protocol))
-            })
-            .collect()
+        })
     }
 
     /// The volumes that it mounts, named and anonymous: name and target.

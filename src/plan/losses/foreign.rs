@@ -204,13 +204,8 @@ fn references(container: Inspected<'_>) -> impl Iterator<Item = (Use, &str)> {
         (Use::Volumes, "/HostConfig/VolumesFrom"),
     ];
     let listed = lists.into_iter().flat_map(move |(what, list)| {
-        let items = container
-            .at(list)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
         // `/other:/self/alias`, `other:ro`
-        items.filter_map(move |item| {
+        container.items(list).filter_map(move |item| {
             let other = item.as_str()?.split(':').next()?;
             Some((what, other.trim_start_matches('/')))
         })

@@ -7,7 +7,6 @@ use composefile::{
     path::clean,
     services::{MountSpec, MountType, one_or_many, split_at_colons},
 };
-use serde_json::Value;
 
 use crate::{
     plan::{
@@ -175,8 +174,7 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
 /// The mounts of a container, by target.
 fn running(container: Inspected) -> BTreeMap<String, Running> {
     let mut found = BTreeMap::new();
-    let tmpfs = container.at("/HostConfig/Tmpfs").and_then(Value::as_object);
-    for (target, _) in tmpfs.into_iter().flatten() {
+    for (target, _) in container.fields("/HostConfig/Tmpfs") {
         let mount = Running {
             source: Now::Tmpfs,
             places: Vec::new(),
@@ -216,15 +214,11 @@ fn running(container: Inspected) -> BTreeMap<String, Running> {
 
 /// The host paths that the creator of a container named for a target. The engine may have resolved them since.
 fn asked_for<'c>(container: Inspected<'c>, target: &str) -> Vec<&'c str> {
-    let list = |pointer| {
-        let list = container.at(pointer).and_then(Value::as_array);
-        list.into_iter().flatten()
-    };
-    let short = list("/HostConfig/Binds").filter_map(|bind| {
+    let short = container.items("/HostConfig/Binds").filter_map(|bind| {
         let spec = MountSpec::parse(bind.as_str()?)?;
         (clean(spec.target) == target).then_some(spec.source?)
     });
-    let long = list("/HostConfig/Mounts").filter_map(|mount| {
+    let long = container.items("/HostConfig/Mounts").filter_map(|mount| {
         let is_bind = mount["Type"] == "bind";
         let is_it = is_bind && clean(mount["Target"].as_str()?) == target;
         is_it.then_some(mount["Source"].as_str()?)

@@ -175,28 +175,16 @@ pub fn lost(
 
 /// The ports that a container was created to publish.
 fn bindings(container: Inspected) -> Vec<Publish> {
-    let bindings = container
-        .at("/HostConfig/PortBindings")
-        .and_then(serde_json::Value::as_object);
-    let mut found = Vec::new();
-    for (inside, hosts) in bindings.into_iter().flatten() {
-        let (target, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
-        for host in hosts.as_array().into_iter().flatten() {
-            let address = host["HostIp"]
-                .as_str()
-                .filter(|address| !address.is_empty());
-            if let (Some(ports), Some(targets)) = (chosen(host["HostPort"].as_str()), range(target))
-            {
-                found.push(Publish {
-                    address: address.map(str::to_owned),
-                    ports,
-                    targets,
-                    protocol: protocol.to_owned(),
-                });
-            }
-        }
-    }
-    found
+    let bindings = container.port_bindings();
+    let known = bindings.filter_map(|(target, protocol, address, port)| {
+        Some(Publish {
+            address: Some(address.to_owned()).filter(|address| !address.is_empty()),
+            ports: chosen(Some(port))?,
+            targets: range(target)?,
+            protocol: protocol.to_owned(),
+        })
+    });
+    known.collect()
 }
 
 #[cfg(test)]
