@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
         .with_git(&arguments.git, console)?;
     if arguments.dry_run {
         let ways = Ways {
-            adopt: Some((&arguments.keep).into()),
+            adopt: Some(arguments.keep),
             overwrite: arguments.overwrite,
             ..Ways::default()
         };
@@ -80,7 +80,7 @@ fn adopt(
         situation: opened.situation(),
         peers: &opened.peers,
         setup: &setup,
-        keep: (&arguments.keep).into(),
+        keep: arguments.keep,
         pull: arguments.pull,
         consent: consent(arguments.yes, &question),
         confirmed,

@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     let opened = Opened::new(&arguments.stack, cli)?
         .shared_with(&arguments.access.grants)?
         .with_git(&arguments.git, console)?;
-    let keep = (&arguments.keep).into();
+    let keep = arguments.keep;
     if arguments.diff || arguments.request {
         console.waiting("inspecting what exists");
         let prepared = Prepared::new(&opened.situation(), keep);

@@ -330,7 +330,7 @@ impl All<'_> {
             return Ok((entry, Some(planned)));
         }
         let situation = opened.situation();
-        let prepared = Prepared::new(&situation, (&self.arguments.keep).into())?;
+        let prepared = Prepared::new(&situation, self.arguments.keep)?;
         let adopt = adoption(&prepared, &situation, self.arguments.overwrite);
         let pulls = if self.arguments.pull {
             prepared.images_to_pull(&found.name)

@@ -47,7 +47,7 @@ pub(in crate::cli) struct AdoptArguments {
     #[arg(short, long)]
     pub yes: bool,
     #[command(flatten)]
-    pub keep: KeepArguments,
+    pub keep: Keep,
     #[command(flatten)]
     pub access: AccessArguments,
     #[command(flatten)]
@@ -88,50 +88,4 @@ pub(in crate::cli) struct AccessArguments {
     /// stack is for administrators only, and an update keeps what the stack has. Needs an administrator's API key.
     #[arg(long = "access", value_name = "WHO", hide_short_help = true)]
     pub grants: Vec<Grant>,
-}
-
-/// What to do with running and finished containers.
-#[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
-pub(in crate::cli) struct KeepArguments {
-    /// Leave anonymous volumes of kept containers unnamed
-    ///
-    /// By default, the rewritten Compose file names every anonymous volume, so that its data stays with
-    /// the service. This recreates the container once. With this flag, a container that is certain to
-    /// keep running is not recreated, but its anonymous volumes may be lost when it is recreated later.
-    #[arg(long)]
-    pub keep_anonymous: bool,
-    /// Keep variables that exist only in the running containers
-    ///
-    /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
-    /// the files on disk do not give it, for example because it was started from another shell.
-    #[arg(long)]
-    pub keep_variables: bool,
-    /// Keep running containers that Portainer would not start
-    ///
-    /// Without this flag, stacklift refuses to adopt a stack if containers of its project run whose
-    /// services are not in the Compose file, have no active profile, or were started by `compose run`.
-    /// Portainer removes them when the stack is deleted or stopped.
-    #[arg(long)]
-    pub leave_orphans: bool,
-    /// Allow finished containers to run again
-    ///
-    /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
-    /// with containers that have exited and that Docker does not restart, such as one-shot jobs. A stack that is
-    /// stopped as a whole is started.
-    /// A job that another service waits for runs twice: `adopt` runs it first, and sends nothing to Portainer if it
-    /// fails.
-    #[arg(long)]
-    pub rerun_jobs: bool,
-}
-
-impl From<&KeepArguments> for Keep {
-    fn from(arguments: &KeepArguments) -> Self {
-        Self {
-            orphans: arguments.leave_orphans,
-            jobs: arguments.rerun_jobs,
-            anonymous: arguments.keep_anonymous,
-            variables: arguments.keep_variables,
-        }
-    }
 }

@@ -4,10 +4,8 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
-use super::{
-    GitArguments,
-    adopting::{AccessArguments, KeepArguments},
-};
+use super::{GitArguments, adopting::AccessArguments};
+use crate::plan::Keep;
 
 /// A plan instead of a run.
 #[derive(Debug, Args)]
@@ -74,7 +72,7 @@ pub(in crate::cli) struct PlanArguments {
     #[arg(long, group = "values", conflicts_with = "output")]
     pub request: bool,
     #[command(flatten)]
-    pub keep: KeepArguments,
+    pub keep: Keep,
     #[command(flatten)]
     pub access: AccessArguments,
     #[command(flatten)]

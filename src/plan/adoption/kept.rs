@@ -16,17 +16,38 @@ use crate::{
     text::printable,
 };
 
-/// What the user wants to keep.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What to do with running and finished containers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Keep {
-    /// Anonymous volumes stay without a name where their container certainly stays: `--keep-anonymous`.
+    /// Leave anonymous volumes of kept containers unnamed
+    ///
+    /// By default, the rewritten Compose file names every anonymous volume, so that its data stays with
+    /// the service. This recreates the container once. With this flag, a container that is certain to
+    /// keep running is not recreated, but its anonymous volumes may be lost when it is recreated later.
+    #[arg(long = "keep-anonymous")]
     pub anonymous: bool,
-    /// Variables that the files do not give are written into the text: `--keep-variables`.
+    /// Keep variables that exist only in the running containers
+    ///
+    /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
+    /// the files on disk do not give it, for example because it was started from another shell.
+    #[arg(long = "keep-variables")]
     pub variables: bool,
-    /// Containers that the text does not start may stay as they are: `--leave-orphans`.
+    /// Keep running containers that Portainer would not start
+    ///
+    /// Without this flag, stacklift refuses to adopt a stack if containers of its project run whose
+    /// services are not in the Compose file, have no active profile, or were started by `compose run`.
+    /// Portainer removes them when the stack is deleted or stopped.
+    #[arg(long = "leave-orphans")]
     pub orphans: bool,
-    /// Containers that have finished may run again: `--rerun-jobs`.
+    /// Allow finished containers to run again
+    ///
+    /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
+    /// with containers that have exited and that Docker does not restart, such as one-shot jobs. A stack that is
+    /// stopped as a whole is started.
+    /// A job that another service waits for runs twice: `adopt` runs it first, and sends nothing to Portainer if it
+    /// fails.
+    #[arg(long = "rerun-jobs")]
     pub jobs: bool,
 }
 
