@@ -4,31 +4,30 @@
 //! and the plan says what that means.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     io,
     net::{TcpListener, UdpSocket},
+    ops::{Deref, DerefMut},
     os::unix::fs::MetadataExt,
     path::Path,
     sync::{Mutex, PoisonError},
 };
 
 use anyhow::Result;
-use serde_json::Value;
 
 use crate::{
-    compose::{self, Rejection},
-    disk,
+    compose, disk,
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
-    model::{
-        Changes, Container, Labeled, Record, Rights, Uses, Variable, WantedAccess, compose_label,
-    },
+    model::{Container, Record, Rights, Uses, Variable, WantedAccess, compose_label},
     parallel::side_by_side,
-    plan::{self, Blocker, Environment, Facts, Namesake, PathKind, RecordFacts, Sent},
+    plan::{
+        self, Blocker, Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent,
+    },
     portainer::{BaseUrl, Contents, EngineOf, PortainerReader, Repository, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
-    snapshot::{Known, LastSent, Place, Unfinished},
+    snapshot::{LastSent, Place, Unfinished},
     stack::{Shell, Stack, StackText},
     text::Mask,
 };
@@ -85,57 +84,35 @@ pub enum Depth {
 
 /// What exists before the first destructive act.
 pub struct Before {
+    pub observed: Observed,
     /// The Portainer stack that will be deleted (C51).
     pub record: Option<Record>,
-    /// The other Portainer stacks with the stack's name, on this environment and on others.
-    pub namesakes: Vec<Namesake>,
     /// Its text and variables, and its standing, if they could be read.
     pub contents: Option<(Contents, Standing)>,
-    /// What was last sent to Portainer (B22).
-    pub last_sent: LastSent,
-    /// The containers that will be removed; `None` if they could not be listed, which is tolerated (C52).
-    pub containers: Option<Vec<Container>>,
-    /// Why they could not be listed.
-    pub unread: Option<Blocker>,
-    /// The refusal that follows if the containers can only be listed after an upgrade (B06).
-    pub unlistable: Option<Blocker>,
-    /// The same containers, and those of the project that Portainer will use if it renames the stack (B10).
-    pub all: Option<Vec<Container>>,
-    /// All other containers of the engine.
-    pub others: Option<Vec<Container>>,
-    /// The environment, if it was asked for.
-    pub environment: Environment,
-    /// What the user of the API key sees and may do there, if it was asked for.
-    pub rights: Rights,
-    /// Who may use the stack and its containers.
-    pub uses: Uses,
-    /// Read only if there is something to destroy.
-    pub details: Details,
-    /// Portainer's version. Read only for [`Depth::Everything`], or if what is lost depends on it.
-    pub portainer_version: Option<String>,
+    /// The containers that a migration removes: those of [`Observed::listed`] under the stack's own name.
+    pub own: Option<Vec<Container>>,
     /// What could not be read, and what may go wrong.
     pub warnings: Vec<String>,
 }
 
-/// What the engine knows of the containers and of everything around them.
-#[derive(Default)]
-pub struct Details {
-    /// The inspect objects of [`Before::all`].
-    pub containers: Option<Vec<Value>>,
-    pub changes: BTreeMap<String, Known<Changes>>,
-    pub images: BTreeMap<String, Option<Value>>,
-    pub networks: Option<Labeled>,
-    pub volumes: Option<Labeled>,
-    /// Why the Compose program of this host rejects what will be sent.
-    pub rejection: Option<Rejection>,
-    /// Why there is no Compose program to ask.
-    pub unasked: Option<String>,
+impl Deref for Before {
+    type Target = Observed;
+
+    fn deref(&self) -> &Observed {
+        &self.observed
+    }
+}
+
+impl DerefMut for Before {
+    fn deref_mut(&mut self) -> &mut Observed {
+        &mut self.observed
+    }
 }
 
 impl Before {
     /// Whether something will be destroyed, as far as that is known.
     pub fn destroys(&self) -> bool {
-        self.record.is_some() || self.all.as_ref().is_none_or(|all| !all.is_empty())
+        self.record.is_some() || self.may_have_containers()
     }
 
     /// Whether a Portainer stack may exist that the API key does not see (B24).
@@ -145,7 +122,7 @@ impl Before {
 
     /// Whether the containers are known with all they could lose.
     pub fn is_known(&self) -> bool {
-        self.all
+        self.listed
             .as_ref()
             .is_some_and(|all| all.is_empty() || self.details.containers.is_some())
     }
@@ -166,7 +143,7 @@ impl Before {
             tool: situation.tool,
             record: self.record.as_ref(),
             may_be_unseen: self.may_be_unseen(),
-            containers: self.all.as_deref(),
+            containers: self.listed.as_deref(),
         }
     }
 
@@ -196,44 +173,46 @@ impl Situation<'_> {
     /// `sent` needs. `records` are the Portainer stacks with the stack's name.
     pub fn observe(&self, records: Vec<Record>, sent: Sent, mask: &Mask, depth: Depth) -> Before {
         let mut before = Before {
+            observed: Observed {
+                namesakes: Vec::new(),
+                last_sent: LastSent::default(),
+                listed: None,
+                unread: None,
+                unlistable: None,
+                others: None,
+                environment: Environment::SameEngine,
+                rights: Rights::Unknown(NOT_ASKED.to_owned()),
+                uses: Uses::default(),
+                details: Details::default(),
+                portainer_version: None,
+            },
             record: None,
-            namesakes: Vec::new(),
             contents: None,
-            last_sent: LastSent::default(),
-            containers: None,
-            unread: None,
-            unlistable: None,
-            all: None,
-            others: None,
-            environment: Environment::SameEngine,
-            rights: Rights::Unknown(NOT_ASKED.to_owned()),
-            uses: Uses::default(),
-            details: Details::default(),
-            portainer_version: None,
+            own: None,
             warnings: Vec::new(),
         };
         self.record(records, &mut before);
         let name = self.stack.name();
         let project = name.portainer_name();
-        before.containers = self.list(name.as_str(), &mut before);
-        before.all.clone_from(&before.containers);
+        before.own = self.list(name.as_str(), &mut before);
+        before.observed.listed.clone_from(&before.own);
         if project != name.as_str()
-            && let Some(own) = before.all.take()
+            && let Some(own) = before.listed.take()
         {
             // A migration does not remove them, but the create may replace them, and a failed create removes them (M05,
             // M06).
             let more = self.list(&project, &mut before);
-            before.all = more.map(|more| [own, more].concat());
+            before.listed = more.map(|more| [own, more].concat());
         }
-        before.uses = self.labeled(before.all.as_deref().unwrap_or_default());
-        if let Some(all) = &before.all {
+        before.uses = self.labeled(before.listed());
+        if let Some(all) = &before.listed {
             match self.others(all) {
                 Ok(others) => before.others = Some(others),
                 Err(error) => before.warnings.push(with_hint(&error)),
             }
         }
         if let Some(place) = self.place() {
-            let answers = before.all.is_some();
+            let answers = before.listed.is_some();
             let engine = answers.then(|| self.engine.id().ok()).flatten();
             before.last_sent = place.last_sent(engine.as_deref());
         }
@@ -247,7 +226,7 @@ impl Situation<'_> {
                 env: &env,
             };
             // An engine that does not answer is asked once more, and then nothing else.
-            let answers = before.all.is_some()
+            let answers = before.listed.is_some()
                 || before.unlistable.is_some()
                 || self.host.is_some()
                 || self.engine.id().is_ok();
@@ -278,7 +257,7 @@ impl Situation<'_> {
 
     /// The run on the stack that was interrupted or is in progress, if its containers are known.
     pub fn interrupted(&self, before: &Before) -> Option<Unfinished> {
-        let now = before.all.as_ref()?;
+        let now = before.listed.as_ref()?;
         let engine = self.engine.id().ok();
         self.place()?.interrupted(engine.as_deref(), now, self.tool)
     }
@@ -380,7 +359,6 @@ impl Situation<'_> {
         then: impl FnOnce(&Facts) -> T,
     ) -> T {
         let (stack, base_url) = (self.stack, self.base_url);
-        let details = &before.details;
         let contents = before.contents.as_ref();
         let contents =
             contents.map(|(contents, _)| (contents.text.as_str(), contents.env.as_slice()));
@@ -394,26 +372,11 @@ impl Situation<'_> {
             source,
             sent,
             context: &shell.context(),
-            listed: before.all.as_deref(),
-            unread: before.unread.as_ref(),
-            unlistable: before.unlistable.as_ref(),
-            containers: details.containers.as_deref(),
-            others: before.others.as_deref(),
-            images: &details.images,
-            networks: details.networks.as_ref(),
-            volumes: details.volumes.as_ref(),
-            changes: &details.changes,
+            observed: &before.observed,
             record: before
                 .record
                 .as_ref()
                 .map(|record| RecordFacts::new(record, contents, &before.last_sent, sent)),
-            was_sent: !before.last_sent.is_empty(),
-            namesakes: &before.namesakes,
-            rejection: details.rejection.as_ref(),
-            unasked: details.unasked.as_deref(),
-            environment: before.environment.clone(),
-            rights: before.rights.clone(),
-            portainer_version: before.portainer_version.as_deref(),
             lookup: &path_kind,
             has_data: !self.compose.is_rehearsed(),
             is_same_file: &|one, other| {
@@ -424,7 +387,6 @@ impl Situation<'_> {
             },
             port_in_use: &port_in_use,
             is_adoption,
-            uses: &before.uses,
         })
     }
 
@@ -444,7 +406,7 @@ impl Situation<'_> {
             ..
         } = self;
         let images: BTreeSet<String> = images.into_iter().collect();
-        let all = before.all.as_deref().unwrap_or_default();
+        let all = before.listed();
         let record = before.record.as_ref();
         let labeled = before.uses.clone();
         let read_details = || match engine {
@@ -480,6 +442,7 @@ impl Situation<'_> {
         };
         let ((details, failures), (checked, (contents, environment, rights, (uses, unread)))) =
             side_by_side(read_details, || side_by_side(check, ask_portainer));
+        let has_containers = !all.is_empty();
         // The refusal says it once.
         let failures = failures
             .iter()
@@ -504,7 +467,6 @@ impl Situation<'_> {
             Ok(rejection) => before.details.rejection = rejection.flatten(),
             Err(error) => before.warnings.push(with_hint(&error)),
         }
-        let has_containers = !all.is_empty();
         before.rights = rights;
         let is_warned_of = has_containers && !is_refused;
         if before.may_be_unseen() && is_warned_of && portainer.is_some() && host.is_none() {

@@ -26,7 +26,8 @@ pub use blockers::{
 };
 pub use edited::{InPortainer, changed_variables};
 pub use facts::{
-    Environment, Facts, Namesake, PathKind, RecordFacts, Sent, Source, services::image_references,
+    Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent, Source,
+    services::image_references,
 };
 pub use fates::{
     Fate, Hashes,

@@ -9,7 +9,6 @@ use crate::{
     parallel::side_by_side,
     plan::{ComposeVersion, Hashes, Sent},
     rewrite::{combine::differences, env::stack_env, faithful::Faithful},
-    snapshot::Inspected,
     stack::{Files, Stack},
     text::Mask,
 };
@@ -25,7 +24,7 @@ pub(super) fn sent_of(rewrite: &Faithful) -> Sent<'_> {
 /// The ID of the container of each service that has exactly one.
 fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for container in before.details.containers.iter().flatten().map(Inspected) {
+    for container in before.inspected() {
         let service = container.compose_label(tool, "service");
         if let Some(service) = service.filter(|_| !container.is_one_off(tool)) {
             let ids = found.entry(service.to_owned()).or_default();

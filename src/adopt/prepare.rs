@@ -160,7 +160,7 @@ impl Prepared {
     /// Whether the plan, what will be sent, and the containers are the same as in `other`.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let states = |of: &Self| -> Vec<(String, String)> {
-            let all = of.before.all.iter().flatten();
+            let all = of.before.listed().iter();
             // A restart loop continues (B28).
             let state = |one: &Container| one.state.replace("restarting", "running");
             all.map(|one| (one.id.clone(), state(one))).collect()
@@ -218,7 +218,7 @@ impl Prepared {
         let sent = self.last_sent(&contents.text, &contents.env);
         let mut services = self.plan.services.iter();
         let hashes = if services.all(|one| one.fate.is_unchanged()) {
-            let all = self.before.all.iter().flatten();
+            let all = self.before.listed().iter();
             let hashes = all.filter_map(|one| one.compose_label(tool, "config-hash"));
             Some(hashes.map(str::to_owned).collect())
         } else {

@@ -111,7 +111,7 @@ fn report<P>(prepared: &Result<P>, of: impl FnOnce(&P) -> WayReport) -> WayRepor
 fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Result<StackReport> {
     let name = situation.stack.name().as_str();
     let interrupted = situation.interrupted(before);
-    let containers = before.all.as_ref();
+    let containers = before.listed.as_ref();
     let unanswered = situation.unanswered()?;
     Ok(StackReport {
         name: name.to_owned(),

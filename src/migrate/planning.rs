@@ -76,7 +76,7 @@ impl Procedure<'_, '_> {
 
     /// Stops if the containers are not as they were observed. `when` says since when.
     pub(super) fn require_unchanged(&self, before: &Before, when: &str) -> Result<()> {
-        if before.all.is_none() || self.is_unchanged(before) {
+        if before.listed.is_none() || self.is_unchanged(before) {
             return Ok(());
         }
         Err(Failure::new(format!(
@@ -94,7 +94,7 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
         .map(|record| format!("Portainer stack {} is deleted", record.id))
         .into_iter()
         .collect();
-    let containers = before.containers.as_deref();
+    let containers = before.own.as_deref();
     let names: Vec<&str> = containers
         .into_iter()
         .flatten()
@@ -118,10 +118,7 @@ fn refused(refusals: &[Blocker]) -> Failure {
     if let [refusal] = refusals {
         let hint = format!("{}; {}", refusal.hint, refusal.with_force());
         let failure = Failure::new(format!("refusing to migrate: {}", refusal.message)).hint(hint);
-        return match refusal.details.as_slice() {
-            [] => failure,
-            details => failure.details(details.join("\n")),
-        };
+        return failure.lines(&refusal.details);
     }
     Failure::new(format!(
         "refusing to migrate for {} reasons",

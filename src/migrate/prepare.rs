@@ -9,7 +9,6 @@ use crate::{
     observe::{Before, Depth, Situation, mask},
     plan::{self, Plan, Touch},
     rewrite::faithful::env_files_needed,
-    snapshot::Inspected,
     stack::{Shell, StackText},
 };
 
@@ -46,7 +45,7 @@ impl Prepared {
         let sent = rewrite.sent();
         let mask = mask(&source, sent.env);
         let mut before = situation.observe(records, sent, &mask, depth);
-        before.warnings.extend(before.unread.iter().map(|why| {
+        before.warnings.extend(before.observed.unread.iter().map(|why| {
             let hint = match why.hint.as_str() {
                 "" => String::new(),
                 hint => format!(" ({hint})"),
@@ -66,7 +65,7 @@ impl Prepared {
         };
         let mut plan = situation.with_facts(read, &shell, sent, false, &before, plan::migration);
         let name = Some(situation.stack.name().as_str());
-        let containers = before.details.containers.iter().flatten().map(Inspected);
+        let containers = before.inspected();
         let touched: Vec<_> = containers
             .map(|one| match one.compose_label(situation.tool, "project") {
                 project if project == name => (one, Touch::Replaced),

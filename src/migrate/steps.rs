@@ -143,7 +143,7 @@ impl Procedure<'_, '_> {
         before: &Before,
         seen: Seen,
     ) -> Result<()> {
-        if before.record.is_none() && before.all.is_none() {
+        if before.record.is_none() && before.listed.is_none() {
             self.run
                 .warn("no snapshot is taken: the stack's containers are unknown");
         }
@@ -227,7 +227,7 @@ impl Procedure<'_, '_> {
     /// Whether the containers are the same as before, in the same states. A delete that was refused may have stopped
     /// some of them first.
     pub(super) fn is_unchanged(&self, before: &Before) -> bool {
-        let Some(before) = &before.all else {
+        let Some(before) = &before.listed else {
             return false;
         };
         let states = |all: &[Container]| -> Vec<_> {
@@ -262,7 +262,7 @@ impl Procedure<'_, '_> {
     pub(super) fn remove_containers(&mut self, before: Before) -> Result<()> {
         let containers = match &before.record {
             Some(_) => self.list()?,
-            None => before.containers,
+            None => before.own,
         }
         .unwrap_or_default();
         if containers.is_empty() {

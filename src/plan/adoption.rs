@@ -254,7 +254,7 @@ impl Adoption {
         }
         let edited = facts.record.filter(|_| self.in_portainer.may_be_theirs());
         if let Some(record) = edited {
-            let containers = facts.containers.unwrap_or_default().iter().map(Inspected);
+            let containers = facts.observed.inspected();
             self.by_hand = containers
                 .filter(|one| edited::is_by_hand_since(*one, record.record, facts.tool))
                 .map(|one| one.name().to_owned())
@@ -309,10 +309,10 @@ impl Adoption {
 
     fn check_surroundings(&mut self, input: &AdoptionFacts) {
         let facts = input.facts;
-        let is_known = facts.listed.is_some() && facts.containers.is_some();
+        let is_known = facts.listed.is_some() && facts.details.containers.is_some();
         if !is_known || facts.others.is_none() {
             let otherwise = || Blocker::new(UNREAD, "check that Docker is running");
-            let blocker = facts.unread.cloned();
+            let blocker = facts.unread.clone();
             self.blockers.push(blocker.unwrap_or_else(otherwise));
         } else if let Environment::Unknown(reason) = &facts.environment {
             let what = format!(
@@ -322,7 +322,7 @@ impl Adoption {
             let hint = "Portainer and Docker on this host must both be reachable";
             self.blockers.push(Blocker::new(what, hint));
         }
-        let listed = facts.listed.unwrap_or_default();
+        let listed = facts.listed();
         let refusals = [
             permissions::environment(&facts.environment, facts.endpoint),
             permissions::management(facts),
@@ -338,8 +338,8 @@ impl Adoption {
         if facts.record.is_some() || facts.environment.is_other_engine() {
             return;
         }
-        let has_containers = facts.listed.is_none_or(|listed| !listed.is_empty());
-        for other in facts.namesakes {
+        let has_containers = facts.may_have_containers();
+        for other in &facts.namesakes {
             let (id, theirs) = (&other.record.id, other.record.endpoint_id);
             let is_here = other.is_on_this_host;
             if theirs == facts.endpoint || is_here == Some(true) {
@@ -351,7 +351,7 @@ impl Adoption {
                 ));
             }
             let said = format!("Portainer stack {id} on environment {theirs} has the same name");
-            let version = facts.portainer_version;
+            let version = facts.portainer_version.as_deref();
             match version.and_then(takes_name_of_other_host) {
                 Some(false) if has_containers => self.blockers.push(Blocker::new(
                     format!(
@@ -493,13 +493,14 @@ impl Adoption {
 /// Whether none of the containers of services runs. One that a restore created may never have run. A stack without
 /// containers is stopped if Portainer has deployed it. It may have been deleted there since.
 fn is_stopped(facts: &Facts) -> bool {
-    let all = facts.containers.unwrap_or_default().iter().map(Inspected);
+    let all = facts.observed.inspected();
     let mut own = all.filter(|one| !one.is_one_off(facts.tool)).peekable();
     let is_deployed = facts.record.is_some_and(|facts| {
         let deployment = &facts.record.deployment;
         matches!(deployment, Deployment::Active | Deployment::Inactive)
     });
-    (is_deployed || facts.was_sent || own.peek().is_some()) && own.all(|one| !one.is_running())
+    (is_deployed || !facts.last_sent.is_empty() || own.peek().is_some())
+        && own.all(|one| !one.is_running())
 }
 
 /// The names of the external volumes of the text.
@@ -546,7 +547,7 @@ fn services(
     let facts = input.facts;
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
     let mut one_off: Vec<Inspected> = Vec::new();
-    for container in facts.containers.unwrap_or_default().iter().map(Inspected) {
+    for container in facts.observed.inspected() {
         let service = container
             .compose_label(facts.tool, "service")
             .unwrap_or_default();
@@ -566,7 +567,7 @@ fn services(
     for service in &services {
         let own = containers.remove(service.name).unwrap_or_default();
         let fate = match (service.is_active(), own.is_empty()) {
-            (true, true) if facts.listed.is_none() || facts.containers.is_none() => {
+            (true, true) if facts.listed.is_none() || facts.details.containers.is_none() => {
                 Fate::Unknown("its containers could not be read".to_owned())
             }
             (false, true) => continue,
@@ -626,12 +627,15 @@ pub fn portainer_compose(facts: &Facts) -> Option<PortainerCompose> {
         let label = container.compose_label(facts.tool, name);
         label.unwrap_or_default().to_owned()
     };
-    let known = facts.portainer_version.and_then(PortainerCompose::of);
+    let known = facts
+        .portainer_version
+        .as_deref()
+        .and_then(PortainerCompose::of);
     if known.is_some_and(|known| known.is_library) {
         return known;
     }
     // Several versions: Portainer was upgraded, and the label does not say when.
-    let others = facts.others.unwrap_or_default().iter();
+    let others = facts.others.iter().flatten();
     let versions: BTreeSet<ComposeVersion> = others
         .filter(|other| label(other, "project.working_dir").starts_with(PORTAINER_FOLDERS))
         .filter_map(|other| label(other, "version").parse().ok())
@@ -697,7 +701,7 @@ fn differs_from_adoption(facts: &Facts, service: &ServicePlan) -> Option<bool> {
 
 /// The inspect objects of the containers with these names.
 pub fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
-    let all = facts.containers.unwrap_or_default().iter().map(Inspected);
+    let all = facts.observed.inspected();
     all.filter(|one| names.iter().any(|name| name == one.name()))
         .collect()
 }

@@ -2,7 +2,7 @@
 
 pub mod services;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Deref};
 
 use composefile::{
     document::{Document, Node, ParseError},
@@ -39,43 +39,10 @@ pub struct Facts<'a> {
     pub sent: Sent<'a>,
     /// The shell and home in which the text on disk is read.
     pub context: &'a Context<'a>,
-    /// The stack's containers, under its name and under its name in Portainer (B10); `None` if they could not be
-    /// listed (C52).
-    pub listed: Option<&'a [Container]>,
-    /// Why they could not be listed.
-    pub unread: Option<&'a Blocker>,
-    /// The refusal that follows if they could not be listed because no API version is shared (B06).
-    pub unlistable: Option<&'a Blocker>,
-    /// The inspect objects of the same containers; `None` if they could not be inspected.
-    pub containers: Option<&'a [Value]>,
-    /// All other containers of the engine, running or not; `None` if they could not be listed.
-    pub others: Option<&'a [Container]>,
-    /// The inspect objects of images, by the ID (`sha256:…`) that a container names and by the references of
-    /// `plan::image_references`; `None` for one that does not exist. An image that the engine was
-    /// not asked for is missing.
-    pub images: &'a BTreeMap<String, Option<Value>>,
-    /// All networks of the engine; `None` if they could not be listed.
-    pub networks: Option<&'a Labeled>,
-    /// All volumes of the engine; `None` if they could not be listed.
-    pub volumes: Option<&'a Labeled>,
-    /// The changed files in each container's own layer, by the container's ID.
-    pub changes: &'a BTreeMap<String, Known<Changes>>,
+    /// What Portainer and the engine say.
+    pub observed: &'a Observed,
     /// The Portainer stack that will be deleted.
     pub record: Option<RecordFacts<'a>>,
-    /// Whether an earlier run sent the stack to Portainer.
-    pub was_sent: bool,
-    /// The other Portainer stacks with the stack's name, on this environment and on others (M20).
-    pub namesakes: &'a [Namesake],
-    /// Why the Compose program of this host rejects what is sent; `None` if it accepts it, or if it was not asked.
-    pub rejection: Option<&'a Rejection>,
-    /// Why there is no Compose program to ask.
-    pub unasked: Option<&'a str>,
-    /// The environment, as far as Portainer says.
-    pub environment: Environment,
-    /// What the user of the API key sees and may do there (B24).
-    pub rights: Rights,
-    /// Portainer's version, if it is known.
-    pub portainer_version: Option<&'a str>,
     /// What a path of this host is. Symbolic links are followed.
     pub lookup: &'a dyn Fn(&str) -> PathKind,
     /// Whether what the containers mount is on this host, as far as paths of this host are mounted. A rehearsal copies no
@@ -88,8 +55,79 @@ pub struct Facts<'a> {
     /// Whether Portainer stops the containers that it recreates, as an adoption wants; a migration kills all of them first
     /// (C52).
     pub is_adoption: bool,
+}
+
+/// What Portainer and the engine have of a stack and around it before the first destructive act.
+pub struct Observed {
+    /// The other Portainer stacks with the stack's name, on this environment and on others (M20).
+    pub namesakes: Vec<Namesake>,
+    /// What was last sent to Portainer (B22).
+    pub last_sent: LastSent,
+    /// The stack's containers, under its name and under its name in Portainer (B10); `None` if they could not be
+    /// listed, which a migration tolerates (C52).
+    pub listed: Option<Vec<Container>>,
+    /// Why they could not be listed.
+    pub unread: Option<Blocker>,
+    /// The refusal that follows if they can only be listed after an upgrade (B06).
+    pub unlistable: Option<Blocker>,
+    /// All other containers of the engine, running or not; `None` if they could not be listed.
+    pub others: Option<Vec<Container>>,
+    /// The environment, if it was asked for.
+    pub environment: Environment,
+    /// What the user of the API key sees and may do there (B24), if it was asked for.
+    pub rights: Rights,
     /// Who may use the stack and its containers (B23).
-    pub uses: &'a Uses,
+    pub uses: Uses,
+    /// Portainer's version, if it is known. Read only if what is lost depends on it, or for a whole plan.
+    pub portainer_version: Option<String>,
+    /// Read only if there is something to destroy, or for a whole plan.
+    pub details: Details,
+}
+
+/// What the engine knows of the containers and of everything around them.
+#[derive(Default)]
+pub struct Details {
+    /// The inspect objects of [`Observed::listed`]; `None` if they could not be inspected.
+    pub containers: Option<Vec<Value>>,
+    /// The changed files in each container's own layer, by the container's ID.
+    pub changes: BTreeMap<String, Known<Changes>>,
+    /// The inspect objects of images, by the ID (`sha256:…`) that a container names and by the references of
+    /// `plan::image_references`; `None` for one that does not exist. An image that the engine was
+    /// not asked for is missing.
+    pub images: BTreeMap<String, Option<Value>>,
+    /// All networks of the engine; `None` if they could not be listed.
+    pub networks: Option<Labeled>,
+    /// All volumes of the engine; `None` if they could not be listed.
+    pub volumes: Option<Labeled>,
+    /// Why the Compose program of this host rejects what will be sent; `None` if it accepts it, or if it was not asked.
+    pub rejection: Option<Rejection>,
+    /// Why there is no Compose program to ask.
+    pub unasked: Option<String>,
+}
+
+impl Observed {
+    /// The listed containers; empty if they are unknown.
+    pub fn listed(&self) -> &[Container] {
+        self.listed.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the stack has containers, as far as that is known.
+    pub fn may_have_containers(&self) -> bool {
+        self.listed.as_ref().is_none_or(|all| !all.is_empty())
+    }
+
+    /// The listed containers, as far as they could be inspected.
+    pub fn inspected(&self) -> impl Iterator<Item = Inspected<'_>> {
+        self.details.containers.iter().flatten().map(Inspected)
+    }
+}
+
+impl<'a> Deref for Facts<'a> {
+    type Target = &'a Observed;
+
+    fn deref(&self) -> &Self::Target {
+        &self.observed
+    }
 }
 
 /// How a loss begins that a container has only if Portainer recreates it.
@@ -130,7 +168,7 @@ impl<'a> Facts<'a> {
     /// Those of [`Self::others`] that were started from the stack's directory, by project.
     pub fn others_from_here(&self) -> BTreeMap<&'a str, Vec<&'a Container>> {
         let mut projects: BTreeMap<&str, Vec<&Container>> = BTreeMap::new();
-        for container in self.others.unwrap_or_default() {
+        for container in self.observed.others.iter().flatten() {
             let label = |name: &str| container.compose_label(self.tool, name);
             let dir = label("project.working_dir");
             let is_here = dir.is_some_and(|dir| self.is_same(dir, self.dir));

@@ -196,7 +196,7 @@ impl Deciding<'_> {
             ));
         }
         let reference = service.image()?;
-        let Some(Some(now)) = self.facts.images.get(&reference) else {
+        let Some(Some(now)) = self.facts.details.images.get(&reference) else {
             return Some(Fate::Unknown(format!(
                 "image {reference} is not on this host"
             )));

@@ -53,7 +53,7 @@ pub fn depends_on_version(sent: Sent, project: &str) -> bool {
 pub fn migration(facts: &Facts) -> Plan {
     with_sent(facts.sent, facts.project, |text, stack| {
         let mut plan = Plan {
-            destroys: facts.record.is_some() || facts.listed.is_none_or(|all| !all.is_empty()),
+            destroys: facts.record.is_some() || facts.may_have_containers(),
             services: services::services(facts, stack),
             is_parsed: facts.source.document.is_ok(),
             ..Plan::default()
@@ -75,7 +75,7 @@ impl Plan {
         let damage = damage(facts);
         let is_damaged = damage.is_some();
         self.refusals.extend(damage);
-        let listed = facts.listed.unwrap_or_default();
+        let listed = facts.listed();
         if !listed.is_empty() {
             self.refusals
                 .extend(permissions::runs_portainer(listed, facts.portainer_port));
@@ -87,7 +87,7 @@ impl Plan {
         let environment = permissions::environment(&facts.environment, facts.endpoint);
         self.refusals.extend(environment.filter(|_| is_concerned));
         self.refusals.extend(permissions::registered(facts));
-        self.refusals.extend(facts.unlistable.cloned());
+        self.refusals.extend(facts.unlistable.clone());
         if self.destroys {
             self.refuse_a_failing_create(facts, text, stack, is_damaged);
         }
@@ -153,7 +153,7 @@ impl Plan {
             let refusal = Blocker::new(what, "unpause them first").details(paused);
             refusals.push(refusal.of_kind(BlockerKind::Paused));
         }
-        let others: Vec<&Container> = facts.others.iter().copied().flatten().collect();
+        let others: Vec<&Container> = facts.others.iter().flatten().collect();
         let held = conflicts::held_by(&others, stack, |_| true);
         if !held.is_empty() {
             let held = held.into_iter().map(|one| one.message);
@@ -218,12 +218,11 @@ impl Plan {
         }
         let losses = std::mem::take(&mut self.losses).into_iter();
         (self.changes, self.losses) = losses.partition(|loss| loss.is_change(false));
-        let listed = facts.listed.is_some_and(|all| !all.is_empty());
-        if listed && facts.containers.is_none() {
+        if !facts.listed().is_empty() && facts.details.containers.is_none() {
             self.warnings
                 .push("cannot inspect the containers: what they would lose is unknown".to_owned());
         }
-        if let (Err(error), false) = (facts.source.document, facts.containers.is_none()) {
+        if let (Err(error), false) = (facts.source.document, facts.details.containers.is_none()) {
             self.warnings.push(format!(
                 "cannot parse the Compose file: what the stack will lose is unknown ({error})"
             ));

@@ -134,20 +134,37 @@ impl World {
             env_files: &no_files,
         };
         let record = Record::with_id("7");
-        let listed: Vec<Container> = self.containers.iter().map(listed).collect();
         let known = BTreeMap::from([("known".to_owned(), None)]);
-        let nothing_sent = LastSent::default();
         let sent = Sent {
             text: &text,
             env: &env.variables,
+        };
+        let observed = Observed {
+            namesakes: Vec::new(),
+            last_sent: LastSent::default(),
+            listed: Some(self.containers.iter().map(listed).collect()),
+            unread: None,
+            unlistable: None,
+            others: Some(self.others.clone()),
+            environment: self.environment.clone(),
+            rights: self.rights.clone(),
+            uses: self.uses.clone(),
+            portainer_version: self.portainer_version.map(str::to_owned),
+            details: Details {
+                containers: Some(self.containers.clone()),
+                changes: self.changes.clone(),
+                images: self.images.clone(),
+                networks: Some(known.clone()),
+                volumes: Some(known),
+                rejection: self.rejection.clone(),
+                unasked: None,
+            },
         };
         then(&Facts {
             name: self.name,
             project: "web",
             dir: "/s/web",
             tool: "docker",
-            rejection: self.rejection.as_ref(),
-            unasked: None,
             endpoint: 1,
             portainer_port: Some(9443),
             source: Source {
@@ -157,24 +174,11 @@ impl World {
             },
             sent,
             context: &context,
-            listed: Some(&listed),
-            unread: None,
+            observed: &observed,
             has_data: true,
-            was_sent: false,
-            unlistable: None,
-            containers: Some(&self.containers),
-            others: Some(&self.others),
-            images: &self.images,
-            networks: Some(&known),
-            volumes: Some(&known),
-            changes: &self.changes,
             record: self.deployed.as_ref().map(|(text, env)| {
-                RecordFacts::new(&record, Some((text, env)), &nothing_sent, sent)
+                RecordFacts::new(&record, Some((text, env)), &observed.last_sent, sent)
             }),
-            namesakes: &[],
-            environment: self.environment.clone(),
-            rights: self.rights.clone(),
-            portainer_version: self.portainer_version,
             lookup: &|path| {
                 if self.missing.contains(&path) {
                     PathKind::Missing
@@ -190,7 +194,6 @@ impl World {
             },
             port_in_use: &|_, port, _| port == PORT_IN_USE,
             is_adoption: false,
-            uses: &self.uses,
         })
     }
 

@@ -131,7 +131,7 @@ fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>
 
 /// The containers of a service, without those of `docker compose run`.
 fn containers<'a>(facts: &Facts<'a>, service: &str) -> Vec<Inspected<'a>> {
-    let all = facts.containers.unwrap_or_default().iter().map(Inspected);
+    let all = facts.observed.inspected();
     all.filter(|one| one.compose_label(facts.tool, "service") == Some(service))
         .filter(|one| !one.is_one_off(facts.tool))
         .collect()

@@ -86,8 +86,7 @@ impl<'f> Blocking<'_, 'f> {
     }
 
     fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
-        let all = self.facts.containers.unwrap_or_default();
-        all.iter().map(Inspected)
+        self.facts.observed.inspected()
     }
 
     fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {

@@ -166,11 +166,10 @@ impl Adoption {
 /// What may fail again after a create, as warnings (B06): a container that failed to start the last time, and a dependency that
 /// is not what its service waits for.
 pub fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
-    let all = facts.containers.unwrap_or_default();
     let of = |service: &str| {
-        let containers = all.iter().map(Inspected);
-        let own =
-            containers.filter(|one| one.compose_label(facts.tool, "service") == Some(service));
+        let own = facts
+            .inspected()
+            .filter(|one| one.compose_label(facts.tool, "service") == Some(service));
         own.collect::<Vec<_>>()
     };
     let mut doubts = Vec::new();
@@ -281,7 +280,7 @@ fn has_health_check(facts: &Facts, service: &SentService) -> Option<bool> {
             return Some(true);
         }
     }
-    let image = facts.images.get(&service.image()?)?.as_ref()?;
+    let image = facts.details.images.get(&service.image()?)?.as_ref()?;
     let test = image.pointer("/Config/Healthcheck/Test/0");
     Some(
         test.and_then(Value::as_str)

@@ -7,7 +7,6 @@ use crate::{
         facts::services::{Given, SentService, SentStack},
         losses::ports::{Publish, published},
     },
-    snapshot::Inspected,
     text::printable,
 };
 
@@ -78,7 +77,7 @@ pub fn held_by(
 
 /// The paused containers that Portainer adopts: Compose cannot start them, and the failed create removes the stack (M06).
 pub fn paused(facts: &Facts) -> Vec<String> {
-    let containers = facts.containers.unwrap_or_default().iter().map(Inspected);
+    let containers = facts.observed.inspected();
     let paused = containers.filter(|one| one.is_paused() && facts.is_adopted(*one));
     paused
         .map(|one| printable(one.name()).into_owned())
@@ -91,7 +90,7 @@ pub fn used_on_host(
     stack: &SentStack,
     is_asked: impl Fn(&str) -> bool,
 ) -> Vec<String> {
-    let (Some(others), Some(own)) = (facts.others, facts.listed) else {
+    let (Some(others), Some(own)) = (&facts.others, &facts.listed) else {
         return Vec::new();
     };
     let containers: Vec<&Container> = others.iter().chain(own).collect();

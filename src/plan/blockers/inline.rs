@@ -11,7 +11,7 @@ use crate::plan::{
 
 /// The blocker if this version of Portainer loses the content that the text gives to a service.
 pub fn lost_files(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
-    let portainer = facts.portainer_version?;
+    let portainer = facts.portainer_version.as_ref()?;
     let ComposeVersion(major, minor, patch) = portainer.parse().ok()?;
     let fixed = match (major, minor, patch) {
         (2, 33, 3..=5) => "2.33.6",

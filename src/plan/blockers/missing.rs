@@ -112,7 +112,7 @@ pub fn reads_files(stack: &SentStack) -> bool {
 
 /// Portainer's container, if Portainer runs on this host and its container can be identified.
 fn portainer<'f>(facts: &Facts<'f>) -> Option<&'f Container> {
-    permissions::portainer(facts.others?, facts.portainer_port?)
+    permissions::portainer(facts.others.as_ref()?, facts.portainer_port?)
 }
 
 struct Search<'a, 'f, 'r, 'd, 'x> {
@@ -211,7 +211,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     /// its platform is not the service's.
     fn image(&mut self, service: &SentService<'_, 'd, '_>) {
         let Some(image) = service.image() else { return };
-        let found = self.facts.images.get(&image);
+        let found = self.facts.details.images.get(&image);
         let is_absent = matches!(found, Some(None));
         if self.facts.environment.is_other_engine() {
             return;
@@ -296,7 +296,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         }
         for key in service.network_keys() {
             let (name, is_external) = self.stack.resource("networks", &key);
-            let known = self.facts.networks;
+            let known = &self.facts.details.networks;
             if let (Given::Is(name), true, Some(known)) = (name, is_external, known)
                 && !known.contains_key(&name)
                 && !matches!(name.as_str(), "host" | "none" | "bridge")
@@ -310,7 +310,8 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 continue;
             };
             let (name, is_external) = self.stack.resource("volumes", &key);
-            if let (Given::Is(name), true, Some(known)) = (name, is_external, self.facts.volumes)
+            if let (Given::Is(name), true, Some(known)) =
+                (name, is_external, &self.facts.details.volumes)
                 && !known.contains_key(&name)
             {
                 self.external

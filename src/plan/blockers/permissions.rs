@@ -102,7 +102,7 @@ pub fn limited(facts: &Facts) -> Option<Blocker> {
     let Rights::OwnStacks(restricted) = &facts.rights else {
         return None;
     };
-    let has_containers = facts.listed.is_none_or(|all| !all.is_empty());
+    let has_containers = facts.may_have_containers();
     let mut reasons = Vec::new();
     if facts.record.is_none() && has_containers {
         reasons.push(format!(
@@ -142,7 +142,7 @@ pub fn hidden(facts: &Facts) -> Option<Blocker> {
     if facts.record.is_some() || facts.rights.see_every_stack() {
         return None;
     }
-    let listed = facts.listed.unwrap_or_default().iter();
+    let listed = facts.listed().iter();
     let started = listed.filter_map(|container| {
         let dir = container.compose_label(facts.tool, "project.working_dir")?;
         let line = || format!("{} was started in {dir}", container.name());

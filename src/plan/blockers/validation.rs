@@ -57,7 +57,7 @@ pub fn refusals(
         rejected.extend(unmountable(stack, &lines));
     }
     // Compose stops at the first error, which is usually one of those above.
-    if let Some(rejection) = facts.rejection
+    if let Some(rejection) = &facts.details.rejection
         && rejected.is_empty()
         && refusals.is_empty()
         && !is_damaged
@@ -129,9 +129,8 @@ pub fn doubt(
     keys: &[String],
 ) -> Option<String> {
     use BlockerKind as K;
-    let rejection = facts
-        .rejection
-        .filter(|rejection| !is_certain(rejection, stack))?;
+    let rejection = facts.details.rejection.as_ref();
+    let rejection = rejection.filter(|rejection| !is_certain(rejection, stack))?;
     let has = |kinds: &[K]| refusals.iter().any(|one| kinds.contains(&one.kind));
     let is_said = match rejection.doubt {
         // The refusal names the place.
@@ -159,7 +158,7 @@ pub fn doubt(
 
 /// What a host without a Compose program does not know about the text, as a warning.
 pub fn unchecked(facts: &Facts) -> Option<String> {
-    let why = facts.unasked?;
+    let why = facts.details.unasked.as_ref()?;
     Some(format!(
         "{why}: Portainer may reject what only Compose can check"
     ))

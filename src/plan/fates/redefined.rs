@@ -29,16 +29,16 @@ impl Redefined {
         let (Ok(hashes), None | Some(true)) = (input.hashes, compares) else {
             return Self::default();
         };
-        let changed = |now: Option<&Labeled>, sent: &BTreeMap<String, String>| {
+        let changed = |now: &Option<Labeled>, sent: &BTreeMap<String, String>| {
             let sent = sent.iter().filter(|(name, hash)| {
-                let label = now.and_then(|now| now.get(*name)?.as_ref());
+                let label = now.as_ref().and_then(|now| now.get(*name)?.as_ref());
                 label.is_some_and(|label| label != *hash)
             });
             sent.map(|(name, _)| name.clone()).collect()
         };
         Self {
-            networks: changed(input.facts.networks, &hashes.sent.networks),
-            volumes: changed(input.facts.volumes, &hashes.sent.volumes),
+            networks: changed(&input.facts.details.networks, &hashes.sent.networks),
+            volumes: changed(&input.facts.details.volumes, &hashes.sent.volumes),
             is_certain: compares == Some(true),
         }
     }

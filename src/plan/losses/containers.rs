@@ -35,8 +35,7 @@ pub fn losses(
         losses: Vec::new(),
         unknown: Vec::new(),
     };
-    let objects = facts.containers.unwrap_or_default();
-    let mut containers: Vec<Inspected> = objects.iter().map(Inspected).collect();
+    let mut containers: Vec<Inspected> = facts.observed.inspected().collect();
     containers.sort_by_key(|container| container.name());
     running.killed(&containers);
     running.containers(&containers, stack);
@@ -211,7 +210,7 @@ impl<'a> Running<'a, '_> {
 
     fn files(&mut self, container: Inspected, placed: &[String]) -> Option<String> {
         let facts = self.facts;
-        match facts.changes.get(container.id())? {
+        match facts.details.changes.get(container.id())? {
             Known::Unknown(reason) => {
                 let lost = if facts.is_replaced_by_portainer(container) {
                     "they will be lost if it is recreated"
@@ -234,7 +233,7 @@ impl<'a> Running<'a, '_> {
 
     /// Those who may use a container, and not its successor (B23).
     fn uses_lost(&self, container: Inspected) -> Option<(LossKind, String)> {
-        let uses = self.facts.uses;
+        let uses = &self.facts.uses;
         let stays = self.facts.is_adoption.then_some(&uses.stack);
         let after = uses.wanted.as_ref().or(stays);
         let given = uses.containers.get(container.id())?;

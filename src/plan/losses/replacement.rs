@@ -88,7 +88,7 @@ fn other_image(
     reported: Reported,
 ) -> Option<(LossKind, String)> {
     let after = service.image()?;
-    let id = |name: &str| facts.images.get(name)?.as_ref()?["Id"].as_str();
+    let id = |name: &str| facts.details.images.get(name)?.as_ref()?["Id"].as_str();
     let now = container.image_name();
     let found = id(&after);
     if found == Some(container.image_id()) {
@@ -197,7 +197,7 @@ pub fn is_image_unknown(facts: &Facts, container: Inspected) -> bool {
 }
 
 fn image_env<'f>(facts: &'f Facts, image: &str) -> Option<BTreeMap<&'f str, &'f str>> {
-    let image = facts.images.get(image)?.as_ref()?;
+    let image = facts.details.images.get(image)?.as_ref()?;
     Some(env(image.pointer("/Config/Env")).collect())
 }
 

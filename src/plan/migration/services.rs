@@ -11,7 +11,7 @@ use crate::{
 
 /// The services with containers, then those that get some. `stack` is `None` if the text that is sent is not YAML.
 pub fn services(facts: &Facts, stack: Option<&SentStack>) -> Vec<ServicePlan> {
-    let mut listed: Vec<&Container> = facts.listed.unwrap_or_default().iter().collect();
+    let mut listed: Vec<&Container> = facts.listed().iter().collect();
     listed.sort_by_key(|container| container.name());
     let mut services: Vec<ServicePlan> = Vec::new();
     for container in listed {
@@ -66,14 +66,14 @@ fn stop_grace(facts: &Facts, container: &Container, fate: &Fate) -> u32 {
     if !is_stopped {
         return 0;
     }
-    let mut objects = facts.containers.into_iter().flatten().map(Inspected);
+    let mut objects = facts.observed.inspected();
     let own = objects.find(|one| one.name() == container.name());
     own.and_then(Inspected::stop_grace).unwrap_or(10)
 }
 
 /// The active services without a container; none if the containers cannot be read.
 fn starts(facts: &Facts, stack: &SentStack) -> Vec<ServicePlan> {
-    let (Some(_), Some(containers)) = (facts.listed, facts.containers) else {
+    let (Some(_), Some(containers)) = (&facts.listed, &facts.details.containers) else {
         return Vec::new();
     };
     let has = |name: &str| {

@@ -25,7 +25,7 @@ impl Blocking<'_, '_> {
     pub fn images(&mut self, stack: &SentStack) {
         let (mut absent, mut pull, mut build) = (Vec::new(), Vec::new(), Vec::new());
         let (tool, dir) = (self.facts.tool, self.facts.dir);
-        for (service, image) in absent_images(stack, self.facts.images) {
+        for (service, image) in absent_images(stack, &self.facts.details.images) {
             absent.push(format!("{service}: {}", image.image));
             let document = self.facts.source.document.ok();
             if document.is_some_and(|document| is_built(document, service)) {
@@ -103,19 +103,9 @@ impl Blocking<'_, '_> {
             })
             .map(Inspected::id)
             .collect();
-        let own = self
-            .facts
-            .listed
-            .unwrap_or_default()
-            .iter()
-            .filter(|one| staying.iter().any(|id| id.starts_with(&one.id)));
-        let others: Vec<&Container> = self
-            .facts
-            .others
-            .unwrap_or_default()
-            .iter()
-            .chain(own)
-            .collect();
+        let own = self.facts.listed().iter();
+        let own = own.filter(|one| staying.iter().any(|id| id.starts_with(&one.id)));
+        let others: Vec<&Container> = self.facts.others.iter().flatten().chain(own).collect();
         let by_containers = held_by(&others, stack, is_asked).into_iter();
         let by_programs = used_on_host(self.facts, stack, is_asked).into_iter();
         for used in by_containers {
