@@ -133,7 +133,7 @@ fn show_request(
         .body(),
     };
     let shown = || masked(&rewrite.shown(), &mask_of(prepared, rewrite));
-    Ok(print_body(body, (!reveal).then(shown), console)?)
+    Ok(print_body(&body, (!reveal).then(shown), console)?)
 }
 
 /// Hides the values of `.env`, of what would be sent, and of what Portainer has.

@@ -71,7 +71,7 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
         return Ok(());
     }
     let body = rewrite.payload(stack.name().as_str()).body();
-    print_body(body, mask.map(|mask| masked(&rewrite.text, mask)), console)
+    print_body(&body, mask.map(|mask| masked(&rewrite.text, mask)), console)
 }
 
 fn faithful(
@@ -104,11 +104,11 @@ fn faithful(
         git: None,
     };
     let shown = mask.map(|mask| masked(&rewrite.shown(), mask));
-    print_body(payload.body(), shown, console)
+    print_body(&payload.body(), shown, console)
 }
 
 /// Prints the body of a request: with the `shown` text and without the values of its variables (B34), or as exact bytes.
-pub(super) fn print_body(body: Value, shown: Option<String>, console: &Console) -> Result<()> {
+pub(super) fn print_body(body: &Value, shown: Option<String>, console: &Console) -> Result<()> {
     let Some(shown) = shown else {
         write(body.to_string().as_bytes());
         return Ok(());
@@ -122,7 +122,7 @@ pub(super) fn print_body(body: Value, shown: Option<String>, console: &Console) 
         variable["value"] = Value::from(HIDDEN);
     }
     console.json(&masked)?;
-    note_masked([Some(masked != body)], console);
+    note_masked([Some(masked != *body)], console);
     Ok(())
 }
 
