@@ -14,7 +14,7 @@ use crate::{
     disk::{self, Access, Contents, Refused},
     failure::Failure,
     model::{Container, may_be_portainers},
-    text::{printable, shell_word},
+    text::{near, printable, shell_word},
 };
 use composefile::{dotenv, reader::DEFAULT_FILES};
 
@@ -30,9 +30,6 @@ pub use name::{EXAMPLES, StackName};
 pub use origins::{FilesRead, Origins};
 pub use shell::Shell;
 pub use started::{Files, is_same, started_dirs};
-
-/// The least similarity (Jaro) of a stack that is suggested for a missing one.
-const SIMILAR: f64 = 0.8;
 
 /// Where to find a stack.
 #[derive(Debug, Clone)]
@@ -540,19 +537,12 @@ fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
 /// The stacks below `root` whose names are close to `name`, the closest first.
 fn near_stacks(name: &str, root: &Path) -> Vec<String> {
     let entries = disk::entries(root).unwrap_or_default().into_iter();
-    let mut near: Vec<(f64, String)> = entries
+    let dirs: Vec<String> = entries
         .filter(|entry| disk::is_dir(entry))
         .filter_map(|entry| Some(entry.file_name()?.to_str()?.to_owned()))
-        .map(|other| {
-            (
-                strsim::jaro(&name.to_lowercase(), &other.to_lowercase()),
-                other,
-            )
-        })
-        .filter(|(similarity, _)| *similarity > SIMILAR)
         .collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    near.into_iter().map(|(_, name)| name).take(3).collect()
+    let near = near(name, dirs.iter().map(String::as_str)).into_iter();
+    near.take(3).map(str::to_owned).collect()
 }
 
 /// The error of a stack that is not in the stacks root, and whose containers were started in several of these directories.

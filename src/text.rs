@@ -7,6 +7,7 @@ mod digest;
 mod encodings;
 mod escape;
 mod mask;
+mod near;
 mod shell;
 
 pub use count::{bulleted, counted, down, listed, numbered, of_many, plural, said};
@@ -14,4 +15,5 @@ pub use credentials::{replace_credentials, without_credentials};
 pub use digest::sha256;
 pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};
 pub use mask::{Hit, Mask};
+pub use near::near;
 pub use shell::shell_word;

@@ -22,7 +22,7 @@ pub(super) use reading::{
 };
 
 use super::options;
-use crate::text::without_credentials;
+use crate::text::{near, without_credentials};
 
 mod adopting;
 mod color;
@@ -78,9 +78,6 @@ Exit codes:
   2    Wrong usage
   3    With --exit-code: something would be lost
   130  The run was interrupted (143 by SIGTERM); the output reports the state of the stack";
-
-/// The least similarity (Jaro) of a command or a setting that is suggested for a name.
-const SIMILAR: f64 = 0.8;
 
 /// The flags that a command accepts and ignores. Its help does not list them.
 const IGNORED: [(&str, &[&str]); 11] = [
@@ -454,19 +451,8 @@ fn hide_credentials(mut error: clap::Error) -> clap::Error {
 pub(super) fn near_command(name: &str) -> Option<String> {
     let command = command();
     let shown = command.get_subcommands().filter(|near| !is_internal(near));
-    nearest(name, shown.map(clap::Command::get_name)).map(str::to_owned)
-}
-
-/// The name that `typed` probably misspells.
-pub(super) fn nearest<'n>(
-    typed: &str,
-    names: impl IntoIterator<Item = &'n str>,
-) -> Option<&'n str> {
-    let rated = names
-        .into_iter()
-        .map(|name| (strsim::jaro(typed, name), name));
-    let near = rated.filter(|(similarity, _)| (SIMILAR..1.0).contains(similarity));
-    Some(near.max_by(|a, b| a.0.total_cmp(&b.0))?.1)
+    let near = near(name, shown.map(clap::Command::get_name));
+    near.first().map(|near| (*near).to_owned())
 }
 
 /// What `-h` prints.

@@ -13,9 +13,10 @@ use anyhow::Result;
 use toml::de::{DeTable, DeValue};
 
 use crate::{
-    cli::{arguments::nearest, options},
+    cli::options,
     disk::{self, Refused},
     failure::Failure,
+    text::near,
 };
 
 /// The size limit of a file, in bytes.
@@ -144,7 +145,8 @@ fn line_of(text: &str, place: &Range<usize>) -> usize {
 /// The valid keys, and the one that an unknown key probably misspells.
 fn near_key(key: &str) -> String {
     let keys = options::ALL.map(|setting| setting.key);
-    let near =
-        nearest(key, keys).map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    let near = near(key, keys);
+    let near = near.first();
+    let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
     format!("{near}valid keys: {}", keys.join(", "))
 }
