@@ -136,12 +136,8 @@ impl Api {
 
     /// The last lines of a container's log.
     pub(super) fn log_tail(&self, id: &str, lines: u8) -> Result<String> {
-        let version = self.version()?;
-        let path = format!("/v{version}/containers/{id}/logs?stdout=1&stderr=1&tail={lines}");
-        let response = self.send(&Method::GET, &path, &[], self.read_timeout)?;
-        if response.status != 200 {
-            return Err(self.refused(&response));
-        }
+        let path = format!("/containers/{id}/logs?stdout=1&stderr=1&tail={lines}");
+        let response = self.fetch(&path)?;
         Ok(String::from_utf8_lossy(&unframed(&response.body)).into_owned())
     }
 
@@ -236,27 +232,33 @@ impl Api {
     }
 
     /// Sends `GET` for `path`, which does not include the API version.
-    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+    fn ask(&self, path: &str) -> Result<ApiResponse> {
         let path = format!("/v{}{path}", self.version()?);
-        let response = self.send(&Method::GET, &path, &[], self.read_timeout)?;
-        self.read(&response)
+        self.send(&Method::GET, &path, &[], self.read_timeout)
+    }
+
+    /// The response to [`Self::ask`], if its status is 200.
+    fn fetch(&self, path: &str) -> Result<ApiResponse> {
+        let response = self.ask(path)?;
+        match response.status {
+            200 => Ok(response),
+            _ => Err(self.refused(&response)),
+        }
+    }
+
+    /// The JSON of the response.
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        self.parse(&self.fetch(path)?)
     }
 
     /// Like [`Self::get`], but returns `None` for a 404.
     fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
-        let path = format!("/v{}{path}", self.version()?);
-        let response = self.send(&Method::GET, &path, &[], self.read_timeout)?;
-        if response.status == 404 {
-            return Ok(None);
+        let response = self.ask(path)?;
+        match response.status {
+            200 => self.parse(&response).map(Some),
+            404 => Ok(None),
+            _ => Err(self.refused(&response)),
         }
-        self.read(&response).map(Some)
-    }
-
-    fn read<T: DeserializeOwned>(&self, response: &ApiResponse) -> Result<T> {
-        if response.status != 200 {
-            return Err(self.refused(response));
-        }
-        self.parse(response)
     }
 
     fn parse<T: DeserializeOwned>(&self, response: &ApiResponse) -> Result<T> {

@@ -202,10 +202,8 @@ impl PortainerReader {
             };
             let failure = Failure::new(format!("Portainer cannot read {name} from {}", from.url));
             let failure = failure.source(response.summary());
-            match hint_of(response) {
-                Some(hint) => failure.hint(hint).into(),
-                None => failure.hint(response.hint()).into(),
-            }
+            let hint = hint_of(response).unwrap_or_else(|| response.hint());
+            failure.hint(hint).into()
         })
     }
 

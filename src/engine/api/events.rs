@@ -4,7 +4,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use serde_json::{Deserializer, Value, json};
-use ureq::http::Method;
 
 use super::{Api, percent_encoded};
 
@@ -32,16 +31,12 @@ impl Api {
             "label": [format!("{}={project}", self.label)],
         });
         let path = format!(
-            "/v{}/events?since={}&until={}&filters={}",
-            self.version()?,
+            "/events?since={}&until={}&filters={}",
             timestamp(since),
             timestamp(SystemTime::now()),
             percent_encoded(&filters.to_string())
         );
-        let response = self.send(&Method::GET, &path, &[], self.read_timeout)?;
-        if response.status != 200 {
-            return Err(self.refused(&response));
-        }
+        let response = self.fetch(&path)?;
         parse(&response.body).context("cannot parse the response")
     }
 }

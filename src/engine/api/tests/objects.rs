@@ -161,8 +161,8 @@ proptest! {
             body: body.clone(),
         };
         let errors = [
-            api.read::<Option<Vec<wire::ListedContainer>>>(&response(200)).err(),
-            api.read::<wire::ListedVolumes>(&response(200)).err(),
+            api.parse::<Option<Vec<wire::ListedContainer>>>(&response(200)).err(),
+            api.parse::<wire::ListedVolumes>(&response(200)).err(),
             Some(api.refused(&response(500))),
         ];
         for error in errors.iter().flatten() {
