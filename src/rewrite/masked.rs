@@ -48,14 +48,13 @@ fn names(document: &Document) -> Vec<Range<usize>> {
     let mut names = Vec::new();
     for entry in document.nodes().flat_map(Node::own_entries) {
         names.push(entry.key.span());
-        let items = match entry.name() {
-            Some("container_name" | "image") => vec![entry.value],
-            Some("depends_on" | "networks" | "volumes") => entry.value.own_items().collect(),
-            _ => continue,
-        };
-        for item in items {
-            let fields = item.own_entries().map(|field| field.value);
-            let scalars = fields.chain([item]).filter(|node| node.is_scalar());
+        if let Some("container_name" | "depends_on" | "image" | "networks" | "volumes") =
+            entry.name()
+        {
+            let items = entry.value.own_items();
+            let fields = items.clone().flat_map(Node::own_entries);
+            let values = items.chain(fields.map(|field| field.value));
+            let scalars = values.chain([entry.value]).filter(|node| node.is_scalar());
             names.extend(scalars.map(Node::span));
         }
     }
@@ -374,7 +373,7 @@ volumes: {postgres: {}}
         #[test]
         fn b34_no_text_shows_a_secret(
             text in "(SECRET|environment|volumes|image|[a-z]|-|  |: |\\n|\\n  |\\n    |A=|://|@|\\$\\{?|\\}|[|>&*'\"{}\\[\\],#!=]|\\\\|é){0,30}",
-            secret in "[a-z]{4}[0-9A-Z!-]{6}",
+            secret in "[a-z]{4}[0-9A-Z!-]{5}!",
         ) {
             let shown = masked(&text.replace("SECRET", &secret), &Mask::new([secret.as_str()]));
             prop_assert!(!shown.contains(&secret), "{shown}");

@@ -181,17 +181,17 @@ impl Secret {
 fn is_plain(value: &str) -> bool {
     let is_word = |part: &str| {
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
-        let rest = letters.trim_start_matches(|c: char| c.is_ascii_uppercase());
-        let is_one_case = rest.is_empty()
-            || (letters.len() - rest.len() < 2 && rest.bytes().all(|b| b.is_ascii_lowercase()));
-        part.len() - letters.len() <= SHORTEST_LINE && is_one_case
+        let lower = letters.chars().skip(1).all(|c| c.is_ascii_lowercase());
+        let upper = letters.chars().all(|c| c.is_ascii_uppercase());
+        let starts = letters.chars().take(1).all(|c| c.is_ascii_alphabetic());
+        let digits = if letters.is_empty() { 4 } else { 2 };
+        part.len() - letters.len() <= digits && starts && (lower || upper)
     };
-    let is_path = ["/", "./", "../", "~/"]
-        .iter()
-        .any(|start| value.starts_with(start));
-    let is_path = is_path && !value.contains(['+', '=', ':', '@']);
-    is_path
-        || (value.len() < 2 * SHORTEST && value.split(['/', '.', '-', '_', ':', ' ']).all(is_word))
+    let roots = ["/", "./", "../", "~/"];
+    let is_path =
+        roots.iter().any(|root| value.starts_with(root)) && !value.contains(['+', '=', ':', '@']);
+    let mut words = value.split(['/', '.', '-', '_', ':', ' ']);
+    is_path || (value.len() < 2 * SHORTEST && words.all(is_word))
 }
 
 /// The offset after `encoding` in `text` at the offset `at`. A text that was escaped several times has several
@@ -247,6 +247,7 @@ mod tests {
             ("./library", true),
             ("/mnt/Tank2/ISOs/of all years", true),
             ("12345678", false),
+            ("summer2024", false),
             ("correct-horse-battery", false),
             ("hUnTeRhunter", false),
             ("a1b2c3d4", false),
