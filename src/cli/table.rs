@@ -49,6 +49,22 @@ pub(super) fn lines(header: &[&str], rows: Vec<Vec<Part>>, terminal: Option<usiz
             *widest -= 1;
         }
     }
+    let room = widths.iter().rev().skip(1).map(|width| width + 2).sum();
+    let room = terminal.map_or(usize::MAX, |terminal| terminal.saturating_sub(room));
+    // A command is never cut.
+    let mut commands = Vec::new();
+    for row in &mut rows {
+        let name = row
+            .first()
+            .map(|(_, name)| name.trim_end_matches(" *").to_owned());
+        if let (Some(name), Some((_, last))) = (name, row.last_mut())
+            && width(last) > room
+            && let Some(at) = last.find("stacklift ")
+        {
+            commands.push(format!("{name}: {}", last.split_off(at)));
+            last.push_str("see below");
+        }
+    }
     let line = |row: Vec<Part>| {
         let mut left = terminal.unwrap_or(usize::MAX);
         let last = row.len().saturating_sub(1);
@@ -69,7 +85,7 @@ pub(super) fn lines(header: &[&str], rows: Vec<Vec<Part>>, terminal: Option<usiz
         }
         line
     };
-    rows.into_iter().map(line).collect()
+    rows.into_iter().map(line).chain(commands).collect()
 }
 
 /// The widest column of names.
@@ -156,5 +172,26 @@ mod tests {
             ]
         );
         assert_eq!(shown(Some(12))[1], "日本語    1…");
+    }
+
+    #[test]
+    fn a_command_that_does_not_fit_is_below_the_table() {
+        let shown = |terminal| {
+            let last = "no Compose file: stacklift export web";
+            let rows = vec![plain(["web *".to_owned(), last.to_owned()])];
+            let lines = lines(&["STACK", "ADOPT"], rows, Some(terminal)).into_iter();
+            lines
+                .skip(1)
+                .map(|line| anstream::adapter::strip_str(&line).to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shown(44), ["web *  no Compose file: stacklift export web"]);
+        assert_eq!(
+            shown(43),
+            [
+                "web *  no Compose file: see below",
+                "web: stacklift export web"
+            ]
+        );
     }
 }

@@ -27,6 +27,9 @@ use crate::{
     text::printable,
 };
 
+/// Why a service is recreated whose image the Compose file only builds.
+const BUILT: &str = "Portainer's copy names the image that `build` made";
+
 /// What happens to a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", content = "reason", rename_all = "kebab-case")]
@@ -207,6 +210,18 @@ impl Deciding<'_> {
         is_other.then(|| Fate::Recreated(newer_image(&reference)))
     }
 
+    /// Whether the Compose file builds the image of a service and does not name it.
+    fn is_built(&self, service: &str) -> bool {
+        let document = self.facts.source.document.as_ref().ok();
+        let written = document.and_then(|document| document.get("services")?.get(service));
+        written.is_some_and(|one| {
+            one.get("build").is_some()
+                && ["image", "extends"]
+                    .iter()
+                    .all(|key| one.get(key).is_none())
+        })
+    }
+
     fn by_hash(&self, container: Inspected, service: &SentService) -> Fate {
         let label = |name: &str| container.compose_label(self.facts.tool, name);
         let Some(labeled) = label("config-hash") else {
@@ -214,6 +229,9 @@ impl Deciding<'_> {
         };
         let hashes = match self.hashes {
             Ok(hashes) => hashes,
+            Err(_) if self.facts.record.is_none() && self.is_built(service.name) => {
+                return Fate::Recreated(BUILT.to_owned());
+            }
             Err(reason) => return Fate::Unknown(reason.to_owned()),
         };
         let (on_disk, sent) = (&hashes.on_disk.services, &hashes.sent.services);
@@ -248,9 +266,12 @@ impl Deciding<'_> {
             let by_hand = record
                 .as_ref()
                 .and_then(|record| edited::why_by_hand(container, record, tool));
-            return Fate::Recreated(by_hand.unwrap_or_else(|| {
-                "configured differently in Portainer's copy of the Compose file".to_owned()
-            }));
+            let why = if self.is_built(service.name) {
+                BUILT
+            } else {
+                "configured differently in Portainer's copy of the Compose file"
+            };
+            return Fate::Recreated(by_hand.unwrap_or_else(|| why.to_owned()));
         }
         let Some(started_by) = started_by else {
             return Fate::Unknown(match label("version") {
