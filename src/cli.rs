@@ -171,7 +171,7 @@ fn run(migrate: &MigrateArguments, command: Option<Command>, cli: Cli) -> Result
 fn stack_required() -> anyhow::Error {
     Failure::new("the stack name is required")
         .hint(format!(
-            "to begin, run `stacklift config init`, then `stacklift list`; examples of names, lowest impact first: {}",
+            "to begin, run `stacklift config init`, then `stacklift list`; examples for `stacklift rehearse`, lowest impact first: {}",
             EXAMPLES.join(", ")
         ))
         .into()

@@ -154,21 +154,24 @@ impl Plan {
             refusals.push(refusal.of_kind(BlockerKind::Paused));
         }
         let others: Vec<&Container> = facts.others.iter().flatten().collect();
-        let held = conflicts::held_by(&others, stack, |_| true);
-        if !held.is_empty() {
-            let held = held.into_iter().map(|one| one.message);
-            let what = "ports or container names are in use";
-            let refusal = Blocker::new(what, "stop that container, or change the Compose file")
-                .short("port or name in use")
-                .details(held.collect());
-            refusals.push(refusal.of_kind(BlockerKind::OnEngine));
-        }
+        refusals.extend(
+            conflicts::held_by(&others, stack, |_| true)
+                .into_iter()
+                .map(|one| {
+                    one.short("port or name in use")
+                        .of_kind(BlockerKind::OnEngine)
+                }),
+        );
         for refusal in refusals {
             let is_on_engine = matches!(refusal.kind, BlockerKind::OnEngine | BlockerKind::Paused);
             if is_on_engine && facts.environment != Environment::SameEngine {
-                let details = refusal.details.iter();
-                let may_fail = |detail| format!("the deployment may fail: {detail}");
-                self.warnings.extend(details.map(may_fail));
+                let told = if refusal.details.is_empty() {
+                    vec![refusal.message]
+                } else {
+                    refusal.details
+                };
+                let may_fail = |what| format!("the deployment may fail: {what}");
+                self.warnings.extend(told.into_iter().map(may_fail));
             } else {
                 self.refusals.push(refusal);
             }

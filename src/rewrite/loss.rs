@@ -197,7 +197,7 @@ impl fmt::Display for TextLoss {
                 write!(f, "cannot read {file}: its variables are no longer set")
             }
             TextLossKind::Path { path, becomes } if path == becomes => {
-                write!(f, "{path} is resolved inside Portainer")
+                write!(f, "{path} would be a path inside Portainer")
             }
             TextLossKind::Path { path, becomes } => {
                 write!(f, "{path} becomes {becomes}, which is another place")

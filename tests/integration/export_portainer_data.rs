@@ -102,7 +102,7 @@ services:
     let env = fs::read_to_string(to.join(".env")).expect("a file");
     assert_eq!(env, format!("TOKEN={MARKED}\nB=\n"));
     bench.run("plan web").hides("were started in");
-    let row = "web    1/1         its Portainer is gone  blocked: a runs with 1 variable that the files do not set, or set to another value\n";
+    let row = "web    1/1         its Portainer is gone  blocked: variables differ\n";
     bench.run("list").code(0).says(row);
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use composefile::{document::Node, path::clean, services::MountSpec};
+use composefile::{document::Node, path::clean, reader::DEFAULT_FILES, services::MountSpec};
 
 use crate::{
     plan::{
@@ -13,7 +13,7 @@ use crate::{
     },
     rewrite::faithful::{Runs, ServiceRuns},
     snapshot::Inspected,
-    text::printable,
+    text::{printable, said, shell_word},
 };
 
 /// What to do with running and finished containers.
@@ -107,7 +107,7 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             }
             if !keep.variables && !found.variables.is_empty() {
                 let names: Vec<String> = std::mem::take(&mut found.variables).into_keys().collect();
-                blockers.push(other_variables(&service, &names));
+                blockers.push(other_variables(&service, &names, input.files));
             }
             runs.services.insert(service.name.to_owned(), found);
         }
@@ -169,24 +169,38 @@ fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
     }
 }
 
-fn other_variables(service: &SentService, names: &[String]) -> Blocker {
-    let count = crate::text::counted(names.len(), "variable");
+fn other_variables(service: &SentService, names: &[String], files: &[String]) -> Blocker {
     let given = service.environment().unwrap_or_default();
-    let details = names.iter().map(|name| {
-        let is_given = matches!(given.get(name), Some(Given::Is(_)));
-        let how = if is_given {
-            "has another value in the files"
-        } else {
-            "is not in the files"
-        };
-        format!("{} {how}", printable(name))
-    });
+    let is_given = |name: &&String| matches!(given.get(*name), Some(Given::Is(_)));
+    let (other, missing): (Vec<&String>, Vec<&String>) = names.iter().partition(is_given);
+    let told = |names: &[&String], how: &str| {
+        let names: Vec<_> = names.iter().map(|name| printable(name)).collect();
+        said(&names, how)
+    };
     let service = service.name;
+    let differs = told(&other, "has another value in the files");
+    let lacks = told(&missing, "is not in the files");
+    let parts: Vec<String> = differs.into_iter().chain(lacks).collect();
     Blocker::new(
-        format!("{service} runs with {count} that the files do not set, or set to another value"),
-        "pass --keep-variables to keep them, put their values into the files, or run `docker compose up -d` first, which recreates the container",
+        format!("of the variables that {service} runs with, {}", parts.join(", and ")),
+        format!(
+            "pass --keep-variables to keep their values; to use those of the files, which recreates the container, run: {}",
+            up(files)
+        ),
     )
-    .details(details.collect())
+    .short("variables differ")
+}
+
+/// The command that starts the files of a stack by hand.
+pub(in crate::plan) fn up(files: &[String]) -> String {
+    let flags: String = match files {
+        [one] if DEFAULT_FILES.contains(&one.as_str()) => String::new(),
+        files => files
+            .iter()
+            .map(|file| format!(" -f {}", shell_word(file)))
+            .collect(),
+    };
+    format!("docker compose{flags} up -d")
 }
 
 #[cfg(test)]
@@ -265,12 +279,28 @@ mod tests {
         assert_eq!(web.volumes, [("/data".to_owned(), "0a".repeat(32))].into());
         assert!(web.variables.is_empty());
         assert!(
-            blockers[0].starts_with("web runs with 2 variables"),
+            blockers[0]
+                .starts_with("of the variables that web runs with, B and C are not in the files\n"),
             "{blockers:?}"
         );
-        let both = "\n- B is not in the files\n- C is not in the files\n";
-        assert!(blockers[0].contains(both), "{blockers:?}");
+        assert!(blockers[0].ends_with(", run: docker compose up -d"));
         assert!(!blockers[0].contains("hunter2"));
+    }
+
+    #[test]
+    fn the_command_that_starts_a_stack_names_its_files() {
+        let command = |files: &[&str]| {
+            up(&files
+                .iter()
+                .map(|&file| file.to_owned())
+                .collect::<Vec<_>>())
+        };
+        assert_eq!(command(&["compose.yaml"]), "docker compose up -d");
+        assert_eq!(command(&["web.yml"]), "docker compose -f web.yml up -d");
+        assert_eq!(
+            command(&["compose.yaml", "a b.yml"]),
+            "docker compose -f compose.yaml -f 'a b.yml' up -d"
+        );
     }
 
     #[test]
@@ -284,14 +314,8 @@ mod tests {
             }],
         ));
         let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
-        assert!(
-            blockers[0].starts_with("web runs with 1 variable"),
-            "{blockers:?}"
-        );
-        assert!(
-            blockers[0].contains("\n- C is not in the files\n"),
-            "{blockers:?}"
-        );
+        let only = "of the variables that web runs with, C is not in the files\n";
+        assert!(blockers[0].starts_with(only), "{blockers:?}");
     }
 
     #[test]

@@ -432,7 +432,7 @@ impl<'f> Blocking<'_, 'f> {
             self.add_as(
                 &short,
                 format!("{what}: Portainer starts every service"),
-                "pass --rerun-jobs to allow that, or give their services a profile that is not active".to_owned(),
+                "pass --rerun-jobs to start them, or give their services a profile that is not active".to_owned(),
                 ended,
             );
         }

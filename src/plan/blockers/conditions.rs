@@ -98,9 +98,9 @@ impl Adoption {
             .unwrap_or_default();
         let is_new = containers.is_empty()
             || planned.is_some_and(|one| matches!(one.fate, Fate::Recreated(_)));
-        let until = match condition {
-            Condition::Completed => "succeeds",
-            Condition::Started | Condition::Healthy => "is healthy",
+        let (until, fails) = match condition {
+            Condition::Completed => ("succeeds", "fails"),
+            Condition::Started | Condition::Healthy => ("is healthy", "does not become healthy"),
         };
         let mut unmet = Vec::new();
         if required
@@ -114,7 +114,7 @@ impl Adoption {
         }
         if required && is_new {
             self.warnings.push(format!(
-                "service {own} waits until the new container of {name} {until}; otherwise, the deployment fails"
+                "if the new container of {name} {fails}, {own} is not started and the deployment fails"
             ));
         }
         for container in containers {

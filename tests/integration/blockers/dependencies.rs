@@ -155,7 +155,7 @@ fn b20_a_dependency_that_is_replaced() {
     let mut hashes = labeled(&bench);
     hashes.insert("db".to_owned(), "0".repeat(64));
     let plan = || with_hashes(&bench, "plan web", &hashes);
-    plan().says("service web waits until the new container of db is healthy");
+    plan().says("if the new container of db does not become healthy, web is not started");
     bench.world(|world| container(world, "web-db-1").healthy_at = None);
     plan().says("service web waits until db is healthy: web-db-1 is unhealthy");
 }

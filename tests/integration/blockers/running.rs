@@ -116,7 +116,7 @@ fn n08_jobs_that_would_run_again() {
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-retry-1", 3);
     refuses(&bench, "web",
-        &["stopped services would be started: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\npass --rerun-jobs to allow that, or give their services a profile that is not active".to_owned()],
+        &["stopped services would be started: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\npass --rerun-jobs to start them, or give their services a profile that is not active".to_owned()],
     );
     bench.succeeds("list", "blocked: job and retry would be started\n");
     adopts(&bench, "web", "web --rerun-jobs");
@@ -179,7 +179,7 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-app-1", 143);
     refuses(&bench, "web",
-        &["finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\npass --rerun-jobs to allow that, or give their services a profile that is not active".to_owned()],
+        &["finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\npass --rerun-jobs to start them, or give their services a profile that is not active".to_owned()],
     );
 }
 
