@@ -139,12 +139,13 @@ impl Procedure<'_, '_> {
         let prepared = self.finish_earlier_run(prepared)?;
         let prepared = self.pull(prepared)?;
         let mut prepared = self.wait_for_dependencies(prepared)?;
+        let earlier = self.earlier_run()?;
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             if let Some(sent) = prepared.sent(self.at.tool) {
                 self.run.set_last_sent(&sent);
             }
-            self.check_earlier_run(&prepared)?;
+            self.check_earlier_run(&prepared, earlier)?;
             if prepared.plan.access.is_some() {
                 self.ask(&prepared.plan)?;
             }
@@ -178,7 +179,8 @@ impl Procedure<'_, '_> {
             // Only then, because a failure must not give anybody access.
             Sent::Deployed => match self.verify(&prepared, &payload)? {
                 Verdict::AsPlanned => self
-                    .share()
+                    .check_earlier_run(&prepared, earlier)
+                    .and_then(|()| self.share())
                     .inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong),
                 Verdict::Flawed(flaw) => Err(flaw.into()),
                 Verdict::NotAsBefore(wrong) => Err(self.recover(&wrong.into())),
@@ -273,12 +275,15 @@ impl Procedure<'_, '_> {
         let plan = &prepared.plan;
         self.report.losses.clone_from(&plan.losses);
         self.report.changes = plan.untold_changes();
-        self.report.notices = prepared.all_notices(self.at.stack.file());
+        self.report.notices = prepared.notices(self.at.stack.file());
         self.run.services(&plan.services);
         // A list of several stacks has said it before the question.
         if self.a.confirmed.is_none() {
             for warning in warnings_of(&plan.losses, "adopting it loses:") {
                 self.run.warn(warning);
+            }
+            for notice in &self.report.notices {
+                self.run.step("note", notice.clone());
             }
         }
         for change in &self.report.changes {
@@ -336,7 +341,10 @@ impl Procedure<'_, '_> {
 
 /// The refusal to overwrite what was edited in Portainer (B22).
 fn edited(stack: &Stack, in_portainer: InPortainer) -> Failure {
-    let name = stack.name();
+    let name = shell_word(stack.name().as_str());
+    let export = stack.export_command().map_or_else(String::new, |command| {
+        format!("; to write that version over your files, run: {command}")
+    });
     let what = if in_portainer == InPortainer::Edited {
         "was edited in Portainer since the last adoption"
     } else {
@@ -345,9 +353,8 @@ fn edited(stack: &Stack, in_portainer: InPortainer) -> Failure {
     Failure::new(format!(
         "{name} {what}: adopting it would overwrite what Portainer has"
     ))
+    .details(format!("  if Portainer is right, keep editing it there{export}"))
     .hint(format!(
-        "to write Portainer's version over the files on this host, run: stacklift export {} --to {} --force; to overwrite Portainer's version, pass --overwrite",
-        shell_word(name.as_str()),
-        shell_word(stack.dir_text())
+        "if your files are right, see `stacklift plan {name} --diff`, then run: stacklift adopt {name} --overwrite"
     ))
 }

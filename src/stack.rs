@@ -239,6 +239,17 @@ impl Stack {
         self.started.as_ref()
     }
 
+    /// The command that writes Portainer's version over the files. `None` for several files: they would still be what `plan` and
+    /// `adopt` read.
+    pub fn export_command(&self) -> Option<String> {
+        let files = self
+            .started
+            .as_ref()
+            .map_or(1, |files| files.compose.len() + files.env.len());
+        let (name, dir) = (shell_word(self.name.as_str()), shell_word(self.dir_text()));
+        (files < 2).then(|| format!("stacklift export {name} --to {dir} --force"))
+    }
+
     /// Whether Compose finds this file by itself. It merges override files only into that one.
     pub fn is_found(&self) -> bool {
         found(&self.dir) == Some(self.file.as_str())
@@ -337,11 +348,26 @@ fn lost(
     } else {
         ("the Compose file is lost", "containers")
     };
+    let files = containers
+        .iter()
+        .find_map(|one| one.compose_label(tool, "project.config_files"));
+    let is_gone = |file: &&str| !disk::is_file(Path::new(file));
+    let gone =
+        files.filter(|files| source == "containers" && files.split(',').all(|file| is_gone(&file)));
+    let message = gone.map_or_else(
+        || format!("{error:#}"),
+        |files| {
+            format!(
+                "{name} was started from {}, which does not exist",
+                printable(files)
+            )
+        },
+    );
     let hint = Failure::hint_of(&error).map_or_else(String::new, |hint| format!("{hint}; "));
     let name = shell_word(name.as_str());
-    Failure::new(format!("{error:#}"))
+    Failure::new(message)
         .hint(format!(
-            "{hint}if {what}, write a new file: stacklift export {name} --from {source}"
+            "{hint}if {what}, have one written, run: stacklift export {name} --from {source}"
         ))
         .into()
 }

@@ -191,17 +191,8 @@ impl Prepared {
 
     /// What the user should know before the adoption. `file` is the name of the Compose file.
     pub fn notices(&self, file: &str) -> Vec<String> {
-        self.notices_up_to(Weight::Important, file)
-    }
-
-    /// The same, and what to know after it.
-    pub(super) fn all_notices(&self, file: &str) -> Vec<String> {
-        self.notices_up_to(Weight::Afterwards, file)
-    }
-
-    fn notices_up_to(&self, least: Weight, file: &str) -> Vec<String> {
         let notices = self.rewrite.iter().flat_map(|rewrite| &rewrite.notices);
-        let important = notices.filter(|notice| notice.weight <= least);
+        let important = notices.filter(|notice| notice.weight == Weight::Important);
         important
             .map(|notice| printable(&notice.in_file(file)).into_owned())
             .collect()

@@ -265,20 +265,33 @@ impl Procedure<'_, '_> {
         self.prepare()
     }
 
+    /// The snapshot of what ran before a run that did not finish.
+    pub(super) fn earlier_run(&self) -> Result<Option<String>> {
+        let store = self.run.store();
+        Ok(store.default_id()?.filter(|_| store.is_unfinished()))
+    }
+
     /// Checks that what ran before a run that did not finish runs now, and reports what became of it: that run may have ended
     /// before it looked, or because a container was not healthy.
-    pub(super) fn check_earlier_run(&mut self, prepared: &Prepared) -> Result<()> {
-        let store = self.run.store();
-        let Some(id) = store.default_id()?.filter(|_| store.is_unfinished()) else {
+    pub(super) fn check_earlier_run(
+        &mut self,
+        prepared: &Prepared,
+        earlier: Option<String>,
+    ) -> Result<()> {
+        let Some(id) = earlier else {
             return Ok(());
         };
-        let before = store.load(&id)?.snapshot;
+        let before = self.run.store().load(&id)?.snapshot;
         let taken = DateTime::parse_from_rfc3339(&before.taken).unwrap_or_default();
         self.looked = taken.to_utc();
         self.before = before.containers.known().cloned().unwrap_or_default();
         let now = self.wait_until_steady(prepared.plan.is_stopped)?;
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
-        let fails = |one: &&Compared| (one.has_to_run() && !one.runs()) || one.lacks_health();
+        // One that is missing after an update is no longer in the Compose file.
+        let fails = |one: &&Compared| {
+            one.change != Change::Missing
+                && ((one.has_to_run() && !one.runs()) || one.lacks_health())
+        };
         let failing = compared.iter().filter(fails);
         let wrong: Vec<String> = failing
             .map(|one| {
@@ -290,7 +303,10 @@ impl Procedure<'_, '_> {
             })
             .collect();
         if wrong.is_empty() {
-            self.report.services = services(prepared, &compared, &[], self.at.tool);
+            // An update has reported what it did.
+            if self.report.services.is_empty() {
+                self.report.services = services(prepared, &compared, &[], self.at.tool);
+            }
             return Ok(());
         }
         let name = self.at.stack.name().as_str();
@@ -303,6 +319,10 @@ impl Procedure<'_, '_> {
             "fix that, then run the command again; to undo the adoption, run: {undo}"
         ));
         self.report.problems = wrong;
+        // An update was as planned, which has removed the mark.
+        let store = self.run.store();
+        store.mark_unfinished()?;
+        store.mark_failed();
         Err(error.into())
     }
 

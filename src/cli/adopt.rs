@@ -92,7 +92,7 @@ fn adopt(
     let mut listener = |event: Event| interrupt.show(&event);
     let (report, ended) = adopt::run(&adopt, &mut listener);
     console.done();
-    show(&report, opened.settings.base_url.is_loopback(), console);
+    show(&report, console);
     if let (Some(patch), Output::Text) = (&report.patch, arguments.output) {
         print_patch(patch);
     }

@@ -142,6 +142,11 @@ impl Console {
         self.labeled(Meaning::Warning, "warning", &lines(text));
     }
 
+    /// Prints what to know about a stack on standard error, like a warning.
+    pub(super) fn remark(&self, text: &str) {
+        self.labeled(Meaning::Label, "note", &lines(text));
+    }
+
     /// Prints an error: the message with its causes, details, the state of the stack, and what to do.
     pub(super) fn error(&self, error: &anyhow::Error, state: Option<&State>) {
         self.done();

@@ -62,7 +62,7 @@ fn show_diff(
 ) -> Result<(), Ended> {
     let rewrite = rewrite(prepared, stack)?;
     for notice in &rewrite.notices {
-        console.warning(&notice.in_file(stack.file()));
+        console.remark(&notice.in_file(stack.file()));
     }
     if prepared.plan.is_left_to_git() {
         console.note("nothing would be sent: Portainer deploys the stack from Git");

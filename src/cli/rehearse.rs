@@ -142,7 +142,7 @@ impl Rehearsed<'_> {
         });
         console.done();
         forget_what_is_embedded(&mut report);
-        adopt_command::show(&report, false, console);
+        adopt_command::show(&report, console);
         self.show_requests(&embedded);
         let adopted = Outcome::new(&before, &embedded.world(), self.stack, ended.is_ok());
         let embedded = self.embed(world, "migrate")?;

@@ -84,7 +84,7 @@ fn faithful(
     console: &Console,
 ) -> Result<()> {
     for notice in &rewrite.notices {
-        console.warning(&notice.in_file(stack.file()));
+        console.remark(&notice.in_file(stack.file()));
     }
     let mask = mask(source, &rewrite.env);
     let mask = Some(&mask).filter(|_| !arguments.reveal);

@@ -36,7 +36,12 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         if let Err(error) = engine.refuse_podman() {
             console.warning(&with_hint(&error));
         }
-        return Ok(list(setup.store(&engine), console)?);
+        list(setup.store(&engine), console)?;
+        let command = settings.typed.with(&["restore", name.as_str()]);
+        console.note(&format!(
+            "`{command}` goes back to the default, with --to to another; SNAPSHOT is the time in UTC"
+        ));
+        return Ok(());
     }
     let key = key.map(KeySource::read).transpose()?;
     let interrupt = Interrupt::watch(console);
@@ -74,7 +79,14 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         dry_run: arguments.dry_run,
     };
     let mut listener = |event: Event| interrupt.show(&event);
-    Ok(restore::run(&restore, &mut listener)?)
+    restore::run(&restore, &mut listener)?;
+    if arguments.dry_run {
+        let mut words = vec!["restore", name.as_str()];
+        words.extend(to.into_iter().flat_map(|to| ["--to", to]));
+        words.extend(arguments.engine_only.then_some("--engine-only"));
+        console.next(&settings.typed.with(&words));
+    }
+    Ok(())
 }
 
 /// The stack's directory: if it is neither given nor in the stacks root, the one in which the snapshot was taken.

@@ -120,6 +120,7 @@ fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Re
         containers: containers.map(|all| Containers::of(all, situation.tool)),
         portainer_stack: before.record.as_ref().map(PortainerStack::of),
         was_in_portainer: !before.last_sent.is_empty() && unanswered.is_empty(),
+        export_command: situation.stack.export_command(),
         may_be_unseen: before.may_be_unseen(),
         unanswered,
         interrupted_run: interrupted.map(|run| interrupted_run(run, name, command)),

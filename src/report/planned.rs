@@ -40,6 +40,9 @@ pub struct StackReport {
     /// Whether one was adopted before.
     #[serde(skip)]
     pub was_in_portainer: bool,
+    /// The command that writes what Portainer has over the files.
+    #[serde(skip)]
+    pub export_command: Option<String>,
     /// Whether one may exist that the API key does not see (B24).
     #[serde(skip)]
     pub may_be_unseen: bool,
@@ -121,8 +124,13 @@ impl PlanReport {
 
     /// Whether nothing can be done with the stack.
     pub fn is_impossible(&self) -> bool {
-        let waits =
-            self.has_nothing_to_do() || self.is_edited() || self.stack.interrupted_run.is_some();
+        let is_shown = self.heals().is_none() && self.stack.unanswered.is_empty();
+        let is_passing = match self.stack.interrupted_run {
+            Some(InterruptedRun::InProgress) => true,
+            Some(_) => !(is_shown && self.adopts(Readiness::Blocked)),
+            None => false,
+        };
+        let waits = self.has_nothing_to_do() || self.is_edited() || is_passing;
         self.recommended.is_none() && !waits && !self.only_migrates()
     }
 

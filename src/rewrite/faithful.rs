@@ -108,8 +108,6 @@ pub struct Notice {
 pub enum Weight {
     /// Everyone who adopts the stack: it says what may fail, or what a later change needs.
     Important,
-    /// Everyone who has adopted it.
-    Afterwards,
     /// Whoever asks why the text is as it is.
     Detail,
 }

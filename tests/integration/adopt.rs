@@ -126,7 +126,7 @@ fn containers_that_are_the_same_are_not_touched() {
         let before = bench.containers("web");
         let page = format!("{}/#!/1/docker/stacks/web?id=1", bench.base_url());
         let done = format!(
-            "adopted web: 2 containers kept running\n  Portainer  {page}&type=2&regular=true (on this host)\n  \
+            "adopted web: 2 containers kept running\n  Portainer  {page}&type=2&regular=true\n  \
              edit it there from now on; to undo: stacklift restore web\n"
         );
         let run = adopt(&bench, "").code(0);

@@ -14,7 +14,9 @@ use crate::{
 const TEXT: &str = "services:\n  a:\n    image: x:1\n    environment:\n      TOKEN: ${TOKEN}\n";
 const ADOPT: &str = "adopt web --wait 2s";
 const REFUSED: &str = "error: web was edited in Portainer since the last adoption: adopting it would overwrite what Portainer has";
-const STAYS: &str = "Keep editing it in Portainer. To write that version over your files:";
+const STAYS: &str =
+    "Portainer is right: keep editing it there. To write that version over your files:";
+const OURS: &str = "Your files are right: see --diff, then:\n  stacklift adopt web --overwrite\n";
 const UNKNOWN: &str = "error: web in Portainer differs from the files, and it is unknown which was changed: adopting it would overwrite what Portainer has";
 
 /// An adopted stack.
@@ -92,10 +94,11 @@ fn export(bench: &Bench) -> String {
 fn assert_edited(bench: &Bench) {
     assert_eq!(state(bench), ("edited".to_owned(), "edited".to_owned()));
     let hint = format!(
-        "{}; to overwrite Portainer's version, pass --overwrite",
+        "\n  if Portainer is right, keep editing it there; to write that version over your files, run: {}\n",
         export(bench)
     );
-    bench.stops(ADOPT, &[REFUSED, &hint]);
+    let overwrite = "hint: if your files are right, see `stacklift plan web --diff`, then run: stacklift adopt web --overwrite\n";
+    bench.stops(ADOPT, &[REFUSED, &hint, overwrite]);
 }
 
 #[test]
@@ -147,12 +150,11 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
             "web    1/1         edited in Portainer  keep editing it there\n",
         );
         let plan = bench.run("plan web");
-        let text = plan.out.replace('\n', " ");
         let expected = format!(
-            "web  1 container on this host, edited in Portainer since the last adoption  Adopting it again would overwrite the edits there of {what}: see --diff. {STAYS}   {} ",
+            "web  1 container on this host, edited in Portainer since the last adoption\n\nAdopting it again would overwrite what was edited in Portainer: {what}.\n\n{STAYS}\n  {}\n{OURS}",
             export(&bench)
         );
-        assert_eq!(text, expected);
+        assert_eq!(plan.out, expected);
         let report = bench.run("plan web --output json").json();
         conforms(include_str!("../../docs/schemas/plan-v1.json"), &report);
         assert_eq!(report["adopt"]["readiness"], "edited");
@@ -290,7 +292,7 @@ fn b22_where_nothing_is_known_of_a_last_send_any_difference_counts() {
     bench.stops(ADOPT, UNKNOWN);
     let next = export(&bench);
     let expected = format!(
-        "web  1 container on this host, in Portainer, which differs from the files\n\nIt is unknown which was changed. Adopting it would overwrite what Portainer has: see --diff.\n{STAYS}\n  {next}\n"
+        "web  1 container on this host, in Portainer, which differs from the files\n\nIt is unknown which was changed. Adopting it would overwrite what Portainer has.\n\n{STAYS}\n  {next}\n{OURS}"
     );
     assert_eq!(bench.run("plan web").out, expected);
 }
@@ -397,7 +399,7 @@ fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
     let plan = bench.run("plan web").code(0).out;
     let next = export(&bench);
     let expected = format!(
-        "and may differ from what Portainer has: \"Update the stack\" in Portainer deploys its version again.\n{STAYS}\n  {next}\n"
+        "and may differ from what Portainer has: \"Update the stack\" in Portainer deploys its version again.\n\n{STAYS}\n  {next}\n{OURS}"
     );
     assert!(plan.ends_with(&expected), "{plan}");
     // Portainer deploys it again.
@@ -452,7 +454,7 @@ fn b22_a_variable_that_an_adoption_kept_is_not_dropped_by_the_next_one() {
             bench.run(&first).code(0);
         }
         bench.forget_requests();
-        let needed = "a runs with 1 variable that the files do not set, or set to another value";
+        let needed = "of the variables that a runs with, B is not in the files";
         let plan = bench.run("plan web").says(needed);
         if !is_killed {
             plan.code(1);

@@ -111,13 +111,17 @@ fn commands_without_a_compose_file_name_the_export() {
     let dir = bench.started("web", PLAIN, None);
     let export = "stacklift export web --from containers";
     fs::remove_file(dir.join("docker-compose.yml")).expect("the file");
+    let file = dir.join("docker-compose.yml");
+    let missing = format!(
+        "error: web was started from {}, which does not exist\n",
+        file.display()
+    );
     for args in ["plan web", "adopt web"] {
-        let missing = "the Compose file of the stack web is missing";
-        bench.fails(args, &[missing, export]);
+        bench.fails(args, &[missing.as_str(), export]);
     }
     fs::remove_dir_all(dir).expect("the directory");
     for args in ["plan web", "adopt web"] {
-        bench.fails(args, &["there is no stack named web", export]);
+        bench.fails(args, &[missing.as_str(), export]);
     }
     let row = format!("web    1/1         orphaned  no Compose file: {export}\n");
     bench.run("list").code(0).says(row.as_str());

@@ -278,6 +278,14 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
         "adopt --all --dry-run",
         "checked again: the last run did not finish",
     );
+    // A plan that is blocked fails, and an update does not hide the failure.
+    let missing = checked("2") + "    env_file: absent.env\n";
+    bench.stack("web", &missing, None);
+    plan(&bench).code(1).says("Cannot be adopted yet:");
+    bench.stack("web", &checked("3"), None);
+    let update = "adopt web --yes --wait 1s --on-failure leave";
+    bench.fails(update, "web-a-1 is not healthy");
+    assert_eq!(listed(&bench).0, json!("failed"));
     bench.world(|world| {
         let container = world.containers.values_mut().next().expect("a container");
         container.healthy_at = Some(0);

@@ -130,6 +130,9 @@ web  3 containers on this host, not in Portainer yet
 
 Adopting it loses nothing. calibre-web is down for up to 10 s, plus its start.
 Portainer's copy differs from your file in 3 lines: add --diff to see them.
+note: Docker still counts these volumes as anonymous: /cache of calibre-web
+      (volume f711afa32cef); while no container uses them, `docker volume prune`
+      deletes them
 
 Next: stacklift adopt web
 ";
@@ -145,6 +148,10 @@ Adopting it loses nothing. calibre-web is down for up to
   10 s, plus its start.
 Portainer's copy differs from your file in 3 lines: add
   --diff to see them.
+note: Docker still counts these volumes as anonymous: /cache
+      of calibre-web (volume f711afa32cef); while no
+      container uses them, `docker volume prune` deletes
+      them
 
 Next: stacklift adopt web
 ";
@@ -152,7 +159,7 @@ Next: stacklift adopt web
     let piped = with_hashes(&bench, "plan web", &labeled(&bench)).code(0);
     let one_line = "gets a name; its data stays\n";
     assert!(piped.out.contains(one_line), "{piped:?}");
-    assert_eq!((piped.out.lines().count(), piped.err.as_str()), (9, ""));
+    assert_eq!((piped.out.lines().count(), piped.err.as_str()), (10, ""));
 }
 
 #[test]
@@ -306,26 +313,41 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
 }
 
 #[test]
+fn a_service_that_is_only_built_is_recreated() {
+    let bench = Bench::web("services:\n  a:\n    build: .\n");
+    bench.succeeds("list", "web    1/1         by hand  interrupts a\n");
+    let reason = "  ~  a  recreated: Portainer's copy names the image that `build` made\n";
+    bench.run("plan web").code(0).says(reason);
+}
+
+#[test]
 fn what_to_know_before_a_later_change_is_told() {
     // An env file that is left out only explains the text.
     let text = "services:\n  a:\n    build: .\n    image: x:1\n    env_file: [{path: none.env, required: false}]\n    volumes: [/cache]\n";
     let bench = Bench::web(text);
     let report = json_of(&bench.run("plan web --output json").code(0));
     let notices = report["adopt"]["notices"].as_array().expect("notices");
-    let notice = notices[0].as_str().expect("a text");
-    assert_eq!(notices.len(), 1);
-    assert!(notice.contains("run `docker compose build a`"), "{notice}");
-    bench
-        .run("plan web")
-        .code(0)
-        .says(&format!("\nnote: {notice}\n"));
-    let run = bench.run("adopt web --wait 2s --output json").code(0);
-    let notices = run.json()["notices"].clone();
-    let volume = notices[0].as_str().expect("a text");
+    let [volume, notice] = notices.as_slice() else {
+        panic!("{notices:?}");
+    };
+    let (volume, notice) = (
+        volume.as_str().expect("a text"),
+        notice.as_str().expect("a text"),
+    );
     let start = "Docker still counts these volumes as anonymous: /cache of a (volume ";
     assert!(volume.starts_with(start), "{volume}");
-    assert_eq!(notices, json!([volume, notice]));
-    run.says(&[&format!("  {volume}"), &format!("  {notice}")]);
+    assert!(notice.contains("run `docker compose build a`"), "{notice}");
+    let told = format!("\nnote: {volume}\nnote: {notice}\n");
+    bench.run("plan web").code(0).says(&told);
+    let told = [format!("note: {volume}\n"), format!("note: {notice}\n")];
+    let told = told.each_ref().map(String::as_str);
+    bench.run("plan web --diff").code(0).says(&told);
+    // Before the question, and not again after it.
+    let run = bench.run("adopt web --wait 2s --output json").code(0);
+    assert_eq!(run.json()["notices"], json!([volume, notice]));
+    let place = |what: &str| run.err.find(what).expect("it is told");
+    assert!(place(start) < place("adopted web"), "{run:?}");
+    assert_eq!(run.err.matches(start).count(), 1, "{run:?}");
 }
 
 #[test]

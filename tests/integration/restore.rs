@@ -246,6 +246,10 @@ fn snapshots_are_private_whole_and_few() {
     }
     let run = bench.run("restore web --list").code(0);
     assert_eq!(run.out.lines().count(), 11, "{}", run.out);
+    assert_eq!(
+        run.err,
+        "`stacklift restore web` goes back to the default, with --to to another; SNAPSHOT is the time in UTC\n"
+    );
     let newest = files[9]
         .file_stem()
         .expect("an ID")
@@ -263,7 +267,11 @@ fn snapshots_are_private_whole_and_few() {
     let run = bench
         .run(&format!("restore web --dry-run --to {some}"))
         .code(0);
-    run.says(&["web goes back to ", "(before stacklift migrate)\n  "]);
+    run.says(&[
+        "web goes back to ",
+        "(before stacklift migrate)\n  ",
+        &format!("\nNext: stacklift restore web --to {some}\n"),
+    ]);
     assert!(bench.nothing_was_changed());
     let several = "10 snapshots begin with 2";
     bench.fails("restore web --to 2", several);

@@ -389,7 +389,8 @@ impl All<'_> {
         let effects: Vec<String> = effects
             .into_iter()
             .map(|(name, effect)| {
-                if is_one {
+                // A service often has the name of its stack.
+                if is_one || effect.starts_with(&format!("{name} ")) {
                     effect
                 } else {
                     format!("{name}: {effect}")

@@ -11,9 +11,8 @@ use crate::{
     text::{counted, down, listed, said},
 };
 
-/// Shows what was done, and where the stack is now. A failure is shown by itself. `is_here` tells that Portainer's address is a
-/// loopback one.
-pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Console) {
+/// Shows what was done, and where the stack is now. A failure is shown by itself.
+pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
     let name = &report.stack;
     match report.outcome {
         Outcome::NothingToDo => {
@@ -42,12 +41,9 @@ pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Consol
     for (of, container) in &containers {
         if !container.differences.is_empty() {
             let differences = listed(&container.differences);
-            let told = format!("{of} differs from before: {differences}");
+            let told = format!("{of} has changed: {differences}");
             console.row(&(Meaning::Plain, "  ".to_owned()), &told);
         }
-    }
-    for notice in &report.notices {
-        console.row(&(Meaning::Plain, "  ".to_owned()), notice);
     }
     if let Some(access) = &access {
         console.told(&format!("  access     {access}"));
@@ -57,9 +53,7 @@ pub(in crate::cli) fn show(report: &AdoptReport, is_here: bool, console: &Consol
         console.told(&format!("  Git        {git}, commit {commit}"));
     }
     if let Some(url) = &report.url {
-        // Such an address leads nowhere from another computer.
-        let here = if is_here { " (on this host)" } else { "" };
-        console.told_whole(&format!("  Portainer  {url}{here}"));
+        console.told_whole(&format!("  Portainer  {url}"));
     }
 }
 

@@ -102,11 +102,18 @@ fn show_next(report: &PlanReport, console: &Console) {
             Some(format!("stacklift adopt {}", shell_word(&stack.name)))
         }
         None if report.is_edited() => {
-            let (name, dir) = (shell_word(&stack.name), shell_word(&stack.dir));
-            let stays = "Keep editing it in Portainer. To write that version over your files:";
-            console.text(Meaning::Plain, stays);
-            let export = format!("  stacklift export {name} --to {dir} --force");
-            console.parts(&[(Meaning::Command, export)]);
+            console.parts(&[]);
+            let edit = match stack.export_command {
+                Some(_) => "keep editing it there. To write that version over your files:",
+                None => "keep editing it there.",
+            };
+            console.text(Meaning::Plain, &format!("Portainer is right: {edit}"));
+            if let Some(command) = &stack.export_command {
+                console.parts(&[(Meaning::Command, format!("  {command}"))]);
+            }
+            console.text(Meaning::Plain, "Your files are right: see --diff, then:");
+            let overwrite = format!("  stacklift adopt {} --overwrite", shell_word(&stack.name));
+            console.parts(&[(Meaning::Command, overwrite)]);
             None
         }
         None => None,
@@ -254,13 +261,14 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
 fn overwritten(of: &WayReport) -> String {
     match (of.in_portainer, of.edited.as_slice()) {
         (InPortainer::Edited, []) => {
-            "Adopting it again would overwrite what was edited there: see --diff.".to_owned()
+            "Adopting it again would overwrite what was edited in Portainer.".to_owned()
         }
         (InPortainer::Edited, edited) => format!(
-            "Adopting it again would overwrite the edits there of {}: see --diff.",
+            "Adopting it again would overwrite what was edited in Portainer: {}.",
             listed(edited)
         ),
-        _ => "It is unknown which was changed. Adopting it would overwrite what Portainer has: see --diff.".to_owned(),
+        _ => "It is unknown which was changed. Adopting it would overwrite what Portainer has."
+            .to_owned(),
     }
 }
 

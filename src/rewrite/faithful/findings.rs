@@ -46,14 +46,6 @@ impl<'d> Findings<'d> {
         self.note(line, message, Weight::Important);
     }
 
-    /// A notice for the time after the adoption.
-    pub(super) fn notice_afterwards(&mut self, line: usize, message: impl Into<String>) {
-        self.notice(line, message);
-        if let Some(last) = self.notices.last_mut() {
-            last.weight = Weight::Afterwards;
-        }
-    }
-
     /// A notice that only explains the text.
     pub(super) fn detail(&mut self, line: usize, message: impl Into<String>) {
         self.note(line, message, Weight::Detail);

@@ -37,7 +37,7 @@ fn b22_an_edit_in_portainer_is_overwritten_only_when_asked_to_and_restored(case:
         scenario.run(&["adopt", name]).code(1).says(&[
             "was edited in Portainer since the last adoption",
             &format!("stacklift export {name} --to "),
-            " --force; to overwrite Portainer's version, pass --overwrite",
+            &format!("run: stacklift adopt {name} --overwrite"),
         ]);
         let fates = happened(&before, &scenario.containers());
         assert!(fates.values().all(|fate| *fate == Happened::Untouched));

@@ -57,6 +57,9 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
             let losses = bulleted(losses.iter().map(Loss::to_string));
             console.warning(&format!("{} {verb} lose:\n{losses}", stack.name));
         }
+        for notice in &stack.adopt.notices {
+            console.remark(&format!("{}: {notice}", stack.name));
+        }
     }
 }
 

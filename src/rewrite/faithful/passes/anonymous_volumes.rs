@@ -278,7 +278,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 "Docker still counts these volumes as anonymous: {}; while no container uses them, `docker volume prune` deletes them",
                 self.places().join(", ")
             ),
-            weight: Weight::Afterwards,
+            weight: Weight::Important,
         });
         let note = |what: &str| Note::new(format!("{what} defined"));
         match root.get("volumes").map(Node::resolved) {

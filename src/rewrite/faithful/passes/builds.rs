@@ -152,7 +152,7 @@ impl<'d> Builds<'_, 'd, '_> {
 
     fn notice_recreated(&mut self, service: Service<'d>, image: &str) {
         let name = service.name;
-        self.found.notice_afterwards(
+        self.found.notice(
             service.node.line(),
             format!(
                 "service {name} uses the image {image} that was built on this host. To rebuild the image, {}",
