@@ -192,14 +192,14 @@ fn other_variables(service: &SentService, names: &[String], files: &[String]) ->
 }
 
 /// The command that starts the files of a stack by hand.
-pub(in crate::plan) fn up(files: &[String]) -> String {
-    let flags: String = match files {
-        [one] if DEFAULT_FILES.contains(&one.as_str()) => String::new(),
-        files => files
-            .iter()
-            .map(|file| format!(" -f {}", shell_word(file)))
-            .collect(),
-    };
+fn up(files: &[String]) -> String {
+    let mut flags = String::new();
+    if !matches!(files, [one] if DEFAULT_FILES.contains(&one.as_str())) {
+        for file in files {
+            flags.push_str(" -f ");
+            flags.push_str(&shell_word(file));
+        }
+    }
     format!("docker compose{flags} up -d")
 }
 
