@@ -31,7 +31,6 @@ mod error;
 mod git;
 mod headers;
 mod http;
-mod list;
 mod owner;
 mod status;
 mod tls;

@@ -15,7 +15,6 @@ use super::{
     connection::truncated,
     error::HINT_FOR_HTML,
     http::{LARGEST_BODY, Unread},
-    list,
 };
 use crate::{
     failure::Failure,
@@ -134,17 +133,17 @@ fn entries(response: Unread, names: Option<&[&str]>) -> Result<Vec<Value>> {
     let kind = response.headers().get(CONTENT_TYPE);
     let is_html = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     let body = response.into_body().into_with_config().limit(u64::MAX);
-    let entries = list::entries(body.reader(), names).map_err(|error| {
+    let entries = entries::entries(&mut body.reader(), names).map_err(|error| {
         let what = "cannot parse the response";
         if is_html {
             return Failure::new(format!("{what}: it is an HTML page")).hint(HINT_FOR_HTML);
         }
         match error {
-            list::Error::Empty => Failure::new(EMPTY).hint(HINT_FOR_ADDRESS),
-            list::Error::Invalid(reason) => {
+            entries::Error::Empty => Failure::new(EMPTY).hint(HINT_FOR_ADDRESS),
+            entries::Error::Invalid(reason) => {
                 Failure::new(format!("{what}: {reason}")).hint(HINT_FOR_ADDRESS)
             }
-            list::Error::Read(error) => truncated(error),
+            entries::Error::Read(error) => truncated(error),
         }
     })?;
     Ok(entries)
@@ -267,7 +266,7 @@ pub(super) fn previewed(body: &[u8]) -> Option<String> {
 /// A response as JSON. The error does not quote a value, which can be a secret.
 pub(super) fn read(response: Unread) -> Result<Value> {
     let json = serde_json::from_slice(&body_with_text(response)?);
-    Ok(json.map_err(|error| unexpected(list::not_json(&error)))?)
+    Ok(json.map_err(|error| unexpected(entries::not_json(&error)))?)
 }
 
 /// A field of an object, where a missing one is `null`. The error says that it is not `expected`, and does not quote it.
