@@ -128,7 +128,7 @@ fn b11_a_restore_waits_for_the_create_of_a_killed_run() {
     stack.write(FAILS);
     stack.kill_in_flight(&[&stack.host.project]);
     let name = stack.host.project.as_str();
-    stack.run(&["restore", name, "--timeout=60s"]).code(0);
+    stack.run(&["restore", name, "--timeout=10m"]).code(0);
     // Nothing is late: Portainer has finished.
     assert!(!stack.portainer.as_ref().unwrap().is_busy());
     assert_running(&before, &stack);
@@ -146,7 +146,7 @@ fn b11_a_restore_waits_for_the_delete_of_a_killed_run() {
     let before = stack.containers();
     stack.kill_in_flight(&[&stack.host.project]);
     let name = stack.host.project.as_str();
-    stack.run(&["restore", name, "--timeout=60s"]).code(0);
+    stack.run(&["restore", name, "--timeout=10m"]).code(0);
     // Nothing is late: Portainer has finished.
     assert!(!stack.portainer.as_ref().unwrap().is_busy());
     assert_running(&before, &stack);

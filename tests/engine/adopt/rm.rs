@@ -144,7 +144,7 @@ fn b28_a_killed_restore_keeps_the_volume(case: Case) {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    run(&scenario, &["restore", "--yes", "--timeout=60s"])
+    run(&scenario, &["restore", "--yes", "--timeout=10m"])
         .code(0)
         .says(&["match"]);
     assert_kept(&scenario, &volume);
