@@ -16,4 +16,4 @@ mod masked;
 pub mod portainer;
 pub mod repository;
 
-pub use masked::{HIDDEN, masked};
+pub use masked::masked;

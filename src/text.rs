@@ -14,6 +14,6 @@ pub use count::{bulleted, counted, down, listed, numbered, of_many, plural, said
 pub use credentials::{replace_credentials, without_credentials};
 pub use digest::sha256;
 pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};
-pub use mask::{Hit, Mask};
+pub use mask::{HIDDEN, Hit, Mask};
 pub use near::near;
 pub use shell::shell_word;

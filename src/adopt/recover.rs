@@ -287,10 +287,11 @@ impl Procedure<'_, '_> {
         self.before = before.containers.known().cloned().unwrap_or_default();
         let now = self.wait_until_steady(prepared.plan.is_stopped)?;
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
-        // One that is missing after an update is no longer in the Compose file.
+        let is_update = !matches!(prepared.plan.request, Request::Nothing(_));
         let fails = |one: &&Compared| {
-            one.change != Change::Missing
-                && ((one.has_to_run() && !one.runs()) || one.lacks_health())
+            // What an update removed is no longer in the Compose file.
+            let is_removed = is_update && one.change == Change::Missing;
+            !is_removed && ((one.has_to_run() && !one.runs()) || one.lacks_health())
         };
         let failing = compared.iter().filter(fails);
         let wrong: Vec<String> = failing
@@ -304,7 +305,7 @@ impl Procedure<'_, '_> {
             .collect();
         if wrong.is_empty() {
             // An update has reported what it did.
-            if self.report.services.is_empty() {
+            if !is_update {
                 self.report.services = services(prepared, &compared, &[], self.at.tool);
             }
             return Ok(());

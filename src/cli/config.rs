@@ -158,6 +158,6 @@ fn show(config: &Config, console: &Console) {
             found.to_owned(),
         ]
     }));
-    let rows = rows.into_iter().map(plain).collect();
+    let rows = rows.into_iter().map(plain);
     console.result_table(&["SETTING", "VALUE", "SOURCE"], rows);
 }

@@ -24,7 +24,7 @@ use super::{
     signals::on_signal,
     spinner::Spinner,
     style::Meaning,
-    table::{self, Part, plain},
+    table::{self, Part, TableRow, plain},
 };
 use crate::{
     failure::Failure,
@@ -324,19 +324,22 @@ impl Console {
             };
             plain([names, container.image.clone(), container.status.clone()])
         };
-        let rows = containers.iter().map(row).collect();
-        self.table(&["Names", "Image", "Status"], rows);
+        self.table(&["Names", "Image", "Status"], containers.iter().map(row));
     }
 
     /// Prints a table.
-    pub(super) fn table(&self, header: &[&str], rows: Vec<Vec<Part>>) {
+    pub(super) fn table(&self, header: &[&str], rows: impl IntoIterator<Item: Into<TableRow>>) {
         for line in table::lines(header, rows, self.steps_width()) {
             self.progress(&line);
         }
     }
 
     /// Prints a table as the result of a command, even with `--quiet`.
-    pub(super) fn result_table(&self, header: &[&str], rows: Vec<Vec<Part>>) {
+    pub(super) fn result_table(
+        &self,
+        header: &[&str],
+        rows: impl IntoIterator<Item: Into<TableRow>>,
+    ) {
         for line in table::lines(header, rows, Self::width()) {
             self.out(&line);
         }

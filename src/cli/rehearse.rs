@@ -299,6 +299,6 @@ fn compare(ways: &[(&str, Outcome, usize)], console: &Console) {
         row("result", &|of, _| ended(of.succeeded).to_owned()),
     ];
     let is_told = |row: &Vec<(Meaning, String)>| row[1..].iter().any(|(_, cell)| cell != "0");
-    let rows = all.into_iter().filter(is_told).collect();
+    let rows = all.into_iter().filter(is_told);
     console.table(&[&[""], head.as_slice()].concat(), rows);
 }

@@ -21,12 +21,11 @@ use crate::{
     plan::Keep,
     portainer::Payload,
     rewrite::{
-        HIDDEN,
         diff::{self, Shown},
         masked,
     },
     stack::{Stack, StackName},
-    text::{Mask, printable},
+    text::{HIDDEN, Mask, printable},
 };
 
 mod adopt;

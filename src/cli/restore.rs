@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         list(setup.store(&engine), console)?;
         let command = settings.typed.with(&["restore", name.as_str()]);
         console.note(&format!(
-            "`{command}` goes back to the default, with --to to another; SNAPSHOT is the time in UTC"
+            "`{command}` restores the default snapshot; add --to SNAPSHOT for another. The names are times in UTC"
         ));
         return Ok(());
     }

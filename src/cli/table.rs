@@ -12,6 +12,21 @@ use crate::{
 /// A text and what it means.
 pub(super) type Part = (Meaning, String);
 
+/// A row of a table.
+pub(super) struct TableRow {
+    pub cells: Vec<Part>,
+    /// The name of the row, and the command that ends its last cell. A command is never cut: where it does not fit, it is below
+    /// the table.
+    pub command: Option<[String; 2]>,
+}
+
+impl From<Vec<Part>> for TableRow {
+    fn from(cells: Vec<Part>) -> Self {
+        let command = None;
+        Self { cells, command }
+    }
+}
+
 /// A row without colors.
 pub(super) fn plain<const N: usize>(cells: [String; N]) -> Vec<Part> {
     cells.map(|cell| (Meaning::Plain, cell)).to_vec()
@@ -24,16 +39,30 @@ const LAST: usize = 12;
 const OTHERS: usize = 6;
 
 /// The lines of a table with aligned columns. Each line is cut at the width of the terminal.
-pub(super) fn lines(header: &[&str], rows: Vec<Vec<Part>>, terminal: Option<usize>) -> Vec<String> {
+pub(super) fn lines(
+    header: &[&str],
+    rows: impl IntoIterator<Item: Into<TableRow>>,
+    terminal: Option<usize>,
+) -> Vec<String> {
     let header = header
         .iter()
         .map(|name| (Meaning::Name, (*name).to_owned()));
-    let mut rows: Vec<Vec<Part>> = std::iter::once(header.collect()).chain(rows).collect();
-    for (_, text) in rows.iter_mut().flatten() {
-        *text = printable(text).into_owned();
+    let header = TableRow::from(header.collect::<Vec<_>>());
+    let rows = rows.into_iter().map(Into::into);
+    let mut rows: Vec<TableRow> = std::iter::once(header).chain(rows).collect();
+    for TableRow { cells, command } in &mut rows {
+        let cells = cells.iter_mut().map(|(_, text)| text);
+        for text in cells.chain(command.iter_mut().flatten()) {
+            *text = printable(text).into_owned();
+        }
     }
-    let columns = rows.first().map_or(0, Vec::len);
-    let width_of = |column: usize| rows.iter().map(|row| width(&row[column].1)).max();
+    for row in &mut rows {
+        if let (Some([_, command]), Some((_, last))) = (&row.command, row.cells.last_mut()) {
+            last.push_str(command);
+        }
+    }
+    let columns = rows.first().map_or(0, |row| row.cells.len());
+    let width_of = |column: usize| rows.iter().map(|row| width(&row.cells[column].1)).max();
     let mut widths: Vec<usize> = (0..columns).filter_map(width_of).collect();
     if let (Some(terminal), Some((last, others))) = (terminal, widths.split_last_mut()) {
         let fits = |others: &[usize]| {
@@ -51,25 +80,21 @@ pub(super) fn lines(header: &[&str], rows: Vec<Vec<Part>>, terminal: Option<usiz
     }
     let room = widths.iter().rev().skip(1).map(|width| width + 2).sum();
     let room = terminal.map_or(usize::MAX, |terminal| terminal.saturating_sub(room));
-    // A command is never cut.
     let mut commands = Vec::new();
     for row in &mut rows {
-        let name = row
-            .first()
-            .map(|(_, name)| name.trim_end_matches(" *").to_owned());
-        if let (Some(name), Some((_, last))) = (name, row.last_mut())
+        if let (Some([name, command]), Some((_, last))) = (&row.command, row.cells.last_mut())
             && width(last) > room
-            && let Some(at) = last.find("stacklift ")
         {
-            commands.push(format!("{name}: {}", last.split_off(at)));
+            last.truncate(last.len() - command.len());
             last.push_str("see below");
+            commands.push(format!("{name}: {command}"));
         }
     }
-    let line = |row: Vec<Part>| {
+    let line = |row: TableRow| {
         let mut left = terminal.unwrap_or(usize::MAX);
-        let last = row.len().saturating_sub(1);
+        let last = row.cells.len().saturating_sub(1);
         let mut line = String::new();
-        for (column, (meaning, text)) in row.into_iter().enumerate() {
+        for (column, (meaning, text)) in row.cells.into_iter().enumerate() {
             if left == 0 {
                 break;
             }
@@ -177,8 +202,12 @@ mod tests {
     #[test]
     fn a_command_that_does_not_fit_is_below_the_table() {
         let shown = |terminal| {
-            let last = "no Compose file: stacklift export web";
-            let rows = vec![plain(["web *".to_owned(), last.to_owned()])];
+            let last = "no Compose file: ".to_owned();
+            let command = ["web", "stacklift export web"].map(str::to_owned);
+            let rows = [TableRow {
+                cells: plain(["web *".to_owned(), last]),
+                command: Some(command),
+            }];
             let lines = lines(&["STACK", "ADOPT"], rows, Some(terminal)).into_iter();
             lines
                 .skip(1)

@@ -7,7 +7,7 @@ use imara_diff::{
     Algorithm, Diff, InternedInput, Interner, Token, UnifiedDiffConfig, UnifiedDiffPrinter,
 };
 
-use super::HIDDEN;
+use crate::text::HIDDEN;
 
 /// How many lines around a change are shown.
 const CONTEXT: u32 = 3;

@@ -151,7 +151,7 @@ impl Faithful {
                     other.start < span.end && span.start < other.end
                 };
                 if !self.redactions.iter().any(is_hidden) {
-                    self.redactions.push((span, quoted(write::HIDDEN)));
+                    self.redactions.push((span, quoted(crate::text::HIDDEN)));
                 }
             }
             at += line.len();

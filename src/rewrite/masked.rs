@@ -8,10 +8,7 @@ use composefile::{
     interpolate::occurrences,
 };
 
-use crate::text::{Hit, Mask, replace_credentials};
-
-/// What is shown in place of a value.
-pub const HIDDEN: &str = "***";
+use crate::text::{HIDDEN, Hit, Mask, replace_credentials};
 
 /// The text with every value below an `environment` or `args` key hidden, also where an alias or a merge leads to it, without
 /// the credentials of URLs, and without what `mask` hides: a value of `.env` may stand in a label, a command or a comment.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// `text` with the user and the password of every URL in it replaced by `***`.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
-    replace_credentials(text, |_| "***".to_owned())
+    replace_credentials(text, |_| super::HIDDEN.to_owned())
 }
 
 /// `text` with the user and the password of every URL in it replaced.

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{encodings::encodings, without_credentials};
 
-/// Replaces a hidden value.
-const MASK: &str = "***";
+/// What is shown in place of a value.
+pub const HIDDEN: &str = "***";
 /// Shorter values stay visible: hiding them would hide ordinary words. In characters.
 const SHORTEST: usize = 8;
 /// The shortest line of a multi-line value that is hidden on its own, in characters.
@@ -67,7 +67,7 @@ impl Mask {
             // Of values that overlap, nothing stays visible.
             if span.start >= done {
                 shown.push_str(&text[done..span.start]);
-                shown.push_str(MASK);
+                shown.push_str(HIDDEN);
             }
             done = done.max(span.end);
         }
@@ -100,8 +100,8 @@ impl Mask {
                     .collect();
             }
             Value::Number(number) => {
-                if self.hide(&number.to_string()) == MASK {
-                    *json = Value::String(MASK.to_owned());
+                if self.hide(&number.to_string()) == HIDDEN {
+                    *json = Value::String(HIDDEN.to_owned());
                 }
             }
             Value::Null | Value::Bool(_) => {}
@@ -324,7 +324,7 @@ mod tests {
                 value.replace('\'', r"'\''"),
             ] {
                 let hidden = mask.hide(&format!("{before}|{escaped}|"));
-                prop_assert!(hidden.contains(MASK), "{escaped} in {hidden}");
+                prop_assert!(hidden.contains(HIDDEN), "{escaped} in {hidden}");
             }
         }
     }

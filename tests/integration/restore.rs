@@ -248,7 +248,7 @@ fn snapshots_are_private_whole_and_few() {
     assert_eq!(run.out.lines().count(), 11, "{}", run.out);
     assert_eq!(
         run.err,
-        "`stacklift restore web` goes back to the default, with --to to another; SNAPSHOT is the time in UTC\n"
+        "`stacklift restore web` restores the default snapshot; add --to SNAPSHOT for another. The names are times in UTC\n"
     );
     let newest = files[9]
         .file_stem()

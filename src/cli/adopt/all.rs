@@ -375,28 +375,31 @@ impl All<'_> {
 
     /// Asks once about all stacks, if a container of one is replaced or something is lost (B08).
     fn ask(&self, planned: &[Option<Planned>]) -> Result<()> {
-        let (mut names, mut effects) = (Vec::new(), Vec::new());
-        for one in planned.iter().flatten() {
-            let name = one.stack.name().as_str();
+        let planned = planned.iter().flatten();
+        let names: Vec<&str> = planned
+            .clone()
+            .map(|one| one.stack.name().as_str())
+            .collect();
+        let mut effects = Vec::new();
+        for (one, &name) in planned.zip(&names) {
             let effect = match &one.plan {
                 Some(plan) => plan.interruption(),
                 None => Some("what an interrupted run left is restored first".to_owned()),
             };
-            names.push(name);
-            effects.extend(effect.map(|effect| (name, effect)));
-        }
-        let is_one = names.len() == 1;
-        let effects: Vec<String> = effects
-            .into_iter()
-            .map(|(name, effect)| {
-                // A service often has the name of its stack.
-                if is_one || effect.starts_with(&format!("{name} ")) {
+            // Often, the only service that changes has the name of its stack.
+            let is_of_its_name = |plan: &Adoption| {
+                let mut services = plan.services.iter();
+                services.all(|one| one.fate.is_unchanged() || one.service == name)
+            };
+            let is_named = names.len() == 1 || one.plan.as_ref().is_some_and(is_of_its_name);
+            effects.extend(effect.map(|effect| {
+                if is_named {
                     effect
                 } else {
                     format!("{name}: {effect}")
                 }
-            })
-            .collect();
+            }));
+        }
         if effects.is_empty() {
             return Ok(());
         }

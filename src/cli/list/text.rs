@@ -1,7 +1,11 @@
 //! The list as text for people: one line per stack, the name first.
 
 use crate::{
-    cli::{Console, style::Meaning, table::Part},
+    cli::{
+        Console,
+        style::Meaning,
+        table::{Part, TableRow},
+    },
     plan::Fate,
     report::{Containers, InterruptedRun, ListEntry, ListReport, Readiness, StackState, WayReport},
     text::listed,
@@ -12,7 +16,7 @@ pub(in crate::cli) const HEADER: [&str; 4] = ["STACK", "CONTAINERS", "STATE", "A
 
 /// Prints the list, and what it leaves out on standard error.
 pub(super) fn show(list: &ListReport, console: &Console) {
-    console.result_table(&HEADER, list.stacks.iter().map(row).collect());
+    console.result_table(&HEADER, list.stacks.iter().map(row));
     if list.stacks.is_empty() {
         console.note(&format!("no stacks in {}", list.stacks_root));
     }
@@ -28,43 +32,49 @@ pub(super) fn show(list: &ListReport, console: &Console) {
     }
 }
 
-fn row(stack: &ListEntry) -> Vec<Part> {
+fn row(stack: &ListEntry) -> TableRow {
     let mark = if stack.outside_stacks_root { " *" } else { "" };
-    vec![
-        (Meaning::Name, format!("{}{mark}", stack.name)),
-        (Meaning::Plain, running(stack.containers.as_ref())),
-        state(stack.state),
-        last(stack),
-    ]
+    let (last, command) = last(stack);
+    TableRow {
+        cells: vec![
+            (Meaning::Name, format!("{}{mark}", stack.name)),
+            (Meaning::Plain, running(stack.containers.as_ref())),
+            state(stack.state),
+            last,
+        ],
+        command: command.map(|command| [stack.name.clone(), command.to_owned()]),
+    }
 }
 
-/// What adopting the stack would do, or the command to run next.
-fn last(stack: &ListEntry) -> Part {
+/// What adopting the stack would do, and the command to run next, if only that helps.
+fn last(stack: &ListEntry) -> (Part, Option<&str>) {
     let hint = || {
         let first = stack.adopt.blockers.first();
         first.map_or("", |blocker| blocker.hint.as_str())
     };
     let next = stack.next_command.as_deref();
     let found = readiness(&stack.adopt, None);
+    let only = |meaning| (meaning, String::new());
     match (stack.adopt.readiness, next) {
         _ if stack.interrupted_run == Some(InterruptedRun::InProgress) => {
-            (Meaning::Plain, InterruptedRun::InProgress.to_string())
+            let told = InterruptedRun::InProgress.to_string();
+            ((Meaning::Plain, told), None)
         }
-        (_, Some(next)) if stack.interrupted_run.is_some() => (Meaning::Plain, next.to_owned()),
-        (_, Some(next)) if is_to_be_planned(stack) => (Meaning::Changed, next.to_owned()),
-        (Readiness::NoFile, Some(next)) if stack.state == StackState::PortainerGone => {
-            (Meaning::Plain, next.to_owned())
+        (_, Some(_)) if stack.interrupted_run.is_some() => (only(Meaning::Plain), next),
+        (_, Some(_)) if is_to_be_planned(stack) => (only(Meaning::Changed), next),
+        (Readiness::NoFile, Some(_)) if stack.state == StackState::PortainerGone => {
+            (only(Meaning::Plain), next)
         }
-        (Readiness::NoFile | Readiness::Unknown, Some(next)) => {
-            (found.0, format!("{}: {next}", found.1))
+        (Readiness::NoFile | Readiness::Unknown, Some(_)) => {
+            ((found.0, format!("{}: ", found.1)), next)
         }
         (Readiness::NoFile, None) if stack.state == StackState::Kubernetes => {
-            (Meaning::Plain, "no Compose project".to_owned())
+            ((Meaning::Plain, "no Compose project".to_owned()), None)
         }
         (Readiness::NoFile | Readiness::Blocked, None) => {
-            (found.0, format!("{}; {}", found.1, hint()))
+            ((found.0, format!("{}; {}", found.1, hint())), None)
         }
-        _ => found,
+        _ => (found, None),
     }
 }
 

@@ -10,8 +10,9 @@ use composefile::document::{
 use super::{
     Changed, TextChange,
     findings::{NewEntry, Note, Secrecy},
-    write::{HIDDEN, Unwritable, entries_text, quoted, scalar_text, separator},
+    write::{Unwritable, entries_text, quoted, scalar_text, separator},
 };
+use crate::text::HIDDEN;
 
 /// The changes of a text, and the expected result.
 #[derive(Default)]

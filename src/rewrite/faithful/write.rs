@@ -11,9 +11,6 @@ use super::findings::{NewEntry, NewValue};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unwritable;
 
-/// Shown in place of a value that must not be shown.
-pub(super) const HIDDEN: &str = "***";
-
 /// The source text of a scalar with another value: in the present style, if that can express the value.
 pub(super) fn scalar_text(node: Node<'_>, value: &str) -> Result<String, Unwritable> {
     let NodeKind::Scalar(style) = node.kind() else {

@@ -38,7 +38,7 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
                 planned(stack),
             ]
         };
-        console.table(&HEADER, shown.iter().map(row).collect());
+        console.table(&HEADER, shown.iter().map(row));
     }
     if !rest.is_empty() {
         let others = match shown.as_slice() {
@@ -99,7 +99,7 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
     } else {
         console.heading("Report");
         let row = |stack: &AllEntry| vec![(Meaning::Name, stack.name.clone()), ended(stack)];
-        console.table(&["STACK", "RESULT"], tried.by_ref().map(row).collect());
+        console.table(&["STACK", "RESULT"], tried.by_ref().map(row));
     }
     let mut adopted = report.stacks.iter().filter(|one| is_adopted(one));
     match (adopted.next(), adopted.next(), &report.undo) {
