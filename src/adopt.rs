@@ -283,11 +283,11 @@ impl Procedure<'_, '_> {
                 self.run.warn(warning);
             }
             for notice in &self.report.notices {
-                self.run.step("note", notice.clone());
+                self.run.note(notice.clone());
             }
         }
         for change in &self.report.changes {
-            self.run.step("note", change.to_string());
+            self.run.note(change.to_string());
         }
     }
 

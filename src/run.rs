@@ -78,6 +78,8 @@ pub enum Event<'a> {
     Detail(&'static str, String),
     /// What an adoption does to each service.
     Services(&'a [ServicePlan]),
+    /// What to know about the plan.
+    Note(String),
     /// A sentence of a plan.
     Line(String),
     /// A sentence of a result with a command, which stays on one line.
@@ -367,6 +369,11 @@ impl<'a> Run<'a> {
     /// The same, for those who want to see every step.
     pub fn detail(&mut self, verb: &'static str, object: impl Into<String>) {
         (self.listener)(Event::Detail(verb, object.into()));
+    }
+
+    /// Reports what to know about the plan.
+    pub fn note(&mut self, text: impl Into<String>) {
+        (self.listener)(Event::Note(text.into()));
     }
 
     /// Reports what an adoption does to each service.

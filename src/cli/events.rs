@@ -18,6 +18,7 @@ pub(super) fn show(console: &Console, event: &Event) {
     }
     match event {
         Event::Step(verb, object) => console.step(verb, object),
+        Event::Note(text) => console.step("note", text),
         Event::Detail(verb, object) if is_shown => console.step(verb, object),
         Event::Services(services) => {
             for (start, text) in plan_rows(services) {

@@ -136,7 +136,7 @@ impl Rehearsed<'_> {
         let before = embedded.world();
         let (mut report, ended) = embedded.adopt(&mut |event| {
             // The plan has just shown them.
-            if !matches!(event, Event::Services(_)) {
+            if !matches!(event, Event::Services(_) | Event::Note(_)) {
                 events::show(console, &event);
             }
         });

@@ -33,10 +33,10 @@ impl Procedure<'_, '_> {
             self.run.warn(warning);
         }
         for change in &plan.changes {
-            self.run.step("note", change.to_string());
+            self.run.note(change.to_string());
         }
         for notice in plan.notices() {
-            self.run.step("note", notice);
+            self.run.note(notice);
         }
         Ok(())
     }

@@ -499,7 +499,7 @@ fix b, then run the command again
     assert_eq!(containers(&bench), before);
 }
 
-/// `3.4 s` → `N s`
+/// `3.4 s`, and `less than 0.1 s` → `N s`
 fn instead_of_seconds(text: &str) -> String {
     let words = text.split(' ').collect::<Vec<_>>();
     let is_number = |word: &str| word.parse::<f64>().is_ok();
@@ -508,6 +508,7 @@ fn instead_of_seconds(text: &str) -> String {
         .map(|word| if is_number(word) { "N" } else { word })
         .collect::<Vec<_>>()
         .join(" ")
+        .replace("less than N s", "N s")
 }
 
 /// `b` depends on the health of `a`.

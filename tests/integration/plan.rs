@@ -130,9 +130,8 @@ web  3 containers on this host, not in Portainer yet
 
 Adopting it loses nothing. calibre-web is down for up to 10 s, plus its start.
 Portainer's copy differs from your file in 3 lines: add --diff to see them.
-note: Docker still counts these volumes as anonymous: /cache of calibre-web
-      (volume f711afa32cef); while no container uses them, `docker volume prune`
-      deletes them
+note: `docker volume prune` still deletes these volumes when no container uses
+      them: /cache of calibre-web (volume f711afa32cef)
 
 Next: stacklift adopt web
 ";
@@ -148,10 +147,9 @@ Adopting it loses nothing. calibre-web is down for up to
   10 s, plus its start.
 Portainer's copy differs from your file in 3 lines: add
   --diff to see them.
-note: Docker still counts these volumes as anonymous: /cache
-      of calibre-web (volume f711afa32cef); while no
-      container uses them, `docker volume prune` deletes
-      them
+note: `docker volume prune` still deletes these volumes when
+      no container uses them: /cache of calibre-web (volume
+      f711afa32cef)
 
 Next: stacklift adopt web
 ";
@@ -334,7 +332,7 @@ fn what_to_know_before_a_later_change_is_told() {
         volume.as_str().expect("a text"),
         notice.as_str().expect("a text"),
     );
-    let start = "Docker still counts these volumes as anonymous: /cache of a (volume ";
+    let start = "`docker volume prune` still deletes these volumes when no container uses them: /cache of a (volume ";
     assert!(volume.starts_with(start), "{volume}");
     assert!(notice.contains("run `docker compose build a`"), "{notice}");
     let told = format!("\nnote: {volume}\nnote: {notice}\n");

@@ -275,7 +275,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         self.found.notices.push(Notice {
             line: None,
             message: format!(
-                "Docker still counts these volumes as anonymous: {}; while no container uses them, `docker volume prune` deletes them",
+                "`docker volume prune` still deletes these volumes when no container uses them: {}",
                 self.places().join(", ")
             ),
             weight: Weight::Important,
