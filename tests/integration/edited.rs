@@ -454,7 +454,7 @@ fn b22_a_variable_that_an_adoption_kept_is_not_dropped_by_the_next_one() {
             bench.run(&first).code(0);
         }
         bench.forget_requests();
-        let needed = "of the variables that a runs with, B is not in the files";
+        let needed = "a does not run with the variables of its files: B is not in the files";
         let plan = bench.run("plan web").says(needed);
         if !is_killed {
             plan.code(1);

@@ -182,7 +182,7 @@ fn other_variables(service: &SentService, names: &[String], files: &[String]) ->
     let lacks = told(&missing, "is not in the files");
     let parts: Vec<String> = differs.into_iter().chain(lacks).collect();
     Blocker::new(
-        format!("of the variables that {service} runs with, {}", parts.join(", and ")),
+        format!("{service} does not run with the variables of its files: {}", parts.join(", and ")),
         format!(
             "pass --keep-variables to keep their values; to use those of the files, which recreates the container, run: {}",
             up(files)
@@ -279,8 +279,9 @@ mod tests {
         assert_eq!(web.volumes, [("/data".to_owned(), "0a".repeat(32))].into());
         assert!(web.variables.is_empty());
         assert!(
-            blockers[0]
-                .starts_with("of the variables that web runs with, B and C are not in the files\n"),
+            blockers[0].starts_with(
+                "web does not run with the variables of its files: B and C are not in the files\n"
+            ),
             "{blockers:?}"
         );
         assert!(blockers[0].ends_with(", run: docker compose up -d"));
@@ -314,7 +315,7 @@ mod tests {
             }],
         ));
         let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
-        let only = "of the variables that web runs with, C is not in the files\n";
+        let only = "web does not run with the variables of its files: C is not in the files\n";
         assert!(blockers[0].starts_with(only), "{blockers:?}");
     }
 
