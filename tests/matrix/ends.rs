@@ -13,7 +13,7 @@ use rehearsal::{Call, FaultKind, World};
 use crate::{
     bench::{Bench, MARKED, Run},
     judge::judge,
-    stage::{AT_ONCE, Start, Way, world},
+    stage::{AT_ONCE, Start, Way, sampled, world},
 };
 
 /// Ends a run with `signal` after the response to its `line`-th request to either peer. Nothing if the run made fewer
@@ -57,15 +57,18 @@ pub fn kill(id: u32, signal: &str) {
     assert!(sent.expect("kill").success());
 }
 
-/// Ends a run of each start after each of its requests, with a signal that follows from the number of the request.
+/// Ends a run of each start after every `step`-th of its requests, with a signal that follows from the number of the request.
 fn each(
+    step: usize,
     starts: impl Fn(&Start) -> bool,
     prepare: impl Fn(&Bench) + Sync,
     signal: impl Fn(usize) -> &'static str + Sync,
     wrong: impl Fn(Start, &Bench, &World, &Run, usize) -> Vec<String> + Sync,
 ) {
     let starts: Vec<_> = Start::all().into_iter().filter(starts).collect();
-    let lines: Vec<_> = starts.iter().map(|_| AtomicUsize::new(0)).collect();
+    // Where it begins differs, so that a sample of several starts has each of their common requests.
+    let first = |start| start % step + 1;
+    let lines: Vec<_> = (0..starts.len()).map(first).map(AtomicUsize::new).collect();
     let at_once = AT_ONCE / starts.len();
     thread::scope(|scope| {
         for (start, next) in starts.into_iter().zip(&lines) {
@@ -73,7 +76,7 @@ fn each(
                 let (prepare, signal, wrong) = (&prepare, &signal, &wrong);
                 scope.spawn(move || {
                     loop {
-                        let line = next.fetch_add(1, Ordering::SeqCst) + 1;
+                        let line = next.fetch_add(step, Ordering::SeqCst);
                         let bench = start.bench();
                         let before = world(&bench);
                         prepare(&bench);
@@ -98,27 +101,32 @@ fn ends_it(start: Start, bench: &Bench, before: &World, _: &Run, line: usize) ->
     start.repeat(bench, before, restore, "--timeout=4s")
 }
 
-#[test]
-#[ignore = "takes minutes: run scripts/test"]
-fn killed_at_every_request_a_second_run_or_a_restore_ends_it() {
-    each(|_| true, |_| (), |_| "KILL", ends_it);
+fn fails(bench: &Bench) {
+    for call in [Call::Create, Call::Update] {
+        bench.once(call, FaultKind::LateFailure(Duration::ZERO));
+    }
 }
 
-#[test]
-#[ignore = "takes minutes: run scripts/test"]
-fn a_failed_adoption_that_is_killed_at_every_request_of_its_restore_is_ended_too() {
-    let fails = |bench: &Bench| {
-        for call in [Call::Create, Call::Update] {
-            bench.once(call, FaultKind::LateFailure(Duration::ZERO));
-        }
-    };
-    each(|start| start.way == Way::Adopt, fails, |_| "KILL", ends_it);
-}
+sampled!(
+    killed_at_any_request_a_second_run_or_a_restore_ends_it,
+    |step| each(step, |_| true, |_| (), |_| "KILL", ends_it)
+);
 
-#[test]
-#[ignore = "takes minutes: run scripts/test"]
-fn interrupted_between_any_two_steps_it_says_truly_how_far_it_came() {
-    each(
+sampled!(
+    a_failed_adoption_that_is_killed_at_any_request_of_its_restore_is_ended_too,
+    |step| each(
+        step,
+        |start| start.way == Way::Adopt,
+        fails,
+        |_| "KILL",
+        ends_it
+    )
+);
+
+sampled!(
+    interrupted_between_any_two_steps_it_says_truly_how_far_it_came,
+    |step| each(
+        step,
         |_| true,
         |_| (),
         |line| if line % 2 == 0 { "INT" } else { "TERM" },
@@ -127,5 +135,5 @@ fn interrupted_between_any_two_steps_it_says_truly_how_far_it_came() {
             0 | 130 | 143 => judge(start, bench, before, run),
             code => vec![format!("exit code {code}")],
         },
-    );
-}
+    )
+);

@@ -6,7 +6,7 @@ use rehearsal::{Call, Era, FaultKind, Rule};
 
 use crate::{
     judge::judge,
-    stage::{Scene, Start, Way, roll_back, try_all, world},
+    stage::{Scene, Start, Way, roll_back, sampled, try_every, world},
 };
 
 /// Responses of a proxy in front of Portainer.
@@ -260,18 +260,20 @@ impl Disturbed {
     }
 }
 
-#[test]
-#[ignore = "takes minutes: run scripts/test"]
-fn after_any_fault_the_reported_state_is_true_and_a_second_run_or_a_restore_ends_it() {
-    let combinations = combinations();
-    assert!(combinations.len() >= 500, "{}", combinations.len());
-    try_all(&combinations, |number, one| one.attempt(number));
-}
+sampled!(
+    after_any_fault_the_reported_state_is_true_and_a_second_run_or_a_restore_ends_it,
+    |step| {
+        let combinations = combinations();
+        assert!(combinations.len() >= 500, "{}", combinations.len());
+        try_every(step, combinations, |number, one| one.attempt(number));
+    }
+);
 
-#[test]
-#[ignore = "takes minutes: run scripts/test"]
-fn a_peer_that_dies_at_any_request_leaves_what_a_second_run_or_a_restore_ends() {
-    let deaths = deaths();
-    assert!(deaths.len() >= 150, "{}", deaths.len());
-    try_all(&deaths, |number, one| one.attempt(number));
-}
+sampled!(
+    a_peer_that_dies_at_any_request_leaves_what_a_second_run_or_a_restore_ends,
+    |step| {
+        let deaths = deaths();
+        assert!(deaths.len() >= 150, "{}", deaths.len());
+        try_every(step, deaths, |number, one| one.attempt(number));
+    }
+);

@@ -39,6 +39,28 @@ volumes:
 /// How many runs are tried at once: most of them wait.
 pub const AT_ONCE: usize = 16;
 
+/// Two tests of one list of trials: the second tier tries every third, the third tier each.
+macro_rules! sampled {
+    ($name:ident, $run:expr) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            #[ignore = "takes minutes: run scripts/test"]
+            fn every_third_trial() {
+                $run(3);
+            }
+
+            #[test]
+            #[ignore = "takes minutes: run scripts/test --all"]
+            fn each_trial() {
+                $run(1);
+            }
+        }
+    };
+}
+pub(crate) use sampled;
+
 /// What was there before a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scene {
@@ -200,8 +222,13 @@ pub fn roll_back(run: &Run) -> Option<Vec<String>> {
     Some(arguments.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Tries all of them, and lists what is wrong.
-pub fn try_all<T: Debug + Sync>(trials: &[T], attempt: impl Fn(usize, &T) -> Vec<String> + Sync) {
+/// Tries every `step`-th one, and says what is wrong with each.
+pub fn try_every<T: Debug + Sync>(
+    step: usize,
+    trials: Vec<T>,
+    attempt: impl Fn(usize, &T) -> Vec<String> + Sync,
+) {
+    let trials: Vec<T> = trials.into_iter().step_by(step).collect();
     let next = AtomicUsize::new(0);
     let wrong = Mutex::new(String::new());
     thread::scope(|scope| {
