@@ -180,6 +180,7 @@ impl Procedure<'_, '_> {
             Sent::Deployed => match self.verify(&prepared, &payload)? {
                 Verdict::AsPlanned => self
                     .check_earlier_run(&prepared, earlier)
+                    .and_then(|()| self.run.is_whole())
                     .and_then(|()| self.share())
                     .inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong),
                 Verdict::Flawed(flaw) => Err(flaw.into()),

@@ -320,10 +320,7 @@ impl Procedure<'_, '_> {
             "fix that, then run the command again; to undo the adoption, run: {undo}"
         ));
         self.report.problems = wrong;
-        // An update was as planned, which has removed the mark.
-        let store = self.run.store();
-        store.mark_unfinished()?;
-        store.mark_failed();
+        self.run.store().mark_failed();
         Err(error.into())
     }
 

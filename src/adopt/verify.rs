@@ -182,13 +182,13 @@ impl Procedure<'_, '_> {
         let id = self.report.portainer_stack.clone().unwrap_or_default();
         self.report.url = Some(self.page(&id));
         self.mark(&Progress::deployed(&id, "run"));
-        self.run.is_whole()?;
         if findings.not_as_planned.is_empty() {
             self.report.outcome = Outcome::Adopted;
             let (name, id) = (self.at.stack.name().as_str(), self.snapshot.as_deref());
             self.report.undo = id.map(|id| self.run.undo_command(name, id));
             return Ok(Verdict::AsPlanned);
         }
+        self.run.is_whole()?;
         self.report.outcome = Outcome::PlanWasWrong;
         Ok(Verdict::Flawed(
             Failure::new("the stack is in Portainer and runs, but the plan was wrong")
