@@ -180,16 +180,14 @@ impl fmt::Debug for Fetched {
 impl PortainerReader {
     /// Everything that Portainer would read from the repository now.
     pub fn fetch(&self, from: &Repository) -> Result<Fetched> {
+        let env = self.preview(from, &format!("{}.env", from.folder()));
         let names = iter::once(&from.path).chain(&from.additional);
         let files = names.map(|name| Ok((name.clone(), self.file_of(from, name)?)));
-        let files: Vec<_> = files.collect::<Result<_>>()?;
-        let env = match self.preview(from, &format!("{}.env", from.folder())) {
+        let files = files.collect::<Result<_>>()?;
+        let env = match env {
             Ok(text) => Some(text),
-            // Portainer does not say whether the file is missing or the repository cannot be read.
-            Err(error) if error.status() == Some(500) => {
-                self.file_of(from, &from.path)?;
-                None
-            }
+            // Portainer has read the other files since, so only this one is missing.
+            Err(error) if error.status() == Some(500) => None,
             Err(error) => return Err(error.into()),
         };
         Ok(Fetched { files, env })

@@ -129,6 +129,8 @@ fn m24_a_stack_that_git_has_as_it_runs_is_adopted_from_there() {
     });
     assert_eq!(sent(&bench), expected);
     assert!(bench.calls(Call::Create).is_empty());
+    // Portainer clones the repository for each: `.env` and the Compose file, twice in an adoption.
+    assert_eq!(bench.calls(Call::Preview).len(), 2 + 4);
 }
 
 #[test]
@@ -309,7 +311,7 @@ fn m25_what_portainer_cannot_read_is_named() {
         ),
     ] {
         let body = json!({ "message": format!("unable to clone git repository, error: {reason}") });
-        bench.once(Call::Preview, instead(500, &body.to_string()));
+        bench.always(Call::Preview, instead(500, &body.to_string()));
         run(&bench, &format!("adopt web {FLAGS}"))
             .code(1)
             .says(&[reason, hint]);
@@ -329,7 +331,7 @@ fn m25_what_portainer_cannot_read_is_named() {
 fn m24_a_branch_that_moves_is_noticed() {
     let moved = PLAIN.replace("services:", "# moved\nservices:");
     let early = bench(PLAIN, None, &[(FILE, PLAIN)]);
-    // The plan reads the file, looks for `.env`, and reads the file again.
+    // The plan looks for `.env` and reads the file, and so does the check before the request.
     let body = json!({ "FileContent": moved }).to_string();
     let rule = Rule::new(Call::Preview, done(200, &body));
     early.faults().add(rule.after(3).times(1));
