@@ -1,6 +1,9 @@
 //! A stack from Git: what Portainer would deploy from the repository, compared with what runs (M24, M25).
 
-use std::collections::BTreeMap;
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use anyhow::{Context as _, Result};
 use composefile::dotenv;
@@ -35,6 +38,10 @@ pub struct FromGit {
     env: Vec<Variable>,
     /// The Compose file as it would be next to `stack.env`, and all variables in that file.
     flat: (String, Vec<Variable>),
+    /// The variables whose values differ between the `.env` of the repository, if it has one, and what is sent.
+    different: BTreeSet<String>,
+    /// Whether a service reads that `.env`, and not `stack.env`.
+    reads_own: bool,
     /// What the repository needs, if it deploys something else than what runs.
     pub patch: Option<String>,
 }
@@ -61,11 +68,13 @@ impl FromGit {
         })?;
         let of_sent = dotenv::parse(&stack_env(sent), &|_| None).unwrap_or_default();
         let of = |all: &[(String, String)]| all.iter().cloned().collect::<BTreeMap<_, _>>();
-        let env = if fetched.env.is_some() && of(&of_file) == of(&of_sent) {
-            Vec::new()
-        } else {
-            sent.to_vec()
-        };
+        let (own, host) = (of(&of_file), of(&of_sent));
+        let names = own.keys().chain(host.keys());
+        let has_own = fetched.env.is_some();
+        let different = names.filter(|name| has_own && own.get(*name) != host.get(*name));
+        let different: BTreeSet<String> = different.cloned().collect();
+        let is_equal = has_own && different.is_empty();
+        let env = if is_equal { &[][..] } else { sent }.to_vec();
         let mut all: Vec<Variable> = of_file
             .iter()
             .map(|(name, value)| Variable {
@@ -74,12 +83,12 @@ impl FromGit {
             })
             .collect();
         all.extend(env.iter().cloned());
-        // Only without other variables does `stack.env` have the same ones.
-        let is_env = fetched.env.is_some() && env.is_empty();
+        let reads_own = Cell::new(false);
         let flat = |path: &str| {
             let path = path.strip_prefix("./").unwrap_or(path);
-            let is_stack_env = path == repository.stack_env() || path == ".env" && is_env;
-            is_stack_env.then(|| STACK_ENV.to_owned())
+            let is_own = path == ".env" && has_own;
+            reads_own.set(reads_own.get() || is_own);
+            (is_own || path == repository.stack_env()).then(|| STACK_ENV.to_owned())
         };
         let files = fetched.files.iter();
         let mut texts: Vec<String> = files.map(|(_, text)| with_env_files(text, flat)).collect();
@@ -96,6 +105,8 @@ impl FromGit {
             repository: repository.clone(),
             flat: (text, all),
             env,
+            different,
+            reads_own: reads_own.get(),
             patch: None,
             fetched,
         })
@@ -164,6 +175,13 @@ impl FromGit {
             .iter()
             .filter(|one| !best.blockers.contains(one));
         details.extend(other.map(|one| one.message.clone()));
+        if !self.different.is_empty() && (self.reads_own || !details.is_empty()) {
+            details.push(format!(
+                "{}.env in the repository differs from the variables of this host: {}",
+                self.repository.folder(),
+                listed(&Vec::from_iter(&self.different))
+            ));
+        }
         if details.is_empty() {
             return;
         }

@@ -228,11 +228,17 @@ fn m24_an_equal_env_file_in_the_repository_is_not_sent_again() {
     let own = bench(&text, Some("A=1\n"), &files);
     run(&own, &format!("adopt web {FLAGS}")).code(0);
     assert_eq!(sent(&own)["env"], json!([]));
-    let files = [(FILE, text.as_str()), ("blog/.env", "A=2\n")];
-    let other = bench(&text, Some("A=1\n"), &files);
+    let other = format!("A=2\nSAME=1\nTOKEN={MARKED}\n");
+    let files = [(FILE, text.as_str()), ("blog/.env", other.as_str())];
+    let other = bench(&text, Some("A=1\nSAME=1\n"), &files);
     run(&other, &format!("adopt web {FLAGS}"))
         .code(1)
-        .says("+    env_file: ../stack.env\n");
+        .says(&[
+            "+    env_file: ../stack.env\n",
+            "- blog/.env in the repository differs from the variables of this host: A and TOKEN\n",
+        ])
+        .hides("Portainer cannot read")
+        .hides(MARKED);
     assert!(nothing_was_sent(&other));
 }
 
@@ -448,6 +454,12 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
     assert_eq!((redeploys.len(), body), (1, expected));
     assert_ne!(bench.containers("web"), before);
     assert!(bench.calls(Call::Update).is_empty());
+    // The repository may have a `.env` of its own by then.
+    let text = format!("{}    env_file: .env\n", newer());
+    bench.world(|world| push(world, &[(FILE, &text), ("blog/.env", "A=3\n")]));
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(0)
+        .says("updated web: a was down for");
     bench.forget_requests();
     run(&bench, &format!("adopt web --git {URL} --path other.yaml"))
         .code(1)
