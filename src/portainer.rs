@@ -41,7 +41,7 @@ pub use address::BaseUrl;
 pub use certificate::{Fingerprint, how_to_compare};
 pub use environments::NamedEnvironment;
 pub use error::{Error, Response, is_rejected_key, reason};
-pub use git::{Fetched, GitLink, Repository};
+pub use git::{Fetched, Repository};
 pub use headers::Headers;
 pub use http::Options;
 pub use owner::Owners;

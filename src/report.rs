@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
     model::{Container, Grant, PORTAINER_FOLDERS, Record},
     plan::{Blocker, Fate, InPortainer, Loss, Request, ServicePlan},
-    portainer::GitLink,
+    portainer::Repository,
 };
 
 mod adopt;
@@ -103,7 +103,7 @@ pub struct WayReport {
     /// What may go wrong, or could not be checked.
     pub warnings: Vec<String>,
     /// The repository that Portainer deploys the stack from now, if it is a Git stack.
-    pub git: Option<GitLink>,
+    pub git: Option<Repository>,
     /// Who may use the stack afterwards besides administrators, as in `--access`, if that flag changes it.
     #[schemars(with = "Option<Vec<String>>")]
     pub access: Option<BTreeSet<Grant>>,

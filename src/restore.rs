@@ -10,11 +10,12 @@ use std::{
 };
 
 use anyhow::Result;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::{
     model::{Deployment, Record},
-    portainer::{BaseUrl, Contents},
+    portainer::{BaseUrl, Contents, Repository},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Inspected, Saved, Snapshot},
     stack::{Stack, StackName, lock_dir},
@@ -70,6 +71,8 @@ pub struct Restore<'a> {
     /// Whether to ask before something is interrupted or lost (B08).
     pub consent: Consent<'a>,
     pub cause: Cause,
+    /// The password for the repository of a Git stack that is recreated: a snapshot does not contain it.
+    pub git_password: Option<SecretString>,
     /// Whether to show what it would do, and to change nothing.
     pub dry_run: bool,
 }
@@ -97,7 +100,7 @@ pub enum Cause {
 }
 
 /// The change to the Portainer stack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum RecordStep {
     Nothing,
     /// None, because the snapshot contains no data about the record.
@@ -112,8 +115,8 @@ enum RecordStep {
     Delete(Record),
     /// Update the text and variables (M16).
     Update(Record, Contents),
-    /// Create a record with the old text and variables.
-    Create(Contents),
+    /// Create a record with the old text and variables, or the variables and the repository that it came from.
+    Create(Contents, Option<Repository>),
     /// Stop a record that was stopped. Portainer removes its containers.
     Stop(Record),
     /// Restore only the access rights.
@@ -156,7 +159,7 @@ impl RecordStep {
         match self {
             Self::Delete(_) | Self::Stop(_) => true,
             Self::Update(record, _) if matches!(record.deployment, Deployment::Failed(_)) => true,
-            Self::Update(..) | Self::Create(_) => stops,
+            Self::Update(..) | Self::Create(..) => stops,
             _ => false,
         }
     }
@@ -165,7 +168,7 @@ impl RecordStep {
     fn replaces_containers(&self) -> bool {
         matches!(
             self,
-            Self::Delete(_) | Self::Stop(_) | Self::Update(..) | Self::Create(_)
+            Self::Delete(_) | Self::Stop(_) | Self::Update(..) | Self::Create(..)
         )
     }
 }
@@ -295,6 +298,9 @@ impl<'s> Procedure<'s, '_, '_> {
         let record = snapshot.record.known().and_then(Option::as_ref);
         self.run
             .hide(env, record.map_or(&[][..], |record| &record.env));
+        if let Some(password) = &self.restore.git_password {
+            self.run.hide_secret(password.expose_secret());
+        }
         let stack = self.stack();
         // If it cannot be read, its values are unknown here, and the snapshot that the restore takes says so.
         if let Ok(env) = stack.read_env(".env") {
@@ -359,7 +365,10 @@ impl fmt::Display for RecordStep {
             Self::Skipped => "Portainer is left as it is, because of --engine-only",
             Self::Delete(_) => "the Portainer stack is deleted",
             Self::Update(..) => "the Portainer stack gets its Compose file and variables back",
-            Self::Create(_) => "the Portainer stack is recreated, with a new ID",
+            Self::Create(_, Some(git)) => {
+                return write!(f, "the Portainer stack is recreated from {git} as it is now, with a new ID");
+            }
+            Self::Create(_, None) => "the Portainer stack is recreated, with a new ID",
             Self::Stop(_) => "the Portainer stack is stopped",
             Self::Access(_) => "the Portainer stack gets its access rights back",
         })

@@ -118,6 +118,9 @@ pub struct SavedRecord {
     /// Its access rights; `None` if they were not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
+    /// The repository that it is deployed from, as Portainer's client writes it, without the password (M24).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<Value>,
 }
 
 /// A value that was read, or the reason why it could not be.

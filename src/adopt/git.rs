@@ -192,7 +192,7 @@ impl FromGit {
                 "the Compose file is as it has to be: compare {}.env in the repository with the files of this host",
                 self.repository.folder()
             ),
-            Some(_) if !self.repository.additional.is_empty() => {
+            Some(_) if !self.repository.additional_files.is_empty() => {
                 format!("{COMMIT}, without --additional-file")
             }
             Some(false) => COMMIT.to_owned(),

@@ -211,6 +211,7 @@ impl Procedure<'_, '_> {
                 unhealthy: self.a.wait,
                 consent: self.a.consent,
                 cause,
+                git_password: self.at.git.and_then(|git| git.password.clone()),
                 dry_run: false,
             },
             self.run,

@@ -296,8 +296,9 @@ pub(super) struct RestoreArguments {
     pub to: Option<String>,
     /// Restore what is possible, even if something that the snapshot needs is missing
     ///
-    /// Without this flag, nothing is changed if an image, volume or network no longer exists, or if a port or
-    /// container name is in use. All problems are listed.
+    /// Without this flag, nothing is changed if an image, volume or network no longer exists, if a port or
+    /// container name is in use, or if Portainer cannot read the repository of a Git stack that was deleted
+    /// (`STACKLIFT_GIT_PASSWORD` contains its password). All problems are listed.
     #[arg(long, conflicts_with = "list")]
     pub force: bool,
     /// Do not ask for confirmation

@@ -10,7 +10,7 @@ use super::{
     interrupt::Interrupt,
     opened::say_where,
     peers,
-    settings::{KeySource, Settings},
+    settings::{KeySource, Settings, git_password},
     table::plain,
 };
 use crate::{
@@ -76,6 +76,7 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         unhealthy: Duration::ZERO,
         consent: consent(arguments.yes, &question),
         cause: Cause::Wanted,
+        git_password: git_password()?,
         dry_run: arguments.dry_run,
     };
     let mut listener = |event: Event| interrupt.show(&event);

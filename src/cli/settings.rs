@@ -23,7 +23,7 @@ mod key;
 mod source;
 
 pub(super) use file::{parse as parse_settings, read_secret, settings_text};
-pub(super) use git::repository;
+pub(super) use git::{git_password, repository};
 pub(super) use key::{KeySource, VARIABLE as API_KEY, is_given as api_key_is_given};
 pub(super) use source::{FileEntry, Problem, SettingEntry, Source};
 

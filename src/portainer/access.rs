@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
-use super::{Error, GitLink, Portainer, PortainerReader, failed_to, path_of, wire};
+use super::{Error, Portainer, PortainerReader, Repository, failed_to, path_of, wire};
 use crate::{
     failure::Failure,
     model::{Access, Grant, Record, WantedAccess},
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The status and the access rights of a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Standing {
     /// Whether a user stopped it (`Status` 2).
     pub inactive: bool,
@@ -25,7 +25,7 @@ pub struct Standing {
     /// When it was created, in seconds since 1970 (M17), if Portainer says so.
     pub created: Option<i64>,
     /// The repository that it is deployed from, if it is a Git stack (M24).
-    pub git: Option<GitLink>,
+    pub git: Option<Repository>,
 }
 
 impl Standing {
@@ -37,7 +37,7 @@ impl Standing {
             access: access_of(control),
             control: control["Id"].as_i64(),
             created: record["CreationDate"].as_i64(),
-            git: GitLink::of(record),
+            git: Repository::of(record),
         }
     }
 }

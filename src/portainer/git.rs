@@ -5,7 +5,7 @@ use std::{fmt, iter};
 use anyhow::Result;
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
@@ -16,35 +16,60 @@ use crate::{
     text::{printable, without_credentials},
 };
 
-/// The branch that a repository names as its own.
-const DEFAULT_BRANCH: &str = "HEAD";
-
 /// How much of a commit is shown.
 const SHORT: usize = 10;
 
 /// A repository, and the files in it that Portainer deploys.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Repository {
     /// Without credentials.
     pub url: String,
-    /// The full name of a branch or tag, such as `refs/heads/main`. Empty: the default branch.
+    /// The full name of a branch or tag; empty for the default branch.
     pub reference: String,
     /// The Compose file, relative to the root of the repository.
     pub path: String,
     /// Further Compose files, in the order in which they override it.
-    pub additional: Vec<String>,
+    pub additional_files: Vec<String>,
     /// How often Portainer looks for a new commit, as it writes durations: `5m`.
     pub auto_update: Option<String>,
+    /// The user name of a private repository.
     pub user: Option<String>,
+    #[serde(skip)]
     pub password: Option<SecretString>,
+    /// Whether the certificate of the Git server is not checked.
     pub skip_tls_verify: bool,
+    /// The commit that was deployed last, if it was read from Portainer.
+    pub commit: String,
     /// Whether a patch for it shows the values of variables.
+    #[serde(skip)]
     pub reveals: bool,
     /// The flags that were typed for it. They do not contain the password.
+    #[serde(skip)]
     pub flags: Vec<String>,
 }
 
 impl Repository {
+    /// Reads the JSON of a record, which does not contain the password.
+    pub(super) fn of(record: &Value) -> Option<Self> {
+        let git = record.get("GitConfig").filter(|git| git.is_object())?;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let update = text(&record["AutoUpdate"]["Interval"]);
+        let files = record["AdditionalFiles"].as_array();
+        Some(Self {
+            url: without_credentials(git["URL"].as_str().unwrap_or_default()).into_owned(),
+            reference: text(&git["ReferenceName"]).unwrap_or_default(),
+            path: text(&git["ConfigFilePath"]).unwrap_or_default(),
+            additional_files: files.into_iter().flatten().filter_map(text).collect(),
+            auto_update: update.filter(|interval| !interval.is_empty()),
+            user: text(&git["Authentication"]["Username"]),
+            password: None,
+            skip_tls_verify: git["TLSSkipVerify"] == true,
+            commit: text(&git["ConfigHash"]).unwrap_or_default(),
+            reveals: false,
+            flags: Vec::new(),
+        })
+    }
+
     /// The body of the create, without the password.
     pub fn create_body(&self, name: &str, env: &[Variable]) -> Value {
         let interval = self.auto_update.as_ref();
@@ -53,7 +78,7 @@ impl Repository {
             "repositoryURL": self.url,
             "repositoryReferenceName": self.reference,
             "composeFile": self.path,
-            "additionalFiles": self.additional,
+            "additionalFiles": self.additional_files,
             "env": env,
             "autoUpdate": interval.map(|interval| json!({ "interval": interval })),
             "repositoryAuthentication": self.password.is_some(),
@@ -82,6 +107,18 @@ impl Repository {
         }
     }
 
+    /// The beginning of the commit.
+    pub fn short_commit(&self) -> String {
+        let commit: String = self.commit.chars().take(SHORT).collect();
+        printable(&commit).into_owned()
+    }
+
+    /// Whether it leads to these files of this branch.
+    pub fn is_of(&self, wanted: &Self) -> bool {
+        (&self.url, &self.reference, &self.path) == (&wanted.url, &wanted.reference, &wanted.path)
+            && self.additional_files == wanted.additional_files
+    }
+
     /// The folder of the Compose file in the repository: empty, or with a slash at its end.
     pub fn folder(&self) -> &str {
         let end = self.path.rfind('/').map_or(0, |slash| slash + 1);
@@ -94,70 +131,14 @@ impl Repository {
     }
 }
 
+/// `blog/compose.yaml of https://host/stacks.git (main)`
 impl fmt::Display for Repository {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&place([&self.path, &self.url, &self.reference]))
-    }
-}
-
-impl fmt::Display for GitLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&place([&self.path, &self.url, &self.reference]))
-    }
-}
-
-/// `blog/compose.yaml of https://host/stacks.git (main)`
-fn place([path, url, reference]: [&str; 3]) -> String {
-    let place = format!("{} of {}", printable(path), printable(url));
-    match reference.strip_prefix("refs/heads/").unwrap_or(reference) {
-        "" => place,
-        reference => format!("{place} ({})", printable(reference)),
-    }
-}
-
-/// The repository that a Portainer stack is deployed from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct GitLink {
-    pub url: String,
-    /// The full name of a branch or tag; empty for the default branch.
-    pub reference: String,
-    /// The Compose file.
-    pub path: String,
-    /// Further Compose files.
-    pub additional_files: Vec<String>,
-    /// The commit that was deployed last.
-    pub commit: String,
-}
-
-impl GitLink {
-    /// Reads the JSON of a record.
-    pub(super) fn of(record: &Value) -> Option<Self> {
-        let git = record.get("GitConfig").filter(|git| git.is_object())?;
-        let text = |key: &str| git[key].as_str().unwrap_or_default().to_owned();
-        Some(Self {
-            url: without_credentials(&text("URL")).into_owned(),
-            reference: text("ReferenceName"),
-            path: text("ConfigFilePath"),
-            additional_files: record["AdditionalFiles"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|file| Some(file.as_str()?.to_owned()))
-                .collect(),
-            commit: text("ConfigHash"),
-        })
-    }
-
-    /// The beginning of the commit.
-    pub fn short_commit(&self) -> String {
-        let commit: String = self.commit.chars().take(SHORT).collect();
-        printable(&commit).into_owned()
-    }
-
-    /// Whether it leads to these files of this branch.
-    pub fn is_of(&self, wanted: &Repository) -> bool {
-        (&self.url, &self.reference, &self.path) == (&wanted.url, &wanted.reference, &wanted.path)
-            && self.additional_files == wanted.additional
+        write!(f, "{} of {}", printable(&self.path), printable(&self.url))?;
+        match self.reference.trim_start_matches("refs/heads/") {
+            "" => Ok(()),
+            reference => write!(f, " ({})", printable(reference)),
+        }
     }
 }
 
@@ -170,18 +151,11 @@ pub struct Fetched {
     pub env: Option<String>,
 }
 
-impl fmt::Debug for Fetched {
-    // The texts may hold secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fetched({} files)", self.files.len())
-    }
-}
-
 impl PortainerReader {
     /// Everything that Portainer would read from the repository now.
     pub fn fetch(&self, from: &Repository) -> Result<Fetched> {
         let env = self.preview(from, &format!("{}.env", from.folder()));
-        let names = iter::once(&from.path).chain(&from.additional);
+        let names = iter::once(&from.path).chain(&from.additional_files);
         let files = names.map(|name| Ok((name.clone(), self.file_of(from, name)?)));
         let files = files.collect::<Result<_>>()?;
         let env = match env {
@@ -210,7 +184,7 @@ impl PortainerReader {
         let action = format!("read {file} from {}", from.url);
         let reference = match from.reference.as_str() {
             // Without a reference, the preview reads `main`, and the create the default branch.
-            "" => DEFAULT_BRANCH,
+            "" => "HEAD",
             reference => reference,
         };
         let mut body = json!({

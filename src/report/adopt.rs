@@ -9,7 +9,7 @@ use super::VERSION;
 use crate::{
     model::Grant,
     plan::{Blocker, Fate, Loss, Request},
-    portainer::GitLink,
+    portainer::Repository,
 };
 
 /// What `stacklift adopt --output json` prints.
@@ -31,7 +31,7 @@ pub struct AdoptReport {
     /// The command that undoes it, if it succeeded and something was running.
     pub undo: Option<String>,
     /// The repository that Portainer deploys it from, if this run used `--git`.
-    pub git: Option<GitLink>,
+    pub git: Option<Repository>,
     /// Who may use the stack besides administrators, as in `--access`, if this run set it.
     #[schemars(with = "Option<Vec<String>>")]
     pub access: Option<BTreeSet<Grant>>,

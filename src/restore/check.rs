@@ -63,6 +63,14 @@ impl Procedure<'_, '_, '_> {
                 "use an administrator's API key, or restore only the containers with --engine-only",
             ));
         }
+        if let RecordStep::Create(_, Some(git)) = record
+            && let Err(error) = self.run.portainer.fetch(git)
+        {
+            problems.push(Blocker::new(
+                format!("{error:#}"),
+                "fix that, or restore only the containers with --engine-only; for a private repository, set STACKLIFT_GIT_PASSWORD: a snapshot does not contain the password",
+            ));
+        }
         if plan.is_empty() && !record.replaces_containers() {
             return Ok(problems);
         }

@@ -7,7 +7,7 @@ use super::{Procedure, RecordStep, Scope};
 use crate::{
     failure::Failure,
     model::{Deployment, Record, Rights, portainer_name},
-    portainer::{Contents, Deletion, Error, Payload},
+    portainer::{Contents, Deletion, Error, Payload, Repository},
     run::Run,
     snapshot::{Known, SavedRecord},
 };
@@ -61,7 +61,7 @@ impl Procedure<'_, '_, '_> {
                 }
                 RecordStep::Delete(record)
             }
-            (Some(wanted), None) => RecordStep::Create(contents(wanted)),
+            (Some(wanted), None) => RecordStep::Create(contents(wanted), self.repository(wanted)?),
             // A text would end its link to Git (M24).
             (Some(_), Some(record)) if record.is_from_git() => RecordStep::Stays(Some(record)),
             (Some(wanted), Some(record)) => {
@@ -82,6 +82,16 @@ impl Procedure<'_, '_, '_> {
                 }
             }
         })
+    }
+
+    /// The repository that a saved record was deployed from.
+    fn repository(&self, saved: &SavedRecord) -> Result<Option<Repository>> {
+        let git = saved.git.clone().map(serde_json::from_value::<Repository>);
+        let password = || self.restore.git_password.clone();
+        Ok(git.transpose()?.map(|git| Repository {
+            password: git.user.as_ref().and_then(|_| password()),
+            ..git
+        }))
     }
 
     /// Whether a record was created after the snapshot was taken.
@@ -131,7 +141,7 @@ impl Procedure<'_, '_, '_> {
                 return Ok(());
             }
             RecordStep::Update(record, contents) => self.update_record(record, contents)?,
-            RecordStep::Create(contents) => self.create_record(contents)?,
+            RecordStep::Create(contents, git) => self.create_record(contents, git.as_ref())?,
             RecordStep::Stop(_) | RecordStep::Access(_) => self.run.set_last_sent(last_sent),
         }
         self.restore_standing()
@@ -267,7 +277,7 @@ impl Procedure<'_, '_, '_> {
         }
     }
 
-    fn create_record(&mut self, contents: &Contents) -> Result<()> {
+    fn create_record(&mut self, contents: &Contents, git: Option<&Repository>) -> Result<()> {
         let (name, endpoint) = (&self.snapshot().stack, self.snapshot().endpoint);
         self.run.detail("create", "the Portainer stack");
         self.run
@@ -276,7 +286,7 @@ impl Procedure<'_, '_, '_> {
             name,
             text: &contents.text,
             env: &contents.env,
-            git: None,
+            git,
         };
         let last_sent = Some(&self.snapshot().last_sent);
         match self.send(|run| run.create(endpoint, &payload, last_sent)) {

@@ -318,13 +318,21 @@ impl Procedure<'_, '_, '_> {
             (Some(saved), Some(record)) => (saved, record),
         };
         let (contents, standing) = self.run.portainer.read(&record.id)?;
+        let is_moved = saved.text != contents.text && record.is_from_git();
+        if is_moved {
+            unchecked.push(format!(
+                "whether the containers match Portainer stack {}: its repository has another Compose file than the snapshot",
+                record.id
+            ));
+        }
         let mut differ = |what: &str, saved: Option<bool>| match saved {
             Some(true) => {}
             Some(false) => wrong.push(format!("Portainer stack {} differs: {what}", record.id)),
             None => unchecked.push(format!("{what} of Portainer stack {}", record.id)),
         };
         let failed = matches!(record.deployment, Deployment::Failed(_));
-        let (is_text, is_env) = (saved.text == contents.text, saved.env == contents.env);
+        let is_text = saved.text == contents.text || is_moved;
+        let is_env = saved.env == contents.env;
         let compose_file = if failed && is_env {
             // N15
             "the Compose file, which the failed update put back; its variables are those of the snapshot"

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow};
 use chrono::{SecondsFormat, Utc};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Mark, Run, of_projects};
 use crate::{
@@ -176,6 +176,7 @@ impl Run<'_> {
                 env: contents.env,
                 inactive: Some(standing.inactive),
                 access: Some(standing.access),
+                git: standing.git.map(|one| json!(one)),
             })
         });
         let volumes = Known::from_result(self.volumes(project, inspected));

@@ -484,6 +484,44 @@ fn b14_a_restore_deletes_the_git_stack_that_an_adoption_created() {
 }
 
 #[test]
+fn m24_a_git_stack_that_was_deleted_is_recreated_from_its_repository() {
+    let bench = bench(PLAIN, Some("A=1\n"), &[(FILE, PLAIN)]);
+    let password = [("STACKLIFT_GIT_PASSWORD", MARKED)];
+    bench.world(|world| {
+        let repository = world.repositories.get_mut(URL).expect("a repository");
+        repository.password = Some(MARKED.to_owned());
+    });
+    let adopt = format!("adopt web {FLAGS} --git-user bob --git-skip-tls-verify --auto-update 5m");
+    run_with(&bench, &adopt, &password).code(0);
+    let first = sent(&bench);
+    bench.world(|world| push(world, &[(FILE, &newer())]));
+    run_with(&bench, &adopt, &password).code(0);
+    bench.world(|world| world.records.clear());
+    bench.forget_requests();
+    for args in ["restore web --dry-run", "restore web"] {
+        run(&bench, args).code(1).says(&[
+            "Portainer cannot read blog/compose.yaml from https://git.example/stacks.git: status 400: Invalid git credential",
+            "for a private repository, set STACKLIFT_GIT_PASSWORD",
+        ]);
+    }
+    let told = "the Portainer stack is recreated from blog/compose.yaml of https://git.example/stacks.git (main) as it is now, with a new ID";
+    for args in ["restore web --dry-run", "restore web -v"] {
+        assert!(nothing_was_sent(&bench));
+        let restored = run_with(&bench, args, &password).code(0);
+        let other = ": its repository has another Compose file than the snapshot";
+        assert_eq!(restored.err.contains(other), !args.contains("--dry-run"));
+        restored.says(told).hides(MARKED);
+    }
+    assert_eq!(sent(&bench), first);
+    assert!(bench.calls(Call::Create).is_empty());
+    assert!(bench.world(|world| world.records.values().all(|one| one.git.is_some())));
+    for path in bench.saved("") {
+        let text = fs::read_to_string(&path).expect("a snapshot");
+        assert!(!text.contains(MARKED), "{}", path.display());
+    }
+}
+
+#[test]
 fn m24_several_compose_files_of_a_repository_are_compared_as_one() {
     let more = "services:\n  a:\n    command: sleep 1000\n";
     let base = PLAIN.replace("    command: sleep 1000\n", "");

@@ -6,7 +6,7 @@ use crate::{
     cli::{Console, style::Meaning},
     model::Grant,
     plan::Request,
-    portainer::GitLink,
+    portainer::Repository,
     report::{AdoptReport, AdoptedContainer, Change, Outcome},
     text::{counted, down, listed, said},
 };
@@ -58,7 +58,7 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
 }
 
 /// That nothing has to be sent, and where to edit a Git stack.
-pub(in crate::cli) fn up_to_date(git: Option<&GitLink>) -> String {
+pub(in crate::cli) fn up_to_date(git: Option<&Repository>) -> String {
     match git {
         Some(git) => format!("is deployed from Git: edit {git} in the repository"),
         None => "is up to date in Portainer".to_owned(),

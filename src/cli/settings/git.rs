@@ -18,13 +18,13 @@ pub(in crate::cli) fn repository(flags: &GitArguments, file: &str) -> Result<Opt
         return Ok(None);
     };
     let user = flags.git_user.clone().or(given(USER)?);
-    let password = match (&flags.git_password_file, given(PASSWORD)?) {
+    let password = match (&flags.git_password_file, git_password()?) {
         (Some(path), _) => {
             let hint = "set --git-password-file to a text file whose first line is the password";
             let (what, secret) = ("Git password file", "the password or token");
             Some(first_line(what, path, hint, secret)?)
         }
-        (None, password) => password.map(SecretString::from),
+        (None, password) => password,
     };
     if let (Some(_), None) = (&user, &password) {
         return Err(Failure::new("--git-user needs a password")
@@ -35,14 +35,20 @@ pub(in crate::cli) fn repository(flags: &GitArguments, file: &str) -> Result<Opt
         url,
         reference: flags.reference.clone().unwrap_or_default(),
         path: flags.path.clone().unwrap_or_else(|| file.to_owned()),
-        additional: flags.additional.clone(),
+        additional_files: flags.additional.clone(),
         auto_update: flags.auto_update.clone(),
         user,
         password,
         skip_tls_verify: flags.git_skip_tls_verify,
+        commit: String::new(),
         reveals: flags.reveal,
         flags: flags.flags(),
     }))
+}
+
+/// The password for a repository, if a variable contains it.
+pub(in crate::cli) fn git_password() -> Result<Option<SecretString>> {
+    Ok(given(PASSWORD)?.map(SecretString::from))
 }
 
 fn given(variable: &str) -> Result<Option<String>> {

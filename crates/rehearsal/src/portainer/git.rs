@@ -130,7 +130,15 @@ pub(super) fn prepared(
         skips_tls: given.skips_tls,
     };
     world.clone_for(&mut work.record, &settings)?;
-    work.record.auto_update = given.auto_update;
+    work.record.auto_update = given.auto_update.map(|update| {
+        json!({
+            "Interval": update["interval"],
+            "Webhook": "",
+            "JobID": "1",
+            "ForceUpdate": false,
+            "ForcePullImage": false,
+        })
+    });
     Ok(work)
 }
 
