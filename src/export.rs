@@ -23,7 +23,6 @@ use crate::{
     rewrite::{
         env::stack_env,
         export::{self, ExportedFiles},
-        faithful::Changed,
         portainer::STACK_ENV,
     },
     stack::is_same,
@@ -90,7 +89,7 @@ impl Export<'_> {
             files: written,
             variables: stored.contents.env.len() - files.left_out.len(),
             notes: notes(&files, &stored.folder),
-            moves_data: files.changes.iter().any(|one| one.what == Changed::Path),
+            moves_data: files.text.contains(&stored.folder),
         })
     }
 
@@ -201,16 +200,9 @@ fn as_it_is(stored: &Stored) -> ExportedFiles {
 /// How the text differs from the one in Portainer.
 fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
     let changes = files.changes.iter().map(|change| {
-        let why = if change.what == Changed::Path {
-            format!(
-                ": in Portainer, it points into {folder} or the home directory of its container"
-            )
-        } else {
-            String::new()
-        };
         format!(
-            "line {} of the file in Portainer: {}{why}",
-            change.line, change.what
+            "line {} of the file in Portainer is changed: there, it depends on {folder} or the container of Portainer",
+            change.line
         )
     });
     let left_out = files.left_out.iter();

@@ -170,7 +170,7 @@ fn shown(result: &Result<Faithful, Vec<Blocker>>) -> String {
                 writeln!(out, "project: {}", faithful.project).expect("written");
             }
             for edit in &faithful.edits {
-                writeln!(out, "edit: line {}: {}", edit.line, edit.what).expect("written");
+                writeln!(out, "edit: line {}", edit.line).expect("written");
             }
             for notice in &faithful.notices {
                 let line = notice.line.unwrap_or_default();

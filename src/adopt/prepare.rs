@@ -13,7 +13,7 @@ use crate::{
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
     plan::{self, Adoption, AdoptionFacts, Hashes, Keep, Request, Sent},
     portainer::Payload,
-    rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, Weight},
+    rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs},
     snapshot::{Inspected, LastSent},
     stack::{Files, FilesRead, Shell, StackText},
     text::{numbered, printable},
@@ -192,8 +192,7 @@ impl Prepared {
     /// What the user should know before the adoption. `file` is the name of the Compose file.
     pub fn notices(&self, file: &str) -> Vec<String> {
         let notices = self.rewrite.iter().flat_map(|rewrite| &rewrite.notices);
-        let important = notices.filter(|notice| notice.weight == Weight::Important);
-        important
+        notices
             .map(|notice| printable(&notice.in_file(file)).into_owned())
             .collect()
     }

@@ -12,7 +12,7 @@ use crate::{
     rewrite::{
         combine::{self, Avoid, Resolved, differences, expected, without_fragments},
         env::secrets,
-        faithful::{self, Blocker, Faithful, Notice, Runs, Weight},
+        faithful::{self, Blocker, Faithful, Notice, Runs},
         portainer::STACK_ENV,
     },
     stack::{Files, FilesRead, Origins, Shell, Stack},
@@ -243,7 +243,6 @@ fn notices(
     let notice = |message| Notice {
         line: None,
         message,
-        weight: Weight::Important,
     };
     messages.into_iter().map(notice).collect()
 }

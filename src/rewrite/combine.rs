@@ -383,11 +383,8 @@ fn names_variables(items: &[Value]) -> bool {
 
 /// The names of the variables of a text, including those in defaults.
 fn names(text: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    faithful::names(text, &mut |name, _| {
-        found.insert(name.to_owned());
-    });
-    found
+    let names = faithful::names(text).into_iter();
+    names.map(str::to_owned).collect()
 }
 
 /// The names of the variables of all texts in a value.

@@ -70,26 +70,6 @@ pub struct TextChange {
     pub line: usize,
     /// The removed bytes of the original; empty for an insertion.
     pub span: Range<usize>,
-    /// What changed.
-    pub what: Changed,
-}
-
-/// What an edit changes, in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Changed {
-    /// A path becomes absolute.
-    Path,
-    /// Anything else.
-    Other(String),
-}
-
-impl fmt::Display for Changed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path => f.write_str("the path becomes absolute"),
-            Self::Other(what) => f.write_str(what),
-        }
-    }
 }
 
 /// Something the user should know. Never holds a value of an env file.
@@ -99,17 +79,6 @@ pub struct Notice {
     pub line: Option<usize>,
     /// The text.
     pub message: String,
-    /// Whom it concerns.
-    pub weight: Weight,
-}
-
-/// Whom a notice concerns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
-    /// Everyone who adopts the stack: it says what may fail, or what a later change needs.
-    Important,
-    /// Whoever asks why the text is as it is.
-    Detail,
 }
 
 impl Notice {

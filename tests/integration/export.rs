@@ -159,7 +159,7 @@ fn m12_paths_in_portainers_folder_are_named() {
     record(&bench, "web", &text, &[("COMPOSE_FILE", "x.yml")]);
     let (run, dir) = export(&bench, "");
     run.code(0).says(&[
-        "     note line 5 of the file in Portainer: the path becomes absolute: in Portainer, it points into /data/compose/1 or",
+        "     note line 5 of the file in Portainer is changed: there, it depends on /data/compose/1 or the container of Portainer",
         "     note COMPOSE_FILE is left out of .env: it has no effect in Portainer",
         "warning: the stack uses paths in Portainer's folder: move that data",
     ]);

@@ -81,7 +81,7 @@ fn what_portainer_stored_becomes_two_files() {
     let expected = format!(
         "    found {}
 exported web to {shown}: compose.yaml and .env, 2 variables
-     note line 6 of the file in Portainer: the path becomes absolute: in Portainer, it points into /data/compose/7 or the home directory of its container
+     note line 6 of the file in Portainer is changed: there, it depends on /data/compose/7 or the container of Portainer
 next: check the files, then stacklift adopt web --dir {shown}
 ",
         file.display()

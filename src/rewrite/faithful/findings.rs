@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use composefile::document::{Entry, Node, NodeId, NodeSet};
 
-use super::{Blocker, Changed, Notice, Reason, Weight};
+use super::{Blocker, Notice, Reason};
 
 /// The result of one pass. No pass sees the findings of another.
 #[derive(Default)]
@@ -43,27 +43,17 @@ impl<'d> Findings<'d> {
     }
 
     pub(super) fn notice(&mut self, line: usize, message: impl Into<String>) {
-        self.note(line, message, Weight::Important);
-    }
-
-    /// A notice that only explains the text.
-    pub(super) fn detail(&mut self, line: usize, message: impl Into<String>) {
-        self.note(line, message, Weight::Detail);
-    }
-
-    fn note(&mut self, line: usize, message: impl Into<String>, weight: Weight) {
         self.notices.push(Notice {
             line: Some(line),
             message: message.into(),
-            weight,
         });
     }
 
-    pub(super) fn set(&mut self, scalar: Node<'d>, text: String, note: Note) {
+    pub(super) fn set(&mut self, node: Node<'d>, text: String, secrecy: Secrecy) {
         self.edits.set.push(Scalar {
-            node: scalar,
+            node,
             text,
-            note,
+            secrecy,
         });
     }
 
@@ -71,25 +61,16 @@ impl<'d> Findings<'d> {
         self.edits.removed.insert(entry.key.id(), entry);
     }
 
-    pub(super) fn replace(&mut self, entry: Entry<'d>, new: Vec<NewEntry>, note: Note) {
-        let replacement = Replacement { entry, new, note };
-        self.edits.replaced.push(replacement);
+    pub(super) fn replace(&mut self, entry: Entry<'d>, new: Vec<NewEntry>) {
+        self.edits.replaced.push(Replacement { entry, new });
     }
 
-    pub(super) fn insert(&mut self, mapping: Node<'d>, new: Vec<NewEntry>, note: Note) {
-        self.edits.inserted.push(Insertion {
-            collection: mapping,
-            new,
-            note,
-        });
+    pub(super) fn insert(&mut self, collection: Node<'d>, new: Vec<NewEntry>) {
+        self.edits.inserted.push(Insertion { collection, new });
     }
 
-    pub(super) fn insert_front(&mut self, collection: Node<'d>, new: Vec<NewEntry>, note: Note) {
-        self.edits.in_front.push(Insertion {
-            collection,
-            new,
-            note,
-        });
+    pub(super) fn insert_front(&mut self, collection: Node<'d>, new: Vec<NewEntry>) {
+        self.edits.in_front.push(Insertion { collection, new });
     }
 }
 
@@ -121,21 +102,19 @@ pub(super) struct Edits<'d> {
 pub(super) struct Scalar<'d> {
     pub(super) node: Node<'d>,
     pub(super) text: String,
-    pub(super) note: Note,
+    pub(super) secrecy: Secrecy,
 }
 
 /// New entries in place of one.
 pub(super) struct Replacement<'d> {
     pub(super) entry: Entry<'d>,
     pub(super) new: Vec<NewEntry>,
-    pub(super) note: Note,
 }
 
 /// New entries or items of a collection.
 pub(super) struct Insertion<'d> {
     pub(super) collection: Node<'d>,
     pub(super) new: Vec<NewEntry>,
-    pub(super) note: Note,
 }
 
 /// Another text for an item of a list; `None` removes it.
@@ -143,7 +122,7 @@ pub(super) struct ItemEdit<'d> {
     pub(super) list: Node<'d>,
     pub(super) item: Node<'d>,
     pub(super) text: Option<String>,
-    pub(super) note: Note,
+    pub(super) secrecy: Secrecy,
 }
 
 /// An entry to be written: the name and the value.
@@ -162,36 +141,10 @@ pub(super) enum NewValue {
     Item(String),
 }
 
-/// What an edit does, for people.
-#[derive(Debug, Clone)]
-pub(super) struct Note {
-    pub(super) what: Changed,
-    pub(super) secrecy: Secrecy,
-}
-
 /// Whether an edit writes a value of an env file or of a container, which must not be shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Secrecy {
+    #[default]
     Public,
     Secret,
-}
-
-impl Note {
-    pub(super) fn new(what: impl Into<String>) -> Self {
-        Self::of(Changed::Other(what.into()))
-    }
-
-    pub(super) fn of(what: Changed) -> Self {
-        Self {
-            what,
-            secrecy: Secrecy::Public,
-        }
-    }
-
-    pub(super) fn with(self, secrecy: Secrecy) -> Self {
-        Self {
-            secrecy: self.secrecy.max(secrecy),
-            ..self
-        }
-    }
 }

@@ -17,7 +17,7 @@ use composefile::{
 
 use super::{
     Reason,
-    findings::{Findings, ItemEdit, NewValue, Note, Secrecy},
+    findings::{Findings, ItemEdit, NewValue, Secrecy},
     sharing::is_own,
     uses,
 };
@@ -78,8 +78,7 @@ impl<'d> Inline<'_, 'd, '_> {
             if dropped.overrides {
                 let name = entry.name().unwrap_or_default();
                 let new = vec![(name.to_owned(), NewValue::EmptyList)];
-                let note = Note::new(format!("`{name}` becomes an empty list"));
-                self.found.replace(entry, new, note);
+                self.found.replace(entry, new);
             } else {
                 self.found.remove(entry);
             }
@@ -139,8 +138,7 @@ impl<'d> Inline<'_, 'd, '_> {
             }
         }
         if !new.is_empty() {
-            let note = addition.note(new.len());
-            self.found.insert_front(present, new, note);
+            self.found.insert_front(present, new);
         }
     }
 
@@ -150,9 +148,6 @@ impl<'d> Inline<'_, 'd, '_> {
         let Some(present) = addition.present().map(Node::resolved) else {
             return false;
         };
-        let service = addition.service.name;
-        let what = format!("{name} of service {service} gets the value of its container");
-        let note = Note::new(what).with(Secrecy::Secret);
         let named = |item: &Node<'d>| {
             let text = item.as_str().and_then(|text| self.reader.read(text).ok());
             text.is_some_and(|text| text.split('=').next() == Some(name))
@@ -166,12 +161,12 @@ impl<'d> Inline<'_, 'd, '_> {
                 list: present,
                 item,
                 text: Some(escaped(&format!("{name}={value}"))),
-                note: note.clone(),
+                secrecy: Secrecy::Secret,
             });
         }
         for entry in entries {
             let new = vec![(name.to_owned(), written(present, name, value))];
-            self.found.replace(entry, new, note.clone());
+            self.found.replace(entry, new);
         }
         is_present
     }
@@ -210,7 +205,6 @@ impl<'d> Inline<'_, 'd, '_> {
         let texts = values.map(|(name, value)| (name.clone(), NewValue::Text(escaped(value))));
         let value = NewValue::Mapping(texts.collect());
         let mut new = vec![("environment".to_owned(), value)];
-        let note = addition.note(addition.values.len());
         let files = addition
             .files
             .filter(|entry| is_own(mapping, *entry))
@@ -219,15 +213,15 @@ impl<'d> Inline<'_, 'd, '_> {
         // The own key has no value, or is reset.
         let own = entries.find(|entry| entry.name() == Some("environment"));
         match (own, files) {
-            (Some(entry), _) => self.found.replace(entry, new, note),
+            (Some(entry), _) => self.found.replace(entry, new),
             (None, Some(&Dropped { entry, overrides })) => {
                 if overrides {
                     new.insert(0, ("env_file".to_owned(), NewValue::EmptyList));
                 }
                 self.replaced.insert(entry.key.id());
-                self.found.replace(entry, new, note);
+                self.found.replace(entry, new);
             }
-            (None, None) => self.found.insert(mapping, new, note),
+            (None, None) => self.found.insert(mapping, new),
         }
     }
 
@@ -274,16 +268,6 @@ impl<'d> Addition<'d> {
             return Some(own);
         };
         own.mappings().find(|mapping| is_own(*mapping, entry))
-    }
-
-    /// A note about `count` of its values.
-    pub(super) fn note(&self, count: usize) -> Note {
-        let name = self.service.name;
-        let what = match count {
-            1 => format!("1 variable of service {name} is written into `environment`"),
-            count => format!("{count} variables of service {name} are written into `environment`"),
-        };
-        Note::new(what)
     }
 }
 

@@ -10,7 +10,7 @@ use composefile::document::{Document, Entry, Node, NodeId, NodeKind, NodeMap, No
 
 use super::{
     Blocker, Reason,
-    findings::{Edits, Insertion, ItemEdit, Note, Replacement, Scalar, Secrecy},
+    findings::{Edits, Insertion, ItemEdit, Replacement, Scalar},
     splice::Splices,
     uses,
     write::Unwritable,
@@ -31,9 +31,8 @@ pub(super) fn merge<'d>(document: &'d Document<'d>, edits: Edits<'d>) -> Merged 
         gone: BTreeMap::new(),
         blockers: Vec::new(),
     };
-    for front in edits.in_front {
-        let Insertion { new, note, .. } = front;
-        merge.splices.insert_front(front.collection, new, note);
+    for Insertion { collection, new } in edits.in_front {
+        merge.splices.insert_front(collection, new);
     }
     for item in edits.items {
         merge.item(item);
@@ -77,14 +76,13 @@ struct Merge<'d> {
 impl<'d> Merge<'d> {
     fn item(&mut self, edit: ItemEdit<'d>) {
         let ItemEdit { list, item, .. } = edit;
-        let note = edit.note;
         if self.gone.insert(item.id(), item).is_some() {
             return self.block_shared(item);
         }
         if let Some(text) = edit.text {
-            self.splices.replace_item(list, item, text, note);
+            self.splices.replace_item(list, item, text, edit.secrecy);
         } else {
-            let removed = self.splices.remove_item(list, item, note);
+            let removed = self.splices.remove_item(list, item);
             self.written(removed, item);
         }
     }
@@ -112,8 +110,8 @@ impl<'d> Merge<'d> {
                 continue;
             }
             let before = [known, effective.get(&id)].into_iter().flatten();
-            let secrecy = before.map(|before| before.note.secrecy).max();
-            scalar.note = scalar.note.with(secrecy.unwrap_or(Secrecy::Public));
+            let secrecy = before.map(|before| before.secrecy).max();
+            scalar.secrecy = scalar.secrecy.max(secrecy.unwrap_or_default());
             scalar.node = scalar.node.resolved();
             wanted.insert(id, scalar);
         }
@@ -156,10 +154,10 @@ impl<'d> Merge<'d> {
         holders: &NodeMap<Node<'d>>,
         replaced: BTreeMap<NodeId, Replacement<'d>>,
     ) {
-        for (key, Replacement { entry, new, note }) in replaced {
+        for (key, Replacement { entry, new }) in replaced {
             if let Some(&mapping) = holders.get(&key) {
                 self.mark_gone(entry);
-                self.splices.replace_entry(mapping, entry, new, note);
+                self.splices.replace_entry(mapping, entry, new);
             }
         }
     }
@@ -181,12 +179,10 @@ impl<'d> Merge<'d> {
             let nothing_stays = holder.own_entries().count() == entries.len();
             for (at, entry) in entries.into_iter().enumerate() {
                 self.mark_gone(entry);
-                let name = entry.name().unwrap_or_default();
-                let note = Note::new(format!("`{name}` is removed"));
                 if nothing_stays && at == 0 {
-                    self.replace_all(holder, entry, note, inserted);
+                    self.replace_all(holder, entry, inserted);
                 } else {
-                    let removed = self.splices.remove_entry(holder, entry, note);
+                    let removed = self.splices.remove_entry(holder, entry);
                     self.written(removed, entry.key);
                 }
             }
@@ -198,27 +194,24 @@ impl<'d> Merge<'d> {
         &mut self,
         holder: Node<'d>,
         first: Entry<'d>,
-        note: Note,
         inserted: &mut Vec<Insertion<'d>>,
     ) {
         let here = inserted.extract_if(.., |insertion| insertion.collection.id() == holder.id());
         let entries: Vec<_> = here.flat_map(|insertion| insertion.new).collect();
         if entries.is_empty() {
-            self.splices.empty(holder, first, note);
+            self.splices.empty(holder, first);
         } else {
-            self.splices.replace_entry(holder, first, entries, note);
+            self.splices.replace_entry(holder, first, entries);
         }
     }
 
     /// Writes new entries in front of the first that stays.
     fn insert(&mut self, inserted: Vec<Insertion<'d>>) {
-        for insertion in inserted {
-            let Insertion { new, note, .. } = insertion;
-            let mapping = insertion.collection;
-            let mut entries = mapping.own_entries();
+        for Insertion { collection, new } in inserted {
+            let mut entries = collection.own_entries();
             match entries.find(|entry| !self.splices.is_removed(entry.key)) {
-                Some(place) => self.splices.insert_before(mapping, place.key, new, note),
-                None => self.written(Err(Unwritable), mapping),
+                Some(place) => self.splices.insert_before(collection, place.key, new),
+                None => self.written(Err(Unwritable), collection),
             }
         }
     }
@@ -227,7 +220,7 @@ impl<'d> Merge<'d> {
     fn write_scalars(&mut self, scalars: BTreeMap<NodeId, Scalar<'d>>) {
         for scalar in scalars.into_values() {
             if !self.is_gone(scalar.node) {
-                let set = self.splices.set(scalar.node, &scalar.text, scalar.note);
+                let set = self.splices.set(scalar.node, &scalar.text, scalar.secrecy);
                 self.written(set, scalar.node);
             }
         }

@@ -5,7 +5,7 @@ use composefile::document::{Document, Node, NodeKind};
 
 use super::{
     check::compare,
-    findings::{NewValue, Note},
+    findings::{NewValue, Secrecy},
     splice::Splices,
 };
 use crate::rewrite::{env_files::env_file_keys, portainer::STACK_ENV};
@@ -21,7 +21,6 @@ pub const FROM_PORTAINER_DATA: &str = "from portainer-data";
 /// that, the name and the env files.
 pub fn renamed(text: &str, project: &str, mark: Option<&str>) -> Option<String> {
     let document = Document::parse(text).ok()?;
-    let note = || Note::new("");
     let mut splices = Splices::default();
     let mut ahead: Vec<Node<'_>> = Vec::new();
     ahead.extend(env_file_keys(&document).iter().map(|entry| entry.value));
@@ -33,7 +32,7 @@ pub fn renamed(text: &str, project: &str, mark: Option<&str>) -> Option<String> 
         // A value with an anchor may have another meaning where an alias repeats it.
         let is_own = matches!(node.kind(), NodeKind::Scalar(_)) && node.anchor().is_none();
         if is_own && node.as_str() == Some(STACK_ENV) {
-            splices.set(node, ".env", note()).ok()?;
+            splices.set(node, ".env", Secrecy::Public).ok()?;
         }
     }
     let root = document.root()?;
@@ -42,8 +41,8 @@ pub fn renamed(text: &str, project: &str, mark: Option<&str>) -> Option<String> 
     let name = [entry("name", project)].into_iter().chain(mark).collect();
     let mut entries = root.own_entries();
     match entries.find(|entry| entry.name() == Some("name")) {
-        Some(entry) => splices.replace_entry(root, entry, name, note()),
-        None => splices.insert_front(root, name, note()),
+        Some(entry) => splices.replace_entry(root, entry, name),
+        None => splices.insert_front(root, name),
     }
     let written = splices.apply(&document).ok()?;
     let new = Document::parse(&written.text).ok()?;

@@ -1,7 +1,7 @@
 //! Variables of the caller's shell. Portainer does not have them, so the rewrite writes their values into the text.
 #![deny(clippy::disallowed_methods)]
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use composefile::{
     document::Node,
@@ -43,23 +43,18 @@ pub(super) fn secrecy(reader: &Reader<'_, '_>, name: &str) -> Secrecy {
 /// A scalar's text after [`super::findings::Edits::inlined`]: what every other pass starts from.
 pub(super) fn effective_text<'d>(reader: &Reader<'d, '_>, node: Node<'d>) -> Option<Cow<'d, str>> {
     let text = node.as_str()?;
-    Some(inlined(
-        text,
-        &|name| substitution(reader, name),
-        &mut Vec::new(),
-    ))
+    Some(inlined(text, &|name| substitution(reader, name)))
 }
 
-/// `text` with the values of the variables that Portainer does not replace. Adds their names to `replaced`.
+/// `text` with the values of the variables that Portainer does not replace.
 pub(super) fn inlined<'t>(
     text: &'t str,
     substitution: &dyn Fn(&str) -> Substitution,
-    replaced: &mut Vec<String>,
 ) -> Cow<'t, str> {
     let mut out = String::new();
     let mut done = 0;
     for occurrence in occurrences(text) {
-        let Some(new) = replacement(text, &occurrence, substitution, replaced) else {
+        let Some(new) = replacement(text, &occurrence, substitution) else {
             continue;
         };
         out.push_str(&text[done..occurrence.span.start]);
@@ -77,10 +72,9 @@ fn replacement(
     text: &str,
     occurrence: &Occurrence<'_>,
     substitution: &dyn Fn(&str) -> Substitution,
-    replaced: &mut Vec<String>,
 ) -> Option<String> {
     let word = &text[occurrence.word.clone()];
-    let new_word = inlined(word, substitution, replaced);
+    let new_word = inlined(word, substitution);
     match substitution(occurrence.name) {
         Substitution::Portainer => match new_word {
             Cow::Borrowed(_) => None,
@@ -93,7 +87,6 @@ fn replacement(
         Substitution::Inline(value) => {
             // The pass over all variables blocks on a required variable without a value.
             let takes_word = occurrence.takes_word(value.as_deref())?;
-            replaced.push(occurrence.name.to_owned());
             Some(if takes_word {
                 new_word.into_owned()
             } else {
@@ -103,12 +96,14 @@ fn replacement(
     }
 }
 
-/// Calls `found` with every variable in a text, also inside defaults, and whether it has no operator.
-pub(in crate::rewrite) fn names<'t>(text: &'t str, found: &mut dyn FnMut(&'t str, bool)) {
+/// The variables in a text, also those inside defaults.
+pub(in crate::rewrite) fn names(text: &str) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
     for occurrence in occurrences(text) {
-        found(occurrence.name, occurrence.operator.is_empty());
-        names(&text[occurrence.word.clone()], found);
+        found.insert(occurrence.name);
+        found.append(&mut names(&text[occurrence.word]));
     }
+    found
 }
 
 /// Whether Compose treats the value of one of its own variables as true.
@@ -136,11 +131,7 @@ mod tests {
             ("${HOME:+$A}${E:+x}${U+x}", "$A"),
             ("${HOME:?e}${U:?e}", "/h$$${U:?e}"),
         ] {
-            assert_eq!(
-                inlined(text, &substitution, &mut Vec::new()),
-                expected,
-                "{text}"
-            );
+            assert_eq!(inlined(text, &substitution), expected, "{text}");
         }
     }
 }

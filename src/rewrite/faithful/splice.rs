@@ -8,8 +8,8 @@ use composefile::document::{
 };
 
 use super::{
-    Changed, TextChange,
-    findings::{NewEntry, Note, Secrecy},
+    TextChange,
+    findings::{NewEntry, Secrecy},
     write::{Unwritable, entries_text, quoted, scalar_text, separator},
 };
 use crate::text::HIDDEN;
@@ -34,7 +34,6 @@ struct Splice {
     text: String,
     /// The text to show, if `text` contains a value of an env file.
     shown: Option<String>,
-    what: Changed,
 }
 
 /// How the nodes of the new text must differ from the original.
@@ -85,7 +84,7 @@ impl Splices {
         &mut self,
         node: Node<'_>,
         value: &str,
-        about: Note,
+        secrecy: Secrecy,
     ) -> Result<(), Unwritable> {
         let node = node.resolved();
         self.expected.scalars.insert(node.id(), value.to_owned());
@@ -94,11 +93,11 @@ impl Splices {
             let span = header.start..trimmed_end(node.document().text(), node.span().end);
             let comment = after_header(node, &header);
             let text = quoted(value) + &comment;
-            self.push_value(span, text, &comment, about);
+            self.push_value(span, text, &comment, secrecy);
             return Ok(());
         }
         let text = scalar_text(node, value)?;
-        self.push_value(node.span(), text, "", about);
+        self.push_value(node.span(), text, "", secrecy);
         Ok(())
     }
 
@@ -107,32 +106,26 @@ impl Splices {
         &mut self,
         mapping: Node<'_>,
         entry: Entry<'_>,
-        note: Note,
     ) -> Result<(), Unwritable> {
         self.changed.insert(mapping.id());
         let own = entry_span(entry);
         let span = removal(mapping, &own, own.start)?;
         self.expected.removed.insert(entry.key.id());
-        self.push(span, String::new(), note);
+        self.push(span, String::new());
         Ok(())
     }
 
     /// Leaves `{}` of a mapping, in place of its first entry. The caller removes the others.
-    pub(super) fn empty(&mut self, mapping: Node<'_>, first: Entry<'_>, note: Note) {
+    pub(super) fn empty(&mut self, mapping: Node<'_>, first: Entry<'_>) {
         self.changed.insert(mapping.id());
         self.expected.emptied.insert(mapping.id());
         let is_flow = mapping.kind() == NodeKind::Mapping(Layout::Flow);
         let text = if is_flow { "" } else { "{}" };
-        self.push(entry_span(first), text.to_owned(), note);
+        self.push(entry_span(first), text.to_owned());
     }
 
     /// Removes an item from a list.
-    pub(super) fn remove_item(
-        &mut self,
-        list: Node<'_>,
-        item: Node<'_>,
-        note: Note,
-    ) -> Result<(), Unwritable> {
+    pub(super) fn remove_item(&mut self, list: Node<'_>, item: Node<'_>) -> Result<(), Unwritable> {
         self.changed.insert(list.id());
         let text = list.document().text();
         let own = item_span(item);
@@ -142,7 +135,7 @@ impl Splices {
         };
         let span = removal(list, &(start..own.end), start)?;
         self.expected.removed.insert(item.id());
-        self.push(span, String::new(), note);
+        self.push(span, String::new());
         Ok(())
     }
 
@@ -152,10 +145,10 @@ impl Splices {
         list: Node<'_>,
         item: Node<'_>,
         text: String,
-        note: Note,
+        secrecy: Secrecy,
     ) {
         self.changed.insert(list.id());
-        self.push_value(item_span(item), quoted(&text), "", note);
+        self.push_value(item_span(item), quoted(&text), "", secrecy);
         self.expected.items.insert(item.id(), text);
     }
 
@@ -165,29 +158,22 @@ impl Splices {
         mapping: Node<'_>,
         entry: Entry<'_>,
         new: Vec<NewEntry>,
-        note: Note,
     ) {
         self.changed.insert(mapping.id());
         let at = key_start(entry.key);
         let separator = separator(mapping, at);
         let text = entries_text(mapping, at, &new).join(&separator);
-        self.push(entry_span(entry), text, note);
+        self.push(entry_span(entry), text);
         self.expected.replaced.insert(entry.key.id(), new);
     }
 
     /// Writes entries in front of a key.
-    pub(super) fn insert_before(
-        &mut self,
-        mapping: Node<'_>,
-        key: Node<'_>,
-        new: Vec<NewEntry>,
-        note: Note,
-    ) {
+    pub(super) fn insert_before(&mut self, mapping: Node<'_>, key: Node<'_>, new: Vec<NewEntry>) {
         self.changed.insert(mapping.id());
         let at = key_start(key);
         let separator = separator(mapping, at);
         let text = entries_text(mapping, at, &new).join(&separator) + &separator;
-        self.push(at..at, text, note);
+        self.push(at..at, text);
         self.expected
             .before
             .entry(key.id())
@@ -196,7 +182,7 @@ impl Splices {
     }
 
     /// Writes entries or items at the front of a collection.
-    pub(super) fn insert_front(&mut self, collection: Node<'_>, new: Vec<NewEntry>, note: Note) {
+    pub(super) fn insert_front(&mut self, collection: Node<'_>, new: Vec<NewEntry>) {
         self.changed.insert(collection.id());
         let span = collection.span();
         let is_flow = matches!(
@@ -213,26 +199,22 @@ impl Splices {
         let is_empty = collection.own_items().next().is_none() && first.is_none();
         let end = if is_empty { "" } else { &separator };
         let text = entries_text(collection, at, &new).join(&separator) + end;
-        self.push(at..at, text, note);
+        self.push(at..at, text);
         self.expected.front.insert(collection.id(), new);
     }
 
-    fn push(&mut self, span: Range<usize>, text: String, note: Note) {
+    fn push(&mut self, span: Range<usize>, text: String) {
         self.all.push(Splice {
             span,
             text,
             shown: None,
-            what: note.what,
         });
     }
 
     /// The same for a value, which may be a secret. `comment` follows it in `text`.
-    fn push_value(&mut self, span: Range<usize>, text: String, comment: &str, note: Note) {
-        let is_secret = note.secrecy == Secrecy::Secret;
-        self.push(span, text, note);
-        if let Some(last) = self.all.last_mut().filter(|_| is_secret) {
-            last.shown = Some(quoted(HIDDEN) + comment);
-        }
+    fn push_value(&mut self, span: Range<usize>, text: String, comment: &str, secrecy: Secrecy) {
+        let shown = (secrecy == Secrecy::Secret).then(|| quoted(HIDDEN) + comment);
+        self.all.push(Splice { span, text, shown });
     }
 
     /// Writes the changes into the text of the document.
@@ -257,7 +239,6 @@ impl Splices {
             changes.push(TextChange {
                 line: document.line(splice.span.start),
                 span: splice.span,
-                what: splice.what,
             });
         }
         new.push_str(text.get(done..).ok_or(Overlap)?);

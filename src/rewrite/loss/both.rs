@@ -61,11 +61,9 @@ impl Both<'_, '_> {
         let rewritten = read(&self.here, &rewritten);
         difference.replaced = rewritten != Some(before);
         if rewritten != after {
-            names(text, &mut |name, _| {
-                if self.differs(name) && !difference.variables.iter().any(|known| known == name) {
-                    difference.variables.push(name.to_owned());
-                }
-            });
+            let names = names(text).into_iter();
+            let differ = names.filter(|name| self.differs(name));
+            difference.variables = differ.map(str::to_owned).collect();
         }
         difference
     }

@@ -12,8 +12,8 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Notice, Reason, Weight,
-    findings::{Findings, ItemEdit, NewEntry, NewValue, Note, Secrecy},
+    Notice, Reason,
+    findings::{Findings, ItemEdit, NewEntry, NewValue, Secrecy},
     mounts::{MountItem, Mounted, OWN_VOLUMES, is_external, lists, mounts, wanted},
     runs::{Runs, ServiceRuns},
     sharing::Sharing,
@@ -55,17 +55,9 @@ struct AnonymousVolumes<'r, 'd, 'a> {
     keys: BTreeMap<String, String>,
     /// The volumes that the text names now.
     used: BTreeSet<String>,
-    /// New items, by the place that gets them.
-    added: BTreeMap<NodeId, Added<'d>>,
+    /// New items, by the place that gets them: the list, or the mapping of a service without one.
+    added: BTreeMap<NodeId, (Node<'d>, Vec<String>)>,
     found: Findings<'d>,
-}
-
-/// New items for `volumes`.
-struct Added<'d> {
-    service: Service<'d>,
-    /// The list, or the mapping of a service without one.
-    place: Node<'d>,
-    items: Vec<String>,
 }
 
 impl<'d> AnonymousVolumes<'_, 'd, '_> {
@@ -155,11 +147,6 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     /// Gives a declared mount a source.
     fn replace(&mut self, service: Service<'d>, list: Node<'d>, mount: &MountItem<'d>, key: &str) {
         let item = mount.item;
-        let what = format!(
-            "the anonymous volume of service {} at {} gets a name",
-            service.name, mount.target
-        );
-        let note = Note::new(what);
         if let Some(text) = effective_text(self.reader, item) {
             let secrecy = match item.as_str() {
                 Some(written) if written == text => Secrecy::Public,
@@ -169,7 +156,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 list,
                 item,
                 text: Some(format!("{key}:{text}")),
-                note: note.with(secrecy),
+                secrecy,
             });
             return;
         }
@@ -182,8 +169,8 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             .own_entries()
             .find(|entry| entry.name() == Some("source"));
         match own {
-            Some(entry) => self.found.replace(entry, new, note),
-            None => self.found.insert(item, new, note),
+            Some(entry) => self.found.replace(entry, new),
+            None => self.found.insert(item, new),
         }
     }
 
@@ -213,35 +200,20 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             return;
         }
         let place = list.unwrap_or(service.node).resolved();
-        let added = self.added.entry(place.id()).or_insert(Added {
-            service,
-            place,
-            items: Vec::new(),
-        });
-        added.items.push(format!("{key}:{}", escaped(target)));
+        let (_, items) = self.added.entry(place.id()).or_insert((place, Vec::new()));
+        items.push(format!("{key}:{}", escaped(target)));
         self.used.insert(volume.to_owned());
     }
 
     fn add(&mut self) {
-        for Added {
-            service,
-            place,
-            items,
-        } in std::mem::take(&mut self.added).into_values()
-        {
-            let name = service.name;
-            let what = match items.len() {
-                1 => format!("the anonymous volume of service {name} gets a name"),
-                count => format!("{count} anonymous volumes of service {name} get names"),
-            };
-            let note = Note::new(what);
+        for (place, items) in std::mem::take(&mut self.added).into_values() {
             if place.is_sequence() {
                 let item = |item: String| (String::new(), NewValue::Item(item));
                 let new = items.into_iter().map(item).collect();
-                self.found.insert_front(place, new, note);
+                self.found.insert_front(place, new);
             } else {
                 let new = vec![("volumes".to_owned(), NewValue::List(items))];
-                self.found.insert(place, new, note);
+                self.found.insert(place, new);
             }
         }
     }
@@ -278,23 +250,17 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 "`docker volume prune` still deletes these volumes when no container uses them: {}",
                 self.places().join(", ")
             ),
-            weight: Weight::Important,
         });
-        let note = |what: &str| Note::new(format!("{what} defined"));
         match root.get("volumes").map(Node::resolved) {
             None => {
                 let new = vec![("volumes".to_owned(), NewValue::Mapping(new))];
-                self.found.insert(root, new, note("the named volumes are"));
+                self.found.insert(root, new);
             }
             Some(empty) if empty.own_entries().next().is_none() => {
-                let note = note("the named volumes are");
-                self.found.insert_front(empty, new, note);
+                self.found.insert_front(empty, new);
             }
             Some(mapping) => {
-                for entry in new {
-                    let note = note(&format!("volume {} is", entry.0));
-                    self.found.insert(mapping, vec![entry], note);
-                }
+                self.found.insert(mapping, new);
             }
         }
     }

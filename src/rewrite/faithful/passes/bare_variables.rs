@@ -9,7 +9,7 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Reason,
-    findings::{Findings, NewValue, Note, Replacement},
+    findings::{Findings, NewValue, Replacement},
     shell::{self, Substitution, effective_text},
 };
 
@@ -57,9 +57,10 @@ impl<'d> BareVariables<'_, 'd, '_> {
             if name.contains('=') {
                 continue;
             }
-            if let Some((value, note)) = self.value(item, &name) {
+            if let Some(value) = self.value(item, &name) {
                 let text = format!("{name}={}", escaped(&value));
-                self.found.set(item, text, note);
+                let secrecy = shell::secrecy(self.reader, &name);
+                self.found.set(item, text, secrecy);
             }
         }
     }
@@ -69,11 +70,11 @@ impl<'d> BareVariables<'_, 'd, '_> {
             let Some(name) = entry.name().filter(|_| entry.value.is_null()) else {
                 continue;
             };
-            if let Some((value, note)) = self.value(entry.value, name)
+            if let Some(value) = self.value(entry.value, name)
                 && self.seen.insert(entry.value.id())
             {
                 let new = vec![(name.to_owned(), NewValue::Text(escaped(&value)))];
-                let filled = Replacement { entry, new, note };
+                let filled = Replacement { entry, new };
                 self.found.edits.filled.push(filled);
             }
         }
@@ -95,13 +96,10 @@ impl<'d> BareVariables<'_, 'd, '_> {
     }
 
     /// The value to be written for a variable, if Portainer would not find it.
-    fn value(&mut self, node: Node<'d>, name: &str) -> Option<(String, Note)> {
+    fn value(&mut self, node: Node<'d>, name: &str) -> Option<String> {
         match shell::substitution(self.reader, name) {
             Substitution::Portainer => None,
-            Substitution::Inline(Some(value)) => {
-                let about = Note::new(format!("{name} is set to its value on this host"));
-                Some((value, about.with(shell::secrecy(self.reader, name))))
-            }
+            Substitution::Inline(Some(value)) => Some(value),
             Substitution::Inline(None) => {
                 self.block(node, name);
                 None

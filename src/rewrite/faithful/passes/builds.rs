@@ -9,7 +9,7 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Reason,
-    findings::{Findings, NewValue, Note},
+    findings::{Findings, NewValue, Secrecy},
     sharing::{Sharing, is_own, overridden},
     shell::is_true,
 };
@@ -63,8 +63,7 @@ impl<'d> Builds<'_, 'd, '_> {
             Some(image) if self.reads_empty(image) => {
                 let name = self.image_name(service);
                 self.notice_recreated(service, &name);
-                let what = format!("service {} gets `image: {name}`", service.name);
-                self.found.set(image.value, name, Note::new(what));
+                self.found.set(image.value, name, Secrecy::Public);
                 if let Some(entry) = own_build {
                     self.found.remove(entry);
                 }
@@ -133,16 +132,11 @@ impl<'d> Builds<'_, 'd, '_> {
             return;
         }
         let mapping = service.node.resolved();
-        let what = format!(
-            "`build` of service {} becomes `image: {image}`",
-            service.name
-        );
-        let note = Note::new(what);
         let new = vec![("image".to_owned(), NewValue::Text(image))];
         match own_build {
-            Some(entry) if is_own(mapping, entry) => self.found.replace(entry, new, note),
+            Some(entry) if is_own(mapping, entry) => self.found.replace(entry, new),
             other => {
-                self.found.insert(mapping, new, note);
+                self.found.insert(mapping, new);
                 if let Some(entry) = other {
                     self.found.remove(entry);
                 }
@@ -169,9 +163,8 @@ impl<'d> Builds<'_, 'd, '_> {
         let name = service.name;
         match policy.value.as_str() {
             Some("build") => {
-                let what = format!("`pull_policy` of service {name} becomes `missing`");
                 let text = "missing".to_owned();
-                self.found.set(policy.value, text, Note::new(what));
+                self.found.set(policy.value, text, Secrecy::Public);
             }
             Some("always" | "daily" | "weekly") => self.found.notice(
                 policy.key.line(),

@@ -13,7 +13,7 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Blocker, Reason,
-    findings::{Findings, ItemEdit, Note},
+    findings::{Findings, ItemEdit, Secrecy},
     inline::{Addition, AllDropped, Dropped, inline},
     listed::{Listed, unique},
     reading::{self, Explicit, Sources},
@@ -103,7 +103,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
                         list: first.entry.value.resolved(),
                         item: one.item,
                         text: None,
-                        note: Note::new("an env file is removed"),
+                        secrecy: Secrecy::Public,
                     });
                 }
             }
@@ -245,20 +245,9 @@ fn apply<'d>(
     }
     match disposition {
         Disposition::Renamed if listed.path.as_str() != Some("stack.env") => {
-            let note = Note::new(format!(
-                "the env file of service {} becomes stack.env",
-                service.name
-            ));
-            found.set(listed.path, "stack.env".into(), note);
+            found.set(listed.path, "stack.env".into(), Secrecy::Public);
         }
-        Disposition::Omitted => found.detail(
-            listed.path.line(),
-            format!(
-                "the env file {} is empty or does not exist: it is left out",
-                listed.shown()
-            ),
-        ),
         Disposition::Missing => found.blockers.push(listed.missing(service)),
-        Disposition::Renamed | Disposition::Inlined => {}
+        Disposition::Renamed | Disposition::Inlined | Disposition::Omitted => {}
     }
 }

@@ -11,8 +11,8 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Blocker, Changed, Reason,
-    findings::{Findings, Note},
+    Blocker, Reason,
+    findings::{Findings, Secrecy},
     shell::effective_text,
 };
 
@@ -53,7 +53,7 @@ fn place<'d>(
                 let message = "the path contains a variable with a relative value: its current value is written in its place";
                 found.notice(node.line(), message);
             }
-            found.set(node, text, Note::of(Changed::Path));
+            found.set(node, text, Secrecy::Public);
         }
         Err(trouble) => found.blockers.push(trouble.at(node)),
     }

@@ -2,10 +2,7 @@
 //! interpolate.
 #![deny(clippy::disallowed_methods)]
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashSet},
-};
+use std::borrow::Cow;
 
 use composefile::{
     document::{Document, Node, NodeKind},
@@ -15,11 +12,11 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Blocker, Reason,
-    findings::{Findings, Note, Scalar, Secrecy},
-    shell,
+    findings::{Findings, Scalar},
+    shell::{self, Substitution},
 };
 
-/// Inlines shell variables in scalars. Reports variables that are set nowhere.
+/// Inlines shell variables in scalars.
 pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let mut found = Findings::default();
     let document = reader.document;
@@ -27,7 +24,6 @@ pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         return found;
     }
     let is_key = keys(document);
-    let mut unset: BTreeMap<&str, usize> = BTreeMap::new();
     for node in document.nodes() {
         if !matches!(node.kind(), NodeKind::Scalar(_)) || is_key[node.id().index()] {
             continue;
@@ -42,18 +38,7 @@ pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             found.blockers.push(invalid(node, &error));
             continue;
         }
-        shell::names(text, &mut |name, is_bare| {
-            if is_bare && reader.here(name).is_none() {
-                unset.entry(name).or_insert_with(|| node.line());
-            }
-        });
         found.edits.inlined.extend(inline(reader, node, text));
-    }
-    for (name, line) in unset {
-        found.detail(
-            line,
-            format!("{name} is not set: it is empty, here and in Portainer"),
-        );
     }
     found
 }
@@ -68,23 +53,18 @@ fn keys(document: &Document<'_>) -> Vec<bool> {
 }
 
 fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Scalar<'d>> {
-    let mut names = Vec::new();
     let substitution = |name: &str| shell::substitution(reader, name);
-    let Cow::Owned(new) = shell::inlined(text, &substitution, &mut names) else {
+    let Cow::Owned(new) = shell::inlined(text, &substitution) else {
         return None;
     };
-    let mut seen = HashSet::new();
-    names.retain(|name| seen.insert(name.clone()));
-    let what = match &names[..] {
-        [name] => format!("{name} is replaced by its value"),
-        names => format!("{} are replaced by their values", names.join(", ")),
-    };
-    let secrecy = names.iter().map(|name| shell::secrecy(reader, name)).max();
-    let about = Note::new(what);
+    let secrecies = shell::names(text)
+        .into_iter()
+        .filter(|name| matches!(substitution(name), Substitution::Inline(_)))
+        .map(|name| shell::secrecy(reader, name));
     Some(Scalar {
         node,
         text: new,
-        note: about.with(secrecy.unwrap_or(Secrecy::Public)),
+        secrecy: secrecies.max().unwrap_or_default(),
     })
 }
 
