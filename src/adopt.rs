@@ -180,13 +180,20 @@ impl Procedure<'_, '_> {
             Sent::Deployed => match self.verify(&prepared, &payload)? {
                 Verdict::AsPlanned => self
                     .check_earlier_run(&prepared, earlier)
-                    .and_then(|()| self.run.is_whole())
-                    .and_then(|()| self.share())
+                    .and_then(|()| self.finish())
                     .inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong),
                 Verdict::Flawed(flaw) => Err(flaw.into()),
                 Verdict::NotAsBefore(wrong) => Err(self.recover(&wrong.into())),
             },
         }
+    }
+
+    /// Ends a deployment that is as planned. The command that undoes it depends on the mark.
+    fn finish(&mut self) -> Result<()> {
+        self.run.is_whole()?;
+        let (name, id) = (self.at.stack.name().as_str(), self.snapshot.as_deref());
+        self.report.undo = id.map(|id| self.run.undo_command(name, id));
+        self.share()
     }
 
     /// Sets how far the run has come.

@@ -184,8 +184,6 @@ impl Procedure<'_, '_> {
         self.mark(&Progress::deployed(&id, "run"));
         if findings.not_as_planned.is_empty() {
             self.report.outcome = Outcome::Adopted;
-            let (name, id) = (self.at.stack.name().as_str(), self.snapshot.as_deref());
-            self.report.undo = id.map(|id| self.run.undo_command(name, id));
             return Ok(Verdict::AsPlanned);
         }
         self.run.is_whole()?;
