@@ -70,7 +70,9 @@ impl Case {
         let damages = damages.iter().map(|one| format!("damage: {one}\n"));
         let losses = self
             .with_context(|context| loss::losses(&document, self.env.as_deref(), context, "web"));
-        let losses = losses.iter().map(|one| format!("loss: {one}\n"));
+        let losses = losses
+            .iter()
+            .map(|one| format!("loss: {}: {one}\n", one.owner));
         damages.chain(losses).collect()
     }
 

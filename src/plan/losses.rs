@@ -192,9 +192,7 @@ pub fn text_lost(losses: &[TextLoss]) -> Vec<Loss> {
     for (at, loss) in losses.iter().enumerate() {
         let owner = &loss.owner;
         let TextLossKind::Variable { file, .. } = &loss.kind else {
-            let text = loss.to_string();
-            let message = text.strip_prefix(&format!("{owner}: "));
-            lost.push(Loss::of_owner(owner, message.unwrap_or(&text)));
+            lost.push(Loss::of_owner(owner, &loss.to_string()));
             continue;
         };
         let name = |one: &TextLoss| match &one.kind {

@@ -186,7 +186,7 @@ impl Plan {
         };
         let is_refused = |kind: &TextLossKind| {
             let mut refusals = self.refusals.iter();
-            matches!(kind, TextLossKind::UnreadableEnv { .. })
+            matches!(kind, TextLossKind::UnreadableEnv)
                 && refusals.any(|refusal| refusal.kind == BlockerKind::UnreadableEnv)
         };
         let text = text.into_iter().filter(|loss| !is_refused(&loss.kind));

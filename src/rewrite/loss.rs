@@ -24,8 +24,6 @@ use finder::Finder;
 pub struct TextLoss {
     /// The part of the file that loses it.
     pub owner: Owner,
-    /// The line of the Compose file, counted from 1; for [`Owner::Env`], the line of `.env`.
-    pub line: usize,
     /// The loss.
     pub kind: TextLossKind,
 }
@@ -66,10 +64,7 @@ pub enum TextLossKind {
         variables: Vec<String>,
     },
     /// Portainer cannot parse `.env` as it is sent: nothing is deployed.
-    UnreadableEnv {
-        /// The error of the parser.
-        problem: String,
-    },
+    UnreadableEnv,
     /// The project name, and with it the names of volumes and networks (M15).
     Project {
         /// The name on this host.
@@ -131,12 +126,9 @@ pub fn losses(
     let portainer = portainer::context("/\0/stack", "/\0/home", &shell, project);
     let stack_env = stack_env(&contract_env(env_text).variables);
     let read = dotenv::parse(&stack_env, &shell);
-    let unreadable = read.as_ref().err().map(|error| TextLoss {
+    let unreadable = read.is_err().then_some(TextLoss {
         owner: Owner::Env,
-        line: line_of_entry(env_text, error.line),
-        kind: TextLossKind::UnreadableEnv {
-            problem: error.problem.to_string(),
-        },
+        kind: TextLossKind::UnreadableEnv,
     });
     // If nothing is deployed, the values do not matter.
     let sent = read.unwrap_or_else(|_| variables.clone());
@@ -147,18 +139,9 @@ pub fn losses(
     found
 }
 
-/// The line of `.env` with the nth variable that C41–C43 read, both counted from 1.
-fn line_of_entry(env: &str, nth: usize) -> usize {
-    let lines = env.split_inclusive('\n').enumerate();
-    let mut entries = lines.filter(|(_, line)| !contract_env(line).variables.is_empty());
-    entries
-        .nth(nth.saturating_sub(1))
-        .map_or(1, |(index, _)| index + 1)
-}
-
+/// Without the owner.
 impl fmt::Display for TextLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.owner)?;
         match &self.kind {
             TextLossKind::Variable { name, file } => {
                 write!(f, "{name} of {file} is no longer set")
@@ -174,12 +157,8 @@ impl fmt::Display for TextLoss {
                     self.owner.below(place)
                 )
             }
-            TextLossKind::UnreadableEnv { problem } => {
-                write!(
-                    f,
-                    "the deployment would fail, because Portainer cannot parse line {}: {problem}",
-                    self.line
-                )
+            TextLossKind::UnreadableEnv => {
+                f.write_str("the deployment would fail, because Portainer cannot parse it")
             }
             TextLossKind::Project { here, there } => {
                 write!(

@@ -136,7 +136,7 @@ fn is_unseen(loss: &TextLoss) -> bool {
 fn explains(loss: &TextLoss, why: &str) -> bool {
     match &loss.kind {
         TextLossKind::Unreadable { named_by, .. } => *named_by != "build",
-        TextLossKind::UnreadableEnv { .. } => why.contains("stack.env"),
+        TextLossKind::UnreadableEnv => why.contains("stack.env"),
         TextLossKind::Path { .. } => why.contains("invalid spec"),
         TextLossKind::Value { variables, .. } => variables.iter().any(|name| why.contains(name)),
         _ => false,

@@ -139,7 +139,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn other_files(&mut self) {
         for file in self.here().files() {
             if file != self.here().context.file {
-                self.add(1, TextLossKind::IgnoredFile { file });
+                self.add(TextLossKind::IgnoredFile { file });
             }
         }
     }
@@ -147,11 +147,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn project(&mut self) {
         let (here, there) = (self.here().project.clone(), self.both.there.project.clone());
         if here != there {
-            let name = self.here().document.get("name");
-            self.add(
-                name.map_or(1, Node::line),
-                TextLossKind::Project { here, there },
-            );
+            self.add(TextLossKind::Project { here, there });
         }
     }
 
@@ -195,10 +191,9 @@ impl<'d, 'a> Finder<'d, 'a> {
         let environment = chain.iter().flat_map(Service::environment);
         let explicit: HashSet<&str> = environment.map(|entry| entry.name).collect();
         for (at, (file, read)) in files.iter().zip(set).enumerate() {
-            let line = file.node.line();
             let Some(variables) = read else {
                 let file = file.path.to_owned();
-                self.add(line, TextLossKind::UnknownVariables { file });
+                self.add(TextLossKind::UnknownVariables { file });
                 continue;
             };
             for (name, _) in variables {
@@ -207,7 +202,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                         name,
                         file: file.path.to_owned(),
                     };
-                    self.add(line, lost);
+                    self.add(lost);
                 }
             }
         }
@@ -237,7 +232,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn profiles(&mut self, chain: &[Service<'d>]) {
         let Some(&service) = chain.last() else { return };
         if self.here().is_active(service) && !self.both.there.is_active(service) {
-            self.add(service.node.line(), TextLossKind::Profiles);
+            self.add(TextLossKind::Profiles);
         }
     }
 
@@ -356,13 +351,13 @@ impl<'d, 'a> Finder<'d, 'a> {
                         [source, _] | [source, _, _] => source,
                         _ => text,
                     };
-                    self.moved(node, written);
+                    self.moved(written);
                 }
                 self.changed(node, difference);
             }
             Some(&role) => {
                 if self.both.path_moves(text, role) {
-                    self.moved(node, text);
+                    self.moved(text);
                 }
             }
         }
@@ -388,12 +383,11 @@ impl<'d, 'a> Finder<'d, 'a> {
             .push((node, TextLossKind::Value { place, variables }));
     }
 
-    fn moved(&mut self, node: Node<'d>, path: &str) {
-        let kind = TextLossKind::Path {
+    fn moved(&mut self, path: &str) {
+        self.add(TextLossKind::Path {
             path: path.to_owned(),
             becomes: self.both.rewritten(path).into_owned(),
-        };
-        self.add(node.line(), kind);
+        });
     }
 
     fn unreadable(&mut self, named: NamedPath<'d>, named_by: &'static str) {
@@ -403,10 +397,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             .is_ok_and(|path| is_remote_context(&path));
         if !is_remote {
             let path = named.path.to_owned();
-            self.add(
-                named.node.line(),
-                TextLossKind::Unreadable { path, named_by },
-            );
+            self.add(TextLossKind::Unreadable { path, named_by });
         }
     }
 
@@ -420,10 +411,9 @@ impl<'d, 'a> Finder<'d, 'a> {
         )
     }
 
-    fn add(&mut self, line: usize, kind: TextLossKind) {
+    fn add(&mut self, kind: TextLossKind) {
         self.found.push(TextLoss {
             owner: self.owner.clone(),
-            line,
             kind,
         });
     }
@@ -431,8 +421,8 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn flush_texts(&mut self) {
         let mut texts = std::mem::take(&mut self.texts);
         texts.sort_by_key(|(node, _)| node.id());
-        for (node, kind) in texts {
-            self.add(node.line(), kind);
+        for (_, kind) in texts {
+            self.add(kind);
         }
     }
 }
