@@ -6,8 +6,9 @@ use rehearsal::Call;
 
 use crate::bench::{Bench, KEY, PLAIN, Run};
 
-/// Mounts a volume without a name.
-const INVALID: &str = "services:\n  a:\n    image: x\n    volumes: [':/back']\n";
+/// Mounts a volume at a path that is not absolute.
+const INVALID: &str =
+    "services:\n  a:\n    image: x\n    volumes: ['back:x']\nvolumes: {back: {}}\n";
 
 /// The tests of the plan have every reason. Here is one from each source: Portainer, the files, the engine.
 #[test]
@@ -51,7 +52,8 @@ fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
 #[test]
 fn b06_nothing_to_destroy_is_sent() {
     let bench = Bench::new();
-    bench.stack("web", INVALID, None);
+    let text = format!("{PLAIN}    volumes: [':/back']\n");
+    bench.stack("web", &text, None);
     bench.run("web").code(1).hides("refusing to migrate");
     assert_eq!(bench.calls(Call::Create).len(), 1);
 }

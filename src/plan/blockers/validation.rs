@@ -6,7 +6,7 @@ use composefile::{
     document::{Document, Node, NodeId},
     dotenv::DotenvError,
     schema::{NEWEST, Place, ROOT, Release},
-    services::{MountSpec, split_at_colons},
+    services::split_at_colons,
 };
 
 use crate::{
@@ -53,7 +53,6 @@ pub fn refusals(
         .map(|blocker| lines.describe(blocker))
         .collect();
     if let Some(stack) = stack {
-        rejected.extend(empty_parts(stack, &lines));
         rejected.extend(unmountable(stack, &lines));
     }
     // Compose stops at the first error, which is usually one of those above.
@@ -271,34 +270,6 @@ impl<F: Fn(Option<Release>) -> bool> Keys<F> {
             self.collect(item, place.item().unwrap_or(place));
         }
     }
-}
-
-/// Mounts and ports in the short syntax with an empty part, usually because a variable is not set.
-fn empty_parts(stack: &SentStack, lines: &Lines) -> Vec<String> {
-    let mut found = Vec::new();
-    for service in stack.active() {
-        let mut check = |key: &str, is_rejected: fn(&str) -> bool| {
-            for item in service.nodes(key).flat_map(Node::items) {
-                let Given::Is(text) = stack.read(item) else {
-                    continue;
-                };
-                if is_rejected(&text) {
-                    let written = item.as_str().unwrap_or_default();
-                    found.push(format!(
-                        "line {}: {}: a part of `{}` is empty, perhaps because a variable is not set",
-                        lines.of(item.line()),
-                        printable(service.name),
-                        printable(written)
-                    ));
-                }
-            }
-        };
-        check("volumes", |text| {
-            text.starts_with(':') && MountSpec::parse(text).is_none()
-        });
-        check("ports", |text| text.ends_with(':'));
-    }
-    found
 }
 
 /// The variable that Compose cannot parse, by name.

@@ -61,8 +61,8 @@ fn b06_a_rejection_is_said_once() {
     // A refusal names the value with its line.
     for doubt in [None, Some(Doubt::Version)] {
         let plan = rejected(
-            &service("volumes: [':/x']"),
-            "empty section between colons",
+            &service("volumes: ['data']"),
+            "data is not an absolute path",
             doubt,
         );
         let [refusal] = plan.refusals.as_slice() else {
