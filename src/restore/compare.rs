@@ -218,7 +218,7 @@ pub(super) fn network_differences(saved: &Value, now: &Value) -> Vec<String> {
     let differing = keys
         .into_iter()
         .filter(|key| one.get(*key) != other.get(*key));
-    let mut differences: Vec<String> = differing.map(|key| setting_name(key)).collect();
+    let mut differences: Vec<String> = differing.map(|key| format!("`{key}`")).collect();
     let (wanted, found) = (pools(saved), pools(now));
     let same = wanted.len() == found.len()
         && wanted.iter().all(|(subnet, pool)| {
@@ -235,23 +235,6 @@ pub(super) fn network_differences(saved: &Value, now: &Value) -> Vec<String> {
         differences.push("the subnets".to_owned());
     }
     differences
-}
-
-/// The setting of a network with this key, in words if there are any.
-fn setting_name(key: &str) -> String {
-    let name = match key {
-        "Driver" => "the driver",
-        "Options" => "the options",
-        "Internal" => "internal",
-        "Attachable" => "attachable",
-        "EnableIPv4" => "IPv4",
-        "EnableIPv6" => "IPv6",
-        "Labels" => "the labels",
-        "IPAM.Driver" => "the address driver",
-        "IPAM.Options" => "the address options",
-        key => key,
-    };
-    name.to_owned()
 }
 
 /// The settings of each subnet that are set.
@@ -325,10 +308,10 @@ mod tests {
             assert_eq!(network_differences(&saved, &now), Vec::<String>::new());
         }
         for (now, what) in [
-            (with("EnableIPv4", json!(false)), "IPv4"),
-            (with("EnableIPv6", json!(true)), "IPv6"),
-            (with("Labels", json!({"a": "b"})), "the labels"),
-            (with("NewSetting", json!(1)), "NewSetting"),
+            (with("EnableIPv4", json!(false)), "`EnableIPv4`"),
+            (with("EnableIPv6", json!(true)), "`EnableIPv6`"),
+            (with("Labels", json!({"a": "b"})), "`Labels`"),
+            (with("NewSetting", json!(1)), "`NewSetting`"),
             (
                 with(
                     "IPAM",

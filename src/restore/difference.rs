@@ -51,29 +51,6 @@ const ORDERED: [&str; 7] = [
     "Test",
 ];
 
-/// The keys of Compose for settings of the engine, where it is not the same name in snake case.
-const COMPOSE_KEYS: [(&str, &str); 19] = [
-    ("CgroupnsMode", "cgroup"),
-    ("Cmd", "command"),
-    ("CpusetCpus", "cpuset"),
-    ("DeviceRequests", "gpus"),
-    ("DnsOptions", "dns_opt"),
-    ("ExposedPorts", "expose"),
-    ("IpcMode", "ipc"),
-    ("LogConfig", "logging"),
-    ("Memory", "mem_limit"),
-    ("MemoryReservation", "mem_reservation"),
-    ("MemorySwap", "memswap_limit"),
-    ("MemorySwappiness", "mem_swappiness"),
-    ("NanoCpus", "cpus"),
-    ("OpenStdin", "stdin_open"),
-    ("PidMode", "pid"),
-    ("ReadonlyRootfs", "read_only"),
-    ("RestartPolicy", "restart"),
-    ("StopTimeout", "stop_grace_period"),
-    ("UTSMode", "uts"),
-];
-
 impl Difference<'_> {
     /// Whether it may follow from another image of the same name.
     pub fn may_come_with_image(&self) -> bool {
@@ -98,24 +75,9 @@ impl fmt::Display for Difference<'_> {
                 let noun = plural(names.len(), "variable");
                 return write!(f, "the {noun} {}", listed(&Vec::from_iter(names)));
             }
-            Self::Setting(key) => return write!(f, "`{}`", compose_key(key)),
+            Self::Setting(key) => return write!(f, "`{key}`"),
         })
     }
-}
-
-/// The key of Compose for a setting of the engine.
-fn compose_key(setting: &str) -> String {
-    if let Some((_, key)) = COMPOSE_KEYS.iter().find(|(name, _)| *name == setting) {
-        return (*key).to_owned();
-    }
-    let mut key = String::new();
-    for letter in setting.chars() {
-        if letter.is_uppercase() && key.ends_with(char::is_lowercase) {
-            key.push('_');
-        }
-        key.extend(letter.to_lowercase());
-    }
-    key
 }
 
 /// Whether a setting is as an engine fills it in. The defaults differ between versions and configurations of engines, and a
@@ -200,11 +162,11 @@ mod tests {
             &json!({"Memory": 64, "Dns": ["1.1.1.1", "8.8.8.8"], "Sysctls": {"net.a": ""}}),
         );
         for (pointer, value, what) in [
-            ("/Config/Cmd", json!(["b", "a"]), "`command`"),
+            ("/Config/Cmd", json!(["b", "a"]), "`Cmd`"),
             ("/Config/Labels/note", json!("secret"), "the labels"),
-            ("/HostConfig/Memory", json!(0), "`mem_limit`"),
-            ("/HostConfig/Dns", json!(["8.8.8.8", "1.1.1.1"]), "`dns`"),
-            ("/HostConfig/Sysctls", json!({}), "`sysctls`"),
+            ("/HostConfig/Memory", json!(0), "`Memory`"),
+            ("/HostConfig/Dns", json!(["8.8.8.8", "1.1.1.1"]), "`Dns`"),
+            ("/HostConfig/Sysctls", json!({}), "`Sysctls`"),
         ] {
             let mut now = before.clone();
             *now.pointer_mut(pointer).unwrap() = value;
@@ -228,10 +190,6 @@ mod tests {
                 assert!(!found[0].to_string().contains("secret"));
             }
         }
-        assert_eq!(
-            Difference::Setting("NewSetting").to_string(),
-            "`new_setting`"
-        );
     }
 
     /// Observed with the engine 20.10 and Compose 2.26.1, 2.40.3 and 5.6.1, or in the API of later engines.
