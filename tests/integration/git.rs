@@ -521,6 +521,22 @@ fn m24_a_git_stack_that_was_deleted_is_recreated_from_its_repository() {
     }
 }
 
+/// Its containers have the labels of the Portainer stack that was deleted.
+#[test]
+fn m24_a_recreated_git_stack_is_deployed_again() {
+    let bench = adopted(None);
+    for text in [newer(), PLAIN.to_owned()] {
+        bench.world(|world| push(world, &[(FILE, &text)]));
+        run(&bench, &format!("adopt web {FLAGS}")).code(0);
+    }
+    bench.world(|world| world.records.clear());
+    run(&bench, "restore web").code(0);
+    bench.world(|world| push(world, &[(FILE, &newer())]));
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(0)
+        .says("updated web: a was down for");
+}
+
 #[test]
 fn m24_several_compose_files_of_a_repository_are_compared_as_one() {
     let more = "services:\n  a:\n    command: sleep 1000\n";

@@ -177,6 +177,10 @@ impl<'f> Blocking<'_, 'f> {
             if let Some(dir) = self.label(container, "project.working_dir")
                 && !self.is_here(dir)
                 && !self.facts.is_portainers(dir)
+                // A restore keeps the labels of a Portainer stack that was deleted, and creates another one.
+                && !(self.facts.record.is_some()
+                    && dir.starts_with(PORTAINER_FOLDERS)
+                    && (self.facts.lookup)(dir) == PathKind::Missing)
                 && !self.facts.replaces_lost_files(container)
             {
                 let names = dirs.entry(dir).or_default();
