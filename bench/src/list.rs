@@ -7,7 +7,7 @@ use rehearsal::{Call, FaultKind};
 
 use super::{
     place::Place,
-    timing::{Times, megabytes, peak, ratio, time, verdict},
+    timing::{medians, megabytes, peak, ratio, time, verdict},
 };
 
 const STACK: &str = "books-db";
@@ -30,26 +30,19 @@ pub fn measure() -> Result<()> {
         .faults()
         .set(Call::List, FaultKind::Body(200, list));
 
-    let mut stacklift = place.stacklift(&[STACK])?;
     let mut curl = place.curl();
     curl.arg(format!("{}/api/stacks", place.rehearsal.base_url()));
-    let (mut of_stacklift, mut of_curl) = (Times::default(), Times::default());
-    for _ in 0..ROUNDS {
+    let mut commands = [place.stacklift(&[STACK])?, curl];
+    let names = ["stacklift", "curl, the list alone"];
+    let [of_stacklift, of_curl] = medians(names, ROUNDS, |way| {
         place.reset(STACK);
-        of_stacklift.add(time(&mut stacklift)?);
-        of_curl.add(time(&mut curl)?);
-    }
-    println!("  stacklift: median {:.1?}", of_stacklift.median());
-    println!("  curl, the list alone: median {:.1?}", of_curl.median());
-    verdict(
-        "stacklift / curl",
-        ratio(of_stacklift.median(), of_curl.median()),
-        3.0,
-    );
+        time(&mut commands[way])
+    })?;
+    verdict("stacklift / curl", ratio(of_stacklift, of_curl), 3.0);
     place.reset(STACK);
     verdict(
         "peak memory of stacklift in MB",
-        megabytes(peak(&stacklift)?),
+        megabytes(peak(&commands[0])?),
         12.0,
     );
     Ok(())

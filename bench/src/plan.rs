@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow};
 
 use super::{
     place::{Place, text},
-    timing::{Times, ratio, time, verdict},
+    timing::{medians, milliseconds, ratio, time, verdict},
 };
 
 const STACK: &str = "books-db";
@@ -42,21 +42,16 @@ pub fn measure() -> Result<()> {
     let mut inspect = place.command("docker");
     inspect.arg("inspect").args(ids);
 
-    let (mut of_plan, mut of_others) = (Times::default(), Times::default());
-    for round in 0..ROUNDS * 2 {
-        if (round / 2 + round) % 2 == 0 {
-            of_plan.add(time(&mut plan)?);
-        } else {
-            of_others.add(time(&mut curl)? + time(&mut list)? + time(&mut inspect)?);
+    let [of_plan, of_others] = medians(["stacklift plan", "curl and docker"], ROUNDS, |way| {
+        if way == 0 {
+            return time(&mut plan);
         }
-    }
-    println!("  stacklift plan: median {:.2?}", of_plan.median());
-    println!("  curl and docker: median {:.2?}", of_others.median());
+        Ok(time(&mut curl)? + time(&mut list)? + time(&mut inspect)?)
+    })?;
     println!(
         "  stacklift plan / curl and docker: {:.2}",
-        ratio(of_plan.median(), of_others.median())
+        ratio(of_plan, of_others)
     );
-    let milliseconds = of_plan.median().as_secs_f64() * 1000.0;
-    verdict("milliseconds of a plan", milliseconds, LIMIT);
+    verdict("milliseconds of a plan", milliseconds(of_plan), LIMIT);
     Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 
 use super::{
     place::{Place, text},
-    timing::{Times, time, verdict},
+    timing::{medians, milliseconds, time, verdict},
 };
 
 const STACKS: usize = 200;
@@ -24,13 +24,8 @@ pub fn measure() -> Result<()> {
     }
     println!("  {containers} containers besides those of the examples");
     let mut list = place.stacklift(&["list"])?;
-    let mut times = Times::default();
-    for _ in 0..ROUNDS {
-        times.add(time(&mut list)?);
-    }
-    println!("  stacklift list: median {:.2?}", times.median());
-    let milliseconds = times.median().as_secs_f64() * 1000.0;
-    verdict("milliseconds of a list", milliseconds, LIMIT);
+    let [median] = medians(["stacklift list"], ROUNDS, |_| time(&mut list))?;
+    verdict("milliseconds of a list", milliseconds(median), LIMIT);
     Ok(())
 }
 
@@ -63,7 +58,7 @@ fn start(place: &Place, number: usize) -> Result<usize> {
         world
             .start_by_hand(&name, folder)
             .map_err(|error| anyhow!(error))?;
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             world.add_record(&name, 1, &compose);
         }
         Ok(world.project(&name).len())

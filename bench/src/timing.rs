@@ -8,20 +8,25 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-/// The times of repeated measurements.
-#[derive(Default)]
-pub struct Times(Vec<Duration>);
-
-impl Times {
-    pub fn add(&mut self, time: Duration) {
-        self.0.push(time);
+/// Measures each of the named ways once a round, each round in another order. Prints and returns their medians.
+pub fn medians<const N: usize>(
+    names: [&str; N],
+    rounds: usize,
+    mut measure: impl FnMut(usize) -> Result<Duration>,
+) -> Result<[Duration; N]> {
+    let mut times = [const { Vec::new() }; N];
+    for turn in 0..rounds * N {
+        let way = (turn / N + turn) % N;
+        times[way].push(measure(way)?);
     }
-
-    pub fn median(&self) -> Duration {
-        let mut times = self.0.clone();
+    let medians = times.map(|mut times| {
         times.sort_unstable();
         times.get(times.len() / 2).copied().unwrap_or_default()
+    });
+    for (name, median) in names.into_iter().zip(medians) {
+        println!("  {name}: median {median:.2?}");
     }
+    Ok(medians)
 }
 
 /// Runs a command, which must succeed.
@@ -44,7 +49,11 @@ pub fn peak(command: &Command) -> Result<u64> {
     let mut timed = Command::new("/usr/bin/time");
     timed.args(["-f", "%M", "-o"]).arg(output.path());
     timed.arg(command.get_program()).args(command.get_args());
-    timed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    timed.envs(
+        command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
     time(&mut timed)?;
     let output = fs::read_to_string(output.path())?;
     output
@@ -53,10 +62,14 @@ pub fn peak(command: &Command) -> Result<u64> {
         .context("unexpected output of /usr/bin/time: expected a number")
 }
 
-/// Prints a ratio, its limit and whether it is within the limit.
-pub fn verdict(what: &str, ratio: f64, limit: f64) {
-    let result = if ratio <= limit { "reached" } else { "MISSED" };
-    println!("  {what}: {ratio:.2} (at most {limit}: {result})");
+/// Prints a number, its limit and whether it is within the limit.
+pub fn verdict(what: &str, number: f64, limit: f64) {
+    let result = if number <= limit { "reached" } else { "MISSED" };
+    println!("  {what}: {number:.2} (at most {limit}: {result})");
+}
+
+pub fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
 }
 
 pub fn ratio(of: Duration, to: Duration) -> f64 {
