@@ -40,12 +40,11 @@ mod host;
 mod uses;
 
 pub use combined::{Combined, Uncombined, combined};
-pub use environment::Search;
+pub use environment::{Search, environment};
 pub use foreign::{NOT_RECREATED, foreign_of, foreign_since, list, warnings_of};
 pub use host::Host;
 
 use details::details;
-use environment::environment;
 use host::Identity;
 
 /// A stack, and where Portainer would create it.

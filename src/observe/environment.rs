@@ -12,7 +12,7 @@ use crate::{
 
 /// Compares the engine of the environment with the engine of this host, if that engine responds (B03, M17). If they
 /// differ, looks for the environment of this host: a refusal names it.
-pub(super) fn environment(
+pub fn environment(
     portainer: &PortainerReader,
     engine: Option<&EngineReader>,
     endpoint: i64,

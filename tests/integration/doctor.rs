@@ -235,12 +235,15 @@ fn an_environment_that_is_another_engine_names_the_right_one() {
     let bench = healthy();
     bench.world(|world| world.add_endpoint(3, "nas"));
     for (id, fact) in [
-        ("3", "environment 3 is another host"),
+        (
+            "3",
+            "environment 3 is another host: Portainer would create the containers there",
+        ),
         ("9", "Portainer has no environment 9"),
     ] {
         let run = report(&bench, &format!("--endpoint {id}")).code(1);
         finds(&run, "environment", "failed", fact);
-        run.says("environment 1 (local) is this host: set --endpoint 1, or --endpoint auto");
+        run.says("environment 1 is this host: pass --endpoint 1, or --endpoint auto");
     }
 }
 
@@ -342,6 +345,6 @@ fn an_engine_that_only_the_command_reaches() {
     );
     assert_eq!(
         checked(&run, "environment").1,
-        "environment 1 is another host"
+        "environment 1 is another host: Portainer would create the containers there"
     );
 }

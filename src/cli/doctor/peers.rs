@@ -8,10 +8,10 @@ use crate::{
     cli::{options::Endpoint, settings::Settings},
     engine::{About, EngineReader},
     model::Rights,
-    observe::{Search, with_hint},
+    observe::{self, Search},
     parallel::side_by_side,
-    plan::{management_of, other_socket},
-    portainer::{BaseUrl, EngineOf, Owners, PortainerReader, Status, Tls, is_rejected_key},
+    plan::{self, Environment, management_of},
+    portainer::{Owners, PortainerReader, Status, Tls, is_rejected_key},
     report::{Check, Status as CheckStatus, Subject},
 };
 
@@ -158,11 +158,9 @@ pub(super) fn with_key(
     settings: &Settings,
     about: Option<&About>,
 ) -> Result<[Check; 2], Check> {
-    let base_url = &settings.base_url;
-    let environment = || match (about, settings.endpoint) {
-        (Some(_), Endpoint::Auto) => found(peers, base_url),
-        (Some(about), Endpoint::Id(id)) => environment(peers, base_url, &about.id, id),
-        (None, _) => Check::not_checked(Subject::Environment, "Docker did not respond"),
+    let environment = || match about {
+        Some(_) => environment(peers, settings),
+        None => Check::not_checked(Subject::Environment, "Docker did not respond"),
     };
     let (environment, user) = side_by_side(environment, || user(peers.0));
     let user = user?;
@@ -203,72 +201,29 @@ fn user(reader: &PortainerReader) -> Result<Check, Check> {
     ))
 }
 
-/// Compares the engine of the environment with the engine of this host (M17).
-fn environment(peers: Peers, base_url: &BaseUrl, ours: &str, id: i64) -> Check {
+/// Whether the environment is this host, and its stacks are not for administrators only (M17, M22).
+fn environment((portainer, engine): Peers, settings: &Settings) -> Check {
     let subject = Subject::Environment;
-    match peers.0.engine_of(id) {
-        Ok(EngineOf::Engine(theirs)) if theirs == ours => {
-            this_engine(peers.0, id, &format!("environment {id}"))
+    let (id, name) = match settings.endpoint {
+        Endpoint::Id(id) => (id, id.to_string()),
+        Endpoint::Auto => {
+            let search = Search::new(portainer, engine);
+            match search.and_then(|search| search.found(&settings.base_url).cloned()) {
+                Ok(one) => (one.id, one.to_string()),
+                Err(error) => {
+                    return Check::of_error(subject, &error, "pass its ID with --endpoint");
+                }
+            }
         }
-        Ok(EngineOf::Engine(_)) => Check::failed(
-            subject,
-            format!("environment {id} is another host"),
-            right_one(peers, base_url),
-        ),
-        Ok(EngineOf::NoEnvironment) => Check::failed(
-            subject,
-            format!("Portainer has no environment {id}"),
-            right_one(peers, base_url),
-        ),
-        Ok(EngineOf::Unnamed) => Check::warning(
-            subject,
-            format!(
-                "Portainer does not say which Docker environment {id} has: it may be another host"
-            ),
-            "check any proxy in front of Portainer",
-        ),
-        Ok(EngineOf::Forbidden(status)) => Check::failed(
-            subject,
-            format!("the API key may not use environment {id} (status {status})"),
-            "use an administrator's API key, or give the user of this key access to the environment in Portainer",
-        ),
-        Err(error) => Check::of_error(subject, &error, "check the environment in Portainer"),
-    }
-}
-
-/// The environment of this host. Stacks on it may be for administrators only (M22).
-fn this_engine(portainer: &PortainerReader, id: i64, name: &str) -> Check {
-    let subject = Subject::Environment;
-    if let Some(socket) = portainer.other_socket(id) {
-        let blocker = other_socket(&socket);
-        return Check::failed(subject, blocker.message, blocker.hint);
-    }
-    if portainer.rights(id) == Rights::NoStacks {
-        let blocker = management_of(id);
-        return Check::failed(subject, blocker.message, blocker.hint);
-    }
-    Check::ok(subject, format!("{name} is this host"))
-}
-
-/// What to do if the environment is not this engine: names the one that is.
-fn right_one((portainer, engine): Peers, base_url: &BaseUrl) -> String {
-    let Ok(search) = Search::new(portainer, engine) else {
-        return "set --endpoint to the ID of the environment of this host".to_owned();
     };
-    match search.found(base_url) {
-        Ok(one) => format!(
-            "environment {one} is this host: set --endpoint {}, or --endpoint auto",
-            one.id
-        ),
-        Err(error) => with_hint(&error),
+    let environment = observe::environment(portainer, Some(engine), id);
+    if let Environment::Unknown(reason) = environment {
+        let fact = format!("cannot verify that environment {name} is this host: {reason}");
+        return Check::failed(subject, fact, "check the environment in Portainer");
     }
-}
-
-/// Finds the environment of this host (`--endpoint auto`).
-fn found((portainer, engine): Peers, base_url: &BaseUrl) -> Check {
-    let search = Search::new(portainer, engine);
-    match search.and_then(|search| search.found(base_url).cloned()) {
-        Ok(one) => this_engine(portainer, one.id, &format!("environment {one}")),
-        Err(error) => Check::of_error(Subject::Environment, &error, "pass its ID with --endpoint"),
+    let management = || (portainer.rights(id) == Rights::NoStacks).then(|| management_of(id));
+    match plan::unusable(&environment, id).or_else(management) {
+        Some(blocker) => Check::failed(subject, blocker.message, blocker.hint),
+        None => Check::ok(subject, format!("environment {name} is this host")),
     }
 }

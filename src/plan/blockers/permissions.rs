@@ -38,7 +38,7 @@ pub fn environment(environment: &Environment, endpoint: i64) -> Option<Blocker> 
 }
 
 /// The environment is a socket that Portainer's Compose does not use (M17).
-pub fn other_socket(socket: &str) -> Blocker {
+fn other_socket(socket: &str) -> Blocker {
     Blocker::new(
         format!(
             "the environment is the socket {}, but Compose in Portainer uses /var/run/docker.sock",
