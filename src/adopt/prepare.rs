@@ -199,7 +199,7 @@ impl Prepared {
 
     /// This text and these variables as what was last sent, with the variables that only containers have (B22).
     pub(super) fn last_sent(&self, text: &str, env: &[Variable]) -> LastSent {
-        LastSent::of(text, env).keeping(self.runs.variables())
+        LastSent::of(text, env).keeping(self.runs.variables(), self.runs.named_volumes())
     }
 
     /// What counts as last sent if Portainer has it already (B22).

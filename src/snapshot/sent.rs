@@ -21,6 +21,9 @@ pub struct LastSent {
     /// The variables that only containers had, and that were written into the text: each service with the names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     kept: BTreeMap<String, BTreeSet<String>>,
+    /// The anonymous volumes that got a name in the text: each service with the paths and the names of the volumes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    volumes: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl LastSent {
@@ -32,10 +35,23 @@ impl LastSent {
         }
     }
 
-    /// The same, with these variables of containers, by service.
+    /// The same, with these variables and these anonymous volumes of containers, by service.
     #[must_use]
-    pub fn keeping(self, kept: BTreeMap<String, BTreeSet<String>>) -> Self {
-        Self { kept, ..self }
+    pub fn keeping(
+        self,
+        kept: BTreeMap<String, BTreeSet<String>>,
+        volumes: BTreeMap<String, BTreeMap<String, String>>,
+    ) -> Self {
+        Self {
+            kept,
+            volumes,
+            ..self
+        }
+    }
+
+    /// The anonymous volumes of a service that got a name in the text, by their paths.
+    pub fn volumes(&self, service: &str) -> impl Iterator<Item = (&String, &String)> {
+        self.volumes.get(service).into_iter().flatten()
     }
 
     /// Whether a variable was written into the text because only a container had it.
@@ -70,6 +86,7 @@ impl LastSent {
         self.texts.extend(other.texts.iter().cloned());
         self.variables.extend(other.variables.iter().cloned());
         self.kept.extend(other.kept.clone());
+        self.volumes.extend(other.volumes.clone());
         let hashes = self.hashes.zip(other.hashes.as_ref());
         self.hashes = hashes.map(|(own, other)| &own | other);
         self

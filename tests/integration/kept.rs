@@ -55,6 +55,32 @@ fn b28_the_volume_of_a_container_with_rm_is_kept_or_named() {
 }
 
 #[test]
+fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_removed() {
+    let bench = Bench::new();
+    bench.started("web", VOLUME, None);
+    let volume = |bench: &Bench| {
+        bench.world(|world| {
+            let mut containers = world.containers.values();
+            let container = containers.next().expect("a container");
+            container.mounts[0].name.clone().expect("a volume")
+        })
+    };
+    let before = volume(&bench);
+    bench.run("adopt web --yes").code(0);
+    assert_eq!(volume(&bench), before);
+    for is_deleted in [false, true, true] {
+        bench.world(|world| {
+            world.containers.clear();
+            if is_deleted {
+                world.records.clear();
+            }
+        });
+        bench.run("adopt web --yes").code(0);
+        assert_eq!(volume(&bench), before, "{is_deleted}");
+    }
+}
+
+#[test]
 fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match() {
     let bench = Bench::new();
     let text = "services:\n  a:\n    image: busybox:1.36\n    environment: {A: '${A}'}\n";

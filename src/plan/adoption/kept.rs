@@ -105,6 +105,17 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                     found.variables.extend(foreign);
                 }
             }
+            // They were removed: what Portainer has may have been all that named their volumes.
+            if containers.is_empty() {
+                let all = facts.details.volumes.as_ref();
+                let named = facts.last_sent.volumes(service.name);
+                let exist =
+                    named.filter(|(_, name)| all.is_some_and(|all| all.contains_key(*name)));
+                found
+                    .volumes
+                    .extend(exist.map(|(path, name)| (path.clone(), name.clone())));
+                found.containers = 1;
+            }
             if !keep.variables && !found.variables.is_empty() {
                 let names: Vec<String> = std::mem::take(&mut found.variables).into_keys().collect();
                 blockers.push(other_variables(&service, &names, input.files));
@@ -184,7 +195,7 @@ fn other_variables(service: &SentService, names: &[String], files: &[String]) ->
     Blocker::new(
         format!("{service} does not run with the variables of its files: {}", parts.join(", and ")),
         format!(
-            "pass --keep-variables to keep their values; to use those of the files, which recreates the container, run: {}",
+            "pass --keep-variables to keep the values of the containers; to use those of the files, which recreates the container, run: {}",
             up(files)
         ),
     )

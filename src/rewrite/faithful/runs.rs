@@ -32,6 +32,15 @@ impl Runs {
         services.all(|service| service.volumes.is_empty() && service.variables.is_empty())
     }
 
+    /// The anonymous volumes to name in the text, by service.
+    pub fn named_volumes(&self) -> BTreeMap<String, BTreeMap<String, String>> {
+        let all = self.services.iter();
+        let named = all.filter(|(_, runs)| !runs.volumes.is_empty());
+        named
+            .map(|(service, runs)| (service.clone(), runs.volumes.clone()))
+            .collect()
+    }
+
     /// The names of the variables to write into the text, by service.
     pub fn variables(&self) -> BTreeMap<String, BTreeSet<String>> {
         let services = self.services.iter();
