@@ -86,6 +86,7 @@ impl Blocker {
     /// One blocker for each thing that has to be fixed in the Compose file `file` or elsewhere.
     pub fn split(self, file: &str) -> Vec<Self> {
         let hint = match self.kind {
+            _ if self.details.is_empty() => return vec![self],
             BlockerKind::MissingFiles => format!("create it, or correct the path in {file}"),
             BlockerKind::UnreadableFiles | BlockerKind::OnEngine => self.hint.clone(),
             _ => return vec![self],

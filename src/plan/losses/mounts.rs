@@ -10,7 +10,7 @@ use composefile::{
 
 use crate::{
     plan::{
-        Facts, Sent,
+        Environment, Facts, PathKind, Sent,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
         losses::{LossKind, reported::Reported},
     },
@@ -99,6 +99,12 @@ pub fn losses(
             continue;
         };
         match moved(facts, &now, &mount.source) {
+            Moved::No if is_gone(facts, &now.source) => {
+                let message = format!(
+                    "{now_shown} no longer exists: Docker mounts an empty directory at {target}"
+                );
+                losses.push((LossKind::Other, message));
+            }
             Moved::No => match (mount.is_read_only, now.is_read_only) {
                 (Some(true), Some(false)) => {
                     losses.push((LossKind::Edited, format!("{target} becomes read-only")));
@@ -124,6 +130,12 @@ pub fn losses(
         }
     }
     (losses, unknown)
+}
+
+/// Whether what is mounted no longer exists under its name. The container still has it.
+fn is_gone(facts: &Facts, source: &Now) -> bool {
+    let is_here = facts.environment == Environment::SameEngine && facts.has_data;
+    matches!(source, Now::Path(path) if is_here && (facts.lookup)(path) == PathKind::Missing)
 }
 
 enum Moved {

@@ -91,11 +91,27 @@ fn a_directory_that_a_container_mounts_and_that_was_deleted() {
     );
     let run = bench.run("plan web");
     assert!(run.out.starts_with(&expected), "{run:#?}");
+    bench
+        .run("plan web --compare")
+        .says("no longer exists: Docker mounts an empty directory at");
     fs::create_dir(bench.dir("web").join("data")).expect("a directory");
-    bench.run("plan web").code(0).hides("does not exist");
+    bench.run("plan web --compare").code(0).hides("exist");
     // Docker creates one that no container mounts yet.
     bench.stack("web", &text.replace("./data", "./new"), None);
     bench.run("plan web").code(0).hides("does not exist");
+}
+
+#[test]
+fn a_port_of_another_stack_stops_a_migration_in_its_plan_too() {
+    let bench = Bench::new();
+    let text = format!("{PLAIN}    ports: ['127.0.0.1:18731:80']\n");
+    bench.started("other", &text, None);
+    bench.started("web", PLAIN, None);
+    bench.stack("web", &text, None);
+    let refused = "port 18731/tcp is used by other-a-1";
+    let planned = format!("migrate\nCannot be migrated yet:\n  1. {refused}\n");
+    bench.run("plan web --compare").says(&planned);
+    bench.fails("web", &format!("refusing to migrate: {refused}"));
 }
 
 #[test]
