@@ -272,8 +272,12 @@ impl Procedure<'_, '_> {
         if prepared.plan.is_left_to_git() && prepared.plan.blockers.is_empty() {
             return Ok(());
         }
-        prepared.payload(stack.name().as_str())?;
-        if in_portainer.may_be_theirs() && !self.a.overwrite {
+        let is_theirs = in_portainer.may_be_theirs() && !self.a.overwrite;
+        // What blocks an update says nothing to somebody who edits the stack in Portainer.
+        if !is_theirs || in_portainer != InPortainer::Edited {
+            prepared.payload(stack.name().as_str())?;
+        }
+        if is_theirs {
             return Err(edited(stack, in_portainer).into());
         }
         Ok(())

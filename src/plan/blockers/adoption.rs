@@ -35,6 +35,7 @@ pub fn blocking(
         plan,
         file: input.file,
         keep,
+        only_in_portainer: Vec::new(),
         blockers: Vec::new(),
     };
     found.name(project);
@@ -62,6 +63,8 @@ struct Blocking<'a, 'f> {
     plan: &'a Adoption,
     file: &'a str,
     keep: Keep,
+    /// The services that only the Portainer stack has, and that a blocker names.
+    only_in_portainer: Vec<String>,
     blockers: Vec<Blocker>,
 }
 
@@ -72,7 +75,13 @@ impl<'f> Blocking<'_, 'f> {
     }
 
     /// The same, with `short` words for a table.
-    fn add_as(&mut self, short: &str, message: String, hint: String, details: Vec<String>) {
+    fn add_as(
+        &mut self,
+        short: &str,
+        message: String,
+        hint: impl Into<String>,
+        details: Vec<String>,
+    ) {
         self.blockers.push(Blocker {
             short: Some(short.to_owned()),
             ..Blocker::new(message, hint).details(details)
@@ -224,7 +233,8 @@ impl<'f> Blocking<'_, 'f> {
             } else {
                 format!("adopt them from there: {}", command(name, dir))
             };
-            self.add(
+            self.add_as(
+                "started in another directory",
                 format!("containers of project {name} were started in {dir}, not in {own}"),
                 hint,
                 containers,
@@ -269,7 +279,8 @@ impl<'f> Blocking<'_, 'f> {
             }
         }
         for ((files, missing), containers) in incomplete {
-            self.add(
+            self.add_as(
+"Compose file missing",
                 format!(
                     "containers were started from {}, but these files were not found: {}",
                     files.join(" and "),
@@ -292,7 +303,8 @@ impl<'f> Blocking<'_, 'f> {
                 _ => "combine them into one Compose file and start the stack from it first"
                     .to_owned(),
             };
-            self.add(
+            self.add_as(
+                "started from other files",
                 format!(
                     "containers were started from other Compose files than {}: {}",
                     expected.join(" and "),
@@ -342,6 +354,9 @@ impl<'f> Blocking<'_, 'f> {
                     )),
                     // The plan says of what is removed that it is.
                     (false, false) if self.is_removed(name) => None,
+                    (false, false) if self.only_in_portainer.iter().any(|one| one == service) => {
+                        None
+                    }
                     (false, false) => {
                         undefined.push(name);
                         Some(format!(
@@ -353,22 +368,20 @@ impl<'f> Blocking<'_, 'f> {
             .collect();
         if !orphans.is_empty() {
             let keep = "pass --leave-orphans to leave them as they are";
-            let hint = if undefined.len() == orphans.len() {
-                format!(
-                    "add them to the Compose file, or remove them: {} rm --force {}; {keep}",
-                    self.facts.tool,
-                    undefined.join(" ")
-                )
-            } else {
-                format!(
-                    "add them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; {keep}"
-                )
+            let remove = format!("{} rm --force {}", self.facts.tool, undefined.join(" "));
+            let first = match undefined.len() {
+                0 => "set COMPOSE_PROFILES in .env, or stop them".to_owned(),
+                all if all == orphans.len() => {
+                    format!("add them to the Compose file, or remove them: {remove}")
+                }
+                _ => "add them to the Compose file, set COMPOSE_PROFILES in .env, or stop them"
+                    .to_owned(),
             };
-            self.add(
-                format!(
-                    "containers of project {} run that Portainer would not start, and removes when the stack is stopped or deleted",
-                    self.facts.name
-                ),
+            let hint = format!("{first}; {keep}");
+            self.add_as(
+                "containers not in the stack",
+                "Portainer would not start these containers, but would remove them with the stack"
+                    .to_owned(),
                 hint,
                 orphans,
             );
@@ -416,7 +429,8 @@ impl<'f> Blocking<'_, 'f> {
         let tool = self.facts.tool;
         if !paused.is_empty() {
             let hint = format!("unpause them first: {tool} unpause {}", paused.join(" "));
-            self.add(
+            self.add_as(
+                "paused containers",
                 "paused containers cannot be adopted: Compose cannot start them".to_owned(),
                 hint,
                 paused,
@@ -436,7 +450,7 @@ impl<'f> Blocking<'_, 'f> {
             self.add_as(
                 &short,
                 format!("{what}: Portainer starts every service"),
-                "pass --rerun-jobs to start them, or give their services a profile that is not active".to_owned(),
+                "pass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active",
                 ended,
             );
         }

@@ -165,7 +165,7 @@ fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
     let moved = dir(&bench, "moved");
     fs::rename(&here, &moved).expect("moved");
     adopt(&bench, "web").code(1).says(&[
-        "if that is Portainer's folder, use the API key of an administrator",
+        "if that is Portainer's folder, `stacklift export` writes the file",
         &format!("otherwise, pass --dir {there}"),
     ]);
     fs::rename(&moved, &here).expect("moved back");

@@ -152,7 +152,7 @@ fn a_service_that_was_removed_from_the_file_is_told_of_once() {
         .run("plan web")
         .code(1)
         .says(&[
-            "1. containers of project web run that Portainer would not start",
+            "1. Portainer would not start these containers",
             "- web-more-1: the Compose file does not define service more\n",
         ])
         .hides("2. ");

@@ -13,7 +13,7 @@ fn n09_services_that_run_and_are_not_started_by_the_text() {
     let text = format!("{PLAIN}  debug:\n    image: x\n    profiles: [debug]\n");
     bench.stack("web", &text, None);
     refuses(&bench, "web",
-        &["containers of project web run that Portainer would not start, and removes when the stack is stopped or deleted\nweb-debug-1: no profile of service debug is active in Portainer\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; pass --leave-orphans to leave them as they are".to_owned()],
+        &["Portainer would not start these containers, but would remove them with the stack\nweb-debug-1: no profile of service debug is active in Portainer\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; pass --leave-orphans to leave them as they are".to_owned()],
     );
     adopts(&bench, "web", "web --leave-orphans");
 }
@@ -24,7 +24,7 @@ fn n09_a_service_that_was_removed_from_the_file() {
     bench.started("web", &format!("{PLAIN}  old:\n    image: x\n"), None);
     bench.stack("web", PLAIN, None);
     refuses(&bench, "web",
-        &["containers of project web run that Portainer would not start, and removes when the stack is stopped or deleted\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, or remove them: docker rm --force web-old-1; pass --leave-orphans to leave them as they are".to_owned()],
+        &["Portainer would not start these containers, but would remove them with the stack\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, or remove them: docker rm --force web-old-1; pass --leave-orphans to leave them as they are".to_owned()],
     );
 }
 
@@ -116,7 +116,7 @@ fn n08_jobs_that_would_run_again() {
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-retry-1", 3);
     refuses(&bench, "web",
-        &["stopped services would be started: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\npass --rerun-jobs to start them, or give their services a profile that is not active".to_owned()],
+        &["stopped services would be started: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\npass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active".to_owned()],
     );
     bench.succeeds("list", "blocked: job and retry would be started\n");
     adopts(&bench, "web", "web --rerun-jobs");
@@ -179,7 +179,7 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-app-1", 143);
     refuses(&bench, "web",
-        &["finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\npass --rerun-jobs to start them, or give their services a profile that is not active".to_owned()],
+        &["finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\npass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active".to_owned()],
     );
 }
 

@@ -55,6 +55,7 @@ impl Blocking<'_, '_> {
         let is_edited = record.in_portainer != InPortainer::LastSent;
         let is_lost = !lost.is_empty() && is_edited && !self.facts.sent.text.is_empty();
         if is_lost && !self.keep.orphans {
+            self.only_in_portainer.clone_from(&lost);
             self.add(
                 format!("Portainer stack {id} has services that the Compose file lacks"),
                 "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans",
