@@ -375,7 +375,7 @@ fn lost(
 /// A stack that is not found where its containers were not started.
 fn elsewhere(error: &anyhow::Error, other: &str) -> Failure {
     let portainer = if may_be_portainers(other) {
-        "if that is Portainer's folder, use the API key of an administrator, who sees every Portainer stack; otherwise, "
+        "if that is Portainer's folder, `stacklift export` writes the file, with the API key of an administrator; otherwise, "
     } else {
         ""
     };

@@ -131,6 +131,10 @@ impl Rehearsed<'_> {
         let mut planned = planned?;
         let migration = planned.migrate.take();
         planned.is_comparison = false;
+        // A rehearsal has no --diff to show them with.
+        if let Some(adoption) = &mut planned.adopt {
+            adoption.changed_lines = None;
+        }
         plan::show_without_next(&planned, console);
         console.heading("Adopting it in the rehearsal");
         let before = embedded.world();

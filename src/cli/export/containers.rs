@@ -35,7 +35,7 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
             Sameness::Equal => (
                 Meaning::Kept,
                 '=',
-                "an adoption keeps it running".to_owned(),
+                "an adoption keeps its container".to_owned(),
             ),
             Sameness::Different(why) => {
                 (Meaning::Changed, '~', format!("would be recreated: {why}"))

@@ -56,8 +56,8 @@ fn keeps_what_runs(case: Case) {
     let run = Run::of(&mut export);
     let expected = format!(
         "exported {project} to {to}: compose.yaml and .env, 1 variable
-  =  db   an adoption keeps it running
-  =  web  an adoption keeps it running
+  =  db   an adoption keeps its container
+  =  web  an adoption keeps its container
 next: check the files, then stacklift adopt {project} --dir {to}
 "
     );
