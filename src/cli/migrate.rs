@@ -57,13 +57,13 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
             migrate: Some(arguments.force),
             ..Ways::default()
         };
-        return plan::report(&opened, ways, arguments.dry_run.reporting(), console);
+        plan::report(&opened, ways, arguments.dry_run.reporting(), console)?;
+        note_the_plan(&name, console);
+        return Ok(());
     }
     let setup = opened.setup()?;
     let question = |question: &str| {
-        console.note(&format!(
-            "`stacklift plan {name}` shows whether an adoption keeps these containers running"
-        ));
+        note_the_plan(&name, console);
         console.ask(question)
     };
     let migration = Migration {
@@ -76,6 +76,12 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
     };
     let mut listener = |event: Event| interrupt.show(&event.in_full());
     Ok(migrate::run(&migration, &mut listener)?)
+}
+
+fn note_the_plan(name: &StackName, console: &Console) {
+    console.note(&format!(
+        "`stacklift plan {name}` shows whether an adoption keeps these containers running"
+    ));
 }
 
 /// Says where the containers of a missing stack were started.

@@ -80,14 +80,17 @@ pub(super) fn lines(
     }
     let room = widths.iter().rev().skip(1).map(|width| width + 2).sum();
     let room = terminal.map_or(usize::MAX, |terminal| terminal.saturating_sub(room));
-    let mut commands = Vec::new();
+    let mut commands: Vec<(String, Vec<String>)> = Vec::new();
     for row in &mut rows {
         if let (Some([name, command]), Some((_, last))) = (&row.command, row.cells.last_mut())
             && width(last) > room
         {
             last.truncate(last.len() - command.len());
             last.push_str("see below");
-            commands.push(format!("{name}: {command}"));
+            match commands.iter_mut().find(|(known, _)| known == command) {
+                Some((_, names)) => names.push(name.clone()),
+                None => commands.push((command.clone(), vec![name.clone()])),
+            }
         }
     }
     let line = |row: TableRow| {
@@ -110,6 +113,12 @@ pub(super) fn lines(
         }
         line
     };
+    let commands = commands
+        .into_iter()
+        .map(|(command, names)| match names.as_slice() {
+            [name] => format!("{name}: {command}"),
+            _ => command,
+        });
     rows.into_iter().map(line).chain(commands).collect()
 }
 

@@ -366,7 +366,7 @@ impl Store {
         let what = format!("{} has no snapshot: there is nothing to undo", self.stack);
         Err(Failure::new(what)
             .hint(format!(
-                "{others}; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR"
+                "{others}; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR; to undo the adoption of a stack that had no containers, delete it in Portainer"
             ))
             .into())
     }

@@ -85,7 +85,13 @@ impl fmt::Display for StackName {
 }
 
 fn refused(name: &str, reason: &str) -> anyhow::Error {
+    let stem = name.strip_suffix('/');
+    let hint = match stem.filter(|stem| StackName::new(OsStr::new(stem)).is_ok()) {
+        Some(stem) => format!("did you mean {stem}?"),
+        None => "pass the name of the stack's directory under the stacks root, without a path"
+            .to_owned(),
+    };
     Failure::new(format!("{name:?} is not a stack name: {reason}"))
-        .hint("pass the name of the stack's directory under the stacks root, without a path")
+        .hint(hint)
         .into()
 }

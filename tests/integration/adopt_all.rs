@@ -61,7 +61,7 @@ fn b08_all_starts_no_stack_that_was_stopped() {
         container.exit(137, now);
     });
     let run = all(&bench, "").code(0);
-    run.says("1 other: stopped (name it to start it); see stacklift list\n")
+    run.says("1 other: 1 stopped (name it to start it); see stacklift list\n")
         .says("adopted web: 1 container kept running\n");
     assert!(bench.world(|world| world.records.values().all(|one| one.name != "zoo")));
     bench
@@ -87,7 +87,7 @@ fn b08_a_stack_that_is_stopped_in_portainer_is_not_started_unsaid() {
         bench.forget_requests();
         all(&bench, "")
             .code(0)
-            .says("1 stack: stopped (name it to start it); see stacklift list\n");
+            .says("1 stack: 1 stopped (name it to start it); see stacklift list\n");
         let run = Run::of(&mut bench.asking("adopt web"));
         run.code(1)
             .says("without confirmation: Portainer starts a\n");
@@ -201,7 +201,7 @@ mongo  1/1         by hand  may interrupt a
 web    1/1         by hand  may interrupt a
 zoo    1/1         by hand  may interrupt a"
     );
-    let rest = "3 others: blocked or no Compose file; see stacklift list\n";
+    let rest = "3 others: 2 blocked, 1 without a Compose file; see stacklift list\n";
     assert!(run.err.contains(rest), "{run:?}");
     let end = run.out.split("Report\n").nth(1).expect("a report");
     let lines: Vec<&str> = end.lines().collect();

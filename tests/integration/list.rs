@@ -38,8 +38,7 @@ networks:
 ";
 
 /// Names the command that says more than the rows.
-const NOTE: &str =
-    "`stacklift plan STACK` shows what adopting it does, or how to make it possible\n";
+const NOTE: &str = "`stacklift plan STACK` compares every setting, and shows what adopting it does or what prevents it\n";
 
 pub const SCHEMA: &str = include_str!("../../docs/schemas/list-v1.json");
 
@@ -175,7 +174,7 @@ web           1/1         by hand  can be adopted
     let root = bench.root().display();
     assert_eq!(
         run.err,
-        format!("{NOTE}* not in {root}: `adopt --all` leaves it out without --everywhere\n")
+        format!("{NOTE}* not in {root}: `adopt --all` takes it only with --everywhere\n")
     );
     // The printed command plans that stack.
     let list = json_of(&bench.run("list --output json").code(0));

@@ -22,11 +22,14 @@ pub(super) fn show(list: &ListReport, console: &Console) {
     }
     if list.stacks.iter().any(has_plan) {
         console
-            .note("`stacklift plan STACK` shows what adopting it does, or how to make it possible");
+            .note("`stacklift plan STACK` compares every setting, and shows what adopting it does or what prevents it");
     }
-    if list.stacks.iter().any(|stack| stack.outside_stacks_root) {
+    let is_left_out = |stack: &ListEntry| {
+        stack.outside_stacks_root && stack.adopt.readiness != Readiness::NothingToDo
+    };
+    if list.stacks.iter().any(is_left_out) {
         console.note(&format!(
-            "* not in {}: `adopt --all` leaves it out without --everywhere",
+            "* not in {}: `adopt --all` takes it only with --everywhere",
             list.stacks_root
         ));
     }

@@ -79,14 +79,6 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             }
         }
     }
-    let is_whole = stack.interrupted_run.is_none();
-    if report.only_migrates() && is_whole && !report.is_comparison {
-        console.parts(&[]);
-        console.text(
-            Meaning::Plain,
-            "`stacklift migrate` could move it, but recreates every container: see --compare.",
-        );
-    }
 }
 
 fn show_next(report: &PlanReport, console: &Console) {
@@ -170,7 +162,9 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
     };
     let adopt = report.adopt.as_ref();
     let is_updated = adopt.is_some_and(|way| matches!(way.request, Some(Request::Update(_))));
-    let differs = adopt.is_some_and(|way| way.changed_lines.is_some_and(|lines| lines > 0));
+    let differs = adopt.is_some_and(|way| {
+        way.changed_lines.is_some_and(|lines| lines > 0) || !way.changed_variables.is_empty()
+    });
     match adopt.map(|way| way.in_portainer) {
         Some(InPortainer::Edited) => {
             return "edited in Portainer since the last adoption".to_owned();
@@ -184,7 +178,7 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
         _ => {}
     }
     match record.state.as_str() {
-        "active" if is_updated && differs => "in Portainer; your files have changed".to_owned(),
+        "active" if is_updated && differs => "in Portainer; your files differ from it".to_owned(),
         "active" => "in Portainer".to_owned(),
         "inactive" => "in Portainer, where it is stopped".to_owned(),
         state => format!("in Portainer, where it is {state}"),
@@ -304,7 +298,9 @@ fn difference(way: Way, of: &WayReport) -> Option<String> {
     if way == Way::Migrate {
         return None;
     }
-    // A notice tells of a file that Compose resolved.
+    if !of.combined_files.is_empty() && of.changed_lines.is_none() {
+        return Some("Add --diff to see Portainer's copy.".to_owned());
+    }
     let (lines, variables) = (of.changed_lines.unwrap_or_default(), &of.changed_variables);
     let them = if lines + variables.len() == 1 {
         "it"

@@ -1,7 +1,7 @@
 //! The table of several stacks before the run, and the one after it.
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     ffi::{OsStr, OsString},
 };
 
@@ -63,11 +63,11 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
     }
 }
 
-/// Why the other stacks are not adopted: `nothing to do or blocked`.
+/// Why the other stacks are not adopted: `2 up to date, 1 blocked`.
 fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
     let kind = |stack: &&AllEntry| match stack.result {
-        StackResult::NothingToDo => "nothing to do",
-        StackResult::NoFile => "no Compose file",
+        StackResult::NothingToDo => "up to date",
+        StackResult::NoFile => "without a Compose file",
         StackResult::LeftOut if excluded.iter().any(|name| name == OsStr::new(&stack.name)) => {
             "excluded"
         }
@@ -77,8 +77,12 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
         StackResult::LeftOut => "outside the stacks root (--everywhere)",
         _ => "blocked",
     };
-    let kinds: BTreeSet<&str> = rest.iter().map(kind).collect();
-    Vec::from_iter(kinds).join(" or ")
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for kind in rest.iter().map(kind) {
+        *kinds.entry(kind).or_default() += 1;
+    }
+    let kinds = kinds.iter().map(|(kind, count)| format!("{count} {kind}"));
+    kinds.collect::<Vec<_>>().join(", ")
 }
 
 /// Shows what became of each stack that was to be adopted, unless all of them are adopted: each run has said so.
