@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use composefile::{document::Node, path::clean, reader::DEFAULT_FILES, services::MountSpec};
+use composefile::{path::clean, reader::DEFAULT_FILES};
 
 use crate::{
     plan::{
@@ -150,34 +150,17 @@ fn containers<'a>(facts: &Facts<'a>, service: &str) -> Vec<Inspected<'a>> {
 
 /// The anonymous volumes of a container that the text does not name yet, by their path.
 fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<String, String> {
-    let named: Vec<(String, String)> = service
-        .nodes("volumes")
-        .flat_map(Node::items)
-        .filter_map(|item| named_volume(service, item))
-        .collect();
+    let named = service.mounts().into_iter().filter_map(|mount| {
+        let (name, _) = service.stack.resource("volumes", &mount.source?);
+        Some((clean(&mount.target), name.known()?))
+    });
+    let named: Vec<(String, String)> = named.collect();
     let volumes = container.volumes().into_iter();
     volumes
         .filter(|(volume, _)| is_anonymous(volume))
         .map(|(volume, target)| (clean(target), volume.to_owned()))
         .filter(|volume| !named.contains(volume))
         .collect()
-}
-
-/// The path and the engine's name of a volume that an item of `volumes` mounts.
-fn named_volume(service: &SentService, item: Node) -> Option<(String, String)> {
-    let read = |node: Node| service.stack.read(node).known();
-    let (target, key) = if item.is_mapping() {
-        (read(item.get("target")?)?, read(item.get("source")?)?)
-    } else {
-        let text = read(item)?;
-        let spec = MountSpec::parse(&text)?;
-        (spec.target.to_owned(), spec.source?.to_owned())
-    };
-    let (name, _) = service.stack.resource("volumes", &key);
-    match name {
-        Given::Is(name) => Some((clean(&target), name)),
-        Given::Unknown | Given::No => None,
-    }
 }
 
 fn other_variables(service: &SentService, names: &[String], files: &[String]) -> Blocker {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use composefile::{
     document::Node,
-    services::{MountSpec, MountType, Service, includes, is_remote_context},
+    services::{MountType, Service, includes, is_remote_context},
 };
 use serde_json::Value;
 
@@ -305,10 +305,9 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                     .push(format!("network {} does not exist", printable(&name)));
             }
         }
-        for item in service.nodes("volumes").flat_map(Node::items) {
-            let Some(key) = self.named_volume(item) else {
-                continue;
-            };
+        let mounts = service.mounts().into_iter();
+        let volumes = mounts.filter(|mount| mount.kind == MountType::Volume);
+        for key in volumes.filter_map(|volume| volume.source) {
             let (name, is_external) = self.stack.resource("volumes", &key);
             if let (Given::Is(name), true, Some(known)) =
                 (name, is_external, &self.facts.details.volumes)
@@ -318,19 +317,6 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                     .push(format!("volume {} does not exist", printable(&name)));
             }
         }
-    }
-
-    /// The key of the volume that a mount names.
-    fn named_volume(&self, item: Node<'_>) -> Option<String> {
-        if item.is_mapping() {
-            let kind = self.stack.read(item.get("type")?).known()?;
-            let source = self.stack.read(item.get("source")?).known()?;
-            return (MountType::named(&kind) == MountType::Volume).then_some(source);
-        }
-        let text = self.stack.read(item).known()?;
-        let spec = MountSpec::parse(&text)?;
-        let is_volume = spec.kind == MountType::Volume;
-        spec.source.filter(|_| is_volume).map(str::to_owned)
     }
 
     /// A file that Portainer reads (M11): refused if it is certainly missing, a doubt if that is unknown.

@@ -1,5 +1,7 @@
 //! What follows from the environment, and from an API key that may not see or manage every Portainer stack (B03, B06, B24).
 
+use composefile::services::MountType;
+
 use crate::{
     model::{AdminOnly, Container, Rights, may_be_portainers},
     plan::{
@@ -86,7 +88,10 @@ fn uses(service: &SentService, what: AdminOnly) -> bool {
     };
     let is = |key: &str, value: &str| service.given(&[key]) == Given::Is(value.to_owned());
     match what {
-        AdminOnly::BindMounts => service.has_bind_mounts(),
+        AdminOnly::BindMounts => {
+            let mut mounts = service.mounts().into_iter();
+            mounts.any(|mount| mount.kind == MountType::Bind)
+        }
         AdminOnly::Privileged => is("privileged", "true"),
         AdminOnly::HostPid => is("pid", "host"),
         AdminOnly::Devices => has("devices"),

@@ -209,6 +209,14 @@ impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
     }
 }
 
+/// A mount of a service.
+pub struct SentMount {
+    pub is_short: bool,
+    pub kind: MountType,
+    pub source: Option<String>,
+    pub target: String,
+}
+
 impl<'d> SentService<'_, 'd, '_> {
     /// The node at a path of keys, of this service or else of the nearest that it extends.
     pub fn node(&self, path: &[&str]) -> Option<Node<'d>> {
@@ -239,19 +247,8 @@ impl<'d> SentService<'_, 'd, '_> {
     }
 
     pub fn is_active(&self) -> bool {
-        let named = self
-            .stack
-            .reader
-            .here("COMPOSE_PROFILES")
-            .unwrap_or_default();
-        let active: Vec<&str> = named.split(',').map(str::trim).collect();
-        let mut profiles = self.nodes("profiles").flat_map(Node::items).peekable();
-        profiles.peek().is_none()
-            || active.contains(&"*")
-            || profiles.any(|profile| match self.stack.read(profile) {
-                Given::Is(profile) => active.contains(&profile.as_str()),
-                Given::Unknown | Given::No => false,
-            })
+        let service = self.chain.last();
+        service.is_none_or(|service| self.stack.reader.is_active(*service))
     }
 
     /// The number of containers; `None` if it is unknown.
@@ -389,18 +386,30 @@ impl<'d> SentService<'_, 'd, '_> {
         keys
     }
 
-    /// Whether it mounts a path of the host.
-    pub fn has_bind_mounts(&self) -> bool {
-        let mut mounts = self.nodes("volumes").flat_map(Node::items);
-        mounts.any(|item| {
-            let read = |node| self.stack.read(node).known();
+    /// Its mounts, without those that are unknown.
+    pub fn mounts(&self) -> Vec<SentMount> {
+        let read = |node: Node<'d>| self.stack.read(node).known();
+        let mount = |item: Node<'d>| {
             if item.is_mapping() {
-                let kind = item.get("type").and_then(read);
-                return kind.is_some_and(|kind| MountType::named(&kind) == MountType::Bind);
+                let text = |key| item.get(key).and_then(read);
+                return Some(SentMount {
+                    is_short: false,
+                    kind: MountType::named(&text("type")?),
+                    source: text("source"),
+                    target: text("target")?,
+                });
             }
-            let text = read(item).unwrap_or_default();
-            MountSpec::parse(&text).is_some_and(|spec| spec.kind == MountType::Bind)
-        })
+            let text = read(item)?;
+            let spec = MountSpec::parse(&text)?;
+            Some(SentMount {
+                is_short: true,
+                kind: spec.kind,
+                source: spec.source.map(str::to_owned),
+                target: spec.target.to_owned(),
+            })
+        };
+        let items = self.nodes("volumes").flat_map(Node::items);
+        items.filter_map(mount).collect()
     }
 
     /// The paths of its required env files, as written.

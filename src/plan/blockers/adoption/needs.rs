@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::{
-    document::{Document, Node},
-    services::{MountSpec, MountType},
-};
+use composefile::{document::Document, services::MountType};
 use serde_json::Value;
 
 use super::Blocking;
@@ -126,15 +123,12 @@ fn mounts(container: Inspected, source: &str) -> bool {
 
 /// The paths of the host that a service mounts in the short syntax.
 fn short_sources(service: &SentService) -> Vec<String> {
-    let items = service.nodes("volumes").flat_map(Node::items);
-    let sources = items.filter(|item| !item.is_mapping()).filter_map(|item| {
-        let text = service.stack.read(item).known()?;
-        let spec = MountSpec::parse(&text)?;
-        let source = spec.source.filter(|_| spec.kind == MountType::Bind)?;
-        match service.stack.place(source, false) {
-            Place::Absolute(source) => Some(source),
-            Place::Folder(_) | Place::Unknown => None,
-        }
+    let mounts = service.mounts().into_iter();
+    let binds = mounts.filter(|mount| mount.is_short && mount.kind == MountType::Bind);
+    let places = binds.filter_map(|bind| Some(service.stack.place(&bind.source?, false)));
+    let sources = places.filter_map(|place| match place {
+        Place::Absolute(source) => Some(source),
+        Place::Folder(_) | Place::Unknown => None,
     });
     sources.collect()
 }
