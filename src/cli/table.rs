@@ -34,7 +34,7 @@ pub(super) fn plain<const N: usize>(cells: [String; N]) -> Vec<Part> {
 
 /// The last column keeps at least this width where there is space: the widest of the others are cut, but not the names and IDs
 /// in the first.
-const LAST: usize = 12;
+const LAST: usize = 20;
 /// What the cut leaves of each of the others.
 const OTHERS: usize = 6;
 

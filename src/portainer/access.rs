@@ -86,7 +86,10 @@ fn id_of(grant: &Grant, name: &str, all: &BTreeMap<i64, String>) -> Result<i64> 
     let is_it = |one: &&i64| all[one].to_lowercase() == name.to_lowercase();
     all.keys().find(is_it).copied().ok_or_else(|| {
         let known: Vec<&str> = all.values().map(String::as_str).collect();
-        let hint = format!("Portainer has: {}", printable(&known.join(", ")));
+        let hint = match known.as_slice() {
+            [] => "Portainer has none".to_owned(),
+            known => format!("Portainer has: {}", printable(&known.join(", "))),
+        };
         let failure = Failure::new(format!("Portainer has no {grant}"));
         failure.hint(hint).into()
     })

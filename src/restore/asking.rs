@@ -114,7 +114,7 @@ impl Procedure<'_, '_, '_> {
         let act = match self.restore.cause {
             Cause::Failure => return Ok(false),
             Cause::Wanted => format!("roll back {name}"),
-            Cause::Unfinished => format!("roll back {name} before it is adopted"),
+            Cause::Unfinished => format!("roll back {name} first"),
         };
         let (removed, possible) = self.removed(planned);
         let changing = self.changing(planned);

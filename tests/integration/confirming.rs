@@ -226,13 +226,13 @@ fn b08_what_an_earlier_run_left_is_restored_after_a_question() {
     bench.run("web").code(1);
     assert!(bench.containers("web").is_empty());
     bench.forget_requests();
-    let question = "Roll back web before it is adopted? [y/N]";
+    let question = "Roll back web first? [y/N]";
     on_terminal(&bench, "adopt web", "n\n")
         .code(1)
         .says(&[question, CANCELED]);
     Run::of(&mut bench.asking("adopt web"))
         .code(1)
-        .says("refusing to roll back web before it is adopted without confirmation");
+        .says("refusing to roll back web first without confirmation");
     assert!(bench.nothing_was_changed());
     // The stack was restored: the second answer is not that of nothing.
     on_terminal(&bench, "adopt web", "y\nn\n")

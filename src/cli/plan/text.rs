@@ -52,7 +52,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
     }
     for request in &stack.unanswered {
         let text = format!(
-            "The outcome of {request}, is unknown. The next run first waits for Portainer to finish."
+            "A run ended before Portainer had answered {request}. The next run first waits for Portainer to finish."
         );
         console.text(Meaning::Plain, &text);
     }
