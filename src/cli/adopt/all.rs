@@ -380,32 +380,24 @@ impl All<'_> {
             .clone()
             .map(|one| one.stack.name().as_str())
             .collect();
-        let mut effects = Vec::new();
-        for (one, &name) in planned.zip(&names) {
-            let effect = match &one.plan {
+        let effects: Vec<String> = planned
+            .filter_map(|one| match &one.plan {
                 Some(plan) => plan.interruption(),
                 None => Some("what an interrupted run left is restored first".to_owned()),
-            };
-            // Often, the only service that changes has the name of its stack.
-            let is_of_its_name = |plan: &Adoption| {
-                let mut services = plan.services.iter();
-                services.all(|one| one.fate.is_unchanged() || one.service == name)
-            };
-            let is_named = names.len() == 1 || one.plan.as_ref().is_some_and(is_of_its_name);
-            effects.extend(effect.map(|effect| {
-                if is_named {
-                    effect
-                } else {
-                    format!("{name}: {effect}")
-                }
-            }));
-        }
-        if effects.is_empty() {
-            return Ok(());
-        }
+            })
+            .collect();
+        let told = match effects.as_slice() {
+            [] => return Ok(()),
+            [effect] if names.len() == 1 => effect.clone(),
+            [_] => "one of them is interrupted or loses something, as shown above".to_owned(),
+            all => format!(
+                "{} of them are interrupted or lose something, as shown above",
+                all.len()
+            ),
+        };
         let question = |question: &str| self.console.ask(question);
         let act = format!("adopt {}", names.join(", "));
-        consent(self.arguments.yes, &question).require(&act, Some(&effects.join(". ")))?;
+        consent(self.arguments.yes, &question).require(&act, Some(&told))?;
         Ok(())
     }
 
