@@ -1,9 +1,9 @@
 //! The tree of a YAML document: the promises of its module for every text, compared with the parser's events.
 #![no_main]
 
-use std::{collections::HashMap, ops::Range};
+use std::{collections::HashMap, fmt::Debug, ops::Range};
 
-use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
+use granit_parser::{Event, Parser, ScalarStyle};
 use libfuzzer_sys::fuzz_target;
 use composefile::document::{Document, NodeKind, Layout, Node, ParseError, Style};
 
@@ -37,10 +37,10 @@ fn events(text: &str) -> Option<Vec<String>> {
                     "~" if style == ScalarStyle::Plain => "",
                     value => value,
                 };
-                said.push(scalar(value, style_of(style)));
+                said.push(scalar(value, style));
             }
-            Event::SequenceStart(style, ..) => said.push(format!("[ {:?}", layout_of(style))),
-            Event::MappingStart(style, ..) => said.push(format!("{{ {:?}", layout_of(style))),
+            Event::SequenceStart(style, ..) => said.push(format!("[ {style:?}")),
+            Event::MappingStart(style, ..) => said.push(format!("{{ {style:?}")),
             Event::SequenceEnd | Event::MappingEnd => said.push("end".into()),
             Event::Alias(_) => said.push("*".into()),
             _ => {}
@@ -78,25 +78,9 @@ fn said(document: &Document) -> Vec<String> {
     said
 }
 
-fn scalar(value: &str, style: Style) -> String {
+/// The styles of the parser and of the tree have the same names.
+fn scalar(value: &str, style: impl Debug) -> String {
     format!("{style:?} {value:?}")
-}
-
-fn style_of(style: ScalarStyle) -> Style {
-    match style {
-        ScalarStyle::Plain => Style::Plain,
-        ScalarStyle::SingleQuoted => Style::SingleQuoted,
-        ScalarStyle::DoubleQuoted => Style::DoubleQuoted,
-        ScalarStyle::Literal => Style::Literal,
-        ScalarStyle::Folded => Style::Folded,
-    }
-}
-
-fn layout_of(style: StructureStyle) -> Layout {
-    match style {
-        StructureStyle::Block => Layout::Block,
-        StructureStyle::Flow => Layout::Flow,
-    }
 }
 
 fn is_collection(node: Node) -> bool {
