@@ -130,19 +130,13 @@ impl Container {
     }
 }
 
-/// A time span, rounded as the engine does.
+/// A time span, roughly as the engine rounds it.
 fn duration(seconds: i64) -> String {
     match seconds {
         ..1 => "Less than a second".to_owned(),
-        1 => "1 second".to_owned(),
-        2..60 => format!("{seconds} seconds"),
-        60..120 => "About a minute".to_owned(),
-        120..3600 => format!("{} minutes", seconds / 60),
-        3600..7200 => "About an hour".to_owned(),
-        7200..172_800 => format!("{} hours", seconds / 3600),
-        172_800..1_209_600 => format!("{} days", seconds / 86_400),
-        1_209_600..5_184_000 => format!("{} weeks", seconds / 604_800),
-        _ => format!("{} months", seconds / 2_592_000),
+        1..60 => format!("{seconds} seconds"),
+        60..3600 => format!("{} minutes", seconds / 60),
+        _ => format!("{} hours", seconds / 3600),
     }
 }
 
