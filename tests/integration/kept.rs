@@ -78,6 +78,10 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
         bench.run("adopt web --yes").code(0);
         assert_eq!(volume(&bench), before, "{is_deleted}");
     }
+    bench.world(|world| world.containers.clear());
+    bench.started("web", VOLUME, None);
+    let left = format!("  a  the volume {before} is no longer mounted at /cache");
+    bench.run("plan web").says(&["Adopting it loses:\n", &left]);
 }
 
 #[test]
