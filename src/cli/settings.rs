@@ -126,8 +126,7 @@ fn merge(flags: &Common, variables: Variables, files: &[(PathBuf, Values)]) -> V
     options::ALL.iter().map(entry).collect()
 }
 
-/// The first source of a setting, and its text. An empty variable is unset. One that is not UTF-8 is an error, even if a
-/// flag takes precedence.
+/// The first source of a setting, and its text. An empty variable is unset.
 fn find(
     setting: &Setting,
     flags: &Common,
@@ -135,18 +134,16 @@ fn find(
     files: &[(PathBuf, Values)],
 ) -> (Source, Result<String>) {
     let &Setting { key, variable, .. } = setting;
-    let given = variables(variable).filter(|text| !text.is_empty());
-    let given = given.map(OsString::into_string);
-    if let Some(Err(_)) = given {
-        let invalid = Failure::new(format!("{variable} is not valid UTF-8"))
-            .hint("set it to valid UTF-8, or unset it");
-        return (Source::variable(variable), Err(invalid.into()));
-    }
     if let Some(text) = flags.value(key) {
         return (Source::flag(key), Ok(text.to_owned()));
     }
-    if let Some(Ok(text)) = given {
-        return (Source::variable(variable), Ok(text));
+    if let Some(given) = variables(variable).filter(|text| !text.is_empty()) {
+        let invalid = || {
+            Failure::new(format!("{variable} is not valid UTF-8"))
+                .hint("set it to valid UTF-8, or unset it")
+        };
+        let text = given.into_string().map_err(|_| invalid().into());
+        return (Source::variable(variable), text);
     }
     let mut files = files.iter();
     let found = files.find_map(|(path, values)| Some((path, values.get(key)?)));
