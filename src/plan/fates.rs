@@ -346,7 +346,7 @@ fn lacks(container: Inspected, service: &SentService) -> Option<String> {
 /// Whether it shares a namespace or volumes with another service, or the volumes of a container of another project.
 fn shares(service: &SentService) -> bool {
     let mut dependencies = dependencies(service).into_iter();
-    let mut sources = service.nodes("volumes_from").flat_map(Node::items);
+    let mut sources = service.items("volumes_from");
     dependencies.any(|dependency| dependency.shares)
         || sources.any(|source| {
             service
@@ -370,10 +370,10 @@ fn features(service: &SentService) -> Vec<Feature> {
         .any(|key| is_set(key))
         || ["network_mode", "pid", "ipc"].iter().any(|key| shares(key));
     let has_mode = ["secrets", "configs"].iter().any(|key| {
-        let mut items = service.nodes(key).flat_map(Node::items);
+        let mut items = service.items(key);
         items.any(|item| item.get("mode").is_some())
     });
-    let creates_path = service.nodes("volumes").flat_map(Node::items).any(|item| {
+    let creates_path = service.items("volumes").any(|item| {
         let text = item.as_str().unwrap_or_default();
         let creates = item
             .get("bind")

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use composefile::document::Node;
-
 use crate::plan::{
     Blocker, ComposeVersion, Facts,
     facts::services::{SentService, SentStack},
@@ -39,7 +37,7 @@ pub fn files(stack: &SentStack) -> Vec<String> {
 /// What a service uses of a section, if the text or a variable has its content.
 fn given(service: &SentService, section: &str) -> Vec<String> {
     let stack = service.stack;
-    let used = service.nodes(section).flat_map(Node::items);
+    let used = service.items(section);
     let names = used.filter_map(|item| {
         let source = item.get("source").unwrap_or(item);
         stack.read(source).known()

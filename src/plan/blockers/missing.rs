@@ -173,7 +173,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
 
     /// The sources of bind mounts in the long syntax (M13).
     fn mounts(&mut self, service: &SentService<'_, 'd, '_>) {
-        for item in service.nodes("volumes").flat_map(Node::items) {
+        for item in service.items("volumes") {
             let text = |key: &str| {
                 item.get(key)
                     .map_or(Given::No, |node| self.stack.read(node))
@@ -193,7 +193,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     /// The files of secrets and configs.
     fn content(&mut self, service: &SentService<'_, 'd, '_>) {
         for (section, noun) in [("secrets", "secret"), ("configs", "config")] {
-            for item in service.nodes(section).flat_map(Node::items) {
+            for item in service.items(section) {
                 let name = self.stack.read(item.get("source").unwrap_or(item)).known();
                 let all = self.stack.reader.document.get(section);
                 let file = name.as_deref().and_then(|name| all?.get(name)?.get("file"));

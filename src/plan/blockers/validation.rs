@@ -83,7 +83,7 @@ pub fn rejects(lines: Vec<String>) -> Blocker {
 fn unmountable(stack: &SentStack, lines: &Lines) -> Vec<String> {
     let mut found = Vec::new();
     for service in stack.active() {
-        for node in service.nodes("volumes").flat_map(Node::items) {
+        for node in service.items("volumes") {
             let Given::Is(text) = stack.read(node) else {
                 continue;
             };

@@ -240,6 +240,11 @@ impl<'d> SentService<'_, 'd, '_> {
             .into_iter()
     }
 
+    /// The items of all lists of a key.
+    pub fn items(&self, key: &str) -> impl Iterator<Item = Node<'d>> {
+        self.nodes(key).flat_map(Node::items)
+    }
+
     /// The scalar at a path of keys.
     pub fn given(&self, path: &[&str]) -> Given {
         self.node(path)
@@ -408,7 +413,7 @@ impl<'d> SentService<'_, 'd, '_> {
                 target: spec.target.to_owned(),
             })
         };
-        let items = self.nodes("volumes").flat_map(Node::items);
+        let items = self.items("volumes");
         items.filter_map(mount).collect()
     }
 

@@ -44,18 +44,10 @@ pub fn dependencies(service: &SentService) -> Vec<Dependency> {
             add(entry.name().unwrap_or_default(), restarts, false);
         }
     }
-    for link in service
-        .nodes("links")
-        .flat_map(Node::items)
-        .filter_map(read)
-    {
+    for link in service.items("links").filter_map(read) {
         add(link.split(':').next().unwrap_or_default(), true, false);
     }
-    for from in service
-        .nodes("volumes_from")
-        .flat_map(Node::items)
-        .filter_map(read)
-    {
+    for from in service.items("volumes_from").filter_map(read) {
         if !from.starts_with("container:") {
             add(from.split(':').next().unwrap_or_default(), false, true);
         }

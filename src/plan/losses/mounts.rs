@@ -244,7 +244,7 @@ fn mounts(service: &SentService, reported: Reported, depth: usize) -> Mounts {
         by_target: BTreeMap::new(),
         is_whole: !service.is_partial(),
     };
-    for item in service.nodes("volumes_from").flat_map(Node::items) {
+    for item in service.items("volumes_from") {
         found.inherit(service, item, reported, depth);
     }
     for item in service.nodes("tmpfs").flat_map(one_or_many) {
@@ -256,7 +256,7 @@ fn mounts(service: &SentService, reported: Reported, depth: usize) -> Mounts {
         };
         found.add(target.map(|target| (target.to_owned(), mount)));
     }
-    for item in service.nodes("volumes").flat_map(Node::items) {
+    for item in service.items("volumes") {
         if reported.names(service, item) {
             found.is_whole = false;
         }
@@ -413,7 +413,7 @@ fn placed<'d>(service: &SentService<'_, 'd, '_>) -> Vec<(Option<String>, Option<
     let mut found = Vec::new();
     for (section, dir) in [("secrets", "/run/secrets"), ("configs", "")] {
         let all = service.stack.reader.document.get(section);
-        for item in service.nodes(section).flat_map(Node::items) {
+        for item in service.items(section) {
             let source = item.get("source").unwrap_or(item);
             let target = item.get("target").unwrap_or(source);
             let target = service.stack.read(target).known().map(|target| {

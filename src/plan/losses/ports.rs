@@ -85,7 +85,7 @@ fn covers_address(after: Option<&str>, now: Option<&str>) -> bool {
 
 /// The ports of a service, one per item; `None` for an item that is unknown.
 pub fn published(service: &SentService) -> Vec<Option<Publish>> {
-    let items = service.nodes("ports").flat_map(Node::items);
+    let items = service.items("ports");
     items.map(|item| one(service, item)).collect()
 }
 
