@@ -194,7 +194,7 @@ impl Reading<'_> {
             }
         }
         for file in service.label_files() {
-            for file in self.candidates(path, dir, file.path) {
+            for file in self.candidates(path, dir, file) {
                 self.text("label file", &file)?;
             }
         }
@@ -202,7 +202,7 @@ impl Reading<'_> {
         let (Some(extends), Some(file)) = (extends, service.extends_file()) else {
             return Ok(());
         };
-        let Some(base) = self.one("Compose file", path, dir, file.path)? else {
+        let Some(base) = self.one("Compose file", path, dir, file)? else {
             return Ok(());
         };
         let extended = extends

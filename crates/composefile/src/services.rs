@@ -62,24 +62,6 @@ pub struct EnvironmentEntry<'d> {
     pub node: Node<'d>,
 }
 
-/// A path of a file or directory.
-#[derive(Debug, Clone, Copy)]
-pub struct NamedPath<'d> {
-    /// As written.
-    pub path: &'d str,
-    /// The node of the path.
-    pub node: Node<'d>,
-}
-
-impl<'d> NamedPath<'d> {
-    fn of(node: Node<'d>) -> Option<Self> {
-        Some(Self {
-            path: node.as_str()?,
-            node,
-        })
-    }
-}
-
 /// The services of a file, in the order of the text.
 pub fn services<'d>(document: &'d Document<'d>) -> Vec<Service<'d>> {
     let entries = document.get("services").map(Node::entries);
@@ -93,12 +75,12 @@ pub fn services<'d>(document: &'d Document<'d>) -> Vec<Service<'d>> {
 }
 
 /// The files that `include` names.
-pub fn includes<'d>(document: &'d Document<'d>) -> Vec<NamedPath<'d>> {
+pub fn includes<'d>(document: &'d Document<'d>) -> Vec<&'d str> {
     let items = document.get("include").into_iter().flat_map(Node::items);
     items
         .map(|item| item.get("path").unwrap_or(item))
         .flat_map(one_or_many)
-        .filter_map(NamedPath::of)
+        .filter_map(Node::as_str)
         .collect()
 }
 
@@ -129,15 +111,12 @@ impl<'d> Service<'d> {
     }
 
     /// The directories that `build` reads: the context (default `.`) and the additional contexts.
-    pub fn build_contexts(&self) -> Vec<NamedPath<'d>> {
+    pub fn build_contexts(&self) -> Vec<&'d str> {
         let Some(build) = self.build() else {
             return Vec::new();
         };
         let context = build.get("context").unwrap_or(build);
-        let main = NamedPath::of(context).unwrap_or(NamedPath {
-            path: ".",
-            node: build,
-        });
+        let main = context.as_str().unwrap_or(".");
         let additional = build.get("additional_contexts");
         std::iter::once(main)
             .chain(additional.into_iter().flat_map(additional_contexts))
@@ -145,17 +124,17 @@ impl<'d> Service<'d> {
     }
 
     /// The value of `extends.file`.
-    pub fn extends_file(&self) -> Option<NamedPath<'d>> {
-        NamedPath::of(self.node.get("extends")?.get("file")?)
+    pub fn extends_file(&self) -> Option<&'d str> {
+        self.node.get("extends")?.get("file")?.as_str()
     }
 
     /// The files of `label_file`: one path or a list of paths.
-    pub fn label_files(&self) -> Vec<NamedPath<'d>> {
+    pub fn label_files(&self) -> Vec<&'d str> {
         let value = self.node.get("label_file");
         value
             .into_iter()
             .flat_map(one_or_many)
-            .filter_map(NamedPath::of)
+            .filter_map(Node::as_str)
             .collect()
     }
 }
@@ -202,15 +181,12 @@ fn mapped_variable(entry: Entry<'_>) -> Option<EnvironmentEntry<'_>> {
     })
 }
 
-fn additional_contexts(node: Node<'_>) -> Vec<NamedPath<'_>> {
-    let listed = node.items().filter_map(|item| {
-        let (_, path) = item.as_str()?.split_once('=')?;
-        Some(NamedPath { path, node: item })
-    });
-    let mapped = node
-        .entries()
-        .into_iter()
-        .filter_map(|entry| NamedPath::of(entry.value));
+fn additional_contexts(node: Node<'_>) -> Vec<&str> {
+    let listed = node
+        .items()
+        .filter_map(|item| Some(item.as_str()?.split_once('=')?.1));
+    let mapped = node.entries().into_iter();
+    let mapped = mapped.filter_map(|entry| entry.value.as_str());
     listed.chain(mapped).collect()
 }
 

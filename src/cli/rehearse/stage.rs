@@ -156,7 +156,7 @@ fn other_files(stack: &Stack, source: &StackText) -> Result<BTreeMap<PathBuf, St
         let services = services::services(&document);
         let extended = services.iter().filter_map(services::Service::extends_file);
         let named = extended.chain(services::includes(&document));
-        paths.extend(named.map(|named| named.path.to_owned()));
+        paths.extend(named.map(str::to_owned));
     }
     let mut files = BTreeMap::new();
     for path in paths {

@@ -138,15 +138,15 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     /// Files that Portainer reads for every service, active or not.
     fn read_at_load(&mut self) {
         for include in includes(self.stack.reader.document) {
-            if !is_remote_file(include.path) {
-                self.read_by_portainer("`include`", include.path);
+            if !is_remote_file(include) {
+                self.read_by_portainer("`include`", include);
             }
         }
         for service in &self.stack.reader.services {
             if let Some(file) = service.extends_file()
-                && !is_remote_file(file.path)
+                && !is_remote_file(file)
             {
-                self.read_by_portainer(&format!("{}: `extends`", service.name), file.path);
+                self.read_by_portainer(&format!("{}: `extends`", service.name), file);
             }
         }
     }

@@ -433,7 +433,7 @@ impl<'d> SentService<'_, 'd, '_> {
     /// The paths of its label files, as written.
     pub fn label_files(&self) -> Vec<String> {
         let files = self.chain.iter().flat_map(Service::label_files);
-        files.map(|file| file.path.to_owned()).collect()
+        files.map(str::to_owned).collect()
     }
 
     /// The place of a node in messages, as the losses of the text name it.

@@ -14,9 +14,7 @@ use composefile::{
     document::{Entry, Node, NodeId, NodeMap, NodeSet},
     places::{self, Role},
     reader::Reader,
-    services::{
-        EnvFile, MountSpec, NamedPath, Service, includes, is_remote_context, split_at_colons,
-    },
+    services::{EnvFile, MountSpec, Service, includes, is_remote_context, split_at_colons},
 };
 
 /// The keys of a service that are not compared text by text.
@@ -168,8 +166,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
         self.variables(chain, &lost);
         for file in left {
-            let (path, node) = (file.path, file.node);
-            self.unreadable(NamedPath { path, node }, "env_file");
+            self.unreadable(file.path, "env_file");
         }
     }
 
@@ -390,13 +387,13 @@ impl<'d, 'a> Finder<'d, 'a> {
         });
     }
 
-    fn unreadable(&mut self, named: NamedPath<'d>, named_by: &'static str) {
+    fn unreadable(&mut self, path: &str, named_by: &'static str) {
         let is_remote = self
             .here()
-            .read(named.path)
+            .read(path)
             .is_ok_and(|path| is_remote_context(&path));
         if !is_remote {
-            let path = named.path.to_owned();
+            let path = path.to_owned();
             self.add(TextLossKind::Unreadable { path, named_by });
         }
     }

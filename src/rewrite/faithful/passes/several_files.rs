@@ -22,16 +22,16 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         ));
     }
     for service in &reader.services {
-        let extended = service.extends_file().map(|file| ("extends", file));
-        let first = service.label_files().into_iter().next();
-        let labels = first.map(|file| ("label_file", file));
-        for (key, file) in extended.into_iter().chain(labels) {
+        let extended = service.extends_file().map(|_| "extends");
+        let labels = (!service.label_files().is_empty()).then_some("label_file");
+        for key in extended.into_iter().chain(labels) {
             let message = format!(
                 "Portainer cannot read the file that `{key}` of service {} names",
                 service.name
             );
             let reason = Reason::SeveralFiles;
-            blockers.push(Blocker::at(file.node, reason, message, NO_COMPOSE));
+            let node = service.node.get(key).unwrap_or(service.node);
+            blockers.push(Blocker::at(node, reason, message, NO_COMPOSE));
         }
     }
     match &files[..] {
