@@ -57,7 +57,7 @@ pub struct Container {
     pub image: String,
     /// `created`, `running`, `paused`, `restarting`, `exited`, `removing` or `dead`.
     pub state: String,
-    /// The state as the engine words it, such as `Up 2 hours`; `running (health: starting)` from the container command.
+    /// The state as the engine words it: `Up 2 hours`, `Exited (0) 3 days ago`.
     pub status: String,
     /// All labels.
     pub labels: BTreeMap<String, String>,

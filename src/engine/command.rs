@@ -4,6 +4,7 @@
 //! Invariant: only well-formed IDs and names that cannot be read as options are passed to the command.
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     process::Command as Process,
     thread,
@@ -79,6 +80,24 @@ impl Command {
             return Ok(ids.into_iter().map(only_id).collect());
         };
         containers.retain(|one| one.labels.get(&self.label).is_some_and(|of| of == project));
+        if !containers.is_empty() {
+            // The status is only displayed, so a failure to read it is ignored.
+            let format = ["--format", "{{.ID}}\t{{.Status}}"];
+            let arguments = [
+                &["ps", "-a", "--no-trunc", "--filter", &filter][..],
+                &format,
+            ];
+            let printed = self.read(&arguments.concat()).unwrap_or_default();
+            let status: BTreeMap<&str, &str> = printed
+                .lines()
+                .filter_map(|line| line.split_once('\t'))
+                .collect();
+            for container in &mut containers {
+                if let Some(status) = status.get(container.id.as_str()) {
+                    (*status).clone_into(&mut container.status);
+                }
+            }
+        }
         Ok(containers)
     }
 
@@ -339,18 +358,14 @@ fn still_there<'a>(
 fn container(inspected: &Value) -> serde_json::Result<Container> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (config, state) = (&inspected["Config"], text(&inspected["State"]["Status"]));
-    let health = text(&inspected["State"]["Health"]["Status"]);
     let labels = Option::deserialize(&config["Labels"])?;
     let mounts: Option<Vec<ListedMount>> = Option::deserialize(&inspected["Mounts"])?;
     Ok(Container {
         id: String::deserialize(&inspected["Id"])?,
         names: vec![text(&inspected["Name"])],
         image: text(&config["Image"]),
-        status: if health.is_empty() {
-            state.clone()
-        } else {
-            format!("{state} (health: {health})")
-        },
+        // Replaced by the status that `ps` reports, if it reports one.
+        status: state.clone(),
         state,
         labels: labels.unwrap_or_default(),
         ports: published(&inspected["NetworkSettings"]["Ports"]),

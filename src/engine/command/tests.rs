@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use std::{
     ffi::OsString,
     fs,
@@ -89,13 +87,14 @@ fn container(of: u32) -> Container {
 const LISTING: &str = r#"
 case "$1 $2" in
     "ps -aq") cat "$HERE/ids" ;;
+    "ps -a") printf '%s\tUp 2 hours (healthy)\n' "$(printf %064d 1)" ;;
     "inspect --type") cat "$HERE/inspected" ;;
 esac
 "#;
 
 const INSPECTED: &str = r#"[
     {"Id":"0000000000000000000000000000000000000000000000000000000000000001","Name":"/web-1",
-     "State":{"Status":"running","Health":{"Status":"starting"}},
+     "State":{"Status":"running"},
      "Config":{"Image":"web:1","Labels":{"com.docker.compose.project":"web","a":"b"}},
      "NetworkSettings":{"Ports":{"80/tcp":[{"HostIp":"::","HostPort":"8080"},{"HostIp":"","HostPort":"8080"}],"443/tcp":null}},
      "Mounts":[{"Type":"volume","Name":"data","Source":"/var/lib/x","Destination":"/data"},
@@ -140,7 +139,7 @@ fn a_container_is_read_from_the_output_of_the_command() {
         names: vec!["web-1".to_owned()],
         image: "web:1".to_owned(),
         state: "running".to_owned(),
-        status: "running (health: starting)".to_owned(),
+        status: "Up 2 hours (healthy)".to_owned(),
         labels: BTreeMap::from([label, ("a".to_owned(), "b".to_owned())]),
         ports: vec![port("0.0.0.0"), port("::")],
         mounts: vec![
@@ -156,6 +155,7 @@ fn a_container_is_read_from_the_output_of_the_command() {
         [
             "docker ps -aq --filter label=com.docker.compose.project=web → exit 0",
             "docker inspect --type container 000000000001 000000000002 000000000003 → exit 0",
+            "docker ps -a --no-trunc --filter label=com.docker.compose.project=web --format {{.ID}}\\t{{.Status}} → exit 0",
         ]
     );
 }
