@@ -55,6 +55,8 @@ pub fn main() -> ExitCode {
     ));
     interrupt::clean_up_after_panics(&console);
     let ended = dispatch(arguments, &console);
+    // What failed because of the handler is no error of the run.
+    signals::await_handler();
     console.done();
     match ended {
         Ok(()) if console.is_incomplete() => {
