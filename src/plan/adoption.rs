@@ -466,6 +466,7 @@ impl Adoption {
         let mut lost: Vec<Loss> = losses.filter(is_lost).collect();
         self.warnings.extend(unknown);
         lost.extend(facts.uses.lost().as_ref().and_then(record::use_lost));
+        lost.extend(record::volumes_left(facts));
         if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {
             let losses = record::standing(record.record).into_iter();
             lost.extend(losses.filter(|loss| loss.kind != LossKind::Access));

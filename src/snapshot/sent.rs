@@ -60,6 +60,11 @@ impl LastSent {
         names.is_some_and(|names| names.contains(name))
     }
 
+    /// The names of all volumes that got a name in the text.
+    pub fn volume_names(&self) -> impl Iterator<Item = &String> {
+        self.volumes.values().flat_map(BTreeMap::values)
+    }
+
     /// The same, deployed as containers with these config hashes, if they are known.
     #[must_use]
     pub fn deployed_as(self, hashes: Option<BTreeSet<String>>) -> Self {

@@ -80,8 +80,16 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
     }
     bench.world(|world| world.containers.clear());
     bench.started("web", VOLUME, None);
-    let left = format!("  a  the volume {before} is no longer mounted at /cache");
+    let left = format!(
+        "  stack  nothing mounts the volume {before} any more, which an adoption had named"
+    );
     bench.run("plan web").says(&["Adopting it loses:\n", &left]);
+    // A service of another name gets another volume, too.
+    bench.world(|world| world.containers.clear());
+    bench.stack("web", &VOLUME.replace("  a:", "  b:"), None);
+    bench
+        .run("plan web --leave-orphans")
+        .says(&["Adopting it loses:\n", &left]);
 }
 
 #[test]

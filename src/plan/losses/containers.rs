@@ -5,8 +5,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use composefile::path::clean;
-
 use crate::{
     model::Grant,
     plan::{
@@ -285,28 +283,7 @@ impl<'a> Running<'a, '_> {
             let volume = volume.to_owned();
             (LossKind::AnonymousVolume { volume, is_deleted }, message)
         });
-        lost.chain(self.left_volumes(container)).collect()
-    }
-
-    /// The volumes that an adoption named, and that a container which was started outside of Portainer since does not have.
-    fn left_volumes(&self, container: Inspected) -> Vec<(LossKind, String)> {
-        let service = self.label(container, "service").unwrap_or_default();
-        let named = self.facts.last_sent.volumes(service);
-        let left = named.filter(|(path, named)| {
-            let now = container.volumes().into_iter();
-            let has_another = now
-                .filter(|(volume, target)| is_anonymous(volume) && clean(target) == **path)
-                .any(|(volume, _)| volume != *named);
-            let all = self.facts.details.volumes.as_ref();
-            has_another && all.is_some_and(|all| all.contains_key(*named))
-        });
-        left.map(|(path, named)| {
-            let message = format!(
-                "the volume {named} is no longer mounted at {path}: the container was started with another one"
-            );
-            (LossKind::Other, message)
-        })
-        .collect()
+        lost.collect()
     }
 }
 

@@ -6,7 +6,10 @@ use composefile::document::{Document, Node};
 
 use crate::{
     model::{Deployment, Grant, Record, values},
-    plan::{InPortainer, Loss, RecordFacts, Sent, losses::LossKind},
+    plan::{
+        Facts, InPortainer, Loss, RecordFacts, Sent,
+        losses::{LossKind, mounts::is_anonymous},
+    },
 };
 
 /// The sections of a Compose file whose members are named.
@@ -25,6 +28,45 @@ pub fn standing(record: &Record) -> Vec<Loss> {
 pub fn use_lost(lost: &BTreeSet<Grant>) -> Option<Loss> {
     let who = Grant::list(lost);
     (!lost.is_empty()).then(|| Loss::of_record(&format!("the access of {who}")))
+}
+
+/// The anonymous volumes that an adoption named, and that neither the text nor a container mounts afterwards.
+pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
+    let contents = facts.record.as_ref().and_then(|record| record.contents);
+    let deployed = contents
+        .map(|(text, _)| named_volumes(text))
+        .unwrap_or_default();
+    let sent = named_volumes(facts.sent.text);
+    let last_sent = facts.last_sent.volume_names().cloned();
+    let mut left: BTreeSet<String> = last_sent.chain(deployed).collect();
+    let containers: Vec<_> = facts.observed.inspected().collect();
+    left.retain(|volume| {
+        let exists = facts
+            .details
+            .volumes
+            .as_ref()
+            .is_some_and(|all| all.contains_key(volume));
+        let mut mounted = containers.iter().flat_map(|one| one.volumes());
+        exists && !sent.contains(volume) && !mounted.any(|(name, _)| name == volume)
+    });
+    let loss = |volume| {
+        format!("nothing mounts the volume {volume} any more, which an adoption had named")
+    };
+    left.iter()
+        .map(|volume| Loss::of_stack(&loss(volume)))
+        .collect()
+}
+
+/// The anonymous volumes of Docker that a text names.
+fn named_volumes(text: &str) -> BTreeSet<String> {
+    let document = Document::parse(text);
+    let volumes = document
+        .as_ref()
+        .ok()
+        .and_then(|document| document.get("volumes"));
+    let entries = volumes.into_iter().flat_map(Node::entries);
+    let names = entries.filter_map(|entry| entry.value.get("name")?.as_str().map(str::to_owned));
+    names.filter(|name| is_anonymous(name)).collect()
 }
 
 /// The losses of deleting a Portainer stack: its properties, and its variables that are not in `names`.
