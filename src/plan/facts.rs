@@ -105,6 +105,15 @@ pub struct Details {
     pub unasked: Option<String>,
 }
 
+impl Details {
+    /// Whether the engine is known to have a volume.
+    pub fn has_volume(&self, name: &str) -> bool {
+        self.volumes
+            .as_ref()
+            .is_some_and(|all| all.contains_key(name))
+    }
+}
+
 impl Observed {
     /// The listed containers; empty if they are unknown.
     pub fn listed(&self) -> &[Container] {

@@ -107,14 +107,11 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             }
             // They were removed: what Portainer has may have been all that named their volumes.
             if containers.is_empty() {
-                let all = facts.details.volumes.as_ref();
                 let named = facts.last_sent.volumes(service.name);
-                let exist =
-                    named.filter(|(_, name)| all.is_some_and(|all| all.contains_key(*name)));
+                let exist = named.filter(|(_, name)| facts.details.has_volume(name));
                 found
                     .volumes
                     .extend(exist.map(|(path, name)| (path.clone(), name.clone())));
-                found.containers = 1;
             }
             if !keep.variables && !found.variables.is_empty() {
                 let names: Vec<String> = std::mem::take(&mut found.variables).into_keys().collect();

@@ -41,11 +41,7 @@ pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
     let mut left: BTreeSet<String> = last_sent.chain(deployed).collect();
     let containers: Vec<_> = facts.observed.inspected().collect();
     left.retain(|volume| {
-        let exists = facts
-            .details
-            .volumes
-            .as_ref()
-            .is_some_and(|all| all.contains_key(volume));
+        let exists = facts.details.has_volume(volume);
         let mut mounted = containers.iter().flat_map(|one| one.volumes());
         exists && !sent.contains(volume) && !mounted.any(|(name, _)| name == volume)
     });
