@@ -81,7 +81,7 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
     bench.world(|world| world.containers.clear());
     bench.started("web", VOLUME, None);
     let left = format!(
-        "  stack  nothing mounts the volume {before} any more, which an adoption had named"
+        "  stack  nothing mounts the volume {before} any more; an earlier adoption had named it"
     );
     bench.run("plan web").says(&["Adopting it loses:\n", &left]);
     // A service of another name gets another volume, too.

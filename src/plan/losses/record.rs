@@ -46,7 +46,7 @@ pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
         exists && !sent.contains(volume) && !mounted.any(|(name, _)| name == volume)
     });
     let loss = |volume| {
-        format!("nothing mounts the volume {volume} any more, which an adoption had named")
+        format!("nothing mounts the volume {volume} any more; an earlier adoption had named it")
     };
     left.iter()
         .map(|volume| Loss::of_stack(&loss(volume)))
