@@ -27,7 +27,7 @@ pub use blockers::{
 pub use edited::{InPortainer, changed_variables};
 pub use facts::{
     Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent, Source,
-    services::image_references,
+    services::{external_volumes, image_references},
 };
 pub use fates::{
     Fate, Hashes,

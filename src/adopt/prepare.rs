@@ -1,5 +1,7 @@
 //! Works out what an adoption would do. Reads only: it holds no client that can write.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use composefile::document::Document;
 
@@ -98,11 +100,17 @@ impl Prepared {
             let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
             plan_of(sent(rewrite), problems, runs, false)
         };
-        let (plan, (runs, blockers), hashes) = plan_of_rewrite(&texts.first, &Runs::default());
+        let (plan, (mut runs, blockers), hashes) = plan_of_rewrite(&texts.first, &Runs::default());
         let (rewrite, mut plan, mut hashes) = if runs.is_empty() {
             (texts.first.clone(), plan, hashes)
         } else {
-            let rewrite = texts.rewrite(&source, &runs);
+            let mut rewrite = texts.rewrite(&source, &runs);
+            let new = missing(&runs, &before);
+            if rewrite.is_err() && !new.is_empty() {
+                // Nothing that exists is lost if they have no name.
+                runs.forget(&new);
+                rewrite = texts.rewrite(&source, &runs);
+            }
             let (plan, _, hashes) = plan_of_rewrite(&rewrite, &runs);
             (rewrite, plan, hashes)
         };
@@ -136,6 +144,11 @@ impl Prepared {
             git,
             hashes,
         })
+    }
+
+    /// The volumes that have to exist before the request.
+    pub(super) fn new_volumes(&self) -> BTreeSet<String> {
+        missing(&self.runs, &self.before)
     }
 
     /// The text that Portainer has, if the stack is there.
@@ -235,6 +248,14 @@ impl Prepared {
                 .into()),
         }
     }
+}
+
+/// The volumes that the adoption has to create.
+fn missing(runs: &Runs, before: &Before) -> BTreeSet<String> {
+    let named = runs.services.values().flat_map(|one| one.volumes.values());
+    let created = named.filter(|name| runs.created.contains(*name));
+    let new = created.filter(|name| !before.details.has_volume(name));
+    new.cloned().collect()
 }
 
 /// Whether Compose may solve the problem by combining the files into one text.

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Error, Result};
+use serde_json::json;
 
 use super::{Prepared, Procedure, progress::Progress};
 use crate::{
@@ -59,6 +60,7 @@ impl Procedure<'_, '_> {
                     .into(),
             );
         }
+        self.create_volumes(prepared)?;
         self.keep_labels(prepared);
         self.since = SystemTime::now().checked_sub(MARGIN);
         let unknown = "the outcome is unknown: Portainer may be deploying the stack, and may have recreated its containers";
@@ -101,6 +103,20 @@ impl Procedure<'_, '_> {
                 self.settle(&request, payload, failure.into())
             }
         }
+    }
+
+    /// Creates the volumes that the text names and that do not exist. A later adoption uses them if this one fails.
+    fn create_volumes(&mut self, prepared: &Prepared) -> Result<()> {
+        for name in prepared.new_volumes() {
+            // Without the label of an anonymous one, which `docker volume prune` deletes.
+            self.run.engine.create_volume(&json!({ "Name": name }))?;
+            if self.start == Progress::NotSent {
+                let what = "this run took a snapshot, created empty volumes for the services to start, and changed nothing else";
+                self.start = Progress::Began(what.to_owned());
+                self.mark(&self.start.clone());
+            }
+        }
+        Ok(())
     }
 
     /// Lets Portainer store the labels that give access to containers: the rights of a new stack would come before them

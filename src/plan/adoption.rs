@@ -377,7 +377,7 @@ impl Adoption {
     ) {
         let facts = input.facts;
         self.block(permissions::admin_only(facts, stack), input.file);
-        let missing = missing::missing(facts, stack);
+        let missing = missing::missing(facts, stack, &input.runs.created);
         self.pulls = missing.pulls.into_iter().collect();
         self.block(missing.refusals, input.file);
         self.warnings.extend(missing.doubts);
@@ -574,7 +574,7 @@ fn services(
             (false, true) => continue,
             (false, false) => Fate::LeftBehind("its profile is not active in Portainer".to_owned()),
             (true, true) if service.replicas() == Some(0) => continue,
-            (true, true) => Fate::Started("has no container yet and will be started".to_owned()),
+            (true, true) => Fate::Started(starts(input, service.name)),
             (true, false) => named(input, service.name).unwrap_or_else(|| {
                 let fates = own.iter().map(|&one| deciding.fate(one, service));
                 worst(fates.chain(scaled(service.replicas(), own.len())))
@@ -606,6 +606,26 @@ fn services(
             }
         })
         .collect()
+}
+
+/// How a service without containers is started: perhaps with volumes that an earlier adoption named.
+fn starts(input: &AdoptionFacts, service: &str) -> String {
+    let runs = input.runs;
+    let volumes = runs.services.get(service).map(|own| &own.volumes);
+    let existing = volumes
+        .into_iter()
+        .flatten()
+        .filter(|(_, name)| input.facts.details.has_volume(name))
+        .map(|(path, name)| format!("{} (volume {name:.12})", printable(path)));
+    let existing: Vec<String> = existing.collect();
+    let start = "has no container yet and will be started";
+    match existing.as_slice() {
+        [] => start.to_owned(),
+        some => format!(
+            "{start}, with the data of the last adoption at {}",
+            some.join(", ")
+        ),
+    }
 }
 
 /// What the number of containers that the text asks for means for a service that has `now`.

@@ -132,7 +132,7 @@ impl Plan {
         }
         self.warnings.extend(steering.doubt());
         let keys = validation::doubts(facts, stack, None);
-        let missing = missing::missing(facts, stack);
+        let missing = missing::missing(facts, stack, &std::collections::BTreeSet::new());
         let mut refusals = missing.refusals;
         let said = [self.refusals.as_slice(), &refusals].concat();
         let doubt = validation::doubt(facts, Some(stack), &said, &keys);

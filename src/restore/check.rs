@@ -14,9 +14,10 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    model::Container,
+    model::{Container, portainer_name},
     parallel::in_parallel,
-    plan::Blocker,
+    plan::{Blocker, Sent, external_volumes},
+    portainer::Contents,
     snapshot::Inspected,
     text::{counted, numbered},
 };
@@ -71,6 +72,9 @@ impl Procedure<'_, '_, '_> {
                 "fix that, or restore only the containers with --engine-only; for a private repository, set STACKLIFT_GIT_PASSWORD: a snapshot does not contain the password",
             ));
         }
+        if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = record {
+            problems.extend(self.missing_external_volumes(contents)?);
+        }
         if plan.is_empty() && !record.replaces_containers() {
             return Ok(problems);
         }
@@ -121,6 +125,32 @@ impl Procedure<'_, '_, '_> {
             )
         });
         Ok(missing.chain(different).collect())
+    }
+
+    /// The volumes without which Portainer cannot deploy the Compose file of the snapshot.
+    fn missing_external_volumes(&self, contents: &Contents) -> Result<Vec<Blocker>> {
+        let sent = Sent {
+            text: &contents.text,
+            env: &contents.env,
+        };
+        let project = portainer_name(&self.snapshot().stack);
+        let mut names = Vec::from_iter(external_volumes(sent, &project));
+        let found = self.run.engine.inspect_volumes(&names)?;
+        let saved = self.snapshot().volumes.known().into_iter().flatten();
+        // A saved one that is missing is a problem already.
+        let known: BTreeSet<&str> = found
+            .iter()
+            .chain(saved)
+            .map(|one| text(one, "Name"))
+            .collect();
+        names.retain(|name| !known.contains(name.as_str()));
+        let missing = names.into_iter().map(|name| {
+            Blocker::new(
+                format!("Portainer's Compose file in the snapshot needs volume {name}, which no longer exists"),
+                "create the volume, or restore only the containers with --engine-only",
+            )
+        });
+        Ok(missing.collect())
     }
 
     /// The networks that other projects own, and the fixed addresses that are taken.

@@ -3,13 +3,13 @@
 use anyhow::Result;
 use chrono::DateTime;
 
-use super::{Procedure, RecordStep, Scope};
+use super::{Procedure, RecordStep, Scope, plan::saved};
 use crate::{
     failure::Failure,
     model::{Deployment, Record, Rights, portainer_name},
     portainer::{Contents, Deletion, Error, Payload, Repository},
     run::Run,
-    snapshot::{Known, SavedRecord},
+    snapshot::{Known, LastSent, SavedRecord},
 };
 
 /// An error of a Portainer that does not respond, with a hint at `--engine-only` (B19).
@@ -113,10 +113,22 @@ impl Procedure<'_, '_, '_> {
             .find(|record| record.endpoint_id == endpoint))
     }
 
+    /// What counts as last sent afterwards (B22), with the anonymous volumes of the restored containers.
+    fn last_sent(&self) -> LastSent {
+        let snapshot = self.snapshot();
+        let mut last_sent = snapshot.last_sent.clone();
+        for container in saved(snapshot) {
+            let service = container.compose_label(&snapshot.tool, "service");
+            for (name, path) in container.anonymous_volumes() {
+                last_sent.keep_volume(service.unwrap_or_default(), path, name);
+            }
+        }
+        last_sent
+    }
+
     /// Runs before the steps at the engine, which recreate the containers that Portainer removes here.
     pub(super) fn restore_record(&mut self, step: &RecordStep) -> Result<()> {
-        // B22
-        let last_sent = &self.snapshot().last_sent;
+        let last_sent = &self.last_sent();
         match step {
             RecordStep::Stays(Some(record))
                 if record.is_from_git() && self.restore.scope != Scope::Containers =>
@@ -266,7 +278,7 @@ impl Procedure<'_, '_, '_> {
         self.run.wait(format!(
             "waiting for the deployment of Portainer stack {id}"
         ));
-        let last_sent = Some(&self.snapshot().last_sent);
+        let last_sent = Some(&self.last_sent());
         match self.send(|run| run.update(record, contents, last_sent)) {
             Ok(()) => self.wait_for_deployment(id),
             // The containers that it removed are recreated anyway.
@@ -288,7 +300,7 @@ impl Procedure<'_, '_, '_> {
             env: &contents.env,
             git,
         };
-        let last_sent = Some(&self.snapshot().last_sent);
+        let last_sent = Some(&self.last_sent());
         match self.send(|run| run.create(endpoint, &payload, last_sent)) {
             Ok(created) => self.wait_for_deployment(&created.id),
             // Not repeated: the next run sees the outcome.
@@ -311,7 +323,7 @@ impl Procedure<'_, '_, '_> {
             None => self.trouble(format!(
                 "Portainer returned 404 for Portainer stack {id} while it was deploying"
             )),
-            Some(_) => self.run.set_last_sent(&self.snapshot().last_sent),
+            Some(_) => self.run.set_last_sent(&self.last_sent()),
         }
         Ok(())
     }

@@ -280,6 +280,12 @@ impl<'a> Inspected<'a> {
             .collect()
     }
 
+    /// Its anonymous volumes: name and target.
+    pub fn anonymous_volumes(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let volumes = self.volumes().into_iter();
+        volumes.filter(|(name, _)| is_anonymous(name))
+    }
+
     /// The changed `paths` of its layer that hold data: without the directories of other changed paths, the mount points and
     /// what is below them, the working directory that the engine creates, and the `placed` files, which Compose puts into the self.
     pub fn own_files<'p>(self, paths: &[&'p str], placed: &[String]) -> Vec<&'p str> {
@@ -451,4 +457,9 @@ fn is_below(path: &str, directories: &[&str]) -> bool {
         let rest = path.strip_prefix(directory);
         rest.is_some_and(|rest| rest.starts_with('/'))
     })
+}
+
+/// The engine gives an anonymous volume a name of 64 hexadecimal digits.
+pub fn is_anonymous(volume: &str) -> bool {
+    volume.len() == 64 && volume.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

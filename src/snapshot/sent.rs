@@ -49,6 +49,12 @@ impl LastSent {
         }
     }
 
+    /// The same, with this anonymous volume of a service.
+    pub fn keep_volume(&mut self, service: &str, path: &str, name: &str) {
+        let volumes = self.volumes.entry(service.to_owned()).or_default();
+        volumes.insert(path.to_owned(), name.to_owned());
+    }
+
     /// The anonymous volumes of a service that got a name in the text, by their paths.
     pub fn volumes(&self, service: &str) -> impl Iterator<Item = (&String, &String)> {
         self.volumes.get(service).into_iter().flatten()

@@ -93,6 +93,56 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
 }
 
 #[test]
+fn no_service_that_an_adoption_starts_has_an_anonymous_volume() {
+    let bench = Bench::new();
+    let forget = |bench: &Bench| {
+        bench.world(|world| {
+            world.containers.clear();
+            world.volumes.clear();
+        });
+    };
+    bench.started("web", VOLUME, None);
+    forget(&bench);
+    let start = "  +  a  has no container yet and will be started";
+    bench.run("plan web").says(&[start, "in 3 lines"]);
+    bench.run("adopt web").code(0).says("a was started");
+    let volumes = |bench: &Bench| bench.world(|world| world.volumes.clone());
+    let created = volumes(&bench);
+    let name = &created[0].name;
+    bench.run("plan web").says("web is up to date in Portainer");
+    // A stop in Portainer removes the container.
+    bench.world(|world| world.containers.clear());
+    let again =
+        format!("{start}, with the data of the last adoption at /cache (volume {name:.12})");
+    bench.run("plan web").says(&[&again, "loses nothing"]);
+    bench.run("adopt web").code(0);
+    assert_eq!(volumes(&bench), created);
+    // Two containers cannot share it.
+    let two = format!("{VOLUME}    scale: 2\n");
+    bench.started("two", &two, None);
+    forget(&bench);
+    bench.run("adopt two").code(0);
+    assert_eq!(volumes(&bench).len(), 2);
+}
+
+#[test]
+fn b16_a_volume_that_only_the_old_portainer_stack_names_must_exist() {
+    let bench = Bench::new();
+    let with = "services:\n  a: {image: 'busybox:1.36', volumes: ['cache:/cache']}\nvolumes:\n  cache: {external: true, name: old}\n";
+    bench.started("web", &with.replace("external: true, ", ""), None);
+    bench.stack("web", with, None);
+    bench.run("adopt web --yes").code(0);
+    bench.world(|world| world.containers.clear());
+    bench.started("web", PLAIN, None);
+    bench.run("adopt web --yes").code(0);
+    bench.world(|world| world.volumes.clear());
+    bench.forget_requests();
+    let says = "Portainer's Compose file in the snapshot needs volume old, which no longer exists";
+    bench.fails("restore web --yes", says);
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
 fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match() {
     let bench = Bench::new();
     let text = "services:\n  a:\n    image: busybox:1.36\n    environment: {A: '${A}'}\n";

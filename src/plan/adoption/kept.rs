@@ -6,14 +6,14 @@ use composefile::{path::clean, reader::DEFAULT_FILES};
 
 use crate::{
     plan::{
-        Adoption, AdoptionFacts, Blocker, Facts, Sent,
+        Adoption, AdoptionFacts, Blocker, Facts, Fate, Sent,
         facts::services::{Given, SentService, SentStack, with_sent},
-        losses::mounts::is_anonymous,
+        losses::mounts,
         losses::replacement,
     },
     rewrite::faithful::{Runs, ServiceRuns},
     snapshot::Inspected,
-    text::{printable, said, shell_word},
+    text::{printable, said, sha256, shell_word},
 };
 
 /// What to do with running and finished containers.
@@ -113,6 +113,18 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                     .volumes
                     .extend(exist.map(|(path, name)| (path.clone(), name.clone())));
             }
+            let is_created = planned
+                .is_some_and(|one| matches!(one.fate, Fate::Started(_) | Fate::Recreated(_)));
+            if is_created && !keep.anonymous && containers.len() < 2 {
+                for path in new_anonymous(facts, &service) {
+                    let name = created_name(facts, service.name, &path);
+                    found.volumes.entry(path).or_insert(name);
+                }
+            }
+            let all = found.volumes.iter();
+            let created =
+                all.filter(|(path, name)| **name == created_name(facts, service.name, path));
+            runs.created.extend(created.map(|(_, name)| name.clone()));
             if !keep.variables && !found.variables.is_empty() {
                 let names: Vec<String> = std::mem::take(&mut found.variables).into_keys().collect();
                 blockers.push(other_variables(&service, &names, input.files));
@@ -152,12 +164,27 @@ fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<Stri
         Some((clean(&mount.target), name.known()?))
     });
     let named: Vec<(String, String)> = named.collect();
-    let volumes = container.volumes().into_iter();
-    volumes
-        .filter(|(volume, _)| is_anonymous(volume))
+    container
+        .anonymous_volumes()
         .map(|(volume, target)| (clean(target), volume.to_owned()))
         .filter(|volume| !named.contains(volume))
         .collect()
+}
+
+/// The paths at which the one container of a service has anonymous volumes; none if the volumes of the engine are unknown.
+fn new_anonymous(facts: &Facts, service: &SentService) -> Vec<String> {
+    if facts.details.volumes.is_none() || !service.is_active() || service.replicas() != Some(1) {
+        return Vec::new();
+    }
+    let image = service.image();
+    let image = image.and_then(|image| facts.details.images.get(&image)?.as_ref());
+    mounts::anonymous(service, image)
+}
+
+/// The name of the volume that an adoption creates instead of an anonymous one. It is always the same, so that the plan shows
+/// what is sent.
+fn created_name(facts: &Facts, service: &str, path: &str) -> String {
+    sha256(&[facts.project, service, path].join("\0"))
 }
 
 fn other_variables(service: &SentService, names: &[String], files: &[String]) -> Blocker {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use composefile::{
     document::Node,
-    services::{MountType, Service, includes, is_remote_context},
+    services::{Service, includes, is_remote_context},
 };
 use serde_json::Value;
 
@@ -30,10 +30,11 @@ pub struct Missing {
     pub doubts: Vec<String>,
 }
 
-/// Looks for what does not exist.
-pub fn missing(facts: &Facts, stack: &SentStack) -> Missing {
+/// Looks for what does not exist. An adoption creates the volumes `created`.
+pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> Missing {
     let mut search = Search {
         facts,
+        created,
         stack,
         portainer: portainer(facts),
         files: Vec::new(),
@@ -117,6 +118,7 @@ fn portainer<'f>(facts: &Facts<'f>) -> Option<&'f Container> {
 
 struct Search<'a, 'f, 'r, 'd, 'x> {
     facts: &'a Facts<'f>,
+    created: &'a BTreeSet<String>,
     stack: &'a SentStack<'r, 'd, 'x>,
     portainer: Option<&'f Container>,
     files: Vec<String>,
@@ -305,18 +307,15 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                     .push(format!("network {} does not exist", printable(&name)));
             }
         }
-        let mounts = service.mounts().into_iter();
-        let volumes = mounts.filter(|mount| mount.kind == MountType::Volume);
-        for key in volumes.filter_map(|volume| volume.source) {
-            let (name, is_external) = self.stack.resource("volumes", &key);
-            if let (Given::Is(name), true, Some(known)) =
-                (name, is_external, &self.facts.details.volumes)
-                && !known.contains_key(&name)
-            {
-                self.external
-                    .push(format!("volume {} does not exist", printable(&name)));
-            }
-        }
+        let known = &self.facts.details.volumes;
+        let mut missing = service.external_volumes();
+        missing.retain(|name| {
+            let exists = known.as_ref().is_none_or(|all| all.contains_key(name));
+            !exists && !self.created.contains(name)
+        });
+        let missing = missing.iter();
+        self.external
+            .extend(missing.map(|name| format!("volume {} does not exist", printable(name))));
     }
 
     /// A file that Portainer reads (M11): refused if it is certainly missing, a doubt if that is unknown.

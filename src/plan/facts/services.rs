@@ -1,6 +1,10 @@
 //! The text and variables that are sent, as Portainer's Compose reads them.
 
-use std::{borrow::Cow, collections::BTreeMap, slice::from_ref};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    slice::from_ref,
+};
 
 use composefile::{
     document::{Document, Node, ScalarType},
@@ -417,6 +421,18 @@ impl<'d> SentService<'_, 'd, '_> {
         items.filter_map(mount).collect()
     }
 
+    /// The names of the external volumes that it mounts, as far as they are known.
+    pub fn external_volumes(&self) -> Vec<String> {
+        let mounts = self.mounts().into_iter();
+        let volumes = mounts.filter(|mount| mount.kind == MountType::Volume);
+        let keys = volumes.filter_map(|volume| volume.source);
+        keys.filter_map(|key| {
+            let (name, is_external) = self.stack.resource("volumes", &key);
+            name.known().filter(|_| is_external)
+        })
+        .collect()
+    }
+
     /// The paths of its required env files, as written.
     pub fn required_env_files(&self) -> Vec<String> {
         let files = self.chain.iter().flat_map(Service::env_files);
@@ -458,6 +474,15 @@ fn is_plain(value: &str) -> bool {
     matches!(value, "true" | "false")
         || (value.bytes().all(|byte| byte.is_ascii_digit()) && !value.starts_with('0'))
         || value == "0"
+}
+
+/// The names of the external volumes that the active services mount, as far as they are known.
+pub fn external_volumes(sent: Sent, project: &str) -> BTreeSet<String> {
+    with_sent(sent, project, |_, stack| {
+        let services = stack.map(SentStack::active).unwrap_or_default();
+        let names = services.iter().flat_map(SentService::external_volumes);
+        names.collect()
+    })
 }
 
 /// The images that the services of `sent` name or build, for the engine to inspect.

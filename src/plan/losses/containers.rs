@@ -10,12 +10,7 @@ use crate::{
     plan::{
         Facts, Loss,
         facts::services::{SentService, SentStack},
-        losses::{
-            LossKind, files,
-            mounts::{is_anonymous, placed_files},
-            replacement,
-            reported::Reported,
-        },
+        losses::{LossKind, files, mounts::placed_files, replacement, reported::Reported},
     },
     rewrite::loss::TextLoss,
     snapshot::{Inspected, Known},
@@ -266,9 +261,7 @@ impl<'a> Running<'a, '_> {
     fn anonymous_volumes(&self, container: Inspected) -> Vec<(LossKind, String)> {
         let is_deleted = container.removes_itself();
         let stays = self.facts.is_replaced_by_portainer(container);
-        let volumes = container.volumes().into_iter();
-        let volumes = volumes.filter(|(volume, _)| is_anonymous(volume));
-        let lost = volumes.map(|(volume, target)| {
+        let lost = container.anonymous_volumes().map(|(volume, target)| {
             let of = format!("the anonymous volume at {target}");
             let deleted = "may be deleted with its data: the container was started with --rm";
             let kept = format!("with an empty one; its data stays in volume {volume}");

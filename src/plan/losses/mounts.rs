@@ -7,6 +7,7 @@ use composefile::{
     path::clean,
     services::{MountSpec, MountType, one_or_many, split_at_colons},
 };
+use serde_json::Value;
 
 use crate::{
     plan::{
@@ -14,7 +15,7 @@ use crate::{
         facts::services::{Given, Place, SentService, SentStack, with_sent},
         losses::{LossKind, reported::Reported},
     },
-    snapshot::Inspected,
+    snapshot::{Inspected, is_anonymous},
     text::printable,
 };
 
@@ -130,6 +131,22 @@ pub fn losses(
         }
     }
     (losses, unknown)
+}
+
+/// The paths at which a container of a service has anonymous volumes, from the text and from the image. Without those of
+/// `volumes_from`, which are another service's.
+pub fn anonymous(service: &SentService, image: Option<&Value>) -> Vec<String> {
+    let found = mounts(service, Reported(&[]), 0);
+    if !found.is_whole || service.items("volumes_from").next().is_some() {
+        return Vec::new();
+    }
+    let declared = image.and_then(|image| image.pointer("/Config/Volumes")?.as_object());
+    let declared = declared.into_iter().flatten().map(|(path, _)| clean(path));
+    let free = declared.filter(|path| !found.by_target.contains_key(path));
+    let of_image: Vec<String> = free.collect();
+    let named = found.by_target.into_iter();
+    let own = named.filter(|(_, mount)| matches!(mount.source, Source::Anonymous));
+    own.map(|(path, _)| path).chain(of_image).collect()
 }
 
 /// Whether what is mounted no longer exists under its name. The container still has it.
@@ -438,11 +455,6 @@ fn content(service: &SentService, definition: Option<Node<'_>>) -> Source {
         Some(Given::Is(path)) => Source::Bind(service.stack.place(&path, false)),
         _ => Source::Unknown,
     }
-}
-
-/// The engine gives an anonymous volume a name of 64 hexadecimal digits.
-pub fn is_anonymous(volume: &str) -> bool {
-    volume.len() == 64 && volume.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

@@ -6,10 +6,8 @@ use composefile::document::{Document, Node};
 
 use crate::{
     model::{Deployment, Grant, Record, values},
-    plan::{
-        Facts, InPortainer, Loss, RecordFacts, Sent,
-        losses::{LossKind, mounts::is_anonymous},
-    },
+    plan::{Facts, InPortainer, Loss, RecordFacts, Sent, losses::LossKind},
+    snapshot::is_anonymous,
 };
 
 /// The sections of a Compose file whose members are named.

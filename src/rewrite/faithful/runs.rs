@@ -11,6 +11,8 @@ use std::{
 pub struct Runs {
     /// By the name of the service.
     pub services: BTreeMap<String, ServiceRuns>,
+    /// The names of those of their volumes that an adoption creates, so that no new container has an anonymous one.
+    pub created: BTreeSet<String>,
 }
 
 /// What the containers of a service have that the text does not say.
@@ -30,6 +32,13 @@ impl Runs {
     pub fn is_empty(&self) -> bool {
         let mut services = self.services.values();
         services.all(|service| service.volumes.is_empty() && service.variables.is_empty())
+    }
+
+    /// Forgets those volumes.
+    pub fn forget(&mut self, volumes: &BTreeSet<String>) {
+        for service in self.services.values_mut() {
+            service.volumes.retain(|_, name| !volumes.contains(name));
+        }
     }
 
     /// The anonymous volumes to name in the text, by service.

@@ -26,6 +26,7 @@ by_each_portainer_and_origin! {
 }
 by_old_portainer_first! {
     kept_anonymous
+    started_anonymous
     job
     record
     renamed
@@ -434,6 +435,23 @@ fn kept_anonymous(case: Case) {
     let after = scenario.containers();
     assert_eq!(scenario.created_volumes(), volumes);
     assert_eq!(after.len(), 2);
+}
+
+/// The data of a service that the adoption started stays with it, even if its container is removed.
+fn started_anonymous(case: Case) {
+    let scenario = Scenario::stopped(case, ANONYMOUS, &[]);
+    let name = scenario.host.project.as_str();
+    scenario.run(&["adopt", name]).code(0);
+    scenario.sh("db", "echo one > /anonymous/new; echo two > /imgvol/new");
+    let volumes = scenario.created_volumes();
+    docker(&["rm", "--force", "--volumes", &format!("{name}-db-1")]);
+    let run = scenario.run(&["adopt", name]).code(0);
+    run.says(&["with the data of the last adoption at /anonymous (volume "]);
+    assert_eq!(
+        scenario.sh("db", "cat /anonymous/new /imgvol/new"),
+        "one\ntwo"
+    );
+    assert_eq!(scenario.created_volumes(), volumes);
 }
 
 /// Compose 1 named containers with underscores, and `docker rename` gives any name. A successor gets the name of today.

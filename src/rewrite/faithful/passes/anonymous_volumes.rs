@@ -218,11 +218,13 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         }
     }
 
-    /// The volumes that the services use now: `/data of db (volume 0123456789ab)`.
+    /// The volumes that the services use now and that Docker counts as anonymous: `/data of db (volume 0123456789ab)`.
     fn places(&self) -> Vec<String> {
         let services = self.runs.services.iter();
         let all = services.flat_map(|(name, runs)| runs.volumes.iter().map(move |one| (name, one)));
-        let used = all.filter(|(_, (_, volume))| self.used.contains(*volume));
+        let used = all.filter(|(_, (_, volume))| {
+            self.used.contains(*volume) && !self.runs.created.contains(*volume)
+        });
         used.map(|(name, (target, volume))| {
             let id: String = volume.chars().take(SHORT_ID).collect();
             format!("{target} of {name} (volume {id})")
@@ -244,13 +246,16 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             return;
         }
         new.sort_by(|(one, _), (other, _)| one.cmp(other));
-        self.found.notices.push(Notice {
-            line: None,
-            message: format!(
-                "`docker volume prune` still deletes these volumes when no container uses them: {}",
-                self.places().join(", ")
-            ),
-        });
+        let places = self.places();
+        if !places.is_empty() {
+            self.found.notices.push(Notice {
+                line: None,
+                message: format!(
+                    "`docker volume prune` still deletes these volumes when no container uses them: {}",
+                    places.join(", ")
+                ),
+            });
+        }
         match root.get("volumes").map(Node::resolved) {
             None => {
                 let new = vec![("volumes".to_owned(), NewValue::Mapping(new))];
