@@ -1,5 +1,4 @@
 //! Differences between two texts, line by line.
-#![deny(clippy::disallowed_methods)]
 
 use std::fmt;
 

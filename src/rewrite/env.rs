@@ -1,7 +1,6 @@
 //! `.env` as the literal rewrite reads it (C41–C43). [`composefile::dotenv`] reads it as Compose does.
 //!
 //! Invariant: no warning and no `Debug` output holds a value.
-#![deny(clippy::disallowed_methods)]
 
 use composefile::dotenv;
 

@@ -4,7 +4,6 @@
 //! container is written into the text. Then `stack.env` becomes `.env`, and the text gets the name of the project.
 //!
 //! Invariant: pure. The result is parsed again and compared with the text it was made from.
-#![deny(clippy::disallowed_methods)]
 
 use composefile::document::{Document, Node};
 

@@ -7,7 +7,6 @@
 //! A blank is a space, tab, vertical tab, form feed or CR. So a line that ends in CRLF matches like one that ends in LF,
 //! and is deleted with both bytes. A line ends at LF; a lone CR is a blank inside a line. Non-ASCII blanks do not count,
 //! as in YAML.
-#![deny(clippy::disallowed_methods)]
 
 use std::ops::Range;
 

@@ -2,7 +2,6 @@
 //!
 //! A loss names its owner, and a name or path as written; never a value. [`crate::plan`] adds the losses of the containers
 //! and of the Portainer stack. [`super::damage`] tells whether the text itself is damaged.
-#![deny(clippy::disallowed_methods)]
 
 mod both;
 mod finder;

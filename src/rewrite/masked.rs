@@ -1,5 +1,4 @@
 //! A Compose file without the values of variables, for output (B34).
-#![deny(clippy::disallowed_methods)]
 
 use std::{collections::BTreeMap, ops::Range};
 

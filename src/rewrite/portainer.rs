@@ -1,5 +1,4 @@
 //! How Portainer reads what it stores (M07, M12).
-#![deny(clippy::disallowed_methods)]
 
 use composefile::{
     interpolate::Lookup,

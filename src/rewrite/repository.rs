@@ -1,6 +1,5 @@
 //! The Compose file of a repository: Portainer writes `stack.env` to the root of its clone, which need not be the folder of
 //! the Compose file (M24).
-#![deny(clippy::disallowed_methods)]
 
 use composefile::document::{Document, Node};
 

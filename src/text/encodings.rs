@@ -1,5 +1,4 @@
 //! The ways in which programs escape a character.
-#![deny(clippy::disallowed_methods)]
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,4 @@
 //! Quoting for a shell.
-#![deny(clippy::disallowed_methods)]
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
 //! Compares two configurations that Compose printed: one for the stack's files, one for what Portainer gets.
-#![deny(clippy::disallowed_methods)]
 
 use composefile::services::is_remote_context;
 use serde_json::{Map, Value};

@@ -1,5 +1,4 @@
 //! The variables of the new text: those of the project, and new ones with values from other env files.
-#![deny(clippy::disallowed_methods)]
 
 use std::{
     cell::RefCell,

@@ -1,5 +1,4 @@
 //! Writes a configuration as a Compose file.
-#![deny(clippy::disallowed_methods)]
 
 use serde_json::Value;
 

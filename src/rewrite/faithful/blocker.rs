@@ -1,5 +1,4 @@
 //! What prevents a rewrite: the place, the cause, and what to do.
-#![deny(clippy::disallowed_methods)]
 
 use composefile::document::{Node, ParseError, Position};
 

@@ -1,5 +1,4 @@
 //! How values are written in `stack.env`, so that Compose reads them back (M08, N11).
-#![deny(clippy::disallowed_methods)]
 
 use std::collections::HashMap;
 

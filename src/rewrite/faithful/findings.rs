@@ -1,5 +1,4 @@
 //! What a pass returns: edits, blockers and notices.
-#![deny(clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 

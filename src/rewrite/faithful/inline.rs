@@ -1,7 +1,6 @@
 //! Writes the variables of env files into `environment`.
 //!
 //! Invariant: an entry is written only where every service that reads it is to have it.
-#![deny(clippy::disallowed_methods)]
 
 use std::{
     cell::OnceCell,

@@ -1,5 +1,4 @@
 //! The files that `env_file` names.
-#![deny(clippy::disallowed_methods)]
 
 use std::{borrow::Cow, collections::HashMap};
 

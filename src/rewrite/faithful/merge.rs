@@ -2,7 +2,6 @@
 //!
 //! Invariant: the result does not depend on the order of the passes, except for the order of new entries in front of
 //! the same key.
-#![deny(clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,6 @@
 //! that block it.
 //!
 //! Invariant: no pass knows another; [`super::merge`] brings their edits together, whatever their order.
-#![deny(clippy::disallowed_methods)]
 
 mod anonymous_volumes;
 mod bare_variables;

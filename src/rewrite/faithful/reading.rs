@@ -1,5 +1,4 @@
 //! What a service gets from its env files.
-#![deny(clippy::disallowed_methods)]
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,5 +1,4 @@
 //! A text of Portainer as a file of a directory: with the name of its project, and `.env` in place of `stack.env`.
-#![deny(clippy::disallowed_methods)]
 
 use composefile::document::{Document, Node, NodeKind};
 

@@ -1,5 +1,4 @@
 //! What runs and matters to the text.
-#![deny(clippy::disallowed_methods)]
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,5 +1,4 @@
 //! The env files of every service, and the variables that a service sets itself.
-#![deny(clippy::disallowed_methods)]
 
 use std::{borrow::Cow, collections::HashMap};
 

@@ -1,5 +1,4 @@
 //! Refuses a file that no pass can read. What else Compose rejects, Compose itself says.
-#![deny(clippy::disallowed_methods)]
 
 use super::{Blocker, Reason};
 use composefile::document::{Document, Node, NodeKind, NodeMap};

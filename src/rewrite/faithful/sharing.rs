@@ -1,5 +1,4 @@
 //! Which mappings more than one service reads.
-#![deny(clippy::disallowed_methods)]
 
 use std::cell::OnceCell;
 

@@ -1,5 +1,4 @@
 //! Variables of the caller's shell. Portainer does not have them, so the rewrite writes their values into the text.
-#![deny(clippy::disallowed_methods)]
 
 use std::{borrow::Cow, collections::BTreeSet};
 

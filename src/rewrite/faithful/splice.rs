@@ -1,5 +1,4 @@
 //! Edits on byte ranges, and the expected nodes of the new text.
-#![deny(clippy::disallowed_methods)]
 
 use std::ops::Range;
 

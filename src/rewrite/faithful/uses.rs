@@ -1,5 +1,4 @@
 //! Aliased nodes that an edit must not change, because they are also used where the change would be wrong.
-#![deny(clippy::disallowed_methods)]
 
 use composefile::{
     document::{Document, Entry, Node, NodeKind, NodeSet},

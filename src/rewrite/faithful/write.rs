@@ -1,5 +1,4 @@
 //! How new scalars and entries are written.
-#![deny(clippy::disallowed_methods)]
 
 use std::fmt::Write;
 

@@ -1,5 +1,4 @@
 //! Variables without a value, which Compose takes from its own environment.
-#![deny(clippy::disallowed_methods)]
 
 use composefile::{
     document::{Node, NodeSet},

@@ -1,7 +1,6 @@
 //! Turns `.env` into `stack.env`, and writes the variables of other env files into `environment` (M09–M11).
 //!
 //! They do not go to `stack.env`, because every service that names that file would get them.
-#![deny(clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 

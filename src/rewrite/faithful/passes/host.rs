@@ -1,7 +1,6 @@
 //! Blocks on what Compose reads or runs on this host when it creates a container, and no text can carry.
 //!
 //! `docker compose config` shows none of this.
-#![deny(clippy::disallowed_methods)]
 
 use composefile::{document::Node, reader::Reader, services::Service};
 

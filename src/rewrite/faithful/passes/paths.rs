@@ -1,5 +1,4 @@
 //! Makes every path absolute in the places where Compose resolves one.
-#![deny(clippy::disallowed_methods)]
 
 use composefile::{
     document::{Node, NodeMap},

@@ -1,6 +1,5 @@
 //! Blocks on a stack with more than one file, because Portainer gets a single text. A Compose program can combine the
 //! files first.
-#![deny(clippy::disallowed_methods)]
 
 use composefile::reader::Reader;
 

@@ -1,5 +1,4 @@
 //! Blocks on options that the shell gives to Compose itself, unless `.env` gives the same (M14).
-#![deny(clippy::disallowed_methods)]
 
 use composefile::reader::Reader;
 

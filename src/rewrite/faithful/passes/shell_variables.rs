@@ -1,6 +1,5 @@
 //! Writes the values of shell variables into every text that Compose interpolates, and blocks on texts that it cannot
 //! interpolate.
-#![deny(clippy::disallowed_methods)]
 
 use std::borrow::Cow;
 
