@@ -109,27 +109,23 @@ pub struct Options {
 }
 
 impl Options {
-    /// The default time limits: 10 s to connect, 30 s for a read, five minutes for a removal or a change.
-    pub fn new(tool: &str, choice: Choice, client: ClientConfig, trace: Trace) -> Self {
+    /// The default time limits, each at most `timeout`: 10 s to connect, 30 s for a read, five minutes for a removal or
+    /// a change.
+    pub fn new(
+        tool: &str,
+        choice: Choice,
+        client: ClientConfig,
+        timeout: Duration,
+        trace: Trace,
+    ) -> Self {
         Self {
             tool: tool.to_owned(),
             choice,
             client,
-            read_timeout: Duration::from_secs(30),
-            connect_timeout: Duration::from_secs(10),
-            change_timeout: Duration::from_mins(5),
+            read_timeout: timeout.min(Duration::from_secs(30)),
+            connect_timeout: timeout.min(Duration::from_secs(10)),
+            change_timeout: timeout.min(Duration::from_mins(5)),
             trace,
-        }
-    }
-
-    /// Lowers every time limit to at most `timeout`.
-    #[must_use]
-    pub fn within(self, timeout: Duration) -> Self {
-        Self {
-            read_timeout: self.read_timeout.min(timeout),
-            connect_timeout: self.connect_timeout.min(timeout),
-            change_timeout: self.change_timeout.min(timeout),
-            ..self
         }
     }
 }

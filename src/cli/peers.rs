@@ -149,13 +149,13 @@ pub(super) fn warn_about_tls(settings: &Settings, console: &Console) {
 
 /// The engine, without a request. `-v` shows how it is reached.
 pub(super) fn engine(settings: &Settings, console: &Arc<Console>) -> Engine {
-    let engine = engine::Options::new(
+    let engine = Engine::open(engine::Options::new(
         &settings.location.tool,
         settings.engine,
         engine::ClientConfig::from_env(),
+        settings.timeout,
         console.trace(),
-    );
-    let engine = Engine::open(engine.within(settings.timeout));
+    ));
     console.detail(&format!("engine: {}", engine.adapter()));
     engine
 }

@@ -26,47 +26,23 @@ impl NoSharedVersion {
 
     /// The failure of the container command `tool`, if that is what it printed.
     pub(super) fn of_command(tool: &str, stderr: &str) -> Option<anyhow::Error> {
-        let (old, new) = match Side::that_is_old(stderr)? {
-            Side::Client => (format!("`{tool}`"), "its engine"),
-            Side::Engine => ("Docker".to_owned(), "this command"),
-        };
-        let hint = format!(
-            "upgrade {old} to a version that {new} supports, or use `--engine api`; if DOCKER_API_VERSION is set, unset it"
-        );
+        if !refuses_version(stderr) {
+            return None;
+        }
         Some(Self::failure(
             &format!("`{tool}` and its engine"),
             excerpt(stderr),
-            hint,
+            "upgrade the older of the two, or use `--engine api`; if DOCKER_API_VERSION is set, unset it",
         ))
     }
 }
 
-/// The two that have to share a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Client,
-    Engine,
-}
-
-impl Side {
-    /// The side that is too old, in the words of Docker Engine and of Docker's clients.
-    fn that_is_old(message: &str) -> Option<Self> {
-        let has = |words: &str| message.contains(words);
-        if has("client version") && has("is too old") {
-            Some(Self::Client)
-        } else if (has("client version") && has("is too new"))
-            || has("is not supported by this client")
-        {
-            Some(Self::Engine)
-        } else {
-            None
-        }
-    }
-}
-
-/// Whether `message` of the engine refuses the client's API version.
+/// Whether a message refuses the API version of a client or of an engine, in the words of Docker Engine and of Docker's
+/// clients.
 pub(super) fn refuses_version(message: &str) -> bool {
-    Side::that_is_old(message).is_some()
+    let has = |words: &str| message.contains(words);
+    has("is not supported by this client")
+        || (has("client version") && (has("is too old") || has("is too new")))
 }
 
 /// The name of Podman in what a container command prints about its version, or about the engine that it reaches.

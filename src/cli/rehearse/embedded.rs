@@ -64,8 +64,9 @@ impl Embedded {
             ..engine::ClientConfig::default()
         };
         let tool = &settings.location.tool;
-        let engine = engine::Options::new(tool, engine::Choice::Api, client, console.trace());
-        let engine = Engine::open(engine.within(settings.timeout));
+        let (choice, timeout) = (engine::Choice::Api, settings.timeout);
+        let engine = engine::Options::new(tool, choice, client, timeout, console.trace());
+        let engine = Engine::open(engine);
         let setup = Setup::new(
             Place::new(snapshots, stack.name().as_str()),
             base_url,

@@ -151,7 +151,7 @@ proptest! {
     fn any_body_is_read_or_an_error_that_cannot_control_a_terminal(
         body in prop_oneof![any::<Vec<u8>>(), "[\\[{}\\],:\"a0\u{1b}\u{9b}]{0,20}".prop_map(String::into_bytes)],
     ) {
-        let options = Options::new("docker", Choice::Api, ClientConfig::default(), Trace::off());
+        let options = Options::new("docker", Choice::Api, ClientConfig::default(), Duration::MAX, Trace::off());
         let api = Api::new(PathBuf::from("engine.sock"), options);
         let response = |status| ApiResponse {
             request: "GET /".to_owned(),
