@@ -19,7 +19,7 @@ use std::{
     io::ErrorKind,
     path::{Path, PathBuf},
     process::Command,
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Mutex, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -35,6 +35,7 @@ use crate::{
     disk,
     failure::Failure,
     model::ConfigHashes,
+    parallel::lock,
     process::{self, Limits, Output, RunError},
     text::{Mask, excerpt},
     trace::{Exchange, Peer, Trace},
@@ -353,10 +354,6 @@ impl Compose {
         }))
     }
 
-    fn checked(&self) -> MutexGuard<'_, Option<(Sent, Vec<u8>)>> {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What `config` printed, if it succeeded.
     fn printed(&self, (output, folder): (Output, Option<PathBuf>), mask: &Mask) -> Result<Vec<u8>> {
         if output.status.success() {
@@ -481,7 +478,7 @@ impl Program for Compose {
         // A configuration that is printed is valid.
         let (output, folder) = self.run_config(input, &[], &JSON)?;
         if output.status.success() {
-            *self.checked() = input.sent().map(|sent| (sent, output.stdout));
+            *lock(&self.checked) = input.sent().map(|sent| (sent, output.stdout));
             return Ok(None);
         }
         let message = answer::message(&output, folder.as_deref(), mask);
@@ -529,8 +526,7 @@ impl Program for Compose {
         containers: &BTreeMap<String, String>,
         mask: &Mask,
     ) -> Result<ConfigHashes> {
-        let known = self
-            .checked()
+        let known = lock(&self.checked)
             .clone()
             .filter(|(sent, _)| input.sent().as_ref() == Some(sent));
         let resolved = match known {

@@ -8,7 +8,7 @@ use std::{
     io::{self, Read as _},
     os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError, mpsc},
+    sync::{Mutex, mpsc},
     thread,
     time::Duration,
 };
@@ -19,6 +19,8 @@ use rustix::{
     process::{DumpableBehavior, geteuid, set_dumpable_behavior},
     thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid},
 };
+
+use crate::parallel::lock;
 
 mod walk;
 mod write;
@@ -263,7 +265,7 @@ fn in_time_of<T: Send + 'static>(
     task: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     static DEAD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-    let dead = || DEAD.lock().unwrap_or_else(PoisonError::into_inner);
+    let dead = || lock(&DEAD);
     if dead().iter().any(|dir| path.starts_with(dir)) {
         return Err(Refused::TimedOut.into());
     }

@@ -10,7 +10,7 @@ use std::{
     ops::{Deref, DerefMut},
     os::unix::fs::MetadataExt,
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
 use anyhow::Result;
@@ -20,7 +20,7 @@ use crate::{
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
     model::{Container, Record, Rights, Uses, Variable, WantedAccess, compose_label},
-    parallel::side_by_side,
+    parallel::{lock, side_by_side},
     plan::{
         self, Blocker, Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent,
     },
@@ -492,7 +492,7 @@ pub fn with_hint(error: &anyhow::Error) -> String {
 fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
     // Plans that are made side by side would find each other's sockets.
     static BINDING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = BINDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one_at_a_time = lock(&BINDING);
     let bound = match protocol {
         "tcp" => TcpListener::bind((address, port)).map(drop),
         "udp" => UdpSocket::bind((address, port)).map(drop),

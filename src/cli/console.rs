@@ -8,7 +8,7 @@ use std::{
     io::{self, ErrorKind, IsTerminal, Write, stderr, stdin, stdout},
     mem,
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -29,6 +29,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::Container,
+    parallel::lock,
     run::State,
     text::{Mask, needs_escaping, printable, without_error_numbers},
     trace::{Exchange, Peer, Trace},
@@ -525,10 +526,6 @@ fn hanging(text: &str, start: usize, columns: Option<usize>) -> String {
 fn lines(text: &str) -> String {
     let lines: Vec<_> = text.trim_end().split('\n').map(printable).collect();
     lines.join("\n")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The same JSON with every character that could control a terminal as a `\u` escape.

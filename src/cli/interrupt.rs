@@ -2,7 +2,7 @@
 
 use std::{
     panic,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use super::{
@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     compose,
+    parallel::lock,
     run::{Event, State},
 };
 
@@ -58,7 +59,7 @@ impl Interrupt {
         let (shown, noted) = (Arc::clone(console), Arc::clone(&state));
         let _ = on_signal(move |code| {
             // Held until the exit: the run waits before its next event, and with it before its next change.
-            let state = noted.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = lock(&noted);
             shown.end_line();
             shown.warning("interrupted");
             report(&shown, &state);
@@ -73,14 +74,14 @@ impl Interrupt {
 
     /// Begins with another stack, which this run has not changed. `note` runs before a signal can be handled again.
     pub(super) fn begin(&self, note: impl FnOnce()) {
-        let mut noted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = lock(&self.state);
         *noted = State::untouched();
         note();
     }
 
     /// Shows an event, and keeps the state that it reports.
     pub(super) fn show(&self, event: &Event) {
-        let mut noted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = lock(&self.state);
         if let Event::State(state) = event {
             noted.clone_from(state);
         }

@@ -4,12 +4,13 @@ use std::{
     env,
     io::{IsTerminal as _, Write as _, stderr},
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
 
 use super::columns::{cut, of_terminal};
+use crate::parallel::lock;
 
 /// The columns that stay free: a terminal that adds `^C` to a full line continues on the next one, and what removes the
 /// spinner would then miss its line.
@@ -49,7 +50,7 @@ impl Spinner {
         thread::spawn(move || {
             for tick in TICKS.chars().cycle() {
                 thread::sleep(TICK);
-                if !shown.line().draw(tick, began.elapsed().as_secs()) {
+                if !lock(&shown.0).draw(tick, began.elapsed().as_secs()) {
                     return;
                 }
             }
@@ -59,27 +60,23 @@ impl Spinner {
 
     /// Changes the text.
     pub(super) fn say(&self, text: &str) {
-        if let Some(now) = &mut self.line().text {
+        if let Some(now) = &mut lock(&self.0).text {
             text.clone_into(now);
         }
     }
 
     /// Prints while the spinner is hidden.
     pub(super) fn suspend(&self, print: impl FnOnce()) {
-        let mut line = self.line();
+        let mut line = lock(&self.0);
         line.erase();
         print();
     }
 
     /// Removes the line.
     pub(super) fn end(&self) {
-        let mut line = self.line();
+        let mut line = lock(&self.0);
         line.erase();
         line.text = None;
-    }
-
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

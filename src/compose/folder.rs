@@ -8,14 +8,17 @@ use std::{
     mem,
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, Once, PoisonError},
+    sync::{Mutex, Once},
     time::Duration,
 };
 
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
-use crate::disk::{self, OWN_GROUP};
+use crate::{
+    disk::{self, OWN_GROUP},
+    parallel::lock,
+};
 
 const PREFIX: &str = "stacklift-";
 
@@ -42,13 +45,9 @@ const YOUNG: Duration = Duration::from_mins(1);
 /// The folders that exist now.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-fn folders() -> MutexGuard<'static, Vec<PathBuf>> {
-    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Removes the folders that exist now, for a handler that ends the process. No new one can be created after that.
 pub fn remove_all() {
-    let mut folders = folders();
+    let mut folders = lock(&FOLDERS);
     for folder in folders.drain(..) {
         // The process ends anyway, and the user cannot do anything about an empty folder.
         fs::remove_dir_all(folder).ok();
@@ -71,7 +70,7 @@ impl Folder {
         ABANDONED.call_once(|| remove_abandoned(&env::temp_dir()));
         disk::check_path(&env::temp_dir())?;
         // Held until it is in the list, so that an interrupt does not miss it.
-        let mut folders = folders();
+        let mut folders = lock(&FOLDERS);
         let dir = tempfile::Builder::new()
             .prefix(PREFIX)
             .rand_bytes(RANDOM)
@@ -122,7 +121,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         // Held until the folder is gone, so that an interrupt does not leave the rest of it.
-        let mut folders = folders();
+        let mut folders = lock(&FOLDERS);
         fs::remove_dir_all(self.path()).ok();
         folders.retain(|folder| folder != self.path());
     }

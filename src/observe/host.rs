@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
 use anyhow::Result;
@@ -13,7 +13,7 @@ use crate::{
     engine::EngineReader,
     failure::Failure,
     model::{Container, Labeled, Record, Rights},
-    parallel::side_by_side,
+    parallel::{lock, side_by_side},
     plan::Environment,
     portainer::{HINT_FOR_UNCLEAR, Listed, PortainerReader},
 };
@@ -136,12 +136,11 @@ impl Host {
         reference: &str,
         inspect: impl FnOnce() -> Result<Option<Value>>,
     ) -> Result<Option<Value>> {
-        let lock = || self.images.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(image) = lock().get(reference) {
+        if let Some(image) = lock(&self.images).get(reference) {
             return Ok(image.clone());
         }
         let image = inspect()?;
-        lock().insert(reference.to_owned(), image.clone());
+        lock(&self.images).insert(reference.to_owned(), image.clone());
         Ok(image)
     }
 
@@ -151,14 +150,13 @@ impl Host {
         endpoint: i64,
         ask: impl FnOnce() -> Option<bool>,
     ) -> Option<bool> {
-        let environments = self.environments.lock();
-        let mut environments = environments.unwrap_or_else(PoisonError::into_inner);
+        let mut environments = lock(&self.environments);
         *environments.entry(endpoint).or_insert_with(ask)
     }
 
     /// Which file a path is.
     pub(super) fn identity(&self, path: &str) -> Identity {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = lock(&self.files);
         if let Some(&identity) = files.get(path) {
             return identity;
         }

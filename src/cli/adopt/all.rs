@@ -4,7 +4,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use anyhow::{Result, anyhow};
@@ -27,7 +27,7 @@ use crate::{
     inventory::{Files, Found, Inventory, adoption, interrupted_run, missing},
     model::{Pull, WantedAccess},
     observe::{Host, with_hint},
-    parallel::in_parallel,
+    parallel::{in_parallel, lock},
     plan::Adoption,
     report::{
         AdoptReport, AllEntry, AllReport, Containers, Outcome, Readiness, StackResult, VERSION,
@@ -156,10 +156,6 @@ fn watch(
             console.result(output, &*report, text::show_end).ok();
         }
     })
-}
-
-fn lock(report: &Mutex<AllReport>) -> MutexGuard<'_, AllReport> {
-    report.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct All<'a> {
