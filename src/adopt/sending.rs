@@ -223,7 +223,7 @@ impl Procedure<'_, '_> {
         let (name, reason) = (self.at.stack.name(), portainer::reason(said));
         Failure::new(format!("Portainer could not deploy {name}: {reason}"))
             .body(said)
-            .hint("fix that, then run the command again")
+            .hint(portainer::remedy(said))
             .into()
     }
 }

@@ -257,6 +257,15 @@ const PASSED_ON: [&str; 9] = [
     "error during container init: ",
 ];
 
+/// What to do about a deployment that failed with this text (N20).
+pub fn remedy(text: &str) -> &'static str {
+    if text.contains("SSRF") {
+        "allow the address in Portainer, whose SSRF protection refuses it, then run the command again"
+    } else {
+        "fix that, then run the command again"
+    }
+}
+
 /// Why a deployment failed, as one sentence: without the progress that Compose reported, and with the container that was
 /// being started, if it was only one.
 pub fn reason(text: &str) -> String {
@@ -318,6 +327,8 @@ mod tests {
         let named = "failed to deploy a stack:  Container a  Starting\nError response from daemon: driver failed on endpoint a";
         assert_eq!(reason(named), "driver failed on endpoint a");
         assert_eq!(reason("no such image"), "no such image");
+        let refused = "stack file contains a URL blocked by the SSRF policy";
+        assert!(remedy(refused).starts_with("allow the address in Portainer"));
     }
 
     fn response(status: u16, body: &str) -> Response {
