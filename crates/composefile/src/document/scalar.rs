@@ -33,7 +33,7 @@ pub enum ScalarType {
     Bool,
     /// A number in any notation of YAML.
     Number,
-    /// A date, with or without a time.
+    /// What may be a date, with or without a time.
     Timestamp,
     /// The `<<` that merges a mapping.
     Merge,
@@ -93,40 +93,10 @@ fn is_number(value: &str) -> bool {
         .unwrap_or_else(|| digits.parse::<f64>().is_ok())
 }
 
-/// Whether a plain scalar reads as a date: `2001-2-3`, `2001-02-03T04:05:06Z`, `2001-02-03 04:05:06.7`.
+/// Whether a plain scalar may read as a date: `2001-2-3`, `2001-02-03T04:05:06Z`, `2001-02-03 04:05:06.7`.
 fn is_timestamp(value: &str) -> bool {
-    if !value.starts_with(|c: char| c.is_ascii_digit()) {
-        return false;
-    }
-    let (date, time) = match value.find(['T', 't', ' ']) {
-        Some(at) => (&value[..at], Some(&value[at..])),
-        None => (value, None),
-    };
-    let number = |part: &str, range: std::ops::RangeInclusive<u8>| {
-        matches!(part.len(), 1 | 2)
-            && part.bytes().all(|byte| byte.is_ascii_digit())
-            && part.parse().is_ok_and(|number| range.contains(&number))
-    };
-    let is_date = match date.split('-').collect::<Vec<_>>()[..] {
-        [year, month, day] => {
-            year.len() == 4
-                && year.bytes().all(|byte| byte.is_ascii_digit())
-                && number(month, 1..=12)
-                && number(day, 1..=31)
-        }
-        _ => false,
-    };
-    let is_time = |time: &str| {
-        let (clock, zone) = match time.find(['Z', '+', '-']) {
-            Some(at) => (&time[1..at], Some(&time[at..])),
-            None => (&time[1..], None),
-        };
-        let whole = clock.split('.').next().unwrap_or_default();
-        let parts: Vec<_> = whole.split(':').collect();
-        zone.is_some() != time.starts_with(' ')
-            && parts.len() == 3
-            && number(parts[0], 0..=23)
-            && parts[1..].iter().all(|part| number(part, 0..=59))
-    };
-    is_date && time.is_none_or(is_time)
+    let date = value.split(['T', 't', ' ']).next().unwrap_or_default();
+    let is_date = date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let lengths: Vec<usize> = date.split('-').map(str::len).collect();
+    is_date && matches!(lengths[..], [4, 1 | 2, 1 | 2])
 }
