@@ -163,7 +163,7 @@ fn run(migrate: &MigrateArguments, command: Option<Command>, cli: Cli) -> Result
             Ok(())
         }
         Some(Command::Man(man)) => Ok(man::run(&man.into)?),
-        Some(Command::Render(render)) => Ok(render::run(&render, cli)?),
+        Some(Command::Render(render)) => render::run(&render, cli),
         Some(Command::Restore(restore)) => restore::run(&restore, cli),
         Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, cli),
     }

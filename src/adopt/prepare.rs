@@ -29,8 +29,6 @@ pub struct Prepared {
     pub combined: Vec<String>,
     /// What is sent, or everything that prevents the rewrite.
     pub rewrite: Result<Faithful, Vec<Blocker>>,
-    /// The name that Compose gives the project of the files, if they can be parsed.
-    pub project: Option<String>,
     /// What runs and was written into the text.
     pub(super) runs: Runs,
     /// What exists now.
@@ -135,7 +133,6 @@ impl Prepared {
         complete(&mut plan, situation, &before);
         Ok(Self {
             combined: texts.combined_files(),
-            project: texts.project,
             source,
             rewrite,
             runs,

@@ -54,16 +54,13 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
 }
 
 /// Prints how what would be sent differs from what Portainer has, or else from the Compose file.
-fn show_diff(
+pub(super) fn show_diff(
     prepared: &Prepared,
     stack: &Stack,
     reveal: bool,
     console: &Console,
 ) -> Result<(), Ended> {
-    let rewrite = rewrite(prepared, stack)?;
-    for notice in &rewrite.notices {
-        console.remark(&notice.in_file(stack.file()));
-    }
+    let rewrite = rewrite(prepared, stack, console)?;
     if prepared.plan.is_left_to_git() {
         console.note("nothing would be sent: Portainer deploys the stack from Git");
         return Ok(());
@@ -101,14 +98,13 @@ fn show_diff(
 }
 
 /// Prints the body of the request.
-fn show_request(
+pub(super) fn show_request(
     prepared: &Prepared,
     stack: &Stack,
     reveal: bool,
     console: &Console,
 ) -> Result<(), Ended> {
-    let rewrite = rewrite(prepared, stack)?;
-    let name = stack.name().as_str();
+    let rewrite = rewrite(prepared, stack, console)?;
     let body = match (&prepared.plan.request, &prepared.git) {
         (Request::Nothing(_), _) => {
             console.note("no request: Portainer is up to date");
@@ -118,14 +114,14 @@ fn show_request(
             let record = prepared.before.record.as_ref();
             git.redeploy_body(record.is_some_and(|record| record.prune))
         }
-        (_, Some(git)) => git.payload(name).body(),
+        (_, Some(git)) => git.payload(stack.name().as_str()).body(),
         (Request::Update(_), None) => {
             let record = prepared.before.record.as_ref();
             let (text, env) = (rewrite.text.clone(), rewrite.env.clone());
             Contents { text, env }.body(record.is_some_and(|record| record.prune))
         }
         (_, None) => Payload {
-            name,
+            name: &rewrite.project,
             text: &rewrite.text,
             env: &rewrite.env,
             git: None,
@@ -143,9 +139,19 @@ fn mask_of(prepared: &Prepared, rewrite: &Faithful) -> Mask {
     mask(&prepared.source, &[&rewrite.env, now].concat())
 }
 
-fn rewrite<'p>(prepared: &'p Prepared, stack: &Stack) -> Result<&'p Faithful, Ended> {
+/// The rewrite. Prints what to know about it.
+fn rewrite<'p>(
+    prepared: &'p Prepared,
+    stack: &Stack,
+    console: &Console,
+) -> Result<&'p Faithful, Ended> {
     let rewrite = prepared.rewrite.as_ref();
-    rewrite.map_err(|blockers| Stopped::untouched(blocked(stack, blockers).into()).into())
+    let rewrite =
+        rewrite.map_err(|blockers| Stopped::untouched(blocked(stack, blockers).into()))?;
+    for notice in &rewrite.notices {
+        console.remark(&notice.in_file(stack.file()));
+    }
+    Ok(rewrite)
 }
 
 /// Plans and prints the report. Ends with its exit code if that was asked for, and with 1 if nothing is possible.

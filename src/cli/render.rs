@@ -7,10 +7,11 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::{
-    Cli,
+    Cli, Ended,
     arguments::{RenderArguments, Way},
     console::Console,
     interrupt::watch_reading,
+    plan::{show_diff, show_request},
     settings::Settings,
     style::Meaning,
 };
@@ -19,7 +20,6 @@ use crate::{
     model::{Variable, values},
     observe::mask,
     plan::Keep,
-    portainer::Payload,
     rewrite::{
         diff::{self, Shown},
         masked,
@@ -32,23 +32,26 @@ mod adopt;
 
 pub(super) use adopt::blocked;
 
-pub(super) fn run(arguments: &RenderArguments, Cli { common, console }: Cli) -> Result<()> {
+pub(super) fn run(arguments: &RenderArguments, Cli { common, console }: Cli) -> Result<(), Ended> {
     watch_reading(console);
     let name = StackName::new(&arguments.stack)?;
     let settings = Settings::load(common)?;
-    match arguments.way {
-        Way::Literal => literal(arguments, &Stack::find(name, &settings.location)?, console),
-        Way::Adopt => {
-            let keep = Keep {
-                variables: arguments.keep_variables,
-                ..Keep::default()
-            };
-            console.waiting("inspecting the containers");
-            let adopted = adopt::adopted(&name, &settings, keep, console);
-            console.done();
-            let adopted = adopted?;
-            faithful(arguments, &adopted, console)
-        }
+    if arguments.way == Way::Literal {
+        let stack = Stack::find(name, &settings.location)?;
+        return Ok(literal(arguments, &stack, console)?);
+    }
+    let keep = Keep {
+        variables: arguments.keep_variables,
+        ..Keep::default()
+    };
+    console.waiting("inspecting the containers");
+    let prepared = adopt::prepared(&name, &settings, keep, console);
+    console.done();
+    let (stack, prepared) = prepared?;
+    if arguments.diff {
+        show_diff(&prepared, &stack, arguments.reveal, console)
+    } else {
+        show_request(&prepared, &stack, arguments.reveal, console)
     }
 }
 
@@ -64,46 +67,14 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
         console.warning(&format!("{}/.env: {warning}", stack.dir().display()));
     }
     if arguments.diff {
-        let after = Shown::all(&rewrite.text);
-        let is_masked = print_diff(names(stack), &source.compose, after, mask);
+        let file = stack.file();
+        let names = [file.to_owned(), format!("{file}\t(in Portainer)")];
+        let is_masked = print_diff(names, &source.compose, Shown::all(&rewrite.text), mask);
         note_masked([is_masked], console);
         return Ok(());
     }
     let body = rewrite.payload(stack.name().as_str()).body();
     print_body(&body, mask.map(|mask| masked(&rewrite.text, mask)), console)
-}
-
-fn faithful(
-    arguments: &RenderArguments,
-    adopt::Adopted {
-        stack,
-        source,
-        rewrite,
-    }: &adopt::Adopted,
-    console: &Console,
-) -> Result<()> {
-    for notice in &rewrite.notices {
-        console.remark(&notice.in_file(stack.file()));
-    }
-    let mask = mask(source, &rewrite.env);
-    let mask = Some(&mask).filter(|_| !arguments.reveal);
-    if arguments.diff {
-        let after = Shown {
-            text: &rewrite.text,
-            shown: &rewrite.shown(),
-        };
-        let is_masked = print_diff(names(stack), &source.compose, after, mask);
-        note_masked([is_masked], console);
-        return Ok(());
-    }
-    let payload = Payload {
-        name: &rewrite.project,
-        text: &rewrite.text,
-        env: &rewrite.env,
-        git: None,
-    };
-    let shown = mask.map(|mask| masked(&rewrite.shown(), mask));
-    print_body(&payload.body(), shown, console)
 }
 
 /// Prints the body of a request: with the `shown` text and without the values of its variables (B34), or as exact bytes.
@@ -130,12 +101,6 @@ pub(super) fn note_masked<const N: usize>(are_masked: [Option<bool>; N], console
     if are_masked.contains(&Some(true)) {
         console.note("*** hides the values of variables: add --reveal to see them");
     }
-}
-
-/// What the two sides of a difference are.
-fn names(stack: &Stack) -> [String; 2] {
-    let file = stack.file();
-    [file.to_owned(), format!("{file}\t(in Portainer)")]
 }
 
 /// Prints the changes as a patch, and returns whether a value is hidden in it; `None` without changes. With a `mask`, the values

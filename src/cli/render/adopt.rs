@@ -17,26 +17,18 @@ use crate::{
     inventory::earlier,
     observe::with_hint,
     plan::{Blocker, Keep},
-    rewrite::faithful::{self, Faithful},
-    stack::{Stack, StackName, StackText},
+    rewrite::faithful,
+    stack::{Stack, StackName},
     text::{counted, numbered},
 };
 
-/// A stack as it would be adopted.
-pub(super) struct Adopted {
-    pub(super) stack: Stack,
-    pub(super) source: StackText,
-    pub(super) rewrite: Faithful,
-}
-
-/// Rewrites the stack as `adopt` does, from its files and its containers. Warns if they are not enough. The error shows
-/// every blocker with its line.
-pub(super) fn adopted(
+/// Prepares the adoption of the stack from its files and its containers, without Portainer. Warns if they are not enough.
+pub(super) fn prepared(
     name: &StackName,
     settings: &Settings,
     keep: Keep,
     console: &Arc<Console>,
-) -> Result<Adopted> {
+) -> Result<(Stack, Prepared)> {
     let engine = peers::engine(settings, console);
     let listed = engine.list(name.as_str());
     let containers = listed.as_deref().unwrap_or_default();
@@ -55,23 +47,7 @@ pub(super) fn adopted(
             why.unwrap_or_default()
         ));
     }
-    let name = stack.name();
-    let has_containers = !containers.is_empty();
-    if let Some(project) = prepared.project.filter(|_| !has_containers)
-        && project != name.as_str()
-    {
-        console.warning(&format!(
-            "Compose names the project of {} {project}: its Portainer stack must have the same name, not {name}",
-            stack.dir().display()
-        ));
-    }
-    let (source, rewrite) = (prepared.source, prepared.rewrite);
-    let rewrite = rewrite.map_err(|blockers| blocked(&stack, &blockers))?;
-    Ok(Adopted {
-        stack,
-        source,
-        rewrite,
-    })
+    Ok((stack, prepared))
 }
 
 /// The error that lists why a stack cannot be rewritten.
