@@ -4,10 +4,6 @@
 //! Each line is one exchange: `{step, request, response, containers{before, after}}`.
 
 #[path = "rehearsal/client.rs"]
-#[allow(
-    dead_code,
-    reason = "the tests of the rehearsal need more of the client"
-)]
 mod client;
 
 use std::{collections::BTreeMap, env, fs};
@@ -15,7 +11,7 @@ use std::{collections::BTreeMap, env, fs};
 use rehearsal::{Options, Rehearsal, World};
 use serde_json::Value;
 
-use client::{Client, Response};
+use client::Response;
 
 /// Values that differ between runs. Only their types are compared.
 const FREE: [&str; 6] = [
@@ -54,7 +50,6 @@ fn the_simulated_portainer_responds_as_recorded() {
 
 struct Replay {
     rehearsal: Rehearsal,
-    client: Client,
     /// The Compose file that each project was first created with.
     texts: BTreeMap<String, String>,
     /// The ID of each recorded stack in the rehearsal.
@@ -64,88 +59,52 @@ struct Replay {
 impl Replay {
     fn new(exchanges: &[Value]) -> Self {
         let rehearsal = Rehearsal::start(World::new("ptr_replay"), &Options::default()).unwrap();
-        let client = Client::portainer(&rehearsal);
         let mut texts = BTreeMap::new();
-        for exchange in exchanges
+        let succeeded = exchanges
             .iter()
-            .filter(|one| one["response"]["status"] == 200)
-        {
-            let body = &exchange["request"]["body"];
-            if let (Some(name), Some(text)) =
-                (body["name"].as_str(), body["stackFileContent"].as_str())
-            {
-                texts
-                    .entry(name.to_owned())
-                    .or_insert_with(|| text.to_owned());
+            .filter(|one| one["response"]["status"] == 200);
+        for body in succeeded.map(|one| &one["request"]["body"]) {
+            let text = body["stackFileContent"].as_str().map(str::to_owned);
+            if let (Some(name), Some(text)) = (body["name"].as_str(), text) {
+                texts.entry(name.to_owned()).or_insert(text);
             }
         }
         Self {
             rehearsal,
-            client,
             texts,
             ids: BTreeMap::new(),
         }
     }
 
     fn exchange(&mut self, index: usize, exchange: &Value) {
-        let step = format!(
-            "line {} ({})",
-            index + 1,
-            exchange["step"].as_str().unwrap()
-        );
-        self.start_what_ran(&exchange["containers"]["before"]);
-        assert_eq!(
-            self.containers(),
-            exchange["containers"]["before"],
-            "{step}: before"
-        );
+        let step = format!("line {} ({})", index + 1, exchange["step"]);
+        let containers = &exchange["containers"];
+        self.start_what_ran(&containers["before"]);
+        assert_eq!(self.containers(), containers["before"], "{step}: before");
         let recorded = &exchange["response"];
         let response = self.send(&exchange["request"]);
-        assert_eq!(
-            u64::from(response.status),
-            recorded["status"],
-            "{step}: {response:?}"
-        );
-        assert_eq!(
-            response.header("content-type"),
-            recorded["headers"]["Content-Type"].as_str(),
-            "{step}"
-        );
+        assert_eq!(response.status, recorded["status"], "{step}: {response:?}");
+        let content_type = recorded["headers"]["Content-Type"].as_str();
+        assert_eq!(response.content_type.as_deref(), content_type, "{step}");
         if let Some(text) = recorded["text"].as_str() {
-            assert_eq!(response.text(), text, "{step}");
+            assert_eq!(response.body, text, "{step}");
         } else {
-            let ours = response.json();
+            let ours: Value = serde_json::from_str(&response.body).unwrap();
             compare(&ours, &recorded["body"], &step, "");
-            if let (Some(ours), Some(theirs)) =
-                (ours["Id"].as_u64(), recorded["body"]["Id"].as_u64())
-            {
-                self.ids.insert(theirs, ours);
-            }
+            let theirs = recorded["body"]["Id"].as_u64();
+            self.ids.extend(theirs.zip(ours["Id"].as_u64()));
         }
-        assert_eq!(
-            self.containers(),
-            exchange["containers"]["after"],
-            "{step}: after"
-        );
+        assert_eq!(self.containers(), containers["after"], "{step}: after");
     }
 
     fn send(&mut self, request: &Value) -> Response {
-        let headers = request["headers"]
-            .as_object()
-            .unwrap()
-            .iter()
-            .map(|(name, value)| {
-                let value = value.as_str().unwrap();
-                (
-                    name.as_str(),
-                    if value == "<API_KEY>" {
-                        "ptr_replay"
-                    } else {
-                        value
-                    },
-                )
-            });
-        let headers = headers.collect::<Vec<_>>();
+        let headers = request["headers"].as_object().unwrap().iter();
+        let headers: Vec<_> = headers
+            .map(|(name, value)| match value.as_str().unwrap() {
+                "<API_KEY>" => (name.as_str(), "ptr_replay"),
+                value => (name.as_str(), value),
+            })
+            .collect();
         let body = match (request["raw"].as_str(), &request["body"]) {
             (Some(raw), _) => raw.to_owned(),
             (None, Value::Null) => String::new(),
@@ -153,9 +112,7 @@ impl Replay {
         };
         let path = self.path(request["path"].as_str().unwrap());
         let method = request["method"].as_str().unwrap();
-        self.client
-            .send(method, &path, &headers, body.as_bytes())
-            .unwrap()
+        client::send(&self.rehearsal, method, &path, &headers, &body)
     }
 
     /// A recorded path with the stack ID of the rehearsal.
@@ -163,17 +120,16 @@ impl Replay {
         let Some(rest) = recorded.strip_prefix("/api/stacks/") else {
             return recorded.to_owned();
         };
-        let end = rest
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let ours = rest[..end]
+        let end = rest.find(|c: char| !c.is_ascii_digit());
+        let end = end.unwrap_or(rest.len());
+        match rest[..end]
             .parse()
             .ok()
-            .and_then(|id: u64| self.ids.get(&id));
-        ours.map_or_else(
-            || recorded.to_owned(),
-            |id| format!("/api/stacks/{id}{}", &rest[end..]),
-        )
+            .and_then(|id: u64| self.ids.get(&id))
+        {
+            Some(id) => format!("/api/stacks/{id}{}", &rest[end..]),
+            None => recorded.to_owned(),
+        }
     }
 
     /// Starts by hand the projects that were running before an exchange and that no exchange created.

@@ -127,33 +127,3 @@ fn containers_that_replaced_others_or_are_new_are_removed() {
     // Volumes are never removed.
     docker(&["volume", "inspect", new.as_str().unwrap()]);
 }
-
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn the_container_of_another_stack_is_not_changed() {
-    let stack = three();
-    let before = stack.containers();
-    stack.migrate();
-    for (project, whose) in [
-        ("", "outside any stack"),
-        ("stacklift-test-other", "of the stack stacklift-test-other"),
-    ] {
-        let label = format!("--label={PROJECT}={project}");
-        let options = if project.is_empty() {
-            &[][..]
-        } else {
-            &[label.as_str()]
-        };
-        let other = stack.host.run(&stack.name("web"), options, IMAGE);
-        stack.run(&["restore", &stack.host.project]).code(1).says(&[
-            &format!("the name {}", stack.name("web")),
-            &format!("is used by a container {whose}"),
-            "nothing was changed",
-        ]);
-        assert!(stack.ids().is_empty());
-        assert_eq!(stack.rehearsal.world(|world| world.records.len()), 1);
-        docker(&["rm", "-f", &other]);
-    }
-    stack.restore();
-    assert_same(&before, &stack.containers());
-}

@@ -129,24 +129,3 @@ fn b17_the_snapshot_of_a_restore_keeps_files_that_were_written_since() {
         format!("2\n{KEY}")
     );
 }
-
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn b25_a_stack_that_includes_a_pipe_is_a_row_of_the_list() {
-    let stack = started();
-    stack.write(&format!("include: [more.yml]\n{STACK}"));
-    let pipe = stack.dir().join("more.yml");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.expect("mkfifo").success());
-    let why = format!("{}: it is not a regular file", pipe.display());
-    let started = std::time::Instant::now();
-    stack
-        .run(&["list", "--output", "json"])
-        .code(0)
-        .says(&[&why]);
-    stack
-        .run(&["adopt", &stack.host.project, "--yes"])
-        .code(1)
-        .says(&[&why]);
-    assert!(started.elapsed() < std::time::Duration::from_mins(5));
-}

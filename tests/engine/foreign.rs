@@ -196,17 +196,3 @@ fn b21_a_failed_adoption_names_whom_it_harmed() {
     ]);
     shared.says_and_repairs(run);
 }
-
-/// A restart breaks a shared network, too. It is repaired by a restart.
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn b21_a_restart_takes_the_network_away() {
-    let shared = Shared::new(Stack::new());
-    docker(&["restart", "-t0", &shared.stack.name("a")]);
-    assert!(!has_network(&shared.vpn));
-    docker(&["restart", "-t0", &shared.vpn]);
-    assert!(has_network(&shared.vpn));
-    assert!(!has_network(&shared.last));
-    docker(&["restart", "-t0", &shared.last]);
-    assert!(has_network(&shared.last));
-}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{bench::Stack, client::Client, sameness::assert_same};
+use super::{bench::Stack, client, sameness::assert_same};
 
 const STACK: &str = "services:
   db:
@@ -69,16 +69,9 @@ fn create(stack: &Stack, text: &str) -> u16 {
         "stackFileContent": text,
         "env": [{ "name": "UNUSED", "value": "1" }],
     });
-    let key = stack.rehearsal.key();
-    Client::portainer(&stack.rehearsal)
-        .send(
-            "POST",
-            path,
-            &[("X-API-Key", key)],
-            body.to_string().as_bytes(),
-        )
-        .unwrap()
-        .status
+    let headers = [("X-API-Key", stack.rehearsal.key())];
+    let body = body.to_string();
+    client::send(&stack.rehearsal, "POST", path, &headers, &body).status
 }
 
 fn records(stack: &Stack) -> usize {

@@ -1,4 +1,4 @@
-//! B01: what a migration loses of containers that were changed after they were started.
+//! B01: a migration of an unedited file names no loss of a setting, whatever the engine calls it.
 
 use super::bench::Stack;
 
@@ -93,26 +93,9 @@ configs:
   site: {file: ./site}
 ";
 
-/// The losses that a migration reports, without those of a file that was not edited.
-fn losses_of(stack: &Stack) -> Vec<String> {
-    let run = stack.run(&["migrate", &stack.host.project]);
-    let is_known = |line: &&str| {
-        [
-            "SIGKILL",
-            "anonymous volume at",
-            "privileged-1: it is stopped",
-        ]
-        .iter()
-        .any(|one| line.contains(one))
-    };
-    let losses = run.output.lines().filter(|line| line.starts_with("  - "));
-    losses
-        .filter(|line| !is_known(line))
-        .map(str::to_owned)
-        .collect()
-}
-
-fn rich() -> Stack {
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b01_no_mount_port_or_setting_of_an_unedited_file_is_named() {
     let stack = Stack::new();
     stack.image();
     for file in ["token", "site", "files/x", "static/x", "long/x"] {
@@ -127,68 +110,13 @@ fn rich() -> Stack {
     let services = services.filter(|name| !name.contains([' ', '&']) && *name != "privileged");
     let arguments = ["up", "-d", "--no-deps"].into_iter().chain(services);
     stack.compose(&arguments.collect::<Vec<_>>());
-    stack
-}
-
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn b01_no_mount_port_or_setting_of_an_unedited_file_is_named() {
-    let stack = rich();
-    assert_eq!(losses_of(&stack), [""; 0]);
-}
-
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn b01_what_an_edited_file_changes_is_named() {
-    let stack = rich();
-    let text = std::fs::read_to_string(stack.dir().join("docker-compose.yml")).unwrap();
-    let mut edited = text.clone();
-    for (old, new) in [
-        ("      - data:/data\n", "      - own:/data\n"),
-        ("./files:/files", "./elsewhere:/files"),
-        ("/static:ro", "/static"),
-        (", target: /long", ", target: /length"),
-        ("'127.0.0.1::81/udp', ", ""),
-        ("127.0.0.1:", "127.0.0.2:"),
-        ("sleep 600; echo", "sleep 601; echo"),
-        ("'1:1'", "'2:2'"),
-        ("[CHOWN]", "[]"),
-        ("number: 1", "number: 2"),
-        ("on-failure:3", "always"),
-        ("\"a b\"", "\"a c\""),
-        (
-            "    network_mode: service:vpn\n",
-            "    network_mode: service:from\n",
-        ),
-        ("    pid: host\n", ""),
-        (
-            "  from:\n    <<: *run\n",
-            "  from:\n    <<: *run\n    image: $IMAGE\n",
-        ),
-    ] {
-        assert!(edited.contains(old), "{old}");
-        edited = edited.replacen(old, new, 1);
-    }
-    stack.write(&edited);
-
-    let losses = losses_of(&stack).join("\n");
-    let (project, dir) = (&stack.host.project, stack.dir());
-    let dir = dir.display();
-    let detached = "the volume keeps its data";
-    for expected in [
-        format!(
-            "mounts-1: volume {project}_own is mounted at /data instead of volume {project}_data; {detached}"
-        ),
-        format!("mounts-1: {dir}/elsewhere is mounted at /files instead of {dir}/files"),
-        "mounts-1: /static becomes writable".to_owned(),
-        format!("mounts-1: {dir}/long is no longer mounted at /long"),
-        "ports-1: ports no longer published: ".to_owned(),
-        "->80/tcp".to_owned(),
-        "81/udp".to_owned(),
-        "settings-1: settings reset to those of the Compose file: restart policy".to_owned(),
-        format!("from-1: image {} instead of {project}", crate::host::IMAGE),
-    ] {
-        assert!(losses.contains(&expected), "{expected}\n{losses}");
-    }
-    assert!(!losses.contains("sleep"), "{losses}");
+    let run = stack.run(&["migrate", &stack.host.project]);
+    let (known, others): (Vec<&str>, Vec<&str>) = run
+        .output
+        .lines()
+        .filter(|line| line.starts_with("  - "))
+        .partition(|line| line.contains("SIGKILL") || line.contains("anonymous volume at"));
+    assert!(known.len() > 2, "{}", run.output);
+    let is_unexpected = |line: &&str| !line.contains("privileged-1: it is stopped");
+    assert_eq!(others.into_iter().find(is_unexpected), None);
 }

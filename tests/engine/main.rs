@@ -7,10 +7,7 @@ mod again;
 mod bench;
 mod big;
 #[path = "../rehearsal/client.rs"]
-#[allow(
-    dead_code,
-    reason = "the tests of the rehearsal need more of the client"
-)]
+#[allow(dead_code, reason = "the replay also compares the body")]
 mod client;
 #[path = "../rehearsal/deploy.rs"]
 mod deploy;

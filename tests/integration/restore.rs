@@ -1,11 +1,6 @@
 //! `stacklift restore`, over the embedded engine.
 
-use std::{
-    fs,
-    io::{BufRead, BufReader},
-    os::unix::fs::PermissionsExt,
-    process::Stdio,
-};
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use rehearsal::{Call, Era, Status, Variable};
 use serde_json::{Value, json};
@@ -183,38 +178,6 @@ fn the_record_gets_its_text_and_variables_back() {
     let new = "the Portainer stack is recreated, with a new ID";
     bench.succeeds("restore web", new);
     check(&bench);
-}
-
-#[test]
-fn killed_at_every_request_and_run_again_it_ends_in_the_same_state() {
-    for era in [Era::Sync, Era::Async] {
-        let bench = Bench::of(era);
-        bench.started("web", RICH, Some(ENV));
-        let before = containers(&bench, "web");
-        bench.run("web").code(0);
-        // Further each time, over what the last one left.
-        let mut line = 1;
-        loop {
-            let mut child = bench
-                .command("restore web -v")
-                .stdout(Stdio::null())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("it runs");
-            let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-            let seen = lines.take(line).count();
-            child.kill().expect("killed");
-            child.wait().expect("it ends");
-            if seen < line {
-                break;
-            }
-            line += 1;
-        }
-        assert!(line > 5, "killed {line} times");
-        bench.succeeds("restore web", "match the snapshot");
-        are_as(&containers(&bench, "web"), &before);
-        assert_eq!(up_would_change(&bench, "web"), Vec::<String>::new());
-    }
 }
 
 #[test]

@@ -80,13 +80,18 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
         world.volumes.retain(|volume| volume.name != "web_data");
         world.networks.retain(|network| network.name != "shared");
         world.add_container("web-a-1", "somebody/elses:1");
+        let other = world.add_container("web-b-1", "x:1");
+        let other = world.containers.get_mut(&other).expect("it");
+        let label = "com.docker.compose.project".to_owned();
+        other.labels.insert(label, "shop".to_owned());
     });
     bench.forget_requests();
     bench.stops(
         "restore web",
         &[
-            "refusing to restore: 5 problems",
+            "refusing to restore: 6 problems",
             "the name web-a-1 is used by a container outside any stack",
+            "the name web-b-1 is used by a container of the stack shop",
             "the image of web-b-1 no longer exists: y:1",
             "volume web_data no longer exists",
             "network shared does not exist",

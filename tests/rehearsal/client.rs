@@ -1,7 +1,7 @@
 //! A raw HTTP/1.1 client that shares no code with the program's client.
 
 use std::{
-    io::{self, Read, Write},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
     sync::Arc,
     time::Duration,
@@ -13,147 +13,80 @@ use rustls::{
     crypto::ring,
     pki_types::{CertificateDer, ServerName, pem::PemObject as _},
 };
-use serde_json::Value;
-
-pub trait Stream: Read + Write + Send {}
-impl<T: Read + Write + Send> Stream for T {}
-
-pub struct Client(Box<dyn Stream>);
 
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    pub content_type: Option<String>,
+    pub body: String,
 }
 
-impl Response {
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self
-            .headers
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
+/// Sends a request to Portainer on a connection of its own, and verifies its certificate. A body gets a `Content-Length`.
+pub fn send(
+    rehearsal: &Rehearsal,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Response {
+    let mut request = format!("{method} {path} HTTP/1.1\r\nHost: rehearsal\r\n");
+    for (name, value) in headers {
+        request.push_str(&[name, ": ", value, "\r\n"].concat());
     }
-
-    pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.body).unwrap()
+    if !body.is_empty() {
+        request.push_str(&["Content-Length: ", &body.len().to_string(), "\r\n"].concat());
     }
-
-    pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap()
-    }
-}
-
-impl Client {
-    /// Connects to Portainer and verifies its certificate.
-    pub fn portainer(rehearsal: &Rehearsal) -> Self {
-        let mut roots = RootCertStore::empty();
-        let pem = rehearsal.certificate_pem();
-        roots
-            .add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
-            .unwrap();
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let name = ServerName::try_from("127.0.0.1").unwrap();
-        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-        let address = rehearsal
-            .base_url()
-            .strip_prefix("https://")
-            .unwrap()
-            .to_owned();
-        let stream = TcpStream::connect(address).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_mins(3)))
-            .unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self::over(StreamOwned::new(connection, stream))
-    }
-
-    /// Uses a connected stream.
-    pub fn over(stream: impl Stream + 'static) -> Self {
-        Self(Box::new(stream))
-    }
-
-    /// Sends a request and reads the response. A body gets a `Content-Length`.
-    pub fn send(
-        &mut self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> io::Result<Response> {
-        let request = Self::request(method, path, headers, body);
-        self.raw(&request, method == "HEAD")
-    }
-
-    fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: rehearsal\r\n");
-        for (name, value) in headers {
-            head.push_str(&[name, ": ", value, "\r\n"].concat());
-        }
-        if !body.is_empty() {
-            head.push_str(&["Content-Length: ", &body.len().to_string(), "\r\n"].concat());
-        }
-        head.push_str("\r\n");
-        [head.as_bytes(), body].concat()
-    }
-
-    /// Sends bytes unchanged and reads one response.
-    pub fn raw(&mut self, bytes: &[u8], head_only: bool) -> io::Result<Response> {
-        self.0.write_all(bytes)?;
-        self.0.flush()?;
-        let mut response = self.head()?;
-        if head_only || matches!(response.status, 204 | 304) {
-            return Ok(response);
-        }
-        if response.header("transfer-encoding") == Some("chunked") {
-            loop {
-                let size = usize::from_str_radix(self.line()?.trim(), 16).unwrap();
-                let chunk = self.exactly(size)?;
-                self.line()?;
-                if size == 0 {
-                    return Ok(response);
-                }
-                response.body.extend(chunk);
+    let mut stream = connected(rehearsal);
+    stream
+        .write_all(format!("{request}\r\n{body}").as_bytes())
+        .unwrap();
+    let mut reader = BufReader::new(stream);
+    let lines = reader.by_ref().lines().map(Result::unwrap);
+    let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    let header = |name: &str| {
+        let mut pairs = head.iter().filter_map(|line| line.split_once(": "));
+        let found = pairs.find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.to_owned())
+    };
+    let mut body = Vec::new();
+    if let Some(length) = header("content-length") {
+        let mut rest = reader.take(length.parse().unwrap());
+        rest.read_to_end(&mut body).unwrap();
+    } else if header("transfer-encoding").is_some() {
+        loop {
+            let mut size = String::new();
+            reader.read_line(&mut size).unwrap();
+            let size = u64::from_str_radix(size.trim(), 16).unwrap();
+            let mut chunk = reader.by_ref().take(size + 2);
+            chunk.read_to_end(&mut body).unwrap();
+            body.truncate(body.len() - 2);
+            if size == 0 {
+                break;
             }
         }
-        let length = response.header("content-length").unwrap().parse().unwrap();
-        response.body = self.exactly(length)?;
-        Ok(response)
     }
+    Response {
+        status: head[0].split(' ').nth(1).unwrap().parse().unwrap(),
+        content_type: header("content-type"),
+        body: String::from_utf8(body).unwrap(),
+    }
+}
 
-    fn head(&mut self) -> io::Result<Response> {
-        let status = self.line()?.split(' ').nth(1).unwrap().parse().unwrap();
-        let mut headers = Vec::new();
-        loop {
-            let line = self.line()?;
-            let Some((name, value)) = line.trim_end().split_once(": ") else {
-                break;
-            };
-            headers.push((name.to_owned(), value.to_owned()));
-        }
-        Ok(Response {
-            status,
-            headers,
-            body: Vec::new(),
-        })
-    }
-
-    fn line(&mut self) -> io::Result<String> {
-        let mut line = Vec::new();
-        while !line.ends_with(b"\n") {
-            line.extend(self.exactly(1)?);
-        }
-        Ok(String::from_utf8(line).unwrap())
-    }
-
-    fn exactly(&mut self, count: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; count];
-        self.0.read_exact(&mut bytes)?;
-        Ok(bytes)
-    }
+fn connected(rehearsal: &Rehearsal) -> StreamOwned<ClientConnection, TcpStream> {
+    let certificate = rehearsal.certificate_pem();
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    let address = rehearsal.base_url();
+    let stream = TcpStream::connect(address.trim_start_matches("https://")).unwrap();
+    let limit = Some(Duration::from_mins(3));
+    stream.set_read_timeout(limit).unwrap();
+    StreamOwned::new(connection, stream)
 }

@@ -9,11 +9,7 @@ use crate::{bench::Run, host::docker};
 // Refusals: nothing is sent.
 by_old_portainer! {
     b20_an_unhealthy_dependency
-    b20_a_dependency_without_a_health_check
-    b20_a_job_that_fails_the_second_time
     b20_an_optional_dependency_that_never_ends
-    b20_a_job_that_is_still_running
-    b20_an_optional_dependency_that_is_starting
 }
 by_old_portainer_first! {
     b20_a_dependency_that_is_starting
@@ -65,10 +61,10 @@ fn run(scenario: &Scenario, command: &str, options: &[&str]) -> Run {
 
 /// `plan` and `adopt` refuse the stack for this reason, and every container stays as it is.
 #[track_caller]
-fn refuses(scenario: &Scenario, options: &[&str], why: &str) {
+fn refuses(scenario: &Scenario, why: &str) {
     let before = scenario.ids();
     for command in ["plan", "adopt"] {
-        let run = run(scenario, command, options);
+        let run = run(scenario, command, &[]);
         assert!(!run.output.contains("unchanged"), "{}", run.output);
         assert_eq!(run.code, Some(i32::from(command == "adopt")));
         let words: Vec<&str> = run.output.split_whitespace().collect();
@@ -113,31 +109,11 @@ fn b20_an_unhealthy_dependency(case: Case) {
     let db = scenario.name("db");
     refuses(
         &scenario,
-        &[],
         &format!("service web waits until db is healthy: {db} is unhealthy"),
     );
     fs::write(&ok, "").unwrap();
     wait_until(&scenario, "healthy");
     adopts(&scenario, &["--yes"]);
-}
-
-/// With `--no-deps`, Compose starts what depends on it all the same.
-fn b20_a_dependency_without_a_health_check(case: Case) {
-    let text: Vec<&str> = HEALTH
-        .lines()
-        .filter(|line| !line.contains("healthcheck"))
-        .collect();
-    let scenario = Scenario::stopped(case, &text.join("\n"), &[("health/ok", "")]);
-    for service in ["db", "other", "web"] {
-        scenario.compose(&["up", "-d", "--no-deps", service]);
-    }
-    let scenario = written(scenario);
-    let db = scenario.name("db");
-    refuses(
-        &scenario,
-        &[],
-        &format!("service web waits until db is healthy: {db} has no health check"),
-    );
 }
 
 fn b20_a_dependency_that_is_starting(case: Case) {
@@ -177,28 +153,6 @@ fn b20_a_dependency_that_is_starting(case: Case) {
     assert_eq!(at.trim(), "healthy");
 }
 
-fn b20_a_job_that_fails_the_second_time(case: Case) {
-    let scenario = started(case, JOB);
-    let before = scenario.ids();
-    let db = scenario.name("db");
-    run(&scenario, "plan", &["--rerun-jobs"]).says(&["runs twice, because service web"]);
-    run(&scenario, "adopt", &["--rerun-jobs", "--yes"])
-        .code(1)
-        .says(&[
-            "the deployment would fail",
-            "exited with code 1",
-            "ran jobs",
-        ]);
-    stays(&scenario, &before);
-    assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
-    // Now it has failed, and a further run does not try it again.
-    refuses(
-        &scenario,
-        &["--rerun-jobs"],
-        &format!("service web waits until db succeeds: {db} exited with code 1"),
-    );
-}
-
 /// Compose skips it.
 fn b20_an_optional_dependency(case: Case) {
     let text = HEALTH.replace("service_healthy}", "service_healthy, required: false}");
@@ -222,7 +176,7 @@ fn b20_an_optional_dependency_that_never_ends(case: Case) {
     let scenario = written(scenario);
     let db = scenario.name("db");
     let why = format!("service web waits until db succeeds: {db} never ends");
-    refuses(&scenario, &[], &why);
+    refuses(&scenario, &why);
     // Each Compose waits for it as well.
     for which in ["COMPOSE", "COMPOSE_2_40", "COMPOSE_5"] {
         let compose = env::var(format!("STACKLIFT_TEST_{which}")).unwrap();
@@ -231,26 +185,6 @@ fn b20_an_optional_dependency_that_never_ends(case: Case) {
         let ended = command.current_dir(scenario.dir()).output().unwrap();
         assert_eq!(ended.status.code(), Some(124), "{which}: {ended:?}");
     }
-}
-
-fn b20_an_optional_dependency_that_is_starting(case: Case) {
-    let text = HEALTH
-        .replace("service_healthy}", "service_healthy, required: false}")
-        .replace("retries: 1}", "retries: 1, start_period: 300s}");
-    let scenario = Scenario::stopped(case, &text, &[("health/none", "")]);
-    for service in ["db", "other", "web"] {
-        scenario.compose(&["up", "-d", "--no-deps", service]);
-    }
-    let scenario = written(scenario);
-    let before = scenario.ids();
-    run(&scenario, "adopt", &["--yes", "--wait=2s"])
-        .code(1)
-        .says(&[
-            "the deployment would fail",
-            "did not become healthy in time",
-        ]);
-    stays(&scenario, &before);
-    assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
 }
 
 /// It succeeds when Compose starts it and when `adopt` tries it.
@@ -293,18 +227,6 @@ fn b20_a_job_that_nobody_waits_for_and_that_fails(case: Case) {
     assert_eq!(scenario.ids(), before);
 }
 
-fn b20_a_job_that_is_still_running(case: Case) {
-    let text = JOB.replace(
-        "test ! -e /ran && echo > /ran",
-        "test ! -e /ran || sleep 600; echo > /ran",
-    );
-    let scenario = started(case, &text);
-    run(&scenario, "adopt", &["--rerun-jobs", "--yes", "--wait=2s"])
-        .code(1)
-        .says(&["the deployment would fail", "which is still running"]);
-    assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
-}
-
 /// Compose 2.26 cannot take down a stack with a dependency that has no container, so that Portainer cannot delete it. The
 /// first restore brings the containers back, and the second one deletes the Portainer stack.
 fn b18_a_restore_without_the_dependency(case: Case) {
@@ -322,20 +244,4 @@ fn b18_a_restore_without_the_dependency(case: Case) {
         first.code(0).says(&[": 3 containers match"]);
     }
     assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
-}
-
-/// Compose 2.26 knows neither the key nor the value, and a failing deployment would remove every container (M06).
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn b20_what_the_compose_of_portainer_rejects() {
-    let scenario = started(super::OLD, HEALTH);
-    let file = scenario.dir().join("docker-compose.yml");
-    let text = fs::read_to_string(&file).unwrap();
-    for part in ["use_api_socket: false", "pull_policy: daily"] {
-        let newer = text.replace("  other:\n", &format!("  other:\n    {part}\n    x-a: 1\n"));
-        fs::write(&file, newer).unwrap();
-        refuses(&scenario, &[], "rejects a part of the Compose file");
-    }
-    fs::write(&file, text.replace("  other:\n", "  other:\n    x-a: 1\n")).unwrap();
-    run(&scenario, "adopt", &[]).code(0);
 }

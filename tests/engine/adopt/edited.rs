@@ -4,7 +4,7 @@ use rehearsal::Status;
 
 use super::{
     Case, by_old_portainer_first,
-    scenario::{Happened, Scenario, happened},
+    scenario::{Happened, Scenario, assert_untouched, happened},
 };
 
 by_old_portainer_first! {
@@ -39,8 +39,7 @@ fn b22_an_edit_in_portainer_is_overwritten_only_when_asked_to_and_restored(case:
             &format!("stacklift export {name} --to "),
             &format!("run: stacklift adopt {name} --overwrite"),
         ]);
-        let fates = happened(&before, &scenario.containers());
-        assert!(fates.values().all(|fate| *fate == Happened::Untouched));
+        assert_untouched(&before, &scenario.containers());
         assert_eq!(scenario.text_in_portainer(), theirs);
     };
     assert_refused();

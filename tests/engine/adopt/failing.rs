@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Case, by_each_portainer,
-    scenario::{Happened, Scenario, State, happened},
+    scenario::{Happened, Scenario, State, assert_untouched, happened},
 };
 use crate::{
     bench::{RECORD, Run},
@@ -26,7 +26,6 @@ by_each_portainer! {
     a_response_of_a_failure_is_lost
     a_proxy_responds
     an_update_fails
-    a_failure_is_left
 }
 
 /// `db` is recreated: its labels are changed after it was started. The others are not.
@@ -219,13 +218,8 @@ fn an_image_is_gone(case: Case) {
         return;
     }
     // Nothing changed (N06): the Portainer stack stays in error, because its removal would remove the containers (N07).
-    let happened = before.happened();
-    assert!(
-        happened.values().all(|one| *one == Happened::Untouched),
-        "{happened:?}"
-    );
-    let status = records(&before.scenario)[0].1;
-    assert_eq!(status, Status::Error);
+    assert_untouched(&before.state.containers, &before.scenario.containers());
+    assert_eq!(records(&before.scenario)[0].1, Status::Error);
     run.says(&["stacklift restore"]);
     before.restore();
     before.has_no_name(&alone);
@@ -391,23 +385,4 @@ fn an_update_fails(case: Case) {
         .rehearsal
         .world(|world| world.records.keys().copied().collect::<Vec<_>>());
     assert_eq!(ids.len(), 1, "{id} became {ids:?}");
-}
-
-fn a_failure_is_left(case: Case) {
-    let mut before = Before::new(case);
-    replace_image(&before, "true");
-    let run = before.adopt(&["--on-failure=leave"]).code(1);
-    run.says(&[
-        "stacklift restore",
-        "Nothing was restored, because of --on-failure leave: ",
-    ]);
-    let db = before.container("db");
-    let now = before.scenario.containers();
-    assert!(
-        now.get(&db)
-            .is_none_or(|db| db["State"]["Running"] == false)
-    );
-    before.restore();
-    before.has_no_name(&db);
-    before.assert_old();
 }

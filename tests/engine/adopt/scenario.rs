@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Case;
 use crate::{
     bench::{Run, Stack},
-    client::Client,
+    client,
     host::{IMAGE, docker},
 };
 
@@ -263,9 +263,8 @@ impl Scenario {
         let key = stack.rehearsal.key();
         let path = format!("/api/stacks/{}?endpointId=1", record.id);
         let headers = [("X-API-Key", key)];
-        let response = Client::portainer(&stack.rehearsal)
-            .send("PUT", &path, &headers, body.to_string().as_bytes())
-            .unwrap();
+        let body = body.to_string();
+        let response = client::send(&stack.rehearsal, "PUT", &path, &headers, &body);
         loop {
             let status = stack
                 .rehearsal
@@ -290,42 +289,30 @@ impl Adopted<'_> {
     /// A redeployment from Portainer with the same text changes nothing, and a second adoption has nothing to do.
     #[track_caller]
     pub fn stays(&self) {
-        self.stays_except(&[]);
-    }
-
-    /// The same, for a stack whose `jobs` each deployment runs again (N08).
-    #[track_caller]
-    pub fn stays_except(&self, jobs: &[&str]) {
         let scenario = self.scenario;
         let text = scenario.text_in_portainer();
         assert_eq!(scenario.update(&text), (200, Status::Active));
         let now = scenario.state();
-        for (service, happened) in happened(&self.after.containers, &now.containers) {
-            let is_job = jobs.contains(&service.as_str());
-            let expected = if is_job {
-                Happened::Started
-            } else {
-                Happened::Untouched
-            };
-            assert_eq!(happened, expected, "{service}");
-        }
+        assert_untouched(&self.after.containers, &now.containers);
         assert_kept(&self.before, &now);
         let name = scenario.stack.host.project.as_str();
         let again = scenario.stack.run(&["adopt", name]).code(0);
         again.says(&["up to date"]);
-        assert_eq!(
-            happened(&now.containers, &scenario.stack.containers())
-                .values()
-                .filter(|happened| **happened != Happened::Untouched)
-                .count(),
-            0
-        );
+        assert_untouched(&now.containers, &scenario.stack.containers());
     }
 
     /// What happened to a service.
     pub fn happened(&self, service: &str) -> Happened {
         self.happened[service]
     }
+}
+
+/// Asserts that nothing happened to any service.
+#[track_caller]
+pub fn assert_untouched(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) {
+    let happened = happened(before, after);
+    let is_untouched = |one: &Happened| *one == Happened::Untouched;
+    assert!(happened.values().all(is_untouched), "{happened:?}");
 }
 
 /// Asserts that the containers have the same variables, mounts, networks, ports and image, and that no byte is lost.

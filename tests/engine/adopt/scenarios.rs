@@ -8,10 +8,7 @@ use super::{
     Case, Origin, by_each_portainer_and_origin, by_old_portainer, by_old_portainer_first,
     scenario::{Happened, Scenario, happened},
 };
-use crate::{
-    bench::RECORD,
-    host::{IMAGE, docker},
-};
+use crate::host::{IMAGE, docker};
 
 by_each_portainer_and_origin! {
     plain
@@ -27,8 +24,6 @@ by_each_portainer_and_origin! {
 by_old_portainer_first! {
     kept_anonymous
     started_anonymous
-    job
-    record
     renamed
     b28_restart_loops_go_on
 }
@@ -198,18 +193,6 @@ const BUILD: &str = "services:
     build: {context: .}
     command: /bin/sleep 600
     init: true
-    volumes: [data:/data]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
-volumes: {data: {}}
-";
-
-const JOB: &str = "services:
-  job:
-    image: $IMAGE
-    command: [/bin/sh, -c, 'true']
-    volumes: [data:/data]
-  web:
-    $SLEEP
     volumes: [data:/data]
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
@@ -497,33 +480,6 @@ fn build(case: Case) {
     scenario.start();
     // A newer Portainer always builds, so `image` replaces `build`.
     scenario.adopts(&["without"]).stays();
-}
-
-fn job(case: Case) {
-    let scenario = Scenario::new(case, JOB, &[]);
-    let name = scenario.host.project.as_str();
-    let before = scenario.state();
-    let run = scenario.run(&["adopt", name]).code(1);
-    run.says(&["job", "--rerun-jobs"]);
-    assert_eq!(before.containers, scenario.state().containers);
-    assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
-
-    let adopted = scenario.adopts_with(&[], &["--rerun-jobs"]);
-    assert_eq!(adopted.happened("job"), Happened::Started);
-    adopted.stays_except(&["job"]);
-}
-
-fn record(case: Case) {
-    let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
-    let name = scenario.host.project.as_str();
-    let id = scenario
-        .rehearsal
-        .world(|world| world.add_record(name, 1, RECORD));
-    let adopted = scenario.adopts_with(&[], &["--leave-orphans", "--overwrite"]);
-    let records = scenario.rehearsal.world(|world| world.records.clone());
-    assert_eq!(records.keys().copied().collect::<Vec<_>>(), [id]);
-    assert!(!records[&id].text.contains("old:"));
-    adopted.stays();
 }
 
 fn thirty(case: Case) {

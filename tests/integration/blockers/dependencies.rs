@@ -117,18 +117,36 @@ fn b20_a_job_runs_again_before_portainer_runs_it() {
 
 #[test]
 fn b20_a_dependency_that_is_not_ready_in_time_stops_the_run_before_the_request() {
-    let starting = Bench::web(HEALTH);
-    starting.world(|world| {
-        let at = world.now + 3_600_000;
-        container(world, "web-db-1").healthy_at = Some(at);
-    });
+    let starting = |text: &str| {
+        let bench = Bench::web(text);
+        bench.world(|world| {
+            let at = world.now + 3_600_000;
+            container(world, "web-db-1").healthy_at = Some(at);
+        });
+        bench
+    };
+    let optional = HEALTH.replace("healthy}", "healthy, required: false}");
     let failing = with_job();
     failing.world(|world| world.exits.insert("web/job".to_owned(), 3));
+    let running = with_job();
+    running.world(|world| world.exits.clear());
+    let longer = "use --wait for a longer limit";
     for (bench, args, says) in [
         (
-            starting,
+            starting(HEALTH),
             "web --wait 1s",
-            ["waits for web-db-1", "use --wait for a longer limit"],
+            ["waits for web-db-1", longer],
+        ),
+        // Compose waits for it as well.
+        (
+            starting(&optional),
+            "web --wait 1s",
+            ["did not become healthy in time", longer],
+        ),
+        (
+            running,
+            "web --rerun-jobs --wait 1s",
+            ["the deployment would fail", "which is still running"],
         ),
         (
             failing,

@@ -150,6 +150,20 @@ fn a_port_that_a_program_of_this_host_uses() {
     );
 }
 
+/// Portainer 2.23 has Compose 2.29.2, which knows neither the key nor the value.
+#[test]
+fn b20_what_the_compose_of_portainer_rejects() {
+    let bench = Bench::web(PLAIN);
+    for part in ["use_api_socket: false", "pull_policy: daily"] {
+        bench.stack("web", &format!("{PLAIN}    {part}\n    x-a: 1\n"), None);
+        let run = bench.stops("adopt web", "hint: ");
+        let what = "Compose 2.29.2 in Portainer rejects a part of the Compose file";
+        assert!(listed(&run)[0].starts_with(what), "{run:#?}");
+    }
+    bench.stack("web", &format!("{PLAIN}    x-a: 1\n"), None);
+    adopt(&bench, "web").code(0);
+}
+
 #[test]
 fn n17_content_that_portainer_did_not_copy_is_found_afterwards() {
     let bench = Bench::new();

@@ -75,7 +75,6 @@ fn b01_no_mount_of_an_unedited_file_is_lost() {
 
 #[test]
 fn b01_mounts_of_an_edited_file() {
-    // The test of the same rule on the engine has further changes.
     for (old, new, expected) in [
         (
             "      - ./data:/data\n",
@@ -83,6 +82,17 @@ fn b01_mounts_of_an_edited_file() {
             "/s/web/data is no longer mounted at /data",
         ),
         ("./data:/data", "./data:/data:ro", "/data becomes read-only"),
+        ("/static:ro", "/static", "/static becomes writable"),
+        (
+            "./data:/data",
+            "./elsewhere:/data",
+            "/s/web/elsewhere is mounted at /data instead of /s/web/data",
+        ),
+        (
+            "target: /long",
+            "target: /length",
+            "/s/web/long is no longer mounted at /long",
+        ),
         (
             "./data:/data",
             "named:/data",
