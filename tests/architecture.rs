@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use syn::visit::{self, Visit};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// The other crates of the workspace.
 const CRATES: [&str; 3] = ["composefile", "entries", "rehearsal"];
@@ -281,16 +281,13 @@ fn source(root: &Path, file: PathBuf) -> Option<Source> {
         module.clear();
     }
     let text = fs::read_to_string(&file).expect("a source");
-    let syntax = syn::parse_file(&text).expect("Rust");
-    let mut finder = Finder {
-        module: module.clone(),
-        found: BTreeSet::new(),
-    };
-    finder.visit_file(&syntax);
+    let mut named = Vec::new();
+    paths(text.parse().expect("Rust"), &[], &mut named);
+    named.retain(|path| path.len() > 1);
     Some(Source {
+        uses: named.iter().map(|path| absolute(path, &module)).collect(),
         file,
         module,
-        uses: finder.found,
     })
 }
 
@@ -301,93 +298,53 @@ impl Source {
     }
 }
 
-struct Finder {
-    module: Vec<String>,
-    found: BTreeSet<Vec<String>>,
-}
-
-impl Finder {
-    /// Notes a path, with `self` and `super` resolved.
-    fn note(&mut self, path: &[String]) {
-        let mut absolute = match path.first().map(String::as_str) {
-            Some("crate") | None => Vec::new(),
-            Some("self" | "super") => self.module.clone(),
-            Some(_) => {
-                self.found.insert(path.to_vec());
-                return;
-            }
-        };
-        for segment in path {
-            match segment.as_str() {
-                "crate" | "self" => {}
-                "super" => drop(absolute.pop()),
-                _ => absolute.push(segment.clone()),
-            }
-        }
-        absolute.insert(0, "crate".to_owned());
-        self.found.insert(absolute);
-    }
-
-    fn tree(&mut self, tree: &syn::UseTree, prefix: &mut Vec<String>) {
-        match tree {
-            syn::UseTree::Path(path) => {
-                prefix.push(path.ident.to_string());
-                self.tree(&path.tree, prefix);
-                prefix.pop();
-            }
-            syn::UseTree::Group(group) => {
-                for tree in &group.items {
-                    self.tree(tree, prefix);
+/// The paths in the tokens, each behind `prefix`: those of `use` declarations and of all other code, also of macros. Inline
+/// modules are left out: they are tests.
+fn paths(tokens: TokenStream, prefix: &[String], found: &mut Vec<Vec<String>>) {
+    let mut path = Vec::new();
+    let mut colons = 0;
+    let mut tokens = tokens.into_iter();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Punct(one) if one.as_char() == ':' => colons += 1,
+            TokenTree::Ident(one) if one == "mod" => drop(tokens.nth(1)),
+            TokenTree::Ident(one) => {
+                if colons != 2 || path.is_empty() {
+                    found.push(std::mem::replace(&mut path, prefix.to_vec()));
                 }
+                path.push(one.to_string());
+                colons = 0;
             }
-            syn::UseTree::Name(syn::UseName { ident })
-            | syn::UseTree::Rename(syn::UseRename { ident, .. }) => {
-                prefix.push(ident.to_string());
-                self.note(prefix);
-                prefix.pop();
+            TokenTree::Group(group) => {
+                let is_use = colons == 2 && group.delimiter() == Delimiter::Brace;
+                let before = std::mem::take(&mut path);
+                paths(group.stream(), if is_use { &before } else { &[] }, found);
+                found.push(before);
+                colons = 0;
             }
-            syn::UseTree::Glob(_) => self.note(prefix),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {
+                found.push(std::mem::take(&mut path));
+                colons = 0;
+            }
         }
     }
+    found.push(path);
 }
 
-impl Visit<'_> for Finder {
-    fn visit_item_use(&mut self, item: &syn::ItemUse) {
-        self.tree(&item.tree, &mut Vec::new());
-    }
-
-    fn visit_item_mod(&mut self, item: &syn::ItemMod) {
-        // An inline module of tests.
-        if item.content.is_none() {
-            visit::visit_item_mod(self, item);
+/// A path in a module, with `self` and `super` resolved.
+fn absolute(path: &[String], module: &[String]) -> Vec<String> {
+    let mut absolute = match path[0].as_str() {
+        "crate" => Vec::new(),
+        "self" | "super" => module.to_vec(),
+        _ => return path.to_vec(),
+    };
+    for segment in path {
+        match segment.as_str() {
+            "crate" | "self" => {}
+            "super" => drop(absolute.pop()),
+            _ => absolute.push(segment.clone()),
         }
     }
-
-    /// The paths among the tokens: the arguments of a call, or the body of a definition.
-    fn visit_macro(&mut self, item: &syn::Macro) {
-        let tokens = item.tokens.to_string().replace(" :: ", "::");
-        let is_part = |one: char| one.is_alphanumeric() || one == '_' || one == ':';
-        for word in tokens.split(|one| !is_part(one)) {
-            let segments: Vec<String> = word.split("::").map(str::to_owned).collect();
-            let is_path = segments
-                .iter()
-                .all(|one| !one.is_empty() && !one.contains(':'));
-            if segments.len() > 1 && is_path {
-                self.note(&segments);
-            }
-        }
-        visit::visit_macro(self, item);
-    }
-
-    fn visit_path(&mut self, path: &syn::Path) {
-        let segments: Vec<String> = path
-            .segments
-            .iter()
-            .map(|segment| segment.ident.to_string())
-            .collect();
-        if segments.len() > 1 {
-            self.note(&segments);
-        }
-        visit::visit_path(self, path);
-    }
+    absolute.insert(0, "crate".to_owned());
+    absolute
 }

@@ -178,8 +178,7 @@ fn m16_a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruni
     for era in ERAS {
         let bench = started(era);
         adopt(&bench, "").code(0);
-        bench.world(|world| {
-            let record = world.records.values_mut().next().expect("a record");
+        bench.change_record(|record| {
             (record.control.users, record.control.teams) = (vec![7], vec![3]);
         });
         edit(&bench);
@@ -233,12 +232,7 @@ fn a_service_without_a_container_is_not_verified() {
 fn the_same_text_is_sent_again_if_a_service_does_not_run() {
     let bench = started(Era::Sync);
     adopt(&bench, "").code(0);
-    let id = bench.containers("web")[1].clone();
-    bench.world(|world| {
-        let container = world.containers.get_mut(&id).expect("a container");
-        container.state = "exited".to_owned();
-        container.exit_code = 3;
-    });
+    bench.change_container("web-b-1", |one| one.exit(3, 0));
     adopt(&bench, "--rerun-jobs")
         .code(0)
         .says("updated web: a kept running, b was started");
@@ -378,10 +372,7 @@ fn m06_an_update_without_an_answer_that_removed_every_container_is_restored() {
 fn n07_every_container_of_a_portainer_stack_in_error_is_recreated_and_the_plan_says_so() {
     let bench = started(Era::Async);
     adopt(&bench, "").code(0);
-    bench.world(|world| {
-        let mut records = world.records.values_mut();
-        records.next().expect("a record").status = Status::Error;
-    });
+    bench.change_record(|record| record.status = Status::Error);
     let before = bench.containers("web");
     adopt(&bench, "").code(0).says(&[
         "  ~  a, b  recreated: Portainer stack 1 is in error, and an update removes every container first",
@@ -455,13 +446,7 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
     let change_file = |bench: &Bench| {
         bench.stack("web", TEXT, Some(&format!("TOKEN={MARKED}\n")));
     };
-    let change_container = |bench: &Bench| {
-        let id = bench.containers("web")[1].clone();
-        bench.world(|world| {
-            let container = world.containers.get_mut(&id).expect("a container");
-            container.exit(1, 0);
-        });
-    };
+    let change_container = |bench: &Bench| bench.change_container("web-b-1", |one| one.exit(1, 0));
     for change in [&change_file as &dyn Fn(&Bench), &change_container] {
         let bench = edited(Era::Sync);
         let args = ["adopt", "web", "--wait", "2s"];

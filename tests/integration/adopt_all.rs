@@ -54,12 +54,8 @@ fn b08_all_starts_no_stack_that_was_stopped() {
     for name in ["web", "zoo"] {
         bench.started(name, PLAIN, None);
     }
-    bench.world(|world| {
-        let now = world.now / 1000;
-        let id = world.container("zoo-a-1").expect("a container").id.clone();
-        let container = world.containers.get_mut(&id).expect("a container");
-        container.exit(137, now);
-    });
+    let now = bench.world(|world| world.now / 1000);
+    bench.change_container("zoo-a-1", |one| one.exit(137, now));
     let run = all(&bench, "").code(0);
     run.says("1 other: 1 stopped (name it to start it); see stacklift list\n")
         .says("adopted web: 1 container kept running\n");
@@ -351,11 +347,8 @@ fn all_takes_what_is_in_the_stacks_root_and_not_excluded() {
     let other = tempfile::tempdir().expect("a directory");
     let folder = other.path().to_str().expect("UTF-8");
     fs::write(other.path().join("docker-compose.yml"), PLAIN).expect("a file");
-    let started = bench.world(|world| {
-        world.add_stack(folder, [("docker-compose.yml", PLAIN)]);
-        world.start_by_hand("far", folder)
-    });
-    started.expect("a stack");
+    bench.world(|world| world.add_stack(folder, [("docker-compose.yml", PLAIN)]));
+    bench.start_as("far", folder);
     let planned = |more: &str| {
         let run = all(&bench, &format!("--dry-run --output json {more}"));
         let all = results(&run).into_iter();

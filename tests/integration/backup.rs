@@ -1,8 +1,8 @@
 //! C20–C22: the backup.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::fs;
 
-use crate::bench::{Bench, PLAIN, Run};
+use crate::bench::{Bench, PLAIN, Run, mode, set_mode};
 
 #[test]
 fn c20_the_path_is_of_the_local_date() {
@@ -27,15 +27,11 @@ fn c21_byte_for_byte_with_its_mode() {
     let text = "\u{feff}# ./x\r\nservices:\r\n  a:\r\n    image: x";
     let dir = bench.stack("web", text, None);
     let file = dir.join("docker-compose.yml");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("a mode");
+    set_mode(&file, 0o640);
     bench.succeeds("web", &["backup", "written"]);
     let backups = bench.backups("web");
     assert_eq!(fs::read(&backups[0]).expect("a backup"), text.as_bytes());
-    let mode = fs::metadata(&backups[0])
-        .expect("a backup")
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o7777, 0o640);
+    assert_eq!(mode(&backups[0]), 0o640);
     assert_eq!(fs::read(&file).expect("the file"), text.as_bytes());
     // Nothing else is left in the directory.
     assert_eq!(fs::read_dir(&dir).expect("read").count(), 2);

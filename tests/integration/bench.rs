@@ -13,7 +13,9 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{Call, Era, FaultKind, Options, Peer, Rehearsal, Request, World};
+use rehearsal::{
+    Call, Container, Era, FaultKind, Options, Peer, Record, Rehearsal, Request, World,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -194,12 +196,39 @@ impl Bench {
     /// A stack on disk that was started by hand.
     pub fn started(&self, name: &str, compose: &str, env: Option<&str>) -> PathBuf {
         let dir = self.stack(name, compose, env);
-        let folder = dir.to_str().expect("UTF-8").to_owned();
-        self.rehearsal
-            .world(|world| world.start_by_hand(name, &folder))
-            .expect("a stack that starts");
+        self.start_as(name, &dir);
         self.create_mounted(&dir);
         dir
+    }
+
+    /// Starts the stack of a directory by hand, under the name of a project.
+    pub fn start_as(&self, project: &str, dir: impl AsRef<Path>) {
+        let dir = dir.as_ref().to_str().expect("UTF-8");
+        let started = self.world(|world| world.start_by_hand(project, dir));
+        started.expect("a stack that starts");
+    }
+
+    /// Changes the first Portainer stack.
+    pub fn change_record(&self, change: impl FnOnce(&mut Record)) {
+        self.world(|world| change(world.records.values_mut().next().expect("a stack")));
+    }
+
+    /// Changes the container of this name.
+    pub fn change_container(&self, name: &str, change: impl FnOnce(&mut Container)) {
+        self.world(|world| {
+            let mut all = world.containers.values_mut();
+            change(all.find(|one| one.name == name).expect(name));
+        });
+    }
+
+    /// Sets a label of Compose of every container.
+    pub fn label(&self, name: &str, value: &str) {
+        self.world(|world| {
+            for container in world.containers.values_mut() {
+                let label = format!("com.docker.compose.{name}");
+                container.labels.insert(label, value.to_owned());
+            }
+        });
     }
 
     /// Creates the directories below `dir` that containers mount and that are missing, as Docker does.
@@ -245,8 +274,7 @@ impl Bench {
     pub fn set(&self, text: &str) {
         fs::create_dir_all(self.home.path().join(".config")).expect("a directory");
         fs::write(self.settings(), text).expect("settings");
-        let mode = fs::Permissions::from_mode(0o644);
-        fs::set_permissions(self.settings(), mode).expect("a mode");
+        set_mode(self.settings(), 0o644);
     }
 
     /// The state folder, where snapshots lie.
@@ -508,10 +536,29 @@ pub fn fifo(path: &Path) {
     assert!(made.expect("mkfifo").success());
 }
 
+pub fn set_mode(path: impl AsRef<Path>, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+}
+
+pub fn mode(path: impl AsRef<Path>) -> u32 {
+    fs::metadata(path).expect("a file").permissions().mode() & 0o7777
+}
+
+/// The JSON in a file.
+pub fn read_json(path: impl AsRef<Path>) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON")
+}
+
+/// The ID of the snapshot in a file.
+pub fn id_of(snapshot: &Path) -> String {
+    let stem = snapshot.file_stem().expect("a name");
+    stem.to_str().expect("UTF-8").to_owned()
+}
+
 /// Writes a file that only this user may read.
 pub fn write_private(path: &Path, text: &str) {
     fs::write(path, text).expect("a file");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("a mode");
+    set_mode(path, 0o600);
 }
 
 /// A private file that contains the key. Its folder is not that of a bench, which may not contain the key.

@@ -164,10 +164,8 @@ fn b04_the_managers_own_stack_and_one_that_publishes_its_port_are_refused() {
         ("Tools2", own, "portainer/portainer-ce"),
         ("edge", &front, port),
     ] {
-        let dir = bench.stack(name, text, None).display().to_string();
         let project = name.to_lowercase();
-        let started = bench.world(|world| world.start_by_hand(&project, &dir));
-        started.expect("a stack that starts");
+        bench.start_as(&project, bench.stack(name, text, None));
         let container = format!("{project}-a-1");
         bench.stops(name, &["runs Portainer itself", &container, why]);
     }

@@ -2,7 +2,7 @@
 
 use rehearsal::Call;
 
-use crate::bench::{Bench, Run};
+use crate::bench::{Bench, Run, Texts};
 
 mod dependencies;
 mod needs;
@@ -12,7 +12,8 @@ mod running;
 
 /// Asserts that `adopt` is refused for these blockers only, as printed, and that nothing was touched.
 #[track_caller]
-fn refuses(bench: &Bench, args: &str, blockers: &[String]) {
+fn refuses<'a>(bench: &Bench, args: &str, blockers: impl Texts<'a>) {
+    let blockers = blockers.list();
     let run = bench.stops(
         &format!("adopt {args}"),
         "fix the problems above, then run the command again",
@@ -64,22 +65,12 @@ fn adopts(bench: &Bench, project: &str, args: &str) {
     assert_eq!(bench.calls(Call::Create).len(), 1);
 }
 
-/// Starts the stack of a directory by hand, under the name of a project.
-fn start_as(bench: &Bench, project: &str, dir: &str) {
-    let started = bench.world(|world| world.start_by_hand(project, dir));
-    started.expect("a stack that starts");
-}
-
 /// The engine's state of a container.
 fn exits(bench: &Bench, name: &str, code: i64) {
-    bench.world(|world| {
-        let now = world.now / 1000;
-        let id = world.container(name).expect(name).id.clone();
-        let container = world.containers.get_mut(&id).expect(name);
-        container.exit(code, now);
-    });
+    let now = bench.world(|world| world.now / 1000);
+    bench.change_container(name, |one| one.exit(code, now));
 }
 
 fn dir(bench: &Bench, name: &str) -> String {
-    bench.dir(name).to_str().expect("UTF-8").to_owned()
+    bench.dir(name).display().to_string()
 }

@@ -1,16 +1,12 @@
 //! `stacklift config` and `stacklift config init`.
 
-use std::{
-    fs::{self, Permissions},
-    os::unix::fs::{PermissionsExt as _, symlink},
-    path::Path,
-};
+use std::{fs, os::unix::fs::symlink};
 
 use rehearsal::Call;
 use serde_json::json;
 
 use crate::{
-    bench::{Bench, KEY, PLAIN, Run, key_file, refusal},
+    bench::{Bench, KEY, PLAIN, Run, key_file, mode, refusal, set_mode},
     confirming::{on_terminal, on_terminal_after},
     plan::conforms,
 };
@@ -33,10 +29,6 @@ fn shown(bench: &Bench, run: &Run) -> String {
         columns.collect::<Vec<_>>().join(" | ") + "\n"
     });
     lines.collect()
-}
-
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path).expect("a file").permissions().mode() & 0o777
 }
 
 #[test]
@@ -242,7 +234,7 @@ Next: stacklift doctor
     let text = settings(&bench);
     assert!(text.contains(&root), "{text}");
     assert!(text.contains("\n#api-key-file = "), "{text}");
-    assert_eq!(mode(&bench.settings()), 0o644);
+    assert_eq!(mode(bench.settings()), 0o644);
     // It runs again, and edits what is there.
     bench.set(&format!("# mine\ntls = \"pin\" # why{root}"));
     let typed = "ftp://x\nhttps://nas.example:9443\n\n/no/directory\n\n";
@@ -312,9 +304,6 @@ fn b32_init_writes_both_files_or_neither() {
     );
     init(&format!("{KEY}\n\n")).code(1).says(&refused);
     fs::remove_file(&file).expect("removed");
-    let set_mode = |path: &Path, mode| {
-        fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
-    };
     set_mode(&dir, 0o777);
     let writable = format!("{} is writable by other users", dir.display());
     init(&format!("{KEY}\n\n")).code(1).says(&writable);

@@ -3,14 +3,13 @@
 use std::{
     fs,
     net::TcpListener,
-    os::unix::fs::PermissionsExt as _,
     time::{Duration, Instant},
 };
 
 use rehearsal::{Call, Peer};
 
 use crate::{
-    bench::{Bench, PLAIN, Run, instead},
+    bench::{Bench, PLAIN, Run, instead, set_mode},
     confirming::on_terminal,
     plan::conforms,
 };
@@ -25,7 +24,7 @@ fn healthy() -> Bench {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
     fs::create_dir(bench.state()).expect("a directory");
-    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    set_mode(bench.state(), 0o700);
     bench.script("docker-compose", "echo 2.26.1\n");
     bench
 }
@@ -310,7 +309,7 @@ fn tls_is_off_for_another_host() {
 #[test]
 fn the_state_directory_of_others() {
     let bench = healthy();
-    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o755)).expect("a mode");
+    set_mode(bench.state(), 0o755);
     let run = report(&bench, "").code(1);
     let (status, fact) = checked(&run, "state-directory");
     assert_eq!(status, "failed");

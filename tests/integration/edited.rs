@@ -6,7 +6,7 @@ use rehearsal::{Call, Era, FaultKind};
 use serde_json::Value;
 
 use crate::{
-    bench::{Bench, MARKED, Run},
+    bench::{Bench, MARKED, Run, read_json},
     interrupted::killed_at,
     plan::conforms,
 };
@@ -35,16 +35,12 @@ fn edit_files(bench: &Bench, comment: &str) {
 
 /// The user edits the text in Portainer.
 fn edit_text(bench: &Bench) {
-    bench.world(|world| {
-        let record = world.records.values_mut().next().expect("a record");
-        record.text = format!("{TEXT}# theirs\n");
-    });
+    bench.change_record(|record| record.text = format!("{TEXT}# theirs\n"));
 }
 
 /// The user edits a variable in Portainer.
 fn edit_variable(bench: &Bench) {
-    bench.world(|world| {
-        let record = world.records.values_mut().next().expect("a record");
+    bench.change_record(|record| {
         let env = record.env.as_mut().expect("variables");
         env[0].value = format!("{MARKED}-theirs");
     });
@@ -116,8 +112,7 @@ fn b22_what_was_edited_in_portainer_and_exported_is_up_to_date() {
         );
         // The older version is an edit then, too.
         let back = |bench: &Bench, before: &rehearsal::Record| {
-            bench.world(|world| {
-                let record = world.records.values_mut().next().expect("a record");
+            bench.change_record(|record| {
                 record.text.clone_from(&before.text);
                 record.env.clone_from(&before.env);
             });
@@ -403,10 +398,8 @@ fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
     );
     assert!(plan.ends_with(&expected), "{plan}");
     // Portainer deploys it again.
-    bench.world(|world| {
-        let record = world.records.values_mut().next().expect("a record");
-        record.updated = world.now / 1000;
-    });
+    let now = bench.world(|world| world.now / 1000);
+    bench.change_record(|record| record.updated = now);
     assert_eq!(row(&bench), edited);
 }
 
@@ -414,8 +407,7 @@ fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
 fn without_a_memory_of_the_adoption_only_a_plan_tells_what_runs() {
     let bench = adopted(Era::Sync);
     let file = bench.saved("last-sent").pop().expect("a file");
-    let text = fs::read_to_string(&file).expect("JSON");
-    let mut sent: Value = serde_json::from_str(&text).expect("JSON");
+    let mut sent = read_json(&file);
     let hashes = sent.as_object_mut().expect("fields").remove("hashes");
     assert_eq!(hashes.expect("hashes").as_array().map(Vec::len), Some(1));
     fs::write(&file, sent.to_string()).expect("written");
@@ -441,10 +433,7 @@ fn b22_a_variable_that_an_adoption_kept_is_not_dropped_by_the_next_one() {
         let bench = Bench::web(
             "services:\n  a:\n    image: x:1\n    volumes: [/cache]\n    environment: [B]\n",
         );
-        bench.world(|world| {
-            let container = world.containers.values_mut().next().expect("a container");
-            container.env.push("B=other-shell".to_owned());
-        });
+        bench.change_container("web-a-1", |one| one.env.push("B=other-shell".to_owned()));
         let first = format!("{ADOPT} --yes --keep-variables");
         if is_killed {
             killed_at(Call::Create, &bench, &first, FaultKind::HangAfter, || {});

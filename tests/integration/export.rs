@@ -2,13 +2,12 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
 use rehearsal::Variable;
 
-use crate::bench::{Bench, MARKED, PLAIN, Run};
+use crate::bench::{Bench, MARKED, PLAIN, Run, mode};
 
 /// What an adoption sends for a stack with an env file.
 const TEXT: &str = "\
@@ -34,11 +33,6 @@ fn record(bench: &Bench, name: &str, text: &str, env: &[(&str, &str)]) -> u64 {
         record.env = Some(env.collect());
     });
     id
-}
-
-fn mode(path: &Path) -> u32 {
-    let metadata = fs::metadata(path).expect("a file");
-    metadata.permissions().mode() & 0o777
 }
 
 /// Exports into a directory of the bench. Returns the directory as well.
@@ -71,7 +65,7 @@ fn a_stack_becomes_two_files() {
     );
     assert_eq!(read(&dir, ".env"), format!("TOKEN={MARKED}\nB='x # y'\n"));
     assert_eq!(
-        (mode(&dir.join("compose.yaml")), mode(&dir.join(".env"))),
+        (mode(dir.join("compose.yaml")), mode(dir.join(".env"))),
         (0o600, 0o600)
     );
     // Only these requests: the engine and the containers are not asked.
@@ -228,12 +222,7 @@ fn start_from(bench: &Bench, files: &[&str]) -> PathBuf {
             format!("{}/{file}", dir.display())
         })
         .collect();
-    bench.world(|world| {
-        for one in world.containers.values_mut() {
-            let label = "com.docker.compose.project.config_files".to_owned();
-            one.labels.insert(label, paths.join(","));
-        }
-    });
+    bench.label("project.config_files", &paths.join(","));
     dir
 }
 

@@ -22,18 +22,13 @@ fn lost() -> Bench {
     let bench = Bench::new();
     let dir = bench.started("web", &TEXT.replace("stack.env", ".env"), Some("A=1\n"));
     fs::remove_dir_all(dir).expect("the directory");
-    bench.world(|world| {
-        for container in world.containers.values_mut() {
-            for (label, value) in [
-                ("project.working_dir", "/data/compose/7"),
-                ("project.config_files", "/data/compose/7/docker-compose.yml"),
-                ("project.environment_file", "/data/compose/7/stack.env"),
-            ] {
-                let label = format!("com.docker.compose.{label}");
-                container.labels.insert(label, value.to_owned());
-            }
-        }
-    });
+    for (label, value) in [
+        ("project.working_dir", "/data/compose/7"),
+        ("project.config_files", "/data/compose/7/docker-compose.yml"),
+        ("project.environment_file", "/data/compose/7/stack.env"),
+    ] {
+        bench.label(label, value);
+    }
     bench
 }
 

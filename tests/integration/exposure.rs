@@ -4,13 +4,13 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
-    os::unix::fs::{PermissionsExt as _, chown, fchown},
+    os::unix::fs::{chown, fchown},
     sync::{Arc, Mutex},
     thread,
     time::Duration,
 };
 
-use crate::bench::{Bench, PLAIN};
+use crate::bench::{Bench, PLAIN, set_mode};
 
 /// Another user.
 const USER: u32 = 65_534;
@@ -171,7 +171,7 @@ fn as_root_b31_a_certificate_protects_whoever_listens() {
 fn as_root_a_state_directory_of_another_user_is_refused() {
     let bench = Bench::web(PLAIN);
     fs::create_dir(bench.state()).expect("a directory");
-    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    set_mode(bench.state(), 0o700);
     chown(bench.state(), Some(USER), None).expect("root");
     bench.run("web").code(1).says(&[
         "refusing to use the state directory",

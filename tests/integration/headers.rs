@@ -1,11 +1,11 @@
 //! `--header-file`: further headers for a proxy in front of Portainer. Their values are secrets.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 use rehearsal::Call;
 
 use crate::{
-    bench::{Bench, MARKED, PLAIN, Run, instead, refusal},
+    bench::{Bench, MARKED, PLAIN, Run, instead, refusal, set_mode},
     requests::printed,
 };
 
@@ -13,7 +13,7 @@ fn file(bench: &Bench, text: &str, mode: u32) -> PathBuf {
     // Every other file of a bench is searched for the value.
     let path = bench.root().join("headers.env");
     fs::write(&path, text).expect("written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
+    set_mode(&path, mode);
     path
 }
 

@@ -4,7 +4,7 @@
 use std::{
     fs,
     os::unix::{
-        fs::{PermissionsExt, chown, symlink},
+        fs::{chown, symlink},
         net::UnixListener,
     },
     path::Path,
@@ -13,7 +13,7 @@ use std::{
 
 use rehearsal::Call;
 
-use crate::bench::{Bench, MARKED, PLAIN, Run, done, fifo, instead};
+use crate::bench::{Bench, MARKED, PLAIN, Run, done, fifo, instead, set_mode};
 
 /// Runs the command and asserts that it failed, changed nothing and printed `words`.
 #[track_caller]
@@ -97,17 +97,14 @@ fn a_compose_file_or_env_file_that_cannot_be_read() {
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_a_file_without_read_permission() {
     const USER: u32 = 65_534;
-    let set_mode = |path: &Path, mode| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
-    };
     for name in ["docker-compose.yml", ".env"] {
         let (bench, dir) = started();
         for folder in [bench.root(), &dir, bench.home()] {
             set_mode(folder, 0o755);
         }
-        set_mode(&dir.join(name), 0o600);
+        set_mode(dir.join(name), 0o600);
         fs::create_dir(bench.state()).expect("a folder");
-        set_mode(&bench.state(), 0o700);
+        set_mode(bench.state(), 0o700);
         chown(bench.state(), Some(USER), Some(USER)).expect("an owner");
         let mut command = bench.as_user("web", USER);
         refused(&bench, &mut command, &["Permission denied", name]);
@@ -216,11 +213,9 @@ fn text_from_outside_cannot_control_the_terminal() {
             if matches!(call, Call::Delete | Call::File) {
                 bench.record("web", 1);
             }
-            bench.world(|world| {
-                let id = world.project("web")[0].id.clone();
-                let container = world.containers.get_mut(&id).expect("it");
-                container.image = format!("x{EVIL}");
-                container.name = format!("web{EVIL}");
+            bench.change_container("web-a-1", |one| {
+                one.image = format!("x{EVIL}");
+                one.name = format!("web{EVIL}");
             });
             bench.always(call, kind.clone());
             let run = bench.run("web -v");

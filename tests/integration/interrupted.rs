@@ -123,10 +123,7 @@ fn a_restore_that_failed_is_run_again_although_every_container_runs() {
     bench.fails("restore web --yes", "expected healthy, got unhealthy");
     let heal = json!({"kind": "restore", "command": "stacklift restore web"});
     assert_eq!(listed(&bench), (json!("failed"), heal));
-    bench.world(|world| {
-        let container = world.containers.values_mut().next().expect("a container");
-        container.healthy_at = Some(0);
-    });
+    bench.change_container("web-a-1", |one| one.healthy_at = Some(0));
     bench.succeeds("restore web --yes", "match");
     assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
 }
@@ -288,10 +285,7 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
     bench.stack("web", &checked("3"), None);
     bench.fails(update, left[0]);
     assert_eq!(listed(&bench).0, json!("failed"));
-    bench.world(|world| {
-        let container = world.containers.values_mut().next().expect("a container");
-        container.healthy_at = Some(0);
-    });
+    bench.change_container("web-a-1", |one| one.healthy_at = Some(0));
     let run = bench.run("adopt web").code(0);
     assert_eq!(run.out, "web is up to date in Portainer; a was recreated\n");
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));

@@ -175,11 +175,7 @@ fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
     bench.world(|world| world.stop_by_hand("web-b-1"));
     bench.run("web").code(0);
     bench.run("restore web --yes").code(0);
-    bench.world(|world| {
-        let id = world.container("web-b-1").expect("b").id.clone();
-        let b = world.containers.get_mut(&id).expect("b");
-        "running".clone_into(&mut b.state);
-    });
+    bench.change_container("web-b-1", |one| "running".clone_into(&mut one.state));
     on_terminal(&bench, "restore web", "n\n").code(1).says(&[
         "  b is stopped\n  1 container matches the snapshot\n",
         "[y/N]",
@@ -201,10 +197,7 @@ fn b08_an_update_of_a_portainer_stack_in_error_says_that_it_removes_every_contai
     let file = dir.join("docker-compose.yml");
     fs::write(file, format!("# changed\n{PLAIN}")).expect("the Compose file");
     bench.run("adopt web --yes").code(0);
-    bench.world(|world| {
-        let mut records = world.records.values_mut();
-        records.next().expect("a record").status = Status::Error;
-    });
+    bench.change_record(|record| record.status = Status::Error);
     bench
         .run("restore web --yes")
         .code(0)
@@ -219,10 +212,8 @@ fn b08_an_update_of_a_portainer_stack_in_error_says_that_it_removes_every_contai
 fn b17_a_restore_names_what_the_portainer_stack_loses() {
     let bench = Bench::web(PLAIN);
     bench.run("adopt web").code(0);
-    bench.world(|world| {
-        let record = world.records.values_mut().next().expect("a record");
-        record.auto_update = Some(json!({"Interval": "5m", "Webhook": "0d0b5d5e"}));
-    });
+    let update = json!({"Interval": "5m", "Webhook": "0d0b5d5e"});
+    bench.change_record(|record| record.auto_update = Some(update));
     bench.succeeds(
         "restore web --yes",
         "  lost: the Portainer stack's automatic update\n  lost: the Portainer stack's webhook\n",

@@ -77,12 +77,8 @@ fn every_kind_of_stack() {
     bench.stack("same", PLAIN, None);
     started_by_portainer(&bench, "same", PLAIN);
     bench.started("both", PLAIN, None);
-    bench.record("both", 1);
-    bench.world(|world| {
-        let mut records = world.records.values_mut();
-        let both = records.find(|one| one.name == "both").expect("a record");
-        both.text = CACHED.to_owned();
-    });
+    let both = bench.record("both", 1);
+    bench.world(|world| world.records.get_mut(&both).expect("it").text = CACHED.to_owned());
     started_by_portainer(&bench, "theirs", PLAIN);
     bench.record("ghost", 1);
     bench.record("elsewhere", 2);
@@ -129,10 +125,7 @@ web        1/1         by hand              can be adopted
 fn names_and_directories() {
     let bench = Bench::new();
     // Compose starts the stack under the normalized name.
-    let dir = bench.stack("AdvBig", PLAIN, None);
-    let folder = dir.to_str().expect("UTF-8");
-    let started = bench.world(|world| world.start_by_hand("advbig", folder));
-    started.expect("a stack");
+    bench.start_as("advbig", bench.stack("AdvBig", PLAIN, None));
     // Nothing has been started from this one.
     bench.stack("Idle", PLAIN, None);
     // The project is not named after its directory, which is not in the stacks root.
@@ -141,11 +134,8 @@ fn names_and_directories() {
     fs::create_dir(&elsewhere).expect("a directory");
     fs::write(elsewhere.join("docker-compose.yml"), PLAIN).expect("a file");
     let folder = elsewhere.to_str().expect("UTF-8");
-    let started = bench.world(|world| {
-        world.add_stack(folder, [("docker-compose.yml", PLAIN)]);
-        world.start_by_hand("project", folder)
-    });
-    started.expect("a stack");
+    bench.world(|world| world.add_stack(folder, [("docker-compose.yml", PLAIN)]));
+    bench.start_as("project", folder);
     bench.started("web", PLAIN, None);
     // The same stack again (B28).
     symlink("web", bench.dir("current")).expect("a link");

@@ -1,10 +1,8 @@
 //! What only newer versions of Portainer do.
 
-use std::{fs, os::unix::fs::PermissionsExt};
-
 use rehearsal::{Call, Era, FaultKind, Status};
 
-use crate::bench::{Bench, PLAIN, Run, instead};
+use crate::bench::{Bench, PLAIN, Run, instead, write_private};
 
 #[test]
 fn n16_a_stack_of_another_environment_that_portainer_cannot_read() {
@@ -109,8 +107,7 @@ fn n21_headers_for_a_proxy_that_portainer_refuses() {
     let bench = Bench::web(PLAIN);
     let path = bench.root().join("headers.env");
     let adopt = |text: &str| {
-        fs::write(&path, text).expect("written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+        write_private(&path, text);
         Run::of(
             bench
                 .command("adopt web")

@@ -1,9 +1,9 @@
 //! The files of a stack that the program, or Compose on its behalf, opens (B25, B29).
 
 use std::{
-    fs::{self, File, Permissions},
+    fs::{self, File},
     os::unix::{
-        fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink},
+        fs::{MetadataExt as _, chown, lchown, symlink},
         process::CommandExt as _,
     },
     path::Path,
@@ -14,7 +14,7 @@ use std::{
 
 use rehearsal::{Call, FaultKind};
 
-use crate::bench::{Bench, PLAIN, Run, fifo};
+use crate::bench::{Bench, PLAIN, Run, fifo, set_mode};
 
 /// A user who is not root, and has no name here.
 const USER: u32 = 54_321;
@@ -190,7 +190,7 @@ fn b29_a_file_of_more_than_16_mb_is_refused() {
 
 /// Gives the directory of a stack to [`USER`].
 fn given_away(dir: &Path) {
-    fs::set_permissions(dir, Permissions::from_mode(0o755)).expect("a mode");
+    set_mode(dir, 0o755);
     chown(dir, Some(USER), Some(USER)).expect("root");
 }
 
@@ -221,7 +221,7 @@ fn as_root_b29_a_file_that_the_owner_of_the_directory_cannot_read_is_refused() {
                 (0o700, 0o644)
             };
             for (path, mode) in [(private.path(), of_dir), (&secret, of_file)] {
-                fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
+                set_mode(path, mode);
             }
             fs::remove_file(dir.join(name)).ok();
             symlink(&secret, dir.join(name)).expect("a link");
@@ -248,11 +248,11 @@ fn as_root_b29_a_stack_of_a_user_is_read_as_before() {
     let compose = dir.join("docker-compose.yml");
     for (uid, mode) in [(USER, 0o600), (0, 0o644)] {
         chown(&compose, Some(uid), None).expect("root");
-        fs::set_permissions(&compose, Permissions::from_mode(mode)).expect("a mode");
+        set_mode(&compose, mode);
         ended(&bench, "plan web").code(0);
     }
     let env = dir.join(".env");
-    fs::set_permissions(&env, Permissions::from_mode(0o600)).expect("a mode");
+    set_mode(&env, 0o600);
     let command = format!("run: chown -h {USER} {}\n", env.display());
     ended(&bench, "plan web").code(1).says(&command);
     // A link of the user would give away a file of root.
@@ -261,7 +261,7 @@ fn as_root_b29_a_stack_of_a_user_is_read_as_before() {
     ended(&bench, "plan web").code(1).hides("chown");
     fs::remove_file(&env).expect("removed");
     // The directory above need not be one that the user can enter.
-    fs::set_permissions(bench.root(), Permissions::from_mode(0o700)).expect("a mode");
+    set_mode(bench.root(), 0o700);
     ended(&bench, "plan web").code(0);
 }
 
@@ -273,7 +273,7 @@ fn as_root_no_core_dump_contains_the_key() {
     for call in [Call::Status, Call::Endpoints, Call::List] {
         bench.once(call, FaultKind::Hang);
     }
-    fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
+    set_mode(bench.root(), 0o755);
     // It waits for Portainer.
     let mut waiting = bench.as_user("doctor", USER);
     let mut other = Command::new("sleep");
@@ -301,7 +301,7 @@ fn as_root_b29_a_link_of_a_user_on_the_path_counts() {
     let bench = Bench::new();
     let dir = bench.stack("web", PLAIN, None);
     let compose = dir.join("docker-compose.yml");
-    fs::set_permissions(&compose, Permissions::from_mode(0o600)).expect("a mode");
+    set_mode(&compose, 0o600);
     let link = bench.root().join("theirs");
     symlink(bench.root(), &link).expect("a link");
     let root = link.to_str().expect("UTF-8");
@@ -321,10 +321,10 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
     bench.stack("web", &format!("include: [more.yaml]\n{PLAIN}"), None);
     fs::write(dir.join("more.yaml"), "services: {}\n").expect("a file");
     given_away(&dir);
-    fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
+    set_mode(bench.root(), 0o755);
     let secret = bench.root().join("secret");
     fs::write(&secret, EXCERPT).expect("a file");
-    fs::set_permissions(&secret, Permissions::from_mode(0o600)).expect("a mode");
+    set_mode(&secret, 0o600);
     // Without -p, a shell takes back the rights of its real user.
     let bin = tempfile::tempdir().expect("a folder");
     let program = bin.path().join("docker-compose");
@@ -337,7 +337,7 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
     );
     fs::write(&program, script).expect("a script");
     for path in [bin.path(), &program] {
-        fs::set_permissions(path, Permissions::from_mode(0o755)).expect("a mode");
+        set_mode(path, 0o755);
     }
     let run = |args: &[&str]| {
         Run::of(bench.command(args).env("PATH", bench.path(&[bin.path()]))).hides(EXCERPT)
@@ -349,8 +349,8 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
     }
     // The user hides the directory from everybody, and could still replace the files from inside it.
     chown(bench.root(), Some(USER), None).expect("root");
-    fs::set_permissions(bench.root(), Permissions::from_mode(0o000)).expect("a mode");
+    set_mode(bench.root(), 0o000);
     let hidden = run(&["plan", "web"]);
-    fs::set_permissions(bench.root(), Permissions::from_mode(0o755)).expect("a mode");
+    set_mode(bench.root(), 0o755);
     hidden.says(&format!("config` as the user {USER}: Permission denied"));
 }

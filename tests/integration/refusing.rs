@@ -1,10 +1,10 @@
 //! B06, B09 and B10: what is known before the first destructive act.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::fs;
 
 use rehearsal::Call;
 
-use crate::bench::{Bench, KEY, PLAIN, Run};
+use crate::bench::{Bench, KEY, PLAIN, Run, set_mode};
 
 /// Mounts a volume at a path that is not absolute.
 const INVALID: &str =
@@ -77,7 +77,7 @@ fn b09_a_wrong_key_leaves_nothing_behind() {
 fn b09_a_snapshot_that_cannot_be_written_leaves_the_backup_and_says_so() {
     let bench = Bench::web(PLAIN);
     fs::create_dir(bench.state()).expect("the state directory");
-    fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    set_mode(bench.state(), 0o700);
     fs::write(bench.state().join("snapshots"), "a file").expect("a file");
     bench.run("web").code(1).says(&[
         "failed to write a snapshot",
@@ -87,20 +87,11 @@ fn b09_a_snapshot_that_cannot_be_written_leaves_the_backup_and_says_so() {
     assert_eq!(bench.backups("web").len(), 1);
 }
 
-/// A directory whose project Compose calls by another name than the directory, with an anonymous volume.
-fn big(bench: &Bench) {
-    let text = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n";
-    let dir = bench.stack("AdvBig", text, None);
-    let folder = dir.to_str().expect("UTF-8").to_owned();
-    bench
-        .world(|world| world.start_by_hand("advbig", &folder))
-        .expect("a stack that starts");
-}
-
 #[test]
 fn b10_the_containers_of_the_normalized_project_are_listed_and_saved() {
     let bench = Bench::new();
-    big(&bench);
+    let text = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n";
+    bench.start_as("advbig", bench.stack("AdvBig", text, None));
     let before = bench.containers("advbig");
     let run = bench.run("AdvBig").code(0).says(&[
         "the stack may lose:",

@@ -292,10 +292,7 @@ const ANONYMOUS: &str = "services:\n  a:\n    image: x:1\n    volumes: [/cache]\
 fn adopt_shows_what_adopt_sends_because_of_what_runs() {
     for flags in ["", "--keep-variables"] {
         let bench = Bench::web(&format!("{ANONYMOUS}    environment: [B]\n"));
-        bench.world(|world| {
-            let container = world.containers.values_mut().next().expect("a container");
-            container.env.push("B=other-shell".to_owned());
-        });
+        bench.change_container("web-a-1", |one| one.env.push("B=other-shell".to_owned()));
         let mut command = bench.command(&format!("render web --as adopt --reveal {flags}"));
         command.env_remove("STACKMGR_API_KEY");
         let rendered = Run::of(&mut command).code(0);

@@ -4,23 +4,18 @@ use std::{
     ffi::OsStr,
     fs,
     io::Read as _,
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    os::unix::ffi::OsStrExt,
     path::Path,
     process::{Child, Command},
 };
 
 use rehearsal::{Call, Era, FaultKind};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::bench::{Bench, PLAIN, Run, done, instead, refusal, rerun};
+use crate::bench::{Bench, PLAIN, Run, done, id_of, instead, read_json, refusal, rerun, set_mode};
 
 const TWO: &str = "services:\n  a:\n    image: x:1\n  b:\n    image: y:1\n";
-
-fn id_of(snapshot: &Path) -> String {
-    let stem = snapshot.file_stem().expect("a name");
-    stem.to_str().expect("UTF-8").to_owned()
-}
 
 /// Sends a signal to a run, and returns its standard error.
 fn ended(child: &mut Child, signal: Signal) -> String {
@@ -53,8 +48,7 @@ fn b11_a_killed_run_leaves_its_request_and_the_next_one_waits_for_its_end() {
         bench.started("web", PLAIN, None);
         bench.once(Call::Create, FaultKind::Hang);
         killed_in_flight(&bench, "web");
-        let journal = fs::read(&bench.saved(".request")[0]).expect("it");
-        let journal: Value = serde_json::from_slice(&journal).expect("JSON");
+        let journal = read_json(&bench.saved(".request")[0]);
         for (key, value) in [
             ("kind", json!("create")),
             ("stack", json!("web")),
@@ -153,9 +147,7 @@ fn b27_the_journal_entry_of_the_create_is_on_disk_before_the_removal() {
     bench.once(Call::EngineRemove, fault);
     let run = bench.run("web").code(1);
     assert!(!run.err.contains("unanswered"), "{run:?}");
-    let prepared = bench.saved(".prepared");
-    let prepared: Value =
-        serde_json::from_slice(&fs::read(&prepared[0]).expect("it")).expect("JSON");
+    let prepared = read_json(&bench.saved(".prepared")[0]);
     assert_eq!(prepared["kind"], "create");
     assert!(bench.saved(".request").is_empty());
     let run = bench.run("web").code(0);
@@ -315,13 +307,8 @@ fn b15_what_a_failed_run_left_is_marked_and_never_the_default() {
     bench.run("web").code(1);
     let first = id_of(&bench.saved(".json")[0]);
     // Half of the stack was created.
-    let half = bench.root().join("half").display().to_string();
     let text = "services:\n  a:\n    image: x:1\n";
-    let started = bench.world(|world| {
-        world.add_stack(&half, [("docker-compose.yml", text)]);
-        world.start_by_hand("web", &half)
-    });
-    started.expect("it starts");
+    bench.start_as("web", bench.stack("half", text, None));
     bench.once(Call::Create, refusal());
     let run = bench.fails("web", "it shows what a failed run left");
     let command = printed(&run);
@@ -357,9 +344,7 @@ fn b15_a_stack_that_was_started_again_after_a_failed_run_is_whole() {
     let bench = Bench::web(TWO);
     bench.once(Call::Create, refusal());
     bench.run("web").code(1);
-    let dir = bench.dir("web").display().to_string();
-    let started = bench.world(|world| world.start_by_hand("web", &dir));
-    started.expect("it starts");
+    bench.start_as("web", bench.dir("web"));
     saves_the_default(&bench);
 }
 
@@ -368,7 +353,7 @@ fn a_state_directory_that_others_can_read_is_refused() {
     let bench = Bench::web(PLAIN);
     fs::create_dir(bench.state()).expect("the state folder");
     for mode in [0o755, 0o710, 0o701] {
-        fs::set_permissions(bench.state(), fs::Permissions::from_mode(mode)).expect("a mode");
+        set_mode(bench.state(), mode);
         for args in ["web", "restore web", "restore web --list"] {
             bench.run(args).code(1).says(&[
                 "refusing to use the state directory",

@@ -1,11 +1,11 @@
 //! `stacklift restore`, over the embedded engine.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::fs;
 
 use rehearsal::{Call, Era, Status, Variable};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, PLAIN, refusal};
+use crate::bench::{Bench, PLAIN, id_of, mode, read_json, refusal};
 
 /// A stack that shows what a restore must keep.
 const RICH: &str = "\
@@ -47,9 +47,8 @@ const ENV: &str = "PASSWORD=very-secret-value\n";
 /// the engine chose.
 fn containers(bench: &Bench, project: &str) -> Vec<Value> {
     bench.world(|world| {
-        world
-            .project(project)
-            .into_iter()
+        let containers = world.project(project).into_iter();
+        containers
             .map(|container| {
                 let mut json = serde_json::to_value(container).expect("JSON");
                 let id = container.id[..12].to_owned();
@@ -198,11 +197,9 @@ fn snapshots_are_private_whole_and_few() {
     assert_eq!(files.len(), 10, "the oldest and the nine newest");
     assert_eq!(files[0], first);
     for file in &files {
-        let mode =
-            |path: &std::path::Path| fs::metadata(path).expect("it").permissions().mode() & 0o777;
         assert_eq!(mode(file), 0o600);
         assert_eq!(mode(file.parent().expect("a folder")), 0o700);
-        let json: Value = serde_json::from_slice(&fs::read(file).expect("it")).expect("JSON");
+        let json = read_json(file);
         assert_eq!(json["version"], 1);
         assert_eq!(json["compose"]["text"], PLAIN);
         assert_eq!(json["env"]["text"], ENV);
@@ -213,11 +210,7 @@ fn snapshots_are_private_whole_and_few() {
         run.err,
         "`stacklift restore web` restores the default snapshot; add --to SNAPSHOT for another. The names are times in UTC\n"
     );
-    let newest = files[9]
-        .file_stem()
-        .expect("an ID")
-        .to_str()
-        .expect("UTF-8");
+    let newest = id_of(&files[9]);
     let first = run.out.lines().nth(1).expect("a row").to_owned();
     assert!(
         first.starts_with(&format!("{newest}  migrate  1")),
@@ -269,7 +262,7 @@ fn what_cannot_be_read_is_unknown_and_said() {
         "warning: the snapshot is incomplete: the Portainer stack could not be saved",
     );
     let file = bench.saved("json").remove(0);
-    let json: Value = serde_json::from_slice(&fs::read(file).expect("it")).expect("JSON");
+    let json = read_json(file);
     assert!(json["record"]["unknown"].is_string(), "{}", json["record"]);
     bench.succeeds(
         "restore web",

@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use rehearsal::{Call, Era, FaultKind, Health, Peer, Rule, Status};
 use serde_json::Value;
 
-use crate::bench::{Bench, PLAIN, Run, done, instead, refusal};
+use crate::bench::{Bench, PLAIN, Run, done, id_of, instead, read_json, refusal};
 use crate::confirming::on_terminal;
 
 /// A stack that needs an image, a volume, a network of its own, one of another stack, and a port.
@@ -38,11 +38,8 @@ const HEALTH: &str = "services:
 ";
 
 fn snapshots(bench: &Bench) -> Vec<Value> {
-    let files = bench.saved(".json");
-    let read = |file| serde_json::from_slice(&fs::read(file).expect("a file")).expect("JSON");
-    let all = files.iter().map(read);
-    all.filter(|json: &Value| json["version"].is_number())
-        .collect()
+    let all = bench.saved(".json").into_iter().map(read_json);
+    all.filter(|json| json["version"].is_number()).collect()
 }
 
 /// Removes the containers of a project, as a person would.
@@ -80,8 +77,9 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
         world.volumes.retain(|volume| volume.name != "web_data");
         world.networks.retain(|network| network.name != "shared");
         world.add_container("web-a-1", "somebody/elses:1");
-        let other = world.add_container("web-b-1", "x:1");
-        let other = world.containers.get_mut(&other).expect("it");
+        world.add_container("web-b-1", "x:1");
+    });
+    bench.change_container("web-b-1", |other| {
         let label = "com.docker.compose.project".to_owned();
         other.labels.insert(label, "shop".to_owned());
     });
@@ -182,10 +180,7 @@ fn b18_files_inside_a_container_are_put_back() {
     bench.succeeds("restore web", matches).hides("copy");
 
     // Somebody else's container of the same configuration does not have them.
-    bench.world(|world| {
-        let container = world.containers.get_mut(&id).expect("a container");
-        container.files.clear();
-    });
+    bench.change_container("web-a-1", |one| one.files.clear());
     let missing = "web-a-1 differs: these files inside the container are missing: /root/report.txt";
     for _ in 0..2 {
         bench.fails("restore web", missing);
@@ -240,9 +235,7 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
 
     bench.run("web").code(0);
     set(Health::Never);
-    let first = bench.saved(".json")[0].with_extension("");
-    let id = first.file_name().and_then(|name| name.to_str());
-    let args = format!("restore web --to {}", id.expect("an ID"));
+    let args = format!("restore web --to {}", id_of(&bench.saved(".json")[0]));
     for _ in 0..2 {
         let run = bench.run(&args).code(1).hides("restored web");
         run.says(&[
@@ -280,16 +273,14 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
         (record.control.users, record.control.teams) = (vec![7], vec![3]);
     });
     bench.run("web").code(0);
-    let last = bench.saved(".json").pop().expect("a snapshot");
-    let id = last.file_stem().expect("an ID").to_string_lossy();
+    let id = id_of(&bench.saved(".json").pop().expect("a snapshot"));
     bench.run(&format!("restore web --to {id}")).code(0).says(&[
         "  web was not running then, and will not run after the restore\n  the Portainer stack is stopped; a is removed",
         "restored web: 0 containers match the snapshot; nothing runs",
     ]);
     assert!(bench.containers("web").is_empty());
     // What Portainer refuses is named, each time.
-    bench.world(|world| {
-        let record = world.records.values_mut().next().expect("a record");
+    bench.change_record(|record| {
         assert_eq!(record.status, Status::Inactive);
         let control = &mut record.control;
         assert_eq!((&control.users, &control.teams), (&vec![7], &vec![3]));
@@ -362,12 +353,7 @@ fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
     // One that cannot be stopped is removed all the same. With `--rm`, a stop would delete its volumes.
     for rm in [false, true] {
         bench.run("web").code(0);
-        bench.world(|world| {
-            let containers = world.containers.values_mut();
-            for container in containers {
-                container.host_config["AutoRemove"] = rm.into();
-            }
-        });
+        bench.change_container("web-a-1", |one| one.host_config["AutoRemove"] = rm.into());
         bench.forget_requests();
         let refusal = instead(500, "{\"message\":\"cannot stop\"}");
         bench.always(Call::EngineStop, refusal);

@@ -279,12 +279,7 @@ fn b06_containers_that_portainer_started_have_a_stack_that_the_key_does_not_see(
     // The second Portainer does not run in a container.
     for dir in ["/data/compose/7", "/opt/portainer/compose/7/v2"] {
         let bench = started();
-        bench.world(|world| {
-            for container in world.containers.values_mut() {
-                let label = "com.docker.compose.project.working_dir";
-                container.labels.insert(label.to_owned(), dir.to_owned());
-            }
-        });
+        bench.label("project.working_dir", dir);
         let ids = bench.containers("web");
         as_user(&bench, "web").code(1).says(&[
             "refusing to migrate: Portainer may have started these containers",

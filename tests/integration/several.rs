@@ -61,12 +61,7 @@ fn started_from(bench: &Bench, files: &[&str]) {
         .iter()
         .map(|file| dir.join(file).display().to_string())
         .collect();
-    bench.world(|world| {
-        for container in world.containers.values_mut() {
-            let label = "com.docker.compose.project.config_files".to_owned();
-            container.labels.insert(label, files.join(","));
-        }
-    });
+    bench.label("project.config_files", &files.join(","));
 }
 
 #[test]

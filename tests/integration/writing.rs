@@ -1,27 +1,19 @@
 //! What the program writes, trusts and runs where other users have directories (B30–B33).
 
 use std::{
-    fs::{self, Permissions},
+    fs,
     os::unix::{
-        fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink},
+        fs::{MetadataExt as _, chown, lchown, symlink},
         process::CommandExt as _,
     },
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use crate::bench::{Bench, PLAIN, Run, key_file, write_script};
+use crate::bench::{Bench, PLAIN, Run, key_file, mode, set_mode, write_script};
 
 /// A user who is not root, and has no name here.
 const USER: u32 = 54_321;
-
-fn set_mode(path: &Path, mode: u32) {
-    fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
-}
-
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path).expect("a file").mode() & 0o7777
-}
 
 /// A directory of [`USER`].
 fn given_away(dir: &Path) {
@@ -41,7 +33,7 @@ fn backup(dir: &Path) -> PathBuf {
 #[test]
 fn b30_a_backup_has_no_set_id_sticky_or_execute_bits() {
     let bench = Bench::web(PLAIN);
-    set_mode(&bench.dir("web").join("docker-compose.yml"), 0o7755);
+    set_mode(bench.dir("web").join("docker-compose.yml"), 0o7755);
     bench.run("web").code(0);
     assert_eq!(mode(&bench.backups("web")[0]), 0o644);
 }
@@ -167,7 +159,7 @@ fn b30_the_umask_takes_rights_from_an_export() {
     let args = format!("export web --to {}", to.display());
     Run::of(&mut bench.after_shell(&args, "umask 077")).code(0);
     assert_eq!(mode(&to), 0o700);
-    assert_eq!(mode(&to.join("compose.yaml")), 0o600);
+    assert_eq!(mode(to.join("compose.yaml")), 0o600);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Dependencies that would make the deployment fail (B20).
 
-use rehearsal::{Call, Container, World};
+use rehearsal::Call;
 
 use super::{adopt, exits, refuses};
 use crate::{
@@ -29,24 +29,19 @@ services:
     depends_on: {job: {condition: service_completed_successfully}}
 ";
 
-fn container<'w>(world: &'w mut World, name: &str) -> &'w mut Container {
-    let mut all = world.containers.values_mut();
-    all.find(|one| one.name == name).expect("a container")
-}
-
 /// Asserts that `adopt` is refused for this alone.
 #[track_caller]
 fn refuses_as(bench: &Bench, args: &str, why: &str) {
     let blocker = format!(
         "services wait for a condition that is not met: the deployment would fail\n{why}\nfix these containers, or change `depends_on` in the Compose file"
     );
-    refuses(bench, args, &[blocker]);
+    refuses(bench, args, &blocker);
 }
 
 /// The stack, whose `db` is unhealthy.
 fn unhealthy(text: &str) -> Bench {
     let bench = Bench::web(text);
-    bench.world(|world| container(world, "web-db-1").healthy_at = None);
+    bench.change_container("web-db-1", |one| one.healthy_at = None);
     bench
 }
 
@@ -68,9 +63,8 @@ fn b20_a_dependency_that_is_not_healthy_or_never_will_be() {
     bench.run("plan web").code(0).hides("keeps running");
 
     let bench = Bench::web(HEALTH);
-    bench.world(|world| {
-        container(world, "web-db-1").config["Healthcheck"] = serde_json::Value::Null;
-    });
+    let unchecked = serde_json::Value::Null;
+    bench.change_container("web-db-1", |one| one.config["Healthcheck"] = unchecked);
     refuses_as(&bench, "web", &format!("{waits} has no health check"));
 
     let text = HEALTH.replace("  web:", "    restart: always\n  web:");
@@ -119,10 +113,8 @@ fn b20_a_job_runs_again_before_portainer_runs_it() {
 fn b20_a_dependency_that_is_not_ready_in_time_stops_the_run_before_the_request() {
     let starting = |text: &str| {
         let bench = Bench::web(text);
-        bench.world(|world| {
-            let at = world.now + 3_600_000;
-            container(world, "web-db-1").healthy_at = Some(at);
-        });
+        let at = bench.world(|world| world.now + 3_600_000);
+        bench.change_container("web-db-1", |one| one.healthy_at = Some(at));
         bench
     };
     let optional = HEALTH.replace("healthy}", "healthy, required: false}");
@@ -174,7 +166,7 @@ fn b20_a_dependency_that_is_replaced() {
     hashes.insert("db".to_owned(), "0".repeat(64));
     let plan = || with_hashes(&bench, "plan web", &hashes);
     plan().says("if the new container of db does not become healthy, web is not started");
-    bench.world(|world| container(world, "web-db-1").healthy_at = None);
+    bench.change_container("web-db-1", |one| one.healthy_at = None);
     plan().says("service web waits until db is healthy: web-db-1 is unhealthy");
 }
 

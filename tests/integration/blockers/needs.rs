@@ -121,11 +121,8 @@ fn a_port_of_a_container_that_stays_beside_the_stack() {
     bench.started("web", &old, None);
     let new = old.replace("  a:", "  b:");
     bench.stack("web", &new, None);
-    refuses(
-        &bench,
-        "web --leave-orphans",
-        &["port 18731/tcp is used by web-a-1\nstop that container, or change the port".to_owned()],
-    );
+    let why = "port 18731/tcp is used by web-a-1\nstop that container, or change the port";
+    refuses(&bench, "web --leave-orphans", why);
     // The container that publishes the port now is recreated by its own service.
     bench.stack("web", &old.replace("1000", "2000"), None);
     adopt(&bench, "web").code(0);
@@ -141,13 +138,10 @@ fn a_port_that_a_program_of_this_host_uses() {
         &format!("{PLAIN}    ports: ['127.0.0.1:{port}:80']\n"),
         None,
     );
-    refuses(
-        &bench,
-        "web",
-        &[format!(
-            "port {port}/tcp is used by a program of this host\nstop that program, or change the port"
-        )],
+    let why = format!(
+        "port {port}/tcp is used by a program of this host\nstop that program, or change the port"
     );
+    refuses(&bench, "web", &why);
 }
 
 /// Portainer 2.23 has Compose 2.29.2, which knows neither the key nor the value.
@@ -189,13 +183,10 @@ fn n17_versions_that_lose_inline_configs() {
         bench.faults().clear();
         let status = format!("{{\"Version\":\"{version}\"}}");
         bench.always(Call::Status, instead(200, &status));
-        refuses(
-            &bench,
-            "web",
-            &[format!(
-                "Portainer {version} does not put the content of configs and secrets into containers\nconfigs.motd\nsecrets.token\nupgrade Portainer to {fixed} or later, or mount these as files"
-            )],
+        let why = format!(
+            "Portainer {version} does not put the content of configs and secrets into containers\nconfigs.motd\nsecrets.token\nupgrade Portainer to {fixed} or later, or mount these as files"
         );
+        refuses(&bench, "web", &why);
         let loss = format!(
             "  - Portainer {version} does not put the content of configs and secrets into containers: configs.motd, secrets.token\n"
         );

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{adopt, adopts, dir, refuses, start_as};
+use super::{adopt, adopts, dir, refuses};
 use rehearsal::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN};
@@ -12,10 +12,11 @@ fn c59_a_name_that_portainer_would_change() {
     let bench = Bench::new();
     let folder = dir(&bench, "AdvBig");
     bench.stack("AdvBig", PLAIN, None);
-    start_as(&bench, "advbig", &folder);
+    bench.start_as("advbig", &folder);
     let why = "the stack cannot have the name AdvBig in Portainer: the name of its project would be \"advbig\"";
     let hint = "adopt it under the name of its project: stacklift adopt advbig --dir";
-    refuses(&bench, "AdvBig", &[format!("{why}\n{hint} {folder}")]);
+    let why = format!("{why}\n{hint} {folder}");
+    refuses(&bench, "AdvBig", &why);
     adopts(&bench, "advbig", &format!("advbig --dir {folder}"));
 }
 
@@ -24,13 +25,14 @@ fn containers_of_the_directory_that_belong_to_another_project() {
     let bench = Bench::new();
     let folder = dir(&bench, "web");
     bench.stack("web", PLAIN, None);
-    start_as(&bench, "shop", &folder);
+    bench.start_as("shop", &folder);
     let why = format!("1 container of {folder} belongs to project shop, not to web\nshop-a-1");
     let hint = format!("adopt them under that name: stacklift adopt shop --dir {folder}");
-    refuses(&bench, "web", &[format!("{why}\n{hint}")]);
+    let why = format!("{why}\n{hint}");
+    refuses(&bench, "web", &why);
     // One cause is one reason.
     bench.stack("web", &format!("name: shop\n{PLAIN}"), None);
-    refuses(&bench, "web", &[format!("{why}\n{hint}")]);
+    refuses(&bench, "web", &why);
     bench.run("plan web").code(1).hides("migrate");
     adopts(&bench, "shop", &format!("shop --dir {folder}"));
 }
@@ -45,9 +47,10 @@ fn a_text_that_names_another_project() {
         "the project of {folder} is shop, not web: its volumes and networks have that name"
     );
     let hint = format!("adopt it under that name: stacklift adopt shop --dir {folder}");
-    refuses(&bench, "web", &[format!("{why}\n{hint}")]);
+    let why = format!("{why}\n{hint}");
+    refuses(&bench, "web", &why);
     // The containers show that the stack was started under the other name.
-    start_as(&bench, "web", &folder);
+    bench.start_as("web", &folder);
     adopts(&bench, "web", "web");
 }
 
@@ -58,7 +61,7 @@ fn the_name_of_the_project_is_that_of_its_containers() {
     let text = "services:\n  a:\n    build: .\n";
     bench.stack("web", text, None);
     bench.world(|world| world.add_image("shop-a"));
-    start_as(&bench, "shop", &folder);
+    bench.start_as("shop", &folder);
     let args = format!("shop --dir {folder}");
     let rendered = bench
         .run(&format!("render --as adopt --reveal {args}"))
@@ -77,7 +80,7 @@ fn m07_the_folder_of_a_portainer_stack_is_not_adopted() {
     // As on a host where Portainer's data has the same path as in its container.
     let folder = dir(&bench, "compose/1");
     bench.stack("compose/1", PLAIN, None);
-    start_as(&bench, "web", &folder);
+    bench.start_as("web", &folder);
     adopts(&bench, "web", &format!("web --dir {folder}"));
     let ids = bench.world(|world| world.records.keys().copied().collect::<Vec<_>>());
     assert_eq!(ids, [1]);
@@ -98,7 +101,7 @@ fn two_directories_with_the_same_project_name() {
     let (here, there) = (dir(&bench, "web"), dir(&bench, "old"));
     bench.started("web", PLAIN, None);
     bench.stack("old", "services:\n  b:\n    image: busybox:1.36\n", None);
-    start_as(&bench, "web", &there);
+    bench.start_as("web", &there);
     adopt(&bench, "web").code(1).says(&[
         &format!("containers of project web were started in {there}, not in {here}"),
         "both directories use the project name web: set another `name:` in one of the Compose files",
@@ -111,27 +114,21 @@ fn containers_that_were_started_in_another_directory() {
     let (here, there) = (dir(&bench, "web"), dir(&bench, "old"));
     bench.stack("web", PLAIN, None);
     bench.stack("old", PLAIN, None);
-    start_as(&bench, "web", &there);
-    refuses(
-        &bench,
-        "web",
-        &[format!(
-            "containers of project web were started in {there}, not in {here}\nweb-a-1\nadopt them from there: stacklift adopt web --dir {there}"
-        )],
+    bench.start_as("web", &there);
+    let why = format!(
+        "containers of project web were started in {there}, not in {here}\nweb-a-1\nadopt them from there: stacklift adopt web --dir {there}"
     );
+    refuses(&bench, "web", &why);
     fs::remove_dir_all(&here).expect("removed");
     let found = format!("web is in {there}, where its containers were started\n");
     bench.succeeds("plan web", "").says(&found);
     // A directory that was moved.
     let moved = dir(&bench, "moved");
     fs::rename(&there, &moved).expect("moved");
-    refuses(
-        &bench,
-        &format!("web --dir {moved}"),
-        &[format!(
-            "containers of project web were started in {there}, not in {moved}\nweb-a-1\nthat directory is gone: {RECREATE}"
-        )],
+    let why = format!(
+        "containers of project web were started in {there}, not in {moved}\nweb-a-1\nthat directory is gone: {RECREATE}"
     );
+    refuses(&bench, &format!("web --dir {moved}"), &why);
     fs::rename(&moved, &there).expect("moved back");
     adopts(&bench, "web", &format!("web --dir {there}"));
 }
@@ -147,12 +144,12 @@ fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
     let (here, there) = (dir(&bench, "web"), dir(&bench, "opt/compose/56"));
     bench.stack("web", PLAIN, None);
     bench.stack("opt/compose/56", PLAIN, None);
-    start_as(&bench, "web", &there);
+    bench.start_as("web", &there);
     let refused = |hint: &str| {
         let expected = format!(
             "containers of project web were started in {there}, not in {here}\nweb-a-1\n{hint}"
         );
-        refuses(&bench, "web", &[expected]);
+        refuses(&bench, "web", &expected);
     };
     refused(&format!(
         "adopt them from there: stacklift adopt web --dir {there}"
@@ -183,13 +180,8 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
     let bench = Bench::new();
     let here = dir(&bench, "web");
     bench.stack("web", PLAIN, None);
-    start_as(&bench, "web", &here);
-    bench.world(|world| {
-        for container in world.containers.values_mut() {
-            let label = "com.docker.compose.project.working_dir".to_owned();
-            container.labels.insert(label, "/data/compose/7".to_owned());
-        }
-    });
+    bench.start_as("web", &here);
+    bench.label("project.working_dir", "/data/compose/7");
     for (rights, hint) in [
         (
             Some(STANDARD_USER),
@@ -210,7 +202,7 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
         let expected = format!(
             "containers of project web were started in /data/compose/7, not in {here}\nweb-a-1\n{hint}"
         );
-        refuses(&bench, "web", &[expected]);
+        refuses(&bench, "web", &expected);
     }
 }
 

@@ -10,36 +10,22 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     let bench = Bench::web(PLAIN);
     bench.world(|world| world.add_endpoint(2, "other"));
     let hint = "environment 1 is this host: pass --endpoint 1, or --endpoint auto";
-    refuses(
-        &bench,
-        "web --endpoint 2",
-        &[format!(
-            "environment 2 is another host: Portainer would create the containers there\n{hint}"
-        )],
+    let why = format!(
+        "environment 2 is another host: Portainer would create the containers there\n{hint}"
     );
-    refuses(
-        &bench,
-        "web --endpoint 99",
-        &[format!("Portainer has no environment 99\n{hint}")],
-    );
+    refuses(&bench, "web --endpoint 2", &why);
+    let why = format!("Portainer has no environment 99\n{hint}");
+    refuses(&bench, "web --endpoint 99", &why);
     let body = r#"{"message":"Permission denied to access environment","details":"Unauthorized"}"#;
     let kind = instead(403, body);
     bench.always(Call::Info, kind.clone());
     bench.always(Call::Endpoints, kind);
-    refuses(&bench, "web",
-        &[
-            "the API key is not allowed to use environment 1 (403)\nuse an administrator's API key, or give the user of this key access to the environment in Portainer"
-                .to_owned(),
-        ],
-    );
+    let why = "the API key is not allowed to use environment 1 (403)\nuse an administrator's API key, or give the user of this key access to the environment in Portainer";
+    refuses(&bench, "web", why);
     bench.faults().clear();
     bench.always(Call::Info, instead(200, "{}"));
-    refuses(&bench, "web",
-        &[
-            "cannot verify that environment 1 is this host: Portainer does not say which Docker it has\nPortainer and Docker on this host must both be reachable"
-                .to_owned(),
-        ],
-    );
+    let why = "cannot verify that environment 1 is this host: Portainer does not say which Docker it has\nPortainer and Docker on this host must both be reachable";
+    refuses(&bench, "web", why);
 }
 
 /// Another host in Portainer, with a stack `web`.
@@ -54,13 +40,10 @@ fn with_other_host(era: Era) -> (Bench, u64) {
 #[test]
 fn m20_a_stack_of_the_same_name_on_another_host() {
     let (bench, id) = with_other_host(Era::Sync);
-    refuses(
-        &bench,
-        "web",
-        &[format!(
-            "Portainer stack {id} on environment 2 has the same name, and Portainer 2.23.0 does not take a second one while its containers exist\nupgrade Portainer to 2.43 or later; then this stack keeps its name"
-        )],
+    let why = format!(
+        "Portainer stack {id} on environment 2 has the same name, and Portainer 2.23.0 does not take a second one while its containers exist\nupgrade Portainer to 2.43 or later; then this stack keeps its name"
     );
+    refuses(&bench, "web", &why);
     bench.world(|world| world.down("web"));
     adopts(&bench, "none", "web");
 
@@ -97,7 +80,8 @@ fn m20_two_environments_with_this_engine() {
     let said =
         format!("environment 2 is this host, too, and Portainer stack {id} there has this name");
     let hint = "to update that one, pass --endpoint 2";
-    refuses(&bench, "web", &[format!("{said}\n{hint}")]);
+    let why = format!("{said}\n{hint}");
+    refuses(&bench, "web", &why);
     bench.stops("web", &[&said, hint]);
 }
 
@@ -106,13 +90,10 @@ fn several_portainer_stacks_of_the_same_name() {
     let bench = Bench::web(PLAIN);
     let first = bench.record("web", 1);
     let second = bench.record("web", 1);
-    refuses(
-        &bench,
-        "web",
-        &[format!(
-            "Portainer stack {second} on environment 1 has the same name as Portainer stack {first}\ndelete one of them in Portainer: this removes the containers of the project, so take a copy of their data first"
-        )],
+    let why = format!(
+        "Portainer stack {second} on environment 1 has the same name as Portainer stack {first}\ndelete one of them in Portainer: this removes the containers of the project, so take a copy of their data first"
     );
+    refuses(&bench, "web", &why);
 }
 
 #[test]
@@ -169,13 +150,10 @@ fn a_portainer_stack_of_a_swarm() {
     let id = bench.record("web", 1);
     let list = format!(r#"[{{"Id":{id},"Name":"web","Type":1,"EndpointId":1,"Status":1}}]"#);
     bench.always(Call::List, instead(200, &list));
-    refuses(
-        &bench,
-        "web",
-        &[format!(
-            "Portainer stack {id} has the same name and is a stack of a swarm\ndelete it in Portainer first: Portainer allows each name only once"
-        )],
+    let why = format!(
+        "Portainer stack {id} has the same name and is a stack of a swarm\ndelete it in Portainer first: Portainer allows each name only once"
     );
+    refuses(&bench, "web", &why);
 }
 
 #[test]
@@ -183,9 +161,8 @@ fn b04_portainer_itself() {
     let bench = Bench::new();
     let text = "services:\n  a:\n    image: portainer/portainer-ce:2.23.0\n";
     bench.started("tools", text, None);
-    refuses(&bench, "tools",
-        &["the stack runs Portainer itself: container tools-a-1 runs portainer/portainer-ce:2.23.0\nmanage this stack by hand: recreating it would cut you off from Portainer".to_owned()],
-    );
+    let why = "the stack runs Portainer itself: container tools-a-1 runs portainer/portainer-ce:2.23.0\nmanage this stack by hand: recreating it would cut you off from Portainer";
+    refuses(&bench, "tools", why);
 }
 
 #[test]

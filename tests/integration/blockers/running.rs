@@ -12,9 +12,8 @@ fn n09_services_that_run_and_are_not_started_by_the_text() {
     bench.started("web", &all, None);
     let text = format!("{PLAIN}  debug:\n    image: x\n    profiles: [debug]\n");
     bench.stack("web", &text, None);
-    refuses(&bench, "web",
-        &["Portainer would not start these containers, but would remove them with the stack\nweb-debug-1: no profile of service debug is active in Portainer\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; pass --leave-orphans to leave them as they are".to_owned()],
-    );
+    let why = "Portainer would not start these containers, but would remove them with the stack\nweb-debug-1: no profile of service debug is active in Portainer\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; pass --leave-orphans to leave them as they are";
+    refuses(&bench, "web", why);
     adopts(&bench, "web", "web --leave-orphans");
 }
 
@@ -23,9 +22,8 @@ fn n09_a_service_that_was_removed_from_the_file() {
     let bench = Bench::new();
     bench.started("web", &format!("{PLAIN}  old:\n    image: x\n"), None);
     bench.stack("web", PLAIN, None);
-    refuses(&bench, "web",
-        &["Portainer would not start these containers, but would remove them with the stack\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, or remove them: docker rm --force web-old-1; pass --leave-orphans to leave them as they are".to_owned()],
-    );
+    let why = "Portainer would not start these containers, but would remove them with the stack\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, or remove them: docker rm --force web-old-1; pass --leave-orphans to leave them as they are";
+    refuses(&bench, "web", why);
 }
 
 #[test]
@@ -35,11 +33,8 @@ fn n14_orphans_that_portainer_would_remove() {
     bench.started("web", &all, Some("COMPOSE_REMOVE_ORPHANS=true\n"));
     bench.write("web", "docker-compose.yml", PLAIN);
     for flag in ["", " --leave-orphans"] {
-        refuses(
-            &bench,
-            &format!("web{flag}"),
-            &["Portainer would remove containers that the Compose file does not define, because .env sets COMPOSE_REMOVE_ORPHANS\nweb-old-1\nremove COMPOSE_REMOVE_ORPHANS from .env, or add these services to the Compose file".to_owned()],
-        );
+        let why = "Portainer would remove containers that the Compose file does not define, because .env sets COMPOSE_REMOVE_ORPHANS\nweb-old-1\nremove COMPOSE_REMOVE_ORPHANS from .env, or add these services to the Compose file";
+        refuses(&bench, &format!("web{flag}"), why);
     }
     let plan = bench.run("plan web --output json").json();
     assert_eq!(plan["adopt"]["services"][1]["service"], "old");
@@ -58,8 +53,8 @@ fn n14_variables_that_compose_rejects() {
         &bench,
         "web",
         &[
-            ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that\nremove one of them from .env".to_owned(),
-            "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that\ncorrect it in .env".to_owned(),
+            ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that\nremove one of them from .env",
+            "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that\ncorrect it in .env",
         ],
     );
     bench.run("web").code(1).says(&[
@@ -83,13 +78,8 @@ fn n14_a_version_that_ignores_the_profiles() {
     bench.started("web", &text, Some("COMPOSE_PROFILES=p\n"));
     bench.always(Call::Status, instead(200, r#"{"Version":"2.24.0"}"#));
     let what = "this version of Portainer ignores COMPOSE_PROFILES, and would not start a";
-    refuses(
-        &bench,
-        "web",
-        &[format!(
-            "{what}\nupgrade Portainer, or remove `profiles` from these services"
-        )],
-    );
+    let why = format!("{what}\nupgrade Portainer, or remove `profiles` from these services");
+    refuses(&bench, "web", &why);
     bench
         .run("web")
         .code(0)
@@ -115,11 +105,10 @@ fn n08_jobs_that_would_run_again() {
     bench.started("web", &text, None);
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-retry-1", 3);
-    refuses(&bench, "web",
-        &["stopped services would be started: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\npass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active".to_owned()],
-    );
+    let why = "stopped services would be started: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\npass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active";
+    refuses(&bench, "web", why);
     bench.succeeds("list", "blocked: job and retry would be started\n");
-    adopts(&bench, "web", "web --rerun-jobs");
+    adopts(&bench, "web", "web --rerun-jobs --wait 2s");
 }
 
 #[test]
@@ -178,9 +167,8 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
     bench.started("web", text, None);
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-app-1", 143);
-    refuses(&bench, "web",
-        &["finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\npass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active".to_owned()],
-    );
+    let why = "finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\npass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active";
+    refuses(&bench, "web", why);
 }
 
 #[test]
@@ -196,10 +184,7 @@ fn m05_containers_that_compose_cannot_start() {
         ),
     ] {
         let bench = Bench::web(PLAIN);
-        bench.world(|world| {
-            let container = world.containers.values_mut().next().expect("web-a-1");
-            state.clone_into(&mut container.state);
-        });
-        refuses(&bench, "web", &[why.to_owned()]);
+        bench.change_container("web-a-1", |one| state.clone_into(&mut one.state));
+        refuses(&bench, "web", why);
     }
 }
