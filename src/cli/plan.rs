@@ -7,19 +7,13 @@ use super::{
     arguments::{PlanArguments, Reporting},
     interrupt::watch_reading,
     opened::Opened,
-    render::{blocked, note_masked, print_body, print_diff, print_patch, print_variables},
+    render::{show_diff, show_request},
 };
 use crate::{
     adopt::Prepared,
     inventory::{Commands, Ways, plan},
-    observe::mask,
-    plan::Request,
-    portainer::{Contents, Payload},
     report::PlanReport,
-    rewrite::{diff::Shown, faithful::Faithful, masked},
     run::Stopped,
-    stack::Stack,
-    text::Mask,
 };
 
 mod text;
@@ -51,107 +45,6 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
         ..Ways::default()
     };
     report(&opened, ways, arguments.reporting, console)
-}
-
-/// Prints how what would be sent differs from what Portainer has, or else from the Compose file.
-pub(super) fn show_diff(
-    prepared: &Prepared,
-    stack: &Stack,
-    reveal: bool,
-    console: &Console,
-) -> Result<(), Ended> {
-    let rewrite = rewrite(prepared, stack, console)?;
-    if prepared.plan.is_left_to_git() {
-        console.note("nothing would be sent: Portainer deploys the stack from Git");
-        return Ok(());
-    }
-    if let Some(git) = &prepared.git {
-        match &git.patch {
-            Some(patch) => print_patch(patch),
-            None => console.note("no differences"),
-        }
-        return Ok(());
-    }
-    let file = stack.file();
-    let (old, new) = match prepared.deployed() {
-        Some(_) => (
-            format!("{file}\t(in Portainer)"),
-            format!("{file}\t(to be sent)"),
-        ),
-        None => (file.to_owned(), format!("{file}\t(in Portainer)")),
-    };
-    let mask = (!reveal).then(|| mask_of(prepared, rewrite));
-    let after = Shown {
-        text: &rewrite.text,
-        shown: &rewrite.shown(),
-    };
-    let text_differs = print_diff([old, new], prepared.compared(), after, mask.as_ref());
-    let env_differs = prepared.before.contents.as_ref().and_then(|(now, _)| {
-        let head = ["in Portainer", "to be sent"].map(|which| format!("variables\t({which})"));
-        print_variables(head, &now.env, &rewrite.env, reveal)
-    });
-    if text_differs.or(env_differs).is_none() {
-        console.note("no differences");
-    }
-    note_masked([text_differs, env_differs], console);
-    Ok(())
-}
-
-/// Prints the body of the request.
-pub(super) fn show_request(
-    prepared: &Prepared,
-    stack: &Stack,
-    reveal: bool,
-    console: &Console,
-) -> Result<(), Ended> {
-    let rewrite = rewrite(prepared, stack, console)?;
-    let body = match (&prepared.plan.request, &prepared.git) {
-        (Request::Nothing(_), _) => {
-            console.note("no request: Portainer is up to date");
-            return Ok(());
-        }
-        (Request::Redeploy(_), Some(git)) => {
-            let record = prepared.before.record.as_ref();
-            git.redeploy_body(record.is_some_and(|record| record.prune))
-        }
-        (_, Some(git)) => git.payload(stack.name().as_str()).body(),
-        (Request::Update(_), None) => {
-            let record = prepared.before.record.as_ref();
-            let (text, env) = (rewrite.text.clone(), rewrite.env.clone());
-            Contents { text, env }.body(record.is_some_and(|record| record.prune))
-        }
-        (_, None) => Payload {
-            name: &rewrite.project,
-            text: &rewrite.text,
-            env: &rewrite.env,
-            git: None,
-        }
-        .body(),
-    };
-    let shown = || masked(&rewrite.shown(), &mask_of(prepared, rewrite));
-    Ok(print_body(&body, (!reveal).then(shown), console)?)
-}
-
-/// Hides the values of `.env`, of what would be sent, and of what Portainer has.
-fn mask_of(prepared: &Prepared, rewrite: &Faithful) -> Mask {
-    let now = prepared.before.contents.as_ref();
-    let now = now.map_or(&[][..], |(contents, _)| &contents.env);
-    mask(&prepared.source, &[&rewrite.env, now].concat())
-}
-
-/// The rewrite. Prints what to know about it.
-fn rewrite<'p>(
-    prepared: &'p Prepared,
-    stack: &Stack,
-    console: &Console,
-) -> Result<&'p Faithful, Ended> {
-    let rewrite = prepared.rewrite.as_ref();
-    let rewrite =
-        rewrite.map_err(|blockers| Stopped::untouched(blocked(stack, blockers).into()))?;
-    for notice in &rewrite.notices {
-        console.remark(&notice.in_file(stack.file()));
-    }
-    Ok(rewrite)
 }
 
 /// Plans and prints the report. Ends with its exit code if that was asked for, and with 1 if nothing is possible.

@@ -11,26 +11,27 @@ use super::{
     arguments::{RenderArguments, Way},
     console::Console,
     interrupt::watch_reading,
-    plan::{show_diff, show_request},
     settings::Settings,
     style::Meaning,
 };
 use crate::{
+    adopt::Prepared,
     migrate::Rewrite,
     model::{Variable, values},
     observe::mask,
-    plan::Keep,
+    plan::{Keep, Request},
+    portainer::{Contents, Payload},
     rewrite::{
         diff::{self, Shown},
+        faithful::Faithful,
         masked,
     },
+    run::Stopped,
     stack::{Stack, StackName},
     text::{HIDDEN, Mask, printable},
 };
 
 mod adopt;
-
-pub(super) use adopt::blocked;
 
 pub(super) fn run(arguments: &RenderArguments, Cli { common, console }: Cli) -> Result<(), Ended> {
     watch_reading(console);
@@ -77,8 +78,109 @@ fn literal(arguments: &RenderArguments, stack: &Stack, console: &Console) -> Res
     print_body(&body, mask.map(|mask| masked(&rewrite.text, mask)), console)
 }
 
+/// Prints how what would be sent differs from what Portainer has, or else from the Compose file.
+pub(super) fn show_diff(
+    prepared: &Prepared,
+    stack: &Stack,
+    reveal: bool,
+    console: &Console,
+) -> Result<(), Ended> {
+    let rewrite = rewrite(prepared, stack, console)?;
+    if prepared.plan.is_left_to_git() {
+        console.note("nothing would be sent: Portainer deploys the stack from Git");
+        return Ok(());
+    }
+    if let Some(git) = &prepared.git {
+        match &git.patch {
+            Some(patch) => print_patch(patch),
+            None => console.note("no differences"),
+        }
+        return Ok(());
+    }
+    let file = stack.file();
+    let (old, new) = match prepared.deployed() {
+        Some(_) => (
+            format!("{file}\t(in Portainer)"),
+            format!("{file}\t(to be sent)"),
+        ),
+        None => (file.to_owned(), format!("{file}\t(in Portainer)")),
+    };
+    let mask = (!reveal).then(|| mask_of(prepared, rewrite));
+    let after = Shown {
+        text: &rewrite.text,
+        shown: &rewrite.shown(),
+    };
+    let text_differs = print_diff([old, new], prepared.compared(), after, mask.as_ref());
+    let env_differs = prepared.before.contents.as_ref().and_then(|(now, _)| {
+        let head = ["in Portainer", "to be sent"].map(|which| format!("variables\t({which})"));
+        print_variables(head, &now.env, &rewrite.env, reveal)
+    });
+    if text_differs.or(env_differs).is_none() {
+        console.note("no differences");
+    }
+    note_masked([text_differs, env_differs], console);
+    Ok(())
+}
+
+/// Prints the body of the request.
+pub(super) fn show_request(
+    prepared: &Prepared,
+    stack: &Stack,
+    reveal: bool,
+    console: &Console,
+) -> Result<(), Ended> {
+    let rewrite = rewrite(prepared, stack, console)?;
+    let body = match (&prepared.plan.request, &prepared.git) {
+        (Request::Nothing(_), _) => {
+            console.note("no request: Portainer is up to date");
+            return Ok(());
+        }
+        (Request::Redeploy(_), Some(git)) => {
+            let record = prepared.before.record.as_ref();
+            git.redeploy_body(record.is_some_and(|record| record.prune))
+        }
+        (_, Some(git)) => git.payload(stack.name().as_str()).body(),
+        (Request::Update(_), None) => {
+            let record = prepared.before.record.as_ref();
+            let (text, env) = (rewrite.text.clone(), rewrite.env.clone());
+            Contents { text, env }.body(record.is_some_and(|record| record.prune))
+        }
+        (_, None) => Payload {
+            name: &rewrite.project,
+            text: &rewrite.text,
+            env: &rewrite.env,
+            git: None,
+        }
+        .body(),
+    };
+    let shown = || masked(&rewrite.shown(), &mask_of(prepared, rewrite));
+    Ok(print_body(&body, (!reveal).then(shown), console)?)
+}
+
+/// Hides the values of `.env`, of what would be sent, and of what Portainer has.
+fn mask_of(prepared: &Prepared, rewrite: &Faithful) -> Mask {
+    let now = prepared.before.contents.as_ref();
+    let now = now.map_or(&[][..], |(contents, _)| &contents.env);
+    mask(&prepared.source, &[&rewrite.env, now].concat())
+}
+
+/// The rewrite. Prints what to know about it.
+fn rewrite<'p>(
+    prepared: &'p Prepared,
+    stack: &Stack,
+    console: &Console,
+) -> Result<&'p Faithful, Ended> {
+    let rewrite = prepared.rewrite.as_ref();
+    let rewrite =
+        rewrite.map_err(|blockers| Stopped::untouched(adopt::blocked(stack, blockers).into()))?;
+    for notice in &rewrite.notices {
+        console.remark(&notice.in_file(stack.file()));
+    }
+    Ok(rewrite)
+}
+
 /// Prints the body of a request: with the `shown` text and without the values of its variables (B34), or as exact bytes.
-pub(super) fn print_body(body: &Value, shown: Option<String>, console: &Console) -> Result<()> {
+fn print_body(body: &Value, shown: Option<String>, console: &Console) -> Result<()> {
     let Some(shown) = shown else {
         write(body.to_string().as_bytes());
         return Ok(());
@@ -97,7 +199,7 @@ pub(super) fn print_body(body: &Value, shown: Option<String>, console: &Console)
 }
 
 /// Says what hides values, if any of the parts that were printed has one.
-pub(super) fn note_masked<const N: usize>(are_masked: [Option<bool>; N], console: &Console) {
+fn note_masked<const N: usize>(are_masked: [Option<bool>; N], console: &Console) {
     if are_masked.contains(&Some(true)) {
         console.note("*** hides the values of variables: add --reveal to see them");
     }
@@ -105,7 +207,7 @@ pub(super) fn note_masked<const N: usize>(are_masked: [Option<bool>; N], console
 
 /// Prints the changes as a patch, and returns whether a value is hidden in it; `None` without changes. With a `mask`, the values
 /// of variables are hidden (B34). Control characters are escaped on a terminal and in a colored patch only: a patch in a file must be exact.
-pub(super) fn print_diff(
+fn print_diff(
     [old, new]: [String; 2],
     before: &str,
     after: Shown,
@@ -124,7 +226,7 @@ pub(super) fn print_diff(
 }
 
 /// The same for variables.
-pub(super) fn print_variables(
+fn print_variables(
     head: [String; 2],
     before: &[Variable],
     after: &[Variable],

@@ -51,7 +51,7 @@ pub(super) fn prepared(
 }
 
 /// The error that lists why a stack cannot be rewritten.
-pub(in crate::cli) fn blocked(stack: &Stack, problems: &[faithful::Blocker]) -> Failure {
+pub(super) fn blocked(stack: &Stack, problems: &[faithful::Blocker]) -> Failure {
     let name = stack.name();
     let blockers = problems
         .iter()
