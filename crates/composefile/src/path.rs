@@ -31,7 +31,7 @@ impl Base<'_> {
         below(self.dir, &path)
     }
 
-    /// Whether versions of Compose may disagree on the result of [`Base::host`].
+    /// Whether versions of Compose disagree on the result of [`Base::host`].
     pub fn is_disputed(&self, path: &str) -> bool {
         is_windows_absolute(&self.without_tilde(path)).is_none()
     }
@@ -135,14 +135,23 @@ fn parts_of(path: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a path is absolute on Windows, which makes it absolute for Compose on every host: `C:\x`, `n:/x`. `None` if
-/// versions of Compose disagree: on some paths that start with `\`, and on a drive that is not a letter.
+/// Whether a path is absolute on Windows, which makes it absolute for Compose on every host: `C:\x`, `n:/x`,
+/// `\\server\share\x`. `None` if versions of Compose disagree: to Compose 2, other paths that start with `\\` are
+/// relative, and only a letter is a drive.
 fn is_windows_absolute(path: &str) -> Option<bool> {
-    match path.as_bytes() {
-        [drive, b':', b'/' | b'\\', ..] => drive.is_ascii_alphabetic().then_some(true),
-        [b'\\', ..] => None,
-        _ => Some(false),
+    let is_separator = |c| matches!(c, '/' | '\\');
+    if let [drive, b':', b'/' | b'\\', ..] = path.as_bytes() {
+        return drive.is_ascii_alphabetic().then_some(true);
     }
+    let Some(rest) = path.strip_prefix('\\') else {
+        return Some(false);
+    };
+    let Some(rest) = rest.strip_prefix(is_separator) else {
+        return (!rest.starts_with("??")).then_some(false);
+    };
+    let is_name = |part: &str| !part.is_empty() && !part.starts_with('.');
+    let parts: Vec<_> = rest.splitn(3, is_separator).collect();
+    (parts.len() == 3 && is_name(parts[0]) && is_name(parts[1])).then_some(true)
 }
 
 #[cfg(test)]
@@ -179,6 +188,8 @@ mod tests {
             ("/a/../b", "/a/../b"),
             ("n:/n", "n:/n"),
             ("n:n", "/s/w$b/n:n"),
+            (r"\\h\s\", r"\\h\s\"),
+            (r"\x", r"/s/w$b/\x"),
         ] {
             assert_eq!(BASE.host(path), expected, "{path}");
         }
@@ -188,8 +199,7 @@ mod tests {
             (r"\??\c:\x", true),
             ("1:/x", true),
             ("c:/x", false),
-            (r"\\h/s\x", true),
-            (r"\x", true),
+            (r"\\h/s\x", false),
             (r"~\\h", false),
             ("//h", false),
         ] {

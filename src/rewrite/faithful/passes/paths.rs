@@ -89,7 +89,7 @@ impl Trouble {
                 node,
                 Reason::VersionDependent,
                 "the meaning of this path depends on the Compose version",
-                "avoid paths that start with a backslash, drive names that are not a single letter, and colons inside braces",
+                "avoid Windows shares, drive names that are not a single letter, and colons inside braces",
             ),
         }
     }
