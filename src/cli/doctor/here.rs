@@ -134,22 +134,30 @@ pub(super) fn state_dir() -> Check {
 /// The stacks that a failed or interrupted run left, if there are any.
 pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> {
     let state = settings.state.as_ref()?;
-    let mut unfinished = Vec::new();
+    let (mut failed, mut interrupted) = (Vec::new(), Vec::new());
     for name in snapshot::marked(state) {
         let (Ok(id), Ok(containers)) = (engine.id(), engine.list(&name)) else {
             let reason = "Docker could not be read";
             return Some(Check::not_checked(Subject::Runs, reason));
         };
         let place = Place::new(state, &name);
-        let run = place.interrupted(Some(&id), &containers, &settings.location.tool);
-        if run.is_some_and(|run| run.left != Interrupted::InProgress) {
-            unfinished.push(name);
+        let tool = &settings.location.tool;
+        match place.interrupted(Some(&id), &containers, tool) {
+            Some(run) if run.left == Interrupted::InProgress => {}
+            Some(run) if run.has_failed => failed.push(place.name),
+            Some(_) => interrupted.push(place.name),
+            None => {}
         }
     }
-    (!unfinished.is_empty()).then(|| {
+    let kinds = [("failed", failed), ("interrupted", interrupted)].into_iter();
+    let facts: Vec<String> = kinds
+        .filter(|(_, stacks)| !stacks.is_empty())
+        .map(|(kind, stacks)| format!("{kind}: {}", stacks.join(", ")))
+        .collect();
+    (!facts.is_empty()).then(|| {
         Check::warning(
             Subject::Runs,
-            format!("not finished: {}", unfinished.join(", ")),
+            facts.join("; "),
             "to see what to do, run: stacklift list",
         )
     })

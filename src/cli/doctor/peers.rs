@@ -61,9 +61,12 @@ pub(super) fn portainer(settings: &Settings, status: &Result<Status>) -> Check {
         "stacklift needs Portainer {}.{} or later",
         OLDEST.0, OLDEST.1
     );
-    let version = status.version.as_deref();
-    let fact = format!("{} at {base_url}", version.unwrap_or("unknown version"));
-    match version.and_then(major_and_minor) {
+    let Some(version) = &status.version else {
+        let fact = format!("the version of Portainer at {base_url} is unknown");
+        return Check::warning(subject, fact, needed);
+    };
+    let fact = format!("{version} at {base_url}");
+    match major_and_minor(version) {
         Some(found) if found < OLDEST => Check::failed(
             subject,
             format!("{fact} is too old"),
