@@ -18,7 +18,7 @@ use crate::{
     rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs},
     snapshot::{Inspected, LastSent},
     stack::{Files, FilesRead, Shell, StackText},
-    text::{numbered, printable},
+    text::{listed, numbered, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -103,16 +103,21 @@ impl Prepared {
             (texts.first.clone(), plan, hashes)
         } else {
             let mut rewrite = texts.rewrite(&source, &runs);
-            let new = missing(&runs, &before);
-            if rewrite.is_err() && !new.is_empty() {
-                // Nothing that exists is lost if they have no name.
-                runs.forget(&new);
-                rewrite = texts.rewrite(&source, &runs);
+            let dispensable = dispensable(&runs, &before);
+            if rewrite.is_err() && !dispensable.is_empty() {
+                (runs, rewrite) = texts.rewrite_without(&source, &runs, &dispensable);
             }
             let (plan, _, hashes) = plan_of_rewrite(&rewrite, &runs);
             (rewrite, plan, hashes)
         };
         plan.blockers.extend(blockers);
+        let unnamed: Vec<_> = runs.unnamed.iter().map(|one| printable(one)).collect();
+        if !unnamed.is_empty() {
+            plan.warnings.push(format!(
+                "the anonymous volumes of {} get no names: Portainer may replace them with empty ones later",
+                listed(&unnamed)
+            ));
+        }
         let mut git = None;
         if plan.is_left_to_git() {
             // Nothing is sent, so nothing prevents it.
@@ -245,6 +250,16 @@ impl Prepared {
                 .into()),
         }
     }
+}
+
+/// The volumes that may stay without a name: those that do not exist yet, and those that the text in Portainer does not name.
+fn dispensable(runs: &Runs, before: &Before) -> BTreeSet<String> {
+    let mut volumes = missing(runs, before);
+    if let Some((contents, _)) = &before.contents {
+        let all = runs.services.values().flat_map(|one| one.volumes.values());
+        volumes.extend(all.filter(|name| !contents.text.contains(*name)).cloned());
+    }
+    volumes
 }
 
 /// The volumes that the adoption has to create.
@@ -400,6 +415,28 @@ impl Texts {
             Some(combined) => Some(&combined.env),
             None => source.env.as_deref(),
         }
+    }
+
+    /// Rewrites the text without the names of those `volumes` that cannot be written into it.
+    fn rewrite_without(
+        &self,
+        source: &StackText,
+        runs: &Runs,
+        volumes: &BTreeSet<String>,
+    ) -> (Runs, Result<Faithful, Vec<Blocker>>) {
+        let mut unnamed: BTreeSet<String> = runs.services.keys().cloned().collect();
+        for service in runs.services.keys() {
+            unnamed.remove(service);
+            if self
+                .rewrite(source, &runs.without(&unnamed, volumes))
+                .is_err()
+            {
+                unnamed.insert(service.clone());
+            }
+        }
+        let runs = runs.without(&unnamed, volumes);
+        let rewrite = self.rewrite(source, &runs);
+        (runs, rewrite)
     }
 
     fn rewrite(&self, source: &StackText, runs: &Runs) -> Result<Faithful, Vec<Blocker>> {

@@ -48,7 +48,8 @@ fn write(to: &Dir, command: &Command) -> Result<()> {
     // Lines that break twice make readers of the page warn.
     let page = String::from_utf8_lossy(&page).replace(".br\n\n.br\n", "\n");
     let (name, page) = (man.get_filename(), page.as_bytes());
-    to.write(&name, page, Rights::AtMost(0o644), Existing::Replace)?;
+    to.write(&name, page, Rights::AtMost(0o644), Existing::Replace)
+        .with_context(|| name.clone())?;
     let mut shown = command.get_subcommands().filter(|one| !is_internal(one));
     shown.try_for_each(|command| write(to, command))
 }

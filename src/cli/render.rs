@@ -241,8 +241,15 @@ fn print_variables(
     };
     let texts = |env| {
         (
-            lines(env, &|value| format!("{value:?}")),
-            lines(env, &|value| if reveal { value } else { HIDDEN }.to_owned()),
+            lines(env, &|value| printable(value).into_owned()),
+            lines(env, &|value| {
+                let shown = if reveal {
+                    printable(value)
+                } else {
+                    HIDDEN.into()
+                };
+                shown.into_owned()
+            }),
         )
     };
     let (before, after) = (texts(before), texts(after));

@@ -31,7 +31,7 @@ use crate::{
     },
     rewrite::faithful,
     snapshot::Inspected,
-    text::{printable, shell_word},
+    text::{listed, printable, shell_word},
 };
 
 /// What prevents an adoption without a more exact reason.
@@ -616,15 +616,12 @@ fn starts(input: &AdoptionFacts, service: &str) -> String {
         .into_iter()
         .flatten()
         .filter(|(_, name)| input.facts.details.has_volume(name))
-        .map(|(path, name)| format!("{} (volume {name:.12})", printable(path)));
+        .map(|(path, name)| format!("the existing volume {name:.12} at {}", printable(path)));
     let existing: Vec<String> = existing.collect();
     let start = "has no container yet and will be started";
     match existing.as_slice() {
         [] => start.to_owned(),
-        some => format!(
-            "{start}, with the data of the last adoption at {}",
-            some.join(", ")
-        ),
+        some => format!("{start}, with {}", listed(some)),
     }
 }
 
@@ -674,9 +671,13 @@ pub fn portainer_compose(facts: &Facts) -> Option<PortainerCompose> {
 /// A service whose anonymous volumes get names has another configuration, unless the text of its Portainer stack has the
 /// names already.
 fn named(input: &AdoptionFacts, service: &str) -> Option<Fate> {
-    let volumes = &input.runs.services.get(service)?.volumes;
-    let record = input.facts.record.and_then(|record| record.contents);
-    let is_new = |volume: &str| record.is_none_or(|(text, _)| !text.contains(volume));
+    let (facts, runs) = (input.facts, input.runs);
+    let volumes = &runs.services.get(service)?.volumes;
+    let record = facts.record.and_then(|record| record.contents);
+    let is_new = |volume: &String| {
+        let exists = facts.details.has_volume(volume) || !runs.created.contains(volume);
+        exists && record.is_none_or(|(text, _)| !text.contains(volume))
+    };
     let new = volumes.iter().filter(|(_, volume)| is_new(volume));
     let targets: Vec<_> = new.map(|(target, _)| target.as_str()).collect();
     match targets[..] {

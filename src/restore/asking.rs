@@ -51,7 +51,11 @@ impl Procedure<'_, '_, '_> {
         let names = |all: &[Inspected<'_>]| -> Vec<String> {
             all.iter().map(|one| self.called(*one)).collect()
         };
-        let down = down(&recreated, &containers, &plan.dependencies);
+        // Portainer's `down` ends when the last container has stopped.
+        let waits = step.removes_containers(self.snapshot());
+        let others = gone.iter().filter(|one| waits && one.is_running());
+        let others = others.map(|one| one.stop_grace().unwrap_or(10)).max();
+        let down = down(&recreated, &containers, &plan.dependencies, others);
         let kept = plan.keep.len() - changing.len();
         let stays = !step.replaces_containers() && kept > 0;
         let parts = [
@@ -138,8 +142,14 @@ impl Procedure<'_, '_, '_> {
 }
 
 /// How long containers are down that are removed and recreated; nothing if none runs. One is stopped after those that
-/// depend on it, so the times to stop add up along the dependencies.
-fn down(recreated: &[Inspected], saved: &[Inspected], dependencies: &Dependencies) -> String {
+/// depend on it, so the times to stop add up along the dependencies. `others` is how long the containers take that are removed
+/// before and not recreated.
+fn down(
+    recreated: &[Inspected],
+    saved: &[Inspected],
+    dependencies: &Dependencies,
+    others: Option<u32>,
+) -> String {
     let grace = |name: &str| {
         let mut running = recreated.iter().filter(|one| one.is_running());
         let found = running.find(|one| one.name() == name);
@@ -155,7 +165,7 @@ fn down(recreated: &[Inspected], saved: &[Inspected], dependencies: &Dependencie
         let before = needs.map(|(need, _)| until_stopped[*need]).max();
         until_stopped[index] = grace(saved[index].name()) + before.unwrap_or(0);
     }
-    let seconds = until_stopped.into_iter().max().unwrap_or(0);
+    let seconds = until_stopped.into_iter().chain(others).max().unwrap_or(0);
     let start = if recreated.len() == 1 { "its" } else { "their" };
     format!(" (down for up to {seconds} s, plus {start} start)")
 }

@@ -73,7 +73,13 @@ impl Procedure<'_, '_, '_> {
             ));
         }
         if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = record {
-            problems.extend(self.missing_external_volumes(contents)?);
+            let missing = self.missing_external_volumes(contents)?.into_iter();
+            problems.extend(missing.map(|name| {
+                Blocker::new(
+                    format!("Portainer's Compose file in the snapshot needs volume {name}, which no longer exists"),
+                    "restore its data, or restore only the containers with --engine-only; --force creates an empty volume",
+                )
+            }));
         }
         if plan.is_empty() && !record.replaces_containers() {
             return Ok(problems);
@@ -128,7 +134,7 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// The volumes without which Portainer cannot deploy the Compose file of the snapshot.
-    fn missing_external_volumes(&self, contents: &Contents) -> Result<Vec<Blocker>> {
+    pub(super) fn missing_external_volumes(&self, contents: &Contents) -> Result<Vec<String>> {
         let sent = Sent {
             text: &contents.text,
             env: &contents.env,
@@ -144,13 +150,7 @@ impl Procedure<'_, '_, '_> {
             .map(|one| text(one, "Name"))
             .collect();
         names.retain(|name| !known.contains(name.as_str()));
-        let missing = names.into_iter().map(|name| {
-            Blocker::new(
-                format!("Portainer's Compose file in the snapshot needs volume {name}, which no longer exists"),
-                "create the volume, or restore only the containers with --engine-only",
-            )
-        });
-        Ok(missing.collect())
+        Ok(names)
     }
 
     /// The networks that other projects own, and the fixed addresses that are taken.

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use chrono::DateTime;
+use serde_json::json;
 
 use super::{Procedure, RecordStep, Scope, plan::saved};
 use crate::{
@@ -129,6 +130,12 @@ impl Procedure<'_, '_, '_> {
     /// Runs before the steps at the engine, which recreate the containers that Portainer removes here.
     pub(super) fn restore_record(&mut self, step: &RecordStep) -> Result<()> {
         let last_sent = &self.last_sent();
+        if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = step {
+            // The check refuses them without --force.
+            for name in self.missing_external_volumes(contents)? {
+                self.run.engine.create_volume(&json!({ "Name": name }))?;
+            }
+        }
         match step {
             RecordStep::Stays(Some(record))
                 if record.is_from_git() && self.restore.scope != Scope::Containers =>

@@ -66,9 +66,11 @@ impl LastSent {
         names.is_some_and(|names| names.contains(name))
     }
 
-    /// The names of all volumes that got a name in the text.
-    pub fn volume_names(&self) -> impl Iterator<Item = &String> {
-        self.volumes.values().flat_map(BTreeMap::values)
+    /// All volumes that got a name in the text: the service, the path and the name.
+    pub fn all_volumes(&self) -> impl Iterator<Item = (&String, &String, &String)> {
+        let services = self.volumes.iter();
+        services
+            .flat_map(|(service, all)| all.iter().map(move |(path, name)| (service, path, name)))
     }
 
     /// The same, deployed as containers with these config hashes, if they are known.

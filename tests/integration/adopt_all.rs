@@ -172,7 +172,7 @@ web    0/0         interrupted run  stacklift restore web\n"
     );
     let left_out = all(&bench, "--dry-run --output json").code(0);
     assert_eq!(results(&left_out), ["mongo planned", "web unfinished"]);
-    let said = "2 of them are interrupted or lose something, as shown above";
+    let said = "what is interrupted, started or lost is shown above";
     let args = "adopt mongo web --wait 2s";
     on_terminal(&bench, args, "n\n").code(1).says(&[
         "interrupted run  restored first",
@@ -250,7 +250,7 @@ fn a_dry_run_changes_nothing_and_its_exit_code_can_tell() {
 fn b08_all_stacks_are_asked_about_once() {
     let bench = host();
     on_terminal(&bench, ALL, "n\n").code(1).says(&[
-        "Adopt mongo, web, zoo? 3 of them are interrupted or lose something, as shown above. [y/N]",
+        "Adopt mongo, web, zoo? what is interrupted, started or lost is shown above. [y/N]",
         "Canceled. Nothing was changed.",
     ]);
     assert!(bench.nothing_was_changed());

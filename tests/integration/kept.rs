@@ -112,17 +112,21 @@ fn no_service_that_an_adoption_starts_has_an_anonymous_volume() {
     bench.run("plan web").says("web is up to date in Portainer");
     // A stop in Portainer removes the container.
     bench.world(|world| world.containers.clear());
-    let again =
-        format!("{start}, with the data of the last adoption at /cache (volume {name:.12})");
+    let again = format!("{start}, with the existing volume {name:.12} at /cache");
     bench.run("plan web").says(&[&again, "loses nothing"]);
     bench.run("adopt web").code(0);
     assert_eq!(volumes(&bench), created);
-    // Two containers cannot share it.
-    let two = format!("{VOLUME}    scale: 2\n");
-    bench.started("two", &two, None);
+    // What cannot be named blocks nothing, and stops no other service: two containers of one, and a shared list.
+    let two = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n    scale: 2\n  b:\n    image: busybox:1.36\n    volumes: &all [/one]\n  c:\n    image: busybox:1.36\n    volumes: *all\n  d:\n    image: busybox:1.36\n    volumes: [/own]\n";
+    bench.started("two", two, None);
     forget(&bench);
-    bench.run("adopt two").code(0);
-    assert_eq!(volumes(&bench).len(), 2);
+    let unnamed = "the anonymous volumes of a, b and c get no names";
+    bench.run("adopt two").code(0).says(unnamed);
+    bench
+        .run("plan two")
+        .says(&["two is up to date in Portainer", unnamed]);
+    let sent = bench.world(|world| world.records.values().last().map(|one| one.text.clone()));
+    assert!(sent.expect("a record").contains("d-own:/own"));
 }
 
 #[test]

@@ -385,11 +385,7 @@ impl All<'_> {
         let told = match effects.as_slice() {
             [] => return Ok(()),
             [effect] if names.len() == 1 => effect.clone(),
-            [_] => "one of them is interrupted or loses something, as shown above".to_owned(),
-            all => format!(
-                "{} of them are interrupted or lose something, as shown above",
-                all.len()
-            ),
+            _ => "what is interrupted, started or lost is shown above".to_owned(),
         };
         let question = |question: &str| self.console.ask(question);
         let act = format!("adopt {}", names.join(", "));

@@ -103,7 +103,15 @@ fn show_next(report: &PlanReport, console: &Console) {
             if let Some(command) = &stack.export_command {
                 console.parts(&[(Meaning::Command, format!("  {command}"))]);
             }
-            console.text(Meaning::Plain, "Your files are right: see --diff, then:");
+            let is_blocked = shown_ways(report)
+                .iter()
+                .any(|(way, of)| *way == Way::Adopt && !of.blockers.is_empty());
+            let first = if is_blocked {
+                "Your files are right: solve what is listed above, see --diff, then:"
+            } else {
+                "Your files are right: see --diff, then:"
+            };
+            console.text(Meaning::Plain, first);
             let overwrite = format!("  stacklift adopt {} --overwrite", shell_word(&stack.name));
             console.parts(&[(Meaning::Command, overwrite)]);
             None
@@ -161,6 +169,7 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
         };
     };
     let adopt = report.adopt.as_ref();
+    let is_known = !adopt.is_some_and(|way| way.readiness == Readiness::Blocked);
     let is_updated = adopt.is_some_and(|way| matches!(way.request, Some(Request::Update(_))));
     let differs = adopt.is_some_and(|way| {
         way.changed_lines.is_some_and(|lines| lines > 0) || !way.changed_variables.is_empty()
@@ -178,7 +187,9 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
         _ => {}
     }
     match record.state.as_str() {
-        "active" if is_updated && differs => "in Portainer; your files differ from it".to_owned(),
+        "active" if is_known && is_updated && differs => {
+            "in Portainer; your files differ from it".to_owned()
+        }
         "active" => "in Portainer".to_owned(),
         "inactive" => "in Portainer, where it is stopped".to_owned(),
         state => format!("in Portainer, where it is {state}"),

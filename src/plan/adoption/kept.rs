@@ -1,6 +1,6 @@
 //! What runs and has to be written into the text: names for anonymous volumes, and variables of another shell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use composefile::{path::clean, reader::DEFAULT_FILES};
 
@@ -108,7 +108,9 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             // They were removed: what Portainer has may have been all that named their volumes.
             if containers.is_empty() {
                 let named = facts.last_sent.volumes(service.name);
-                let exist = named.filter(|(_, name)| facts.details.has_volume(name));
+                let exist = named.filter(|(path, name)| {
+                    facts.details.has_volume(name) && !mounts::mounts_other(&service, path)
+                });
                 found
                     .volumes
                     .extend(exist.map(|(path, name)| (path.clone(), name.clone())));
@@ -116,7 +118,11 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             let is_created = planned
                 .is_some_and(|one| matches!(one.fate, Fate::Started(_) | Fate::Recreated(_)));
             if is_created && !keep.anonymous && containers.len() < 2 {
-                for path in new_anonymous(facts, &service) {
+                let paths = new_anonymous(facts, &service);
+                if service.replicas() != Some(1) && !paths.is_empty() {
+                    runs.unnamed.insert(service.name.to_owned());
+                }
+                for path in paths.into_iter().filter(|_| service.replicas() == Some(1)) {
                     let name = created_name(facts, service.name, &path);
                     found.volumes.entry(path).or_insert(name);
                 }
@@ -171,10 +177,10 @@ fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<Stri
         .collect()
 }
 
-/// The paths at which the one container of a service has anonymous volumes; none if the volumes of the engine are unknown.
-fn new_anonymous(facts: &Facts, service: &SentService) -> Vec<String> {
-    if facts.details.volumes.is_none() || !service.is_active() || service.replicas() != Some(1) {
-        return Vec::new();
+/// The paths at which each container of a service has an anonymous volume; none if the volumes of the engine are unknown.
+fn new_anonymous(facts: &Facts, service: &SentService) -> BTreeSet<String> {
+    if facts.details.volumes.is_none() || !service.is_active() {
+        return BTreeSet::new();
     }
     let image = service.image();
     let image = image.and_then(|image| facts.details.images.get(&image)?.as_ref());
@@ -202,7 +208,7 @@ fn other_variables(service: &SentService, names: &[String], files: &[String]) ->
     Blocker::new(
         format!("{service} does not run with the variables of its files: {}", parts.join(", and ")),
         format!(
-            "pass --keep-variables to keep the values of the containers; to use those of the files, which recreates the container, run: {}",
+            "pass --keep-variables to keep the values of the containers; to use those of the files, which recreates the container, go to the stack's directory and run: {}",
             up(files)
         ),
     )
@@ -302,7 +308,7 @@ mod tests {
             ),
             "{blockers:?}"
         );
-        assert!(blockers[0].ends_with(", run: docker compose up -d"));
+        assert!(blockers[0].ends_with(" and run: docker compose up -d"));
         assert!(!blockers[0].contains("hunter2"));
     }
 

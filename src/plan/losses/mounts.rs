@@ -1,6 +1,9 @@
 //! The mounts of a container that its successor will have from another source, or not at all (B01).
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use composefile::{
     document::Node,
@@ -133,20 +136,31 @@ pub fn losses(
     (losses, unknown)
 }
 
-/// The paths at which a container of a service has anonymous volumes, from the text and from the image. Without those of
-/// `volumes_from`, which are another service's.
-pub fn anonymous(service: &SentService, image: Option<&Value>) -> Vec<String> {
-    let found = mounts(service, Reported(&[]), 0);
-    if !found.is_whole || service.items("volumes_from").next().is_some() {
-        return Vec::new();
-    }
+/// The paths at which a container of a service has anonymous volumes of its own: from the text, and from the image if no other
+/// service's volumes can be there.
+pub fn anonymous(service: &SentService, image: Option<&Value>) -> BTreeSet<String> {
+    let found = mounts(service, Reported(&[]), DEPTH);
+    let own = service.mounts().into_iter().filter(|mount| {
+        let source = mount.source.as_deref().unwrap_or_default();
+        mount.kind == MountType::Volume && source.is_empty()
+    });
+    let own = own.map(|mount| clean(&mount.target)).filter(|path| {
+        let mount = found.by_target.get(path);
+        mount.is_some_and(|mount| matches!(mount.source, Source::Anonymous))
+    });
+    let is_own = found.is_whole && service.items("volumes_from").next().is_none();
+    let image = image.filter(|_| is_own);
     let declared = image.and_then(|image| image.pointer("/Config/Volumes")?.as_object());
     let declared = declared.into_iter().flatten().map(|(path, _)| clean(path));
     let free = declared.filter(|path| !found.by_target.contains_key(path));
-    let of_image: Vec<String> = free.collect();
-    let named = found.by_target.into_iter();
-    let own = named.filter(|(_, mount)| matches!(mount.source, Source::Anonymous));
-    own.map(|(path, _)| path).chain(of_image).collect()
+    own.chain(free).collect()
+}
+
+/// Whether the text mounts something at a path of a service that is no anonymous volume.
+pub fn mounts_other(service: &SentService, path: &str) -> bool {
+    let found = mounts(service, Reported(&[]), DEPTH);
+    let mount = found.by_target.get(path);
+    mount.is_some_and(|mount| !matches!(mount.source, Source::Anonymous))
 }
 
 /// Whether what is mounted no longer exists under its name. The container still has it.

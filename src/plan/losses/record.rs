@@ -8,6 +8,7 @@ use crate::{
     model::{Deployment, Grant, Record, values},
     plan::{Facts, InPortainer, Loss, RecordFacts, Sent, losses::LossKind},
     snapshot::is_anonymous,
+    text::printable,
 };
 
 /// The sections of a Compose file whose members are named.
@@ -35,7 +36,7 @@ pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
         .map(|(text, _)| named_volumes(text))
         .unwrap_or_default();
     let sent = named_volumes(facts.sent.text);
-    let last_sent = facts.last_sent.volume_names().cloned();
+    let last_sent = facts.last_sent.all_volumes().map(|(.., name)| name.clone());
     let mut left: BTreeSet<String> = last_sent.chain(deployed).collect();
     let containers: Vec<_> = facts.observed.inspected().collect();
     left.retain(|volume| {
@@ -43,12 +44,24 @@ pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
         let mut mounted = containers.iter().flat_map(|one| one.volumes());
         exists && !sent.contains(volume) && !mounted.any(|(name, _)| name == volume)
     });
-    let loss = |volume| {
+    let left = left.into_iter().map(|volume| {
         format!("nothing mounts the volume {volume} any more; an earlier adoption had named it")
-    };
-    left.iter()
-        .map(|volume| Loss::of_stack(&loss(volume)))
-        .collect()
+    });
+    // A container would still have it.
+    let gone = facts.last_sent.all_volumes().filter(|(service, _, name)| {
+        let mut own = containers.iter();
+        facts.details.volumes.is_some()
+            && !facts.details.has_volume(name)
+            && !own.any(|one| one.compose_label(facts.tool, "service") == Some(service))
+    });
+    let gone = gone.map(|(service, path, name)| {
+        format!(
+            "the volume {name} no longer exists, which {} had at {}: its data is gone",
+            printable(service),
+            printable(path)
+        )
+    });
+    left.chain(gone).map(|loss| Loss::of_stack(&loss)).collect()
 }
 
 /// The anonymous volumes of Docker that a text names.

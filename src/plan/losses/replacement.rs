@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::{
     plan::{
-        Facts,
-        facts::services::{Given, SentService},
+        Facts, Sent,
+        facts::services::{Given, SentService, SentStack, with_sent},
         fates,
         losses::{LossKind, limits, mounts, ports, reported::Reported},
     },
@@ -40,15 +40,41 @@ pub fn losses(
     let told_variables = reported.variables(service.name);
     losses.extend(variables(facts, container, service, &told_variables));
     losses.extend(networks(facts, container, service));
-    let limits = limits::changed(container, service);
-    if !limits.is_empty() {
+    let (edited, reset) = limits(facts, container, service);
+    if !reset.is_empty() {
         let message = format!(
             "{if_recreated}settings reset to those of the Compose file: {}",
-            limits.join(", ")
+            reset.join(", ")
         );
         losses.push((LossKind::Other, message));
     }
+    if !edited.is_empty() {
+        let message = format!("{if_recreated}other settings: {}", edited.join(", "));
+        losses.push((LossKind::Edited, message));
+    }
     (losses, unknown)
+}
+
+/// The limits and the restart policy that change: those that the text of the Portainer stack gives the container, which the
+/// user edited, and the others.
+fn limits(
+    facts: &Facts,
+    container: Inspected,
+    service: &SentService,
+) -> (Vec<&'static str>, Vec<&'static str>) {
+    let changed = limits::changed(container, service);
+    let contents = facts.record.and_then(|record| record.contents);
+    let Some((text, env)) = contents.filter(|_| !changed.is_empty()) else {
+        return (Vec::new(), changed);
+    };
+    with_sent(Sent { text, env }, facts.project, |_, stack| {
+        let services = stack.map(SentStack::services).unwrap_or_default();
+        let deployed = services.iter().find(|one| one.name == service.name);
+        let differs = deployed.map(|deployed| limits::changed(container, deployed));
+        changed
+            .into_iter()
+            .partition(|limit| differs.as_ref().is_some_and(|all| !all.contains(limit)))
+    })
 }
 
 /// N08, M05.

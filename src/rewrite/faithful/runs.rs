@@ -12,6 +12,8 @@ pub struct Runs {
     pub services: BTreeMap<String, ServiceRuns>,
     /// The names of those of their volumes that an adoption creates, so that no new container has an anonymous one.
     pub created: BTreeSet<String>,
+    /// The services that an adoption starts with anonymous volumes, because the text cannot name them.
+    pub unnamed: BTreeSet<String>,
 }
 
 /// What the containers of a service have that the text does not say.
@@ -33,11 +35,19 @@ impl Runs {
         services.all(|service| service.volumes.is_empty() && service.variables.is_empty())
     }
 
-    /// Forgets those volumes.
-    pub fn forget(&mut self, volumes: &BTreeSet<String>) {
-        for service in self.services.values_mut() {
-            service.volumes.retain(|_, name| !volumes.contains(name));
+    /// The same, except that these services do not name these volumes.
+    #[must_use]
+    pub fn without(&self, services: &BTreeSet<String>, volumes: &BTreeSet<String>) -> Self {
+        let mut runs = self.clone();
+        for (service, own) in &mut runs.services {
+            let before = own.volumes.len();
+            own.volumes
+                .retain(|_, name| !services.contains(service) || !volumes.contains(name));
+            if own.volumes.len() < before {
+                runs.unnamed.insert(service.clone());
+            }
         }
+        runs
     }
 
     /// The anonymous volumes to name in the text, by service.

@@ -429,7 +429,7 @@ fn started_anonymous(case: Case) {
     let volumes = scenario.created_volumes();
     docker(&["rm", "--force", "--volumes", &format!("{name}-db-1")]);
     let run = scenario.run(&["adopt", name]).code(0);
-    run.says(&["with the data of the last adoption at /anonymous (volume "]);
+    run.says(&["started, with the existing volume "]);
     assert_eq!(
         scenario.sh("db", "cat /anonymous/new /imgvol/new"),
         "one\ntwo"

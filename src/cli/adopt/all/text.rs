@@ -16,7 +16,7 @@ use crate::{
     },
     failure::Failure,
     plan::Loss,
-    report::{AllEntry, AllReport, Readiness, StackResult},
+    report::{AdoptReport, AllEntry, AllReport, Readiness, StackResult},
     text::{bulleted, counted, said},
 };
 
@@ -105,14 +105,18 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
         let row = |stack: &AllEntry| vec![(Meaning::Name, stack.name.clone()), ended(stack)];
         console.table(&["STACK", "RESULT"], tried.by_ref().map(row));
     }
-    let mut adopted = report.stacks.iter().filter(|one| is_adopted(one));
-    match (adopted.next(), adopted.next(), &report.undo) {
-        (Some(one), None, _) => one.report.iter().for_each(|one| show_next(one, console)),
-        (Some(_), Some(_), Some(undo)) => {
-            let next = format!("  edit them in Portainer from now on; to undo one: {undo}");
-            console.told_whole(&next);
+    let adopted = report.stacks.iter().filter(|one| is_adopted(one));
+    let runs: Vec<&AdoptReport> = adopted.filter_map(|one| one.report.as_ref()).collect();
+    // A stack that had no container and was not in Portainer has nothing to go back to.
+    let undo = report.undo.as_ref();
+    let undo = undo.filter(|_| runs.iter().all(|run| run.undo.is_some()));
+    match runs.as_slice() {
+        [] => {}
+        [one] => show_next(one, console),
+        _ => {
+            let undo = undo.map_or_else(String::new, |undo| format!("; to undo one: {undo}"));
+            console.told_whole(&format!("  edit them in Portainer from now on{undo}"));
         }
-        _ => {}
     }
 }
 
