@@ -98,14 +98,13 @@ impl Hosts {
             ..Options::default()
         };
         let rehearsal = Rehearsal::start(world, &options).unwrap();
+        let port = forward(rehearsal.base_url().rsplit(':').next().unwrap());
         let hosts = Self {
             folder,
             rehearsal,
             own,
         };
-        hosts.write_inventory(forward(
-            hosts.rehearsal.base_url().rsplit(':').next().unwrap(),
-        ));
+        hosts.write_inventory(port);
         hosts
     }
 
@@ -149,10 +148,8 @@ impl Hosts {
     #[track_caller]
     fn module(&self, number: u64, arguments: &str) -> Play {
         let host = format!("host{number}");
-        self.ansible(
-            "ansible",
-            &[&host, "-m", "stacklift.stacks.run", "-a", arguments],
-        )
+        let arguments = [&host, "-m", "stacklift.stacks.run", "-a", arguments];
+        self.ansible("ansible", &arguments)
     }
 
     /// Runs a program of Ansible.
@@ -182,17 +179,11 @@ impl Hosts {
     #[track_caller]
     fn ssh(&self, number: u64, script: &str) -> String {
         let ssh = self.folder.join("ssh");
-        let output = Command::new("ssh")
-            .arg("-i")
-            .arg(ssh.join("client"))
-            .arg("-o")
-            .arg(format!("UserKnownHostsFile={}/known_hosts", ssh.display()))
-            .args([&format!("root@{}", address(number)), script])
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{script}: {}", text(&output));
-        String::from_utf8(output.stdout).unwrap()
+        let known = format!("UserKnownHostsFile={}/known_hosts", ssh.display());
+        let host = format!("root@{}", address(number));
+        let mut command = Command::new("ssh");
+        command.arg("-i").arg(ssh.join("client"));
+        succeeded(command.args(["-o", &known, &host, script]))
     }
 
     /// Starts a stack by hand.
@@ -257,7 +248,13 @@ impl Play {
     }
 
     #[track_caller]
-    fn says(&self, part: &str) -> &Self {
+    fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}", self.output);
+        self
+    }
+
+    #[track_caller]
+    fn says(self, part: &str) -> Self {
         assert!(self.output.contains(part), "no {part:?} in {}", self.output);
         self
     }
@@ -271,16 +268,17 @@ fn address(number: u64) -> String {
 #[track_caller]
 fn docker_in(folder: &std::path::Path, number: u64, arguments: &[&str]) -> String {
     let host = format!("unix://{}/host{number}/docker.sock", folder.display());
-    let output = Command::new("docker")
-        .args(["-H", &host])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output));
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
+    let mut command = Command::new("docker");
+    let output = succeeded(command.args(["-H", &host]).args(arguments));
+    output.trim_end().to_owned()
+}
+
+/// What a command prints to standard output.
+#[track_caller]
+fn succeeded(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", text(&output));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// The SHA-256 fingerprint of a certificate.
@@ -304,10 +302,8 @@ fn forward(to: &str) -> u16 {
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for client in listener.incoming() {
-            let (client, server) = (
-                client.unwrap(),
-                TcpStream::connect(("127.0.0.1", to)).unwrap(),
-            );
+            let client = client.unwrap();
+            let server = TcpStream::connect(("127.0.0.1", to)).unwrap();
             copy(client.try_clone().unwrap(), server.try_clone().unwrap());
             copy(server, client);
         }
@@ -346,8 +342,7 @@ fn the_playbook_with_ansible() {
 fn checks(hosts: &Hosts) {
     let before = hosts.all();
     assert!(before.iter().all(|containers| containers.len() == 2));
-    let play = hosts.play("check", &["--check", "--diff"]);
-    assert_eq!(play.code, Some(0), "{}", play.output);
+    let play = hosts.play("check", &["--check", "--diff"]).code(0);
     let would_change = |counts: &Option<_>| matches!(counts, Some((1.., 0)));
     assert!(play.counts().iter().all(would_change));
     play.says("web-1: to adopt (create)")
@@ -367,8 +362,7 @@ fn stops_at_a_blocked_stack(hosts: &Hosts) {
     let before = hosts.all();
     let add = |world: &mut World| world.add_record("web-2", 1, TEXT);
     let other = hosts.rehearsal.world(add);
-    let play = hosts.play("a blocked stack", &[]);
-    assert_eq!(play.code, Some(2), "{}", play.output);
+    let play = hosts.play("a blocked stack", &[]).code(2);
     let [Some((1.., 0)), Some((_, 1)), None] = play.counts() else {
         panic!("{}", play.recap());
     };
@@ -381,8 +375,7 @@ fn stops_at_a_blocked_stack(hosts: &Hosts) {
 /// The next run continues: the first host is done.
 fn continues(hosts: &Hosts) {
     let before = hosts.all();
-    let play = hosts.play("the next run", &[]);
-    assert_eq!(play.code, Some(0), "{}", play.output);
+    let play = hosts.play("the next run", &[]).code(0);
     let [Some((0, 0)), Some((1.., 0)), Some((1.., 0))] = play.counts() else {
         panic!("{}", play.recap());
     };
@@ -394,8 +387,7 @@ fn continues(hosts: &Hosts) {
 fn changes_nothing_again(hosts: &Hosts) {
     let before = hosts.all();
     for arguments in [[].as_slice(), &["--check"]] {
-        let play = hosts.play("again", arguments);
-        assert_eq!(play.code, Some(0), "{}", play.output);
+        let play = hosts.play("again", arguments).code(0);
         assert_eq!(play.counts(), [Some((0, 0)); 3]);
         assert_eq!(hosts.all(), before);
     }
@@ -409,7 +401,7 @@ fn stops_at_a_failed_deployment(hosts: &Hosts) {
     fs::write(&fails, "").unwrap();
     let play = hosts.play("a failed deployment", &[]);
     fs::remove_file(fails).unwrap();
-    assert_eq!(play.code, Some(2), "{}", play.output);
+    let play = play.code(2);
     assert_eq!(play.counts(), [Some((0, 0)), Some((0, 1)), None]);
     play.says("no space left").says("new-2: restored");
     let mut after = hosts.all();
@@ -471,7 +463,7 @@ fn rolls_back(hosts: &Hosts) {
         "ansible",
         &["host3", "-m", "ansible.builtin.shell", "-a", command],
     );
-    assert_eq!(play.code, Some(0), "{}", play.output);
+    play.code(0);
     assert_eq!(hosts.records(), ["1 web-1", "2 web-2", "3 new-3"]);
     assert_eq!(hosts.containers(3).len(), 4);
 }

@@ -12,6 +12,7 @@ use std::{
 
 use serde_json::Value;
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_stacklift");
 /// Names of stacks that a shell would expand, split or execute.
 const ODD: [&str; 13] = [
     "$(touch ran)",
@@ -39,7 +40,7 @@ impl Home {
     /// With the stacks `web` and `wiki`, and snapshots of `web` and of `gone`, which has no directory.
     fn new() -> Self {
         let home = Self(tempfile::tempdir().expect("a directory"));
-        for dir in ["work", "stacks/empty", ".zsh", ".config/fish"] {
+        for dir in ["work", "stacks/empty", ".config"] {
             fs::create_dir_all(home.path(dir)).expect("a directory");
         }
         home.stack("web");
@@ -66,9 +67,7 @@ impl Home {
 
     /// A program with only the variables of this user. It runs in an empty directory.
     fn command(&self, program: &str) -> Command {
-        let own = Path::new(env!("CARGO_BIN_EXE_stacklift"))
-            .parent()
-            .expect("a directory");
+        let own = Path::new(PROGRAM).parent().expect("a directory");
         let path = format!("{}:/usr/bin:/bin", own.display());
         let mut command = Command::new(program);
         command
@@ -88,27 +87,16 @@ impl Home {
 
     /// The values that `.complete` prints for the words.
     fn values(&self, words: &[&str]) -> Vec<String> {
-        let mut command = self.command(env!("CARGO_BIN_EXE_stacklift"));
-        let output = command
-            .args([".complete", "--"])
-            .args(words)
-            .output()
-            .expect("the binary runs");
-        assert!(output.status.success() && output.stderr.is_empty());
-        let text = String::from_utf8(output.stdout).expect("UTF-8");
-        let value = |line: &str| line.split('\t').next().map(str::to_owned);
-        text.lines().filter_map(value).collect()
+        values(self.command(PROGRAM).args([".complete", "--"]).args(words))
     }
 
     /// Types each of `typed`, and writes down the line after it.
-    fn session(&self, shell: Shell, typed: &[&str]) -> Vec<String> {
+    fn session(&self, shell: Shell, typed: &[String]) -> Vec<String> {
+        fs::remove_file(self.path("lines")).ok();
         let mut terminal = self.command("timeout");
         terminal.args(["60", "script", "-qfec", shell.set_up(self), "/dev/null"]);
-        let mut terminal = terminal
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("a terminal");
+        terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut terminal = terminal.spawn().expect("a terminal");
         let mut output = terminal.stdout.take().expect("a screen");
         let mut screen = Vec::new();
         let mut show = |bytes: &[u8]| {
@@ -132,7 +120,7 @@ impl Home {
         terminal.wait().expect("the shell ends");
         let screen = show(&rest);
         let lines = fs::read_to_string(self.path("lines")).unwrap_or_default();
-        let lines: Vec<String> = lines
+        let lines: Vec<_> = lines
             .lines()
             .map(|line| line.trim_end().to_owned())
             .collect();
@@ -145,14 +133,25 @@ impl Home {
         let line = line
             .strip_prefix("stacklift adopt ")
             .expect("the same command");
-        let mut command = self.command(shell.program());
-        let output = command
-            .args(["-c", &format!("printf '%s\\n' {line}")])
-            .output()
-            .expect("the shell runs");
-        let text = String::from_utf8(output.stdout).expect("UTF-8");
-        text.lines().map(str::to_owned).collect()
+        let print = format!("printf '%s\\n' {line}");
+        values(self.command(shell.program()).args(["-c", &print]))
     }
+}
+
+/// The first column of what a command prints.
+fn values(command: &mut Command) -> Vec<String> {
+    let value = |line: &str| line.split('\t').next().map(str::to_owned);
+    printed(command).lines().filter_map(value).collect()
+}
+
+/// What a command prints, which must succeed and print no error.
+fn printed(command: &mut Command) -> String {
+    let output = command.output().expect("it runs");
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    String::from_utf8(output.stdout).expect("UTF-8")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,8 +169,10 @@ const BASH: &str = "\
 PS1='ready> '
 write_line() { printf '%s\\n' \"$READLINE_LINE\" >>\"$LINES_FILE\"; READLINE_LINE=; }
 bind -x '\"\\C-xd\": write_line'
+source /usr/share/bash-completion/bash_completion || exit
 ";
 const ZSH: &str = "\
+fpath=($ZDOTDIR/functions $fpath)
 PROMPT='ready> '
 autoload -Uz compinit
 compinit -u -D
@@ -197,35 +198,30 @@ impl Shell {
 
     /// Writes the settings of the shell, and returns the command that starts it.
     fn set_up(self, home: &Home) -> &'static str {
-        let write = |file: &str, text: String| fs::write(home.path(file), text).expect("a file");
-        let install = |file: &str| {
+        let write = |file: &str, text: &str| {
             let path = home.path(file);
             fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-            let mut command = home.command(env!("CARGO_BIN_EXE_stacklift"));
-            let script = command.args(["completions", self.program()]).output();
-            fs::write(path, script.expect("the binary runs").stdout).expect("a script");
+            fs::write(path, text).expect("a file");
         };
-        match self {
-            Self::Bash => {
-                install(".local/share/bash-completion/completions/stacklift");
-                let all = "/usr/share/bash-completion/bash_completion";
-                write(".bashrc", format!("{BASH}source {all} || exit\n"));
-            }
-            Self::Zsh => {
-                install(".zsh/functions/_stacklift");
-                let path = "fpath=($ZDOTDIR/functions $fpath)";
-                write(".zsh/.zshrc", format!("{path}\n{ZSH}"));
-            }
-            Self::Fish => {
-                install(".config/fish/completions/stacklift.fish");
-                write(".config/fish/config.fish", FISH.to_owned());
-            }
-        }
-        match self {
-            Self::Bash => "bash -i",
-            Self::Zsh => "zsh -di",
-            Self::Fish => "fish -i",
-        }
+        let (installed, settings, text, start) = match self {
+            Self::Bash => (
+                ".local/share/bash-completion/completions/stacklift",
+                ".bashrc",
+                BASH,
+                "bash -i",
+            ),
+            Self::Zsh => (".zsh/functions/_stacklift", ".zsh/.zshrc", ZSH, "zsh -di"),
+            Self::Fish => (
+                ".config/fish/completions/stacklift.fish",
+                ".config/fish/config.fish",
+                FISH,
+                "fish -i",
+            ),
+        };
+        let script = printed(home.command(PROGRAM).args(["completions", self.program()]));
+        write(installed, &script);
+        write(settings, text);
+        start
     }
 }
 
@@ -235,45 +231,26 @@ fn shells_complete_commands_stacks_snapshots_values_and_flags() {
     let home = Home::new();
     fs::create_dir(home.path("work/folder")).expect("a directory");
     fs::write(home.path("work/file.pem"), "").expect("a file");
+    // What is typed before `|`, and what the shell adds.
+    let lines = [
+        "ado|pt",
+        "we|",
+        "adopt wi|ki",
+        "restore go|ne",
+        "restore web --to 20261120|T100000.000Z",
+        "restore web --to=20261121|T100000.000Z",
+        "--tool podman render web --as ado|pt",
+        "render web --rev|eal",
+        "--stacks-root fo|lder/",
+        "--stacks-root=fo|lder/",
+        "--tls fil|e.pem",
+        "--tls=fil|e.pem",
+        "adopt empt|",
+    ];
+    let typed = lines.map(|line| format!("stacklift {}\t", line.split('|').next().unwrap_or(line)));
+    let expected = lines.map(|line| format!("stacklift {}", line.replace('|', "")));
     for shell in SHELLS {
-        let _ = fs::remove_file(home.path("lines"));
-        let lines = home.session(
-            shell,
-            &[
-                "stacklift ado\t",
-                "stacklift we\t",
-                "stacklift adopt wi\t",
-                "stacklift restore go\t",
-                "stacklift restore web --to 20261120\t",
-                "stacklift restore web --to=20261121\t",
-                "stacklift --tool podman render web --as ado\t",
-                "stacklift render web --rev\t",
-                "stacklift --stacks-root fo\t",
-                "stacklift --stacks-root=fo\t",
-                "stacklift --tls fil\t",
-                "stacklift --tls=fil\t",
-                "stacklift adopt empt\t",
-            ],
-        );
-        assert_eq!(
-            lines,
-            [
-                "stacklift adopt",
-                "stacklift we",
-                "stacklift adopt wiki",
-                "stacklift restore gone",
-                "stacklift restore web --to 20261120T100000.000Z",
-                "stacklift restore web --to=20261121T100000.000Z",
-                "stacklift --tool podman render web --as adopt",
-                "stacklift render web --reveal",
-                "stacklift --stacks-root folder/",
-                "stacklift --stacks-root=folder/",
-                "stacklift --tls file.pem",
-                "stacklift --tls=file.pem",
-                "stacklift adopt empt",
-            ],
-            "{shell:?}"
-        );
+        assert_eq!(home.session(shell, &typed), expected, "{shell:?}");
     }
 }
 
@@ -287,12 +264,8 @@ fn shells_insert_every_name_as_one_word_and_execute_none() {
     // In the current directory, a pattern would match.
     fs::write(home.path("work/ab"), "").expect("a file");
     for shell in SHELLS {
-        let _ = fs::remove_file(home.path("lines"));
         // fish takes an escaped question mark for a pattern.
-        let names = ODD
-            .into_iter()
-            .filter(|name| shell != Shell::Fish || !name.starts_with('?'));
-        let first = |name: &str| name.chars().next().expect("a character");
+        let is_typed = |name: &&str| shell != Shell::Fish || !name.starts_with('?');
         let quotes: &[&str] = match shell {
             // The script takes what was typed as it is.
             Shell::Bash => &[],
@@ -300,31 +273,22 @@ fn shells_insert_every_name_as_one_word_and_execute_none() {
             Shell::Fish => &["\\"],
             Shell::Zsh => &["\\", "'", "\""],
         };
-        let mut typed = Vec::new();
-        for name in names {
-            for quote in quotes {
-                let first = first(name);
-                let escape = if *quote == "\"" && "$`\"".contains(first) {
-                    "\\"
-                } else {
-                    ""
-                };
-                if !(*quote == "\\" && first.is_alphanumeric()) {
-                    typed.push((name, format!("stacklift adopt {quote}{escape}{first}\t")));
-                }
-            }
-            if first(name).is_alphanumeric() {
-                typed.push((name, format!("stacklift adopt {}\t", first(name))));
+        let (mut names, mut typed) = (Vec::new(), Vec::new());
+        for name in ODD.into_iter().filter(is_typed) {
+            let first = name.chars().next().expect("a character");
+            let is_plain = first.is_alphanumeric();
+            let quotes = quotes.iter().filter(|quote| **quote != "\\" || !is_plain);
+            for quote in quotes.chain(is_plain.then_some(&"")) {
+                let is_escaped = *quote == "\"" && "$`\"".contains(first);
+                let escape = if is_escaped { "\\" } else { "" };
+                names.push(name);
+                typed.push(format!("stacklift adopt {quote}{escape}{first}\t"));
             }
         }
-        let keys: Vec<&str> = typed.iter().map(|(_, keys)| keys.as_str()).collect();
-        let lines = home.session(shell, &keys);
-        for ((name, keys), line) in typed.iter().zip(lines) {
-            assert_eq!(
-                home.words(shell, &line),
-                [*name],
-                "{shell:?}: {keys}: {line}"
-            );
+        let lines = home.session(shell, &typed);
+        for ((name, keys), line) in names.into_iter().zip(&typed).zip(lines) {
+            let words = home.words(shell, &line);
+            assert_eq!(words, [name], "{shell:?}: {keys}: {line}");
         }
         assert!(!home.path("work/ran").exists(), "{shell:?} ran a name");
     }
@@ -368,32 +332,24 @@ fn a_line_is_answered_by_its_place() {
 #[test]
 fn stacks_are_looked_for_where_the_line_and_the_settings_say() {
     let home = Home::new();
-    for (root, name) in [("others", "a"), ("configured", "b")] {
-        fs::create_dir_all(home.path(root).join(name)).expect("a directory");
-        fs::write(
-            home.path(root).join(name).join("docker-compose.yml"),
-            COMPOSE,
-        )
-        .expect("a file");
+    for dir in ["others/a", "configured/b"] {
+        fs::create_dir_all(home.path(dir)).expect("a directory");
+        fs::write(home.path(dir).join("docker-compose.yml"), COMPOSE).expect("a file");
     }
     let others = home.path("others").display().to_string();
-    assert_eq!(home.values(&["--stacks-root", &others, "adopt", ""]), ["a"]);
-    assert_eq!(
-        home.values(&["--stacks-root", "~/others", "adopt", ""]),
-        ["a"]
-    );
-    assert_eq!(
-        home.values(&["adopt", &format!("--stacks-root={others}"), ""]),
-        ["a"]
-    );
+    for line in [
+        ["--stacks-root", &others, "adopt", ""],
+        ["--stacks-root", "~/others", "adopt", ""],
+        ["adopt", &format!("--stacks-root={others}"), "--yes", ""],
+    ] {
+        assert_eq!(home.values(&line), ["a"], "{line:?}");
+    }
     let settings = format!("stacks-root = {:?}\n", home.path("configured"));
     fs::write(home.path(".config/stacklift.toml"), settings).expect("a settings file");
-    let output = home
-        .command(env!("CARGO_BIN_EXE_stacklift"))
-        .args([".complete", "--", "adopt", ""])
-        .env_remove("STACKLIFT_STACKS_ROOT")
-        .output();
-    assert_eq!(output.expect("the binary runs").stdout, b"b\t\n");
+    let mut command = home.command(PROGRAM);
+    command.args([".complete", "--", "adopt", ""]);
+    command.env_remove("STACKLIFT_STACKS_ROOT");
+    assert_eq!(printed(&mut command), "b\t\n");
 }
 
 #[test]
@@ -418,21 +374,16 @@ fn an_answer_contacts_nothing_writes_nothing_and_shows_no_value() {
         &["restore", "web", "--to", ""],
         &["web", "--"],
     ] {
-        let mut command = home.command(env!("CARGO_BIN_EXE_stacklift"));
+        let mut command = home.command(PROGRAM);
         command
             .env("STACKMGR_API_KEY", "ptr_hunter2")
             .env("STACKLIFT_BASE_URL", format!("https://{address}"))
             .env("DOCKER_HOST", format!("tcp://{address}"))
             .args([".complete", "--"])
             .args(words);
-        let output = command.output().expect("the binary runs");
-        let text = String::from_utf8(output.stdout).expect("UTF-8");
-        assert!(
-            ["adopt", "web", "2026", "--"]
-                .iter()
-                .any(|part| text.contains(part)),
-            "{text}"
-        );
+        let text = printed(&mut command);
+        let parts = ["adopt", "web", "2026", "--"];
+        assert!(parts.iter().any(|part| text.contains(part)), "{text}");
         assert!(!text.contains("hunter2"), "{text}");
     }
     peer.set_nonblocking(true).expect("no waiting");
@@ -450,10 +401,7 @@ fn an_answer_is_silent_about_errors() {
     fs::remove_dir_all(home.path("stacks")).expect("removed");
     fs::remove_dir_all(home.path("state")).expect("removed");
     assert_eq!(home.values(&["restore", "web", "--to", ""]), [""; 0]);
-    let mut command = home.command(env!("CARGO_BIN_EXE_stacklift"));
-    let output = command.arg(".complete").output().expect("the binary runs");
-    assert!(output.status.success());
-    assert_eq!((output.stdout, output.stderr), (vec![], vec![]));
+    assert_eq!(printed(home.command(PROGRAM).arg(".complete")), "");
 }
 
 #[test]
@@ -465,19 +413,11 @@ fn nushell_gets_words_that_it_reads_as_the_names() {
     }
     let nushell = |text: &str| {
         let program = std::env::var("STACKLIFT_TEST_NUSHELL").unwrap_or_else(|_| "nu".to_owned());
-        let output = home.command(&program).args(["-n", "-c", text]).output();
-        let output = output.expect("Nushell runs");
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{text}: {error}");
-        String::from_utf8(output.stdout).expect("UTF-8")
+        printed(home.command(&program).args(["-n", "-c", text]))
     };
     let script = home.path("stacklift.nu");
-    let mut completions = home.command(env!("CARGO_BIN_EXE_stacklift"));
-    let text = completions
-        .args(["completions", "nushell"])
-        .output()
-        .expect("the binary runs");
-    fs::write(&script, text.stdout).expect("a script");
+    let text = printed(home.command(PROGRAM).args(["completions", "nushell"]));
+    fs::write(&script, text).expect("a script");
     let ask = |words: &str| {
         let script = script.display();
         let asked = nushell(&format!(

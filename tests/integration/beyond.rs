@@ -1,6 +1,6 @@
-//! B01–B05: what the contract adds to the seed without breaking it.
+//! B01–B04: what the contract adds to the seed without breaking it.
 
-use rehearsal::{Call, Era, FaultKind};
+use rehearsal::{Call, FaultKind};
 use serde_json::json;
 
 use crate::bench::{Bench, MARKED, PLAIN, done, instead};
@@ -170,27 +170,4 @@ fn b04_the_managers_own_stack_and_one_that_publishes_its_port_are_refused() {
         bench.stops(name, &["runs Portainer itself", &container, why]);
     }
     bench.run("tools --force").code(0);
-}
-
-#[test]
-fn b05_a_create_is_sent_once() {
-    for era in [Era::Sync, Era::Async] {
-        for (kind, there) in [
-            (FaultKind::CloseBefore, false),
-            (FaultKind::CloseAfter, true),
-            (FaultKind::CutOff, true),
-            (FaultKind::HangAfter, true),
-        ] {
-            let bench = Bench::of(era);
-            bench.started("web", PLAIN, None);
-            bench.once(Call::Create, kind.clone());
-            let run = bench.fails("web", "state: ");
-            assert_eq!(bench.calls(Call::Create).len(), 1, "{kind:?}");
-            run.says(if there {
-                "the stack exists as Portainer stack 1"
-            } else {
-                "Portainer does not list the stack"
-            });
-        }
-    }
 }

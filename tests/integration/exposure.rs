@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::bench::{Bench, PLAIN, set_mode};
+use crate::bench::{Bench, PLAIN};
 
 /// Another user.
 const USER: u32 = 65_534;
@@ -164,20 +164,6 @@ fn as_root_b31_a_certificate_protects_whoever_listens() {
     with_file().code(1).says(&REFUSED);
     chown(&pem, Some(0), None).expect("root");
     with_file().code(0);
-}
-
-#[test]
-#[ignore = "needs root: run scripts/test as root"]
-fn as_root_a_state_directory_of_another_user_is_refused() {
-    let bench = Bench::web(PLAIN);
-    fs::create_dir(bench.state()).expect("a directory");
-    set_mode(bench.state(), 0o700);
-    chown(bench.state(), Some(USER), None).expect("root");
-    bench.run("web").code(1).says(&[
-        "refusing to use the state directory",
-        "it belongs to another user",
-    ]);
-    assert!(bench.nothing_was_changed());
 }
 
 #[test]

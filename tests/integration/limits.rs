@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     net::TcpListener,
     os::unix::net::UnixListener,
     thread,
@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, MARKED, PLAIN, Run, done, instead, key_file};
 
-/// A server that responds to each request by its method and path.
-type Respond = fn(&str) -> Reply;
+/// The replies of a server: the first whose start is that of a request's method and path; otherwise 404.
+type Replies = &'static [(&'static str, Reply)];
 
+#[derive(Clone, Copy)]
 enum Reply {
     /// These bytes.
     Whole(&'static str),
@@ -26,79 +27,67 @@ enum Reply {
     Endless(&'static str),
 }
 
-fn serve(stream: impl Read + Write + Send + 'static, respond: Respond) {
-    // Ends with its connection.
-    thread::spawn(move || {
-        let mut stream = BufReader::new(stream);
-        loop {
-            let mut first = String::new();
-            if stream.read_line(&mut first).unwrap_or(0) == 0 {
-                return;
-            }
-            let mut length = 0;
-            loop {
-                let mut line = String::new();
-                if stream.read_line(&mut line).unwrap_or(0) == 0 {
-                    return;
-                }
-                let line = line.trim().to_ascii_lowercase();
-                if let Some(value) = line.strip_prefix("content-length:") {
-                    length = value.trim().parse().expect("a length");
-                }
-                if line.is_empty() {
-                    break;
-                }
-            }
-            let mut body = vec![0; length];
-            if stream.read_exact(&mut body).is_err() {
-                return;
-            }
-            let request = first.rsplit_once(' ').expect("a request").0;
-            let (start, rest, pause) = match respond(request) {
-                Reply::Whole(start) => (start, None, Duration::ZERO),
-                Reply::Drip(start) => (start, Some(vec![b' ']), Duration::from_millis(50)),
-                Reply::Endless(start) => (start, Some(vec![b' '; 1 << 20]), Duration::ZERO),
-            };
-            let stream = stream.get_mut();
-            if stream.write_all(start.as_bytes()).is_err() {
-                return;
-            }
-            while let Some(rest) = &rest {
-                if stream.write_all(rest).is_err() {
-                    return;
-                }
-                thread::sleep(pause);
-            }
+use Reply::{Drip, Endless, Whole};
+
+/// Serves a connection until it ends.
+fn serve(stream: impl Read + Write, replies: Replies) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let lines = stream.by_ref().lines();
+        let head: Vec<String> = lines
+            .map_while(Result::ok)
+            .take_while(|line| !line.is_empty())
+            .collect();
+        let Some(request) = head.first() else {
+            return Ok(());
+        };
+        let of_length = |line: &String| {
+            let line = line.to_ascii_lowercase();
+            line.strip_prefix("content-length:")?.trim().parse().ok()
+        };
+        let length = head.iter().find_map(of_length).unwrap_or(0);
+        stream.read_exact(&mut vec![0; length])?;
+        let found = replies.iter().find(|(start, _)| request.starts_with(start));
+        let (start, rest, pause) = match found.map_or(Whole(NONE), |(_, reply)| *reply) {
+            Whole(start) => (start, None, 0),
+            Drip(start) => (start, Some(vec![b' ']), 50),
+            Endless(start) => (start, Some(vec![b' '; 1 << 20]), 0),
+        };
+        stream.get_mut().write_all(start.as_bytes())?;
+        while let Some(rest) = &rest {
+            stream.get_mut().write_all(rest)?;
+            thread::sleep(Duration::from_millis(pause));
         }
-    });
+    }
 }
 
 /// The base URL of such a server in place of Portainer.
-fn portainer(respond: Respond) -> String {
+fn portainer(replies: Replies) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     // Ends with the process.
     thread::spawn(move || {
         for stream in listener.incoming() {
-            serve(stream.expect("a connection"), respond);
+            thread::spawn(move || serve(stream?, replies));
         }
     });
     format!("http://{address}")
 }
 
 const NONE: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
-const NO_STACKS: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]";
-const A_STACK: &str =
-    "HTTP/1.1 200 OK\r\nContent-Length: 39\r\n\r\n[{\"Id\":7,\"Name\":\"web\",\"EndpointId\":1}] ";
-
-/// Responds to the creates, with an empty list of stacks.
-fn to_create(request: &str, reply: Reply) -> Reply {
-    match request {
-        "GET /api/stacks" => Reply::Whole(NO_STACKS),
-        request if request.starts_with("POST ") => reply,
-        _ => Reply::Whole(NONE),
-    }
-}
+const LIST: &str = "GET /api/stacks ";
+const NO_STACKS: Reply = Whole("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]");
+const A_STACK: Reply = Whole(
+    "HTTP/1.1 200 OK\r\nContent-Length: 39\r\n\r\n[{\"Id\":7,\"Name\":\"web\",\"EndpointId\":1}] ",
+);
+const HEAD: Reply = Drip("HTTP/1.1 200 OK\r\nX: ");
+const BODY: Reply = Drip("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n[");
+const CHUNKED: Reply =
+    Drip("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n270f\r\n[{\"Name\":\"web\",");
+const ERROR: Reply = Drip("HTTP/1.1 500 no\r\nContent-Length: 9999\r\n\r\n{\"message\":");
+const PONG: &str = "HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nContent-Length: 0\r\n\r\n";
+const PLAIN_HTTP: &str = "HTTP/1.0 400 Bad Request\r\nContent-Length: 48\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+const ENDLESS: Reply = Endless("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
 
 #[test]
 fn b07_an_entry_that_may_be_the_stack_stops_the_run() {
@@ -135,56 +124,36 @@ fn b07_an_entry_that_may_be_the_stack_stops_the_run() {
 
 #[test]
 fn b12_a_response_of_portainer_has_a_limit_in_time_and_size() {
-    let changed_nothing = "state: nothing was changed";
+    let no_change = "state: nothing was changed";
     let no_response = "no response from Portainer";
-    for (respond, words) in [
+    let not_deleted = "failed to delete Portainer stack 7";
+    let too_large = "the response is too large";
+    let rows: [(Replies, _); 7] = [
+        (&[(LIST, HEAD)], ["timed out", no_change]),
+        (&[(LIST, BODY)], ["timed out", no_change]),
+        (&[(LIST, CHUNKED)], ["timed out", no_change]),
         (
-            (|_| Reply::Drip("HTTP/1.1 200 OK\r\nX: ")) as Respond,
-            ["timed out", changed_nothing],
-        ),
-        (
-            |_| Reply::Drip("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n["),
-            ["timed out", changed_nothing],
-        ),
-        (
-            |_| {
-                Reply::Drip(
-                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n270f\r\n[{\"Name\":\"web\",",
-                )
-            },
-            ["timed out", changed_nothing],
-        ),
-        (
-            |request| to_create(request, Reply::Drip("HTTP/1.1 200 OK\r\nX: ")),
+            &[(LIST, NO_STACKS), ("POST ", HEAD)],
             ["timed out", no_response],
         ),
         (
-            |request| {
-                let start = "HTTP/1.1 500 no\r\nContent-Length: 9999\r\n\r\n{\"message\":";
-                to_create(request, Reply::Drip(start))
-            },
+            &[(LIST, NO_STACKS), ("POST ", ERROR)],
             ["timed out", no_response],
         ),
         (
-            |request| {
-                let start = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
-                to_create(request, Reply::Endless(start))
-            },
-            ["the response is too large", no_response],
+            &[(LIST, NO_STACKS), ("POST ", ENDLESS)],
+            [too_large, no_response],
         ),
         (
-            |request| match request {
-                "GET /api/stacks" => Reply::Whole(A_STACK),
-                request if request.starts_with("DELETE ") => Reply::Drip("HTTP/1.1 204 "),
-                _ => Reply::Whole(NONE),
-            },
-            ["timed out", "failed to delete Portainer stack 7"],
+            &[(LIST, A_STACK), ("DELETE ", Drip("HTTP/1.1 204 "))],
+            ["timed out", not_deleted],
         ),
-    ] {
+    ];
+    for (replies, words) in rows {
         let bench = Bench::new();
         bench.stack("web", PLAIN, None);
         bench.world(|world| world.add_image("busybox:1.36"));
-        let url = portainer(respond);
+        let url = portainer(replies);
         let limit = if words[0] == "timed out" { "2s" } else { "5m" };
         bench.fails(&["web", "--base-url", &url, "--timeout", limit], &words);
     }
@@ -195,23 +164,16 @@ fn b12_a_response_of_portainer_has_a_limit_in_time_and_size() {
         bench.record(&format!("other{number}"), 1);
     }
     bench.always(Call::List, FaultKind::SlowDrip);
-    bench.fails("web --timeout 2s", &["timed out", changed_nothing]);
+    bench.fails("web --timeout 2s", &["timed out", no_change]);
 }
 
 #[test]
 fn b12_an_engine_that_drips_ends_at_the_limit() {
-    for (name, respond) in [
-        (
-            "head",
-            (|_| Reply::Drip("HTTP/1.1 200 OK\r\nX: ")) as Respond,
-        ),
-        ("body", |request| match request {
-            "GET /_ping" => {
-                Reply::Whole("HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nContent-Length: 0\r\n\r\n")
-            }
-            _ => Reply::Drip("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n["),
-        }),
-    ] {
+    let rows: [(&str, Replies); 2] = [
+        ("head", &[("GET ", HEAD)]),
+        ("body", &[("GET /_ping", Whole(PONG)), ("GET ", BODY)]),
+    ];
+    for (name, replies) in rows {
         let bench = Bench::new();
         bench.stack("web", PLAIN, None);
         let path = bench.root().join(name);
@@ -219,7 +181,7 @@ fn b12_an_engine_that_drips_ends_at_the_limit() {
         // Ends with the process.
         thread::spawn(move || {
             for stream in listener.incoming() {
-                serve(stream.expect("a connection"), respond);
+                thread::spawn(move || serve(stream?, replies));
             }
         });
         let mut command = bench.command("web --timeout 2s");
@@ -282,11 +244,7 @@ fn hints_do_not_blame_the_version_of_portainer() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, None);
     // As Go's TLS server responds to plain HTTP.
-    let url = portainer(|_| {
-        Reply::Whole(
-            "HTTP/1.0 400 Bad Request\r\nContent-Length: 48\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
-        )
-    });
+    let url = portainer(&[("", Whole(PLAIN_HTTP))]);
     let hint = "the port expects HTTPS: use https:// in --base-url";
     bench
         .fails(&["web", "--base-url", &url], hint)

@@ -244,14 +244,6 @@ hint: stacks with snapshots: web; if you expect one, check DOCKER_HOST and STACK
 }
 
 #[test]
-fn a_disk_that_does_not_take_it_stops_the_run_before_anything_is_touched() {
-    let bench = Bench::web(PLAIN);
-    fs::write(bench.state(), "a file in its place").expect("a file");
-    bench.stops("web", "failed to lock ");
-    assert!(bench.backups("web").is_empty());
-}
-
-#[test]
 fn what_cannot_be_read_is_unknown_and_said() {
     let bench = Bench::new();
     bench.record("web", 1);

@@ -276,6 +276,12 @@ fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
             ]);
         }
     };
+    chown(&state, Some(USER), None).expect("root");
+    run("web").code(1).says(&[
+        "refusing to use the state directory",
+        "it belongs to another user",
+    ]);
+    chown(&state, Some(0), None).expect("root");
     set_mode(&above, 0o777);
     refused("is writable by other users");
     set_mode(&above, 0o755);

@@ -53,11 +53,7 @@ pub fn cases() -> Vec<Stack> {
         let files = fs::read_dir(folder.join("in")).expect("a case");
         let names = files.map(|file| PathBuf::from(file.expect("a file").file_name()));
         Stack {
-            name: folder
-                .file_name()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned(),
+            name: name_of(&folder),
             compose: PathBuf::from("web/docker-compose.yml"),
             files: names.map(|name| Path::new("web").join(name)).collect(),
             shell: fs::read_to_string(folder.join("shell")).unwrap_or_default(),
@@ -69,6 +65,12 @@ pub fn cases() -> Vec<Stack> {
     folders
         .map(|folder| case(folder.expect("a case").path()))
         .collect()
+}
+
+/// The last part of a path.
+pub fn name_of(path: &Path) -> String {
+    let name = path.file_name().expect("a name");
+    name.to_string_lossy().into_owned()
 }
 
 impl Stack {
@@ -87,23 +89,15 @@ impl Stack {
             };
             fs::write(&to, fs::read(from).expect("read")).expect("write");
         }
-        let dir = root
-            .join(&self.compose)
-            .parent()
-            .expect("a parent")
-            .to_owned();
+        let compose = root.join(&self.compose);
+        let dir = compose.parent().expect("a parent").to_owned();
         if self.example && !dir.join(".env").exists() {
+            let words = ["example", "sample", "template", "dist", "default"];
             let is_example = |file: &&PathBuf| {
-                let name = file
-                    .file_name()
-                    .and_then(|name| name.to_str())
-                    .unwrap_or_default();
-                let parent = root.join(file).parent().map(Path::to_owned);
-                parent.as_deref() == Some(&dir)
+                let name = name_of(file).to_ascii_lowercase();
+                root.join(file).parent() == Some(&dir)
                     && name.contains("env")
-                    && ["example", "sample", "template", "dist", "default"]
-                        .iter()
-                        .any(|word| name.to_ascii_lowercase().contains(word))
+                    && words.iter().any(|word| name.contains(word))
             };
             if let Some(example) = self.files.iter().find(is_example) {
                 fs::copy(root.join(example), dir.join(".env")).expect("copy");

@@ -141,25 +141,16 @@ impl<'a> Judge<'a> {
             Err(refusals) => {
                 // stacklift lets Compose combine the files where that may help.
                 let is_found = faithful::DEFAULT_FILES.contains(&host.file.as_str());
-                let options = if is_found {
-                    Vec::new()
-                } else {
-                    vec!["-f".into(), host.file.clone()]
-                };
+                let named = vec!["-f".into(), host.file.clone()];
+                let options = if is_found { Vec::new() } else { named };
                 return match self.combined(host, options) {
                     Verdict::Refused(_) => Verdict::Refused(told(refusals)),
                     other => other,
                 };
             }
         };
-        let held = self.held(
-            host,
-            &rewritten.project,
-            &rewritten.text,
-            &rewritten.stack_env(),
-            &[],
-        );
-        let held = match held {
+        let (project, sent) = (&rewritten.project, rewritten.stack_env());
+        let held = match self.held(host, project, &rewritten.text, &sent, &[]) {
             Ok(held) => held,
             Err(why) => return Verdict::Different(format!("Portainer fails: {why}")),
         };
@@ -320,22 +311,16 @@ pub fn held(
 fn told(refusals: Vec<faithful::Blocker>) -> Vec<(String, String)> {
     let one = |refusal: faithful::Blocker| {
         let line = refusal.position.map_or(0, |place| place.line);
-        (
-            format!("{:?}", refusal.reason),
-            format!("line {line}: {}", refusal.message),
-        )
+        let message = format!("line {line}: {}", refusal.message);
+        (format!("{:?}", refusal.reason), message)
     };
     refusals.into_iter().map(one).collect()
 }
 
 fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Blocker>> {
+    let (env, runs) = (host.env.as_deref(), faithful::Runs::default());
     with_context(host, |context| {
-        faithful::rewrite(
-            &host.text,
-            host.env.as_deref(),
-            context,
-            &faithful::Runs::default(),
-        )
+        faithful::rewrite(&host.text, env, context, &runs)
     })
 }
 
@@ -347,10 +332,8 @@ pub fn with_context<T>(host: &Host, then: impl FnOnce(&Context<'_>) -> T) -> T {
     let none = EnvFiles::new();
     let beside = host.dir.join("docker-compose.override.yml");
     let is_found = faithful::DEFAULT_FILES.contains(&host.file.as_str());
-    let overrides: Vec<String> = (is_found && beside.exists())
-        .then(|| "docker-compose.override.yml".into())
-        .into_iter()
-        .collect();
+    let overrides = (is_found && beside.exists()).then(|| "docker-compose.override.yml".into());
+    let overrides = Vec::from_iter(overrides);
     let context = |files| Context {
         stack_dir: dir,
         file: &host.file,
@@ -381,15 +364,8 @@ pub fn arrives(compose: &Path, values: &[String]) -> Vec<(String, Value)> {
     fs::write(folder.path().join("docker-compose.yml"), text).expect("write");
     fs::write(folder.path().join("stack.env"), env).expect("write");
     let mut command = Command::new(compose);
-    command.args([
-        "-p",
-        "x",
-        "--env-file",
-        "stack.env",
-        "config",
-        "--format",
-        "json",
-    ]);
+    let args = "-p x --env-file stack.env config --format json";
+    command.args(args.split(' '));
     command.current_dir(folder.path()).env_clear();
     let config = json(&mut command).expect("compose reads stack.env");
     let got = &config["services"]["a"]["environment"];
@@ -423,23 +399,15 @@ fn undefined(text: &str) -> Vec<(String, bool)> {
         if text[..at].ends_with('$') {
             continue;
         }
-        let (rest, braced) = match rest.strip_prefix('{') {
-            Some(rest) => (rest, true),
-            None => (rest, false),
-        };
-        let length = rest
-            .bytes()
-            .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
-            .count();
-        let (name, after) = rest.split_at(length);
+        let braced = rest.starts_with('{');
+        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+        let (name, after) = rest.split_at(rest.find(is_end).unwrap_or(rest.len()));
         if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
             continue;
         }
-        let has_default = braced
-            && !after.starts_with('}')
-            && !after.starts_with(['?'])
-            && !after.starts_with(":?");
-        if has_default {
+        if braced && !["}", "?", ":?"].iter().any(|end| after.starts_with(end)) {
+            // It has a default.
             continue;
         }
         let after = after.trim_start_matches('}');
@@ -450,13 +418,9 @@ fn undefined(text: &str) -> Vec<(String, bool)> {
         found.push((name.to_owned(), is_path));
     }
     // A name that is a path anywhere is one everywhere.
-    let paths: BTreeSet<String> = found
-        .iter()
-        .filter(|(_, path)| *path)
-        .map(|(name, _)| name.clone())
-        .collect();
+    let paths = found.clone();
     for (name, is_path) in &mut found {
-        *is_path = paths.contains(name);
+        *is_path = paths.contains(&(name.clone(), true));
     }
     found
 }

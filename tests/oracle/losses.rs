@@ -27,12 +27,6 @@ fn normalised(name: &str) -> String {
 #[derive(Default)]
 pub struct Account {
     pub loadable: bool,
-    /// Portainer's Compose rejects the result.
-    pub refused: bool,
-    /// How many differences there are.
-    pub real: usize,
-    /// How many losses and damages are named.
-    pub said: usize,
     /// Differences that nothing names.
     pub silent: Vec<String>,
     /// What is said to be lost and is not.
@@ -75,12 +69,10 @@ pub fn account(judge: &Judge<'_>) -> Account {
     let said = with_context(&host, |context| {
         losses(&document, host.env.as_deref(), context, &project)
     });
-    account.said = said.len() + damages.len();
     let held = judge.held(host, &project, &literal, &stack_env(&env.variables), &ALL);
     let held = match held {
         Ok(held) => held,
         Err(why) => {
-            (account.refused, account.real) = (true, 1);
             if damages.is_empty() && !said.iter().any(|loss| explains(loss, &why)) {
                 account.silent.push(format!("refused: {why}"));
             }
@@ -94,7 +86,6 @@ pub fn account(judge: &Judge<'_>) -> Account {
         .map(|(place, _, _)| place)
         .chain(builds)
         .collect();
-    account.real = real.len();
     let claims: Vec<_> = said
         .iter()
         .map(|loss| (loss, Claim::of(loss, &document)))

@@ -90,14 +90,6 @@ impl Mutation {
         self.parts.iter().any(|(place, _)| is_part(place))
     }
 
-    /// This change, then another one.
-    pub fn then(&self, other: &Self) -> Self {
-        Self {
-            name: format!("{} {}", self.name, other.name),
-            parts: self.parts.iter().chain(&other.parts).cloned().collect(),
-        }
-    }
-
     /// The text of the stack in `dir`, changed, its files written; `None` where it does not apply.
     pub fn applied(&self, text: &str, dir: &Path) -> Option<String> {
         let mut new = text.to_owned();

@@ -17,6 +17,7 @@ use serde_json::Value;
 use stacklift::rewrite::combine as compare;
 
 use crate::{
+    corpus::name_of,
     judge::{self, Shell, Verdict},
     on_two_threads, only, report,
 };
@@ -62,16 +63,8 @@ pub fn all() -> Vec<Several> {
     let stack = |folder: PathBuf| {
         let said = |file| fs::read_to_string(folder.join(file)).ok();
         Several {
-            name: folder
-                .file_name()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned(),
-            options: said("options")
-                .unwrap_or_default()
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect(),
+            name: name_of(&folder),
+            options: words(&said("options").unwrap_or_default()),
             shell: said("shell").unwrap_or_default(),
             refused: said("refused").map(|why| why.trim().to_owned()),
             folder,
@@ -85,15 +78,18 @@ pub fn all() -> Vec<Several> {
     all
 }
 
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
 impl Several {
     /// Puts the stack where it was started by hand.
     pub fn started<'f>(&self, folder: &'f Path) -> Started<'f> {
         let root = folder.join("host");
         for entry in fs::read_dir(&self.folder).expect("a stack") {
-            let (from, name) = entry
-                .map(|one| (one.path(), one.file_name()))
-                .expect("an entry");
-            if !OF_TEST.iter().any(|file| name == *file) {
+            let from = entry.expect("an entry").path();
+            let name = name_of(&from);
+            if !OF_TEST.contains(&name.as_str()) {
                 copy(&from, &root.join(name));
             }
         }
@@ -166,16 +162,7 @@ impl<'f> Started<'f> {
             text: text(&json["stackFileContent"]),
             // As Portainer writes it (M07).
             env: variables
-                .flat_map(|one| {
-                    [
-                        text(&one["name"]),
-                        "=".into(),
-                        text(&one["value"]),
-                        "
-"
-                        .into(),
-                    ]
-                })
+                .map(|one| [&text(&one["name"]), "=", &text(&one["value"]), "\n"].concat())
                 .collect(),
         })
     }
@@ -243,18 +230,15 @@ pub type Pair = (usize, usize);
 pub fn judged(composes: &[(&str, PathBuf)], started: &Started) -> BTreeMap<Pair, Verdict> {
     // Also what no profile starts.
     let profiles: [&[&str]; 2] = [&[], &["--profile", "*"]];
-    let all: Vec<_> = composes
+    let all = composes
         .iter()
-        .map(|(_, compose)| profiles.map(|options| started.original(compose, options)))
-        .collect();
-    let payloads: Vec<_> = composes
-        .iter()
-        .zip(&all)
-        .map(|((_, compose), [original, _])| {
-            let project = project(original.as_ref().ok()?);
-            Some(started.payload(compose, &project))
-        })
-        .collect();
+        .map(|(_, compose)| profiles.map(|options| started.original(compose, options)));
+    let all: Vec<_> = all.collect();
+    let payload = |((_, compose), [original, _]): (&(_, PathBuf), &[Result<Value, _>; 2])| {
+        let project = project(original.as_ref().ok()?);
+        Some(started.payload(compose, &project))
+    };
+    let payloads: Vec<_> = composes.iter().zip(&all).map(payload).collect();
     started.remove();
     let mut verdicts = BTreeMap::new();
     for (reader, originals) in all.iter().enumerate() {

@@ -7,8 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
-
 use super::{Case, by_old_portainer_first, scenario::Scenario};
 use crate::{
     bench::Run,
@@ -20,7 +18,6 @@ by_old_portainer_first! {
     b28_a_restored_container_has_its_volume
     b28_a_failed_adoption_keeps_the_volume
     b28_a_killed_restore_keeps_the_volume
-    b08_a_restore_says_what_portainer_may_replace
 }
 
 const ONE: &str = "services:
@@ -148,23 +145,4 @@ fn b28_a_killed_restore_keeps_the_volume(case: Case) {
         .code(0)
         .says(&["match"]);
     assert_kept(&scenario, &volume);
-}
-
-fn b08_a_restore_says_what_portainer_may_replace(case: Case) {
-    let scenario = one(case);
-    run(&scenario, &["adopt", "--yes"]).code(0);
-    fs::write(scenario.dir().join(".env"), "A=2\n").unwrap();
-    scenario.up();
-    run(&scenario, &["adopt", "--yes"]).code(0);
-    let before = scenario.containers();
-    let said = "a may be recreated, when Portainer deploys";
-    run(&scenario, &["restore", "--yes"])
-        .code(0)
-        .says(&[said])
-        .hides("\n  1 container matches the snapshot");
-    let env = |containers: &Value| containers["Config"]["Env"].to_string();
-    let name = scenario.name("a");
-    let after = scenario.containers();
-    assert_ne!(before[&name]["Id"], after[&name]["Id"]);
-    assert_eq!(env(&before[&name]), env(&after[&name]));
 }
