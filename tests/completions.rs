@@ -316,10 +316,8 @@ fn a_line_is_answered_by_its_place() {
     assert_eq!(home.values(&["restore", "--to", ""]), [""; 0]);
     assert_eq!(home.values(&["restore", "wiki", "--to", ""]), [""; 0]);
     assert_eq!(home.values(&["web", "--file", ""]), ["compose.yaml"]);
-    assert_eq!(
-        home.values(&["render", "--as="]),
-        ["--as=adopt", "--as=migrate"]
-    );
+    let expected = ["--as=adopt", "--as=migrate"];
+    assert_eq!(home.values(&["render", "--as="]), expected);
     assert!(home.values(&["help", ""]).contains(&"restore".to_owned()));
     assert_eq!(
         home.values(&["completions", ""]),

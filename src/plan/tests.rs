@@ -557,10 +557,8 @@ fn b06_what_exists_on_another_engine_is_only_a_warning() {
     let mut world = world(compose);
     world.environment = Environment::Unknown("no response".to_owned());
     world.refuses([""; 0]);
-    assert_eq!(
-        world.plan().warnings[1],
-        "the deployment may fail: network gone does not exist"
-    );
+    let expected = "the deployment may fail: network gone does not exist";
+    assert_eq!(world.plan().warnings[1], expected);
 }
 
 #[test]

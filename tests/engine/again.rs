@@ -90,10 +90,8 @@ fn what_matches_stays_and_what_only_stopped_is_started() {
     for name in [&db, &cron] {
         assert_eq!(once[name]["Id"], after[name]["Id"], "{name}");
     }
-    assert_eq!(
-        stack.sh("db", "cat /imgvol/file /anonymous/file"),
-        "imgvol\nanonymous"
-    );
+    let expected = "imgvol\nanonymous";
+    assert_eq!(stack.sh("db", "cat /imgvol/file /anonymous/file"), expected);
 }
 
 #[test]
@@ -120,10 +118,8 @@ fn containers_that_replaced_others_or_are_new_are_removed() {
 
     assert_same(&before, &stack.containers());
     assert_same_networks(&networks, &stack.networks());
-    assert_eq!(
-        stack.sh("db", "cat /imgvol/file /anonymous/file"),
-        "imgvol\nanonymous"
-    );
+    let expected = "imgvol\nanonymous";
+    assert_eq!(stack.sh("db", "cat /imgvol/file /anonymous/file"), expected);
     // Volumes are never removed.
     docker(&["volume", "inspect", new.as_str().unwrap()]);
 }

@@ -124,8 +124,6 @@ fn b17_the_snapshot_of_a_restore_keeps_files_that_were_written_since() {
     let last = stack.snapshots().pop().unwrap();
     let id = last.file_stem().unwrap().to_str().unwrap().to_owned();
     stack.run(&["restore", &name, "--to", &id]).code(0);
-    assert_eq!(
-        stack.sh("web", "cat /since /run/secrets/key"),
-        format!("2\n{KEY}")
-    );
+    let expected = format!("2\n{KEY}");
+    assert_eq!(stack.sh("web", "cat /since /run/secrets/key"), expected);
 }

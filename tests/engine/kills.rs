@@ -63,10 +63,8 @@ impl Killed {
         let stack = &self.stack;
         assert_same(&self.containers, &stack.containers());
         assert_same_networks(&self.networks, &stack.networks());
-        assert_eq!(
-            stack.sh("db", "cat /imgvol/file /anonymous/file"),
-            "imgvol\nanonymous"
-        );
+        let expected = "imgvol\nanonymous";
+        assert_eq!(stack.sh("db", "cat /imgvol/file /anonymous/file"), expected);
         assert_eq!(stack.created_volumes(), self.volumes);
         let records = stack.rehearsal.world(|world| world.records.clone());
         let texts: Vec<_> = records.values().map(|one| one.text.as_str()).collect();

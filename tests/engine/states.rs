@@ -180,10 +180,8 @@ fn sharing_containers_share_with_the_restored_container() {
     let read = "cat /anonymous/file /data/file";
     assert_eq!(stack.sh("vpn", read), "anonymous\ndata");
     assert_eq!(stack.sh("backup", read), "anonymous\ndata");
-    assert_eq!(
-        stack.sh("backup", "cat /own/file /imgvol/file"),
-        "own\nimgvol"
-    );
+    let expected = "own\nimgvol";
+    assert_eq!(stack.sh("backup", "cat /own/file /imgvol/file"), expected);
     assert_eq!(stack.sh("torrent", "cat /anonymous/file"), "torrent");
 
     let output = stack.up();

@@ -76,10 +76,8 @@ Next: stacklift adopt web
     );
     bench.run("adopt web").code(0).hides("\n  access");
     let own = vec![("web-a-1".to_owned(), vec![1])];
-    assert_eq!(
-        (of_stack(&bench), of_containers(&bench)),
-        ((vec![], vec![]), own)
-    );
+    let expected = ((vec![], vec![]), own);
+    assert_eq!((of_stack(&bench), of_containers(&bench)), expected);
     bench.succeeds("adopt web", "up to date");
 
     let file = bench.dir("web").join("docker-compose.yml");
@@ -128,10 +126,8 @@ fn b23_access_is_set_for_the_stack_and_its_containers() {
         "adopted web: 2 containers kept running",
     );
     run.says("  access     user ann and team Ops\n");
-    assert_eq!(
-        (of_stack(&bench), of_containers(&bench)),
-        ((vec![2], vec![1]), vec![])
-    );
+    let expected = ((vec![2], vec![1]), vec![]);
+    assert_eq!((of_stack(&bench), of_containers(&bench)), expected);
     bench.forget_requests();
     bench.succeeds(
         &format!("adopt web {args}"),

@@ -108,10 +108,8 @@ fn what_portainer_says_of_a_failed_deployment_is_said_once() {
     let failed = "error: Portainer could not deploy web: no such device\n\
         No container was changed; Portainer does not list the stack.\n\
         fix that, then run the command again: that is safe\n";
-    assert_eq!(
-        adopt(&bench, "").code(1).err,
-        format!("{NO_COMPOSE}{failed}")
-    );
+    let expected = format!("{NO_COMPOSE}{failed}");
+    assert_eq!(adopt(&bench, "").code(1).err, expected);
     for (args, times) in [("", 1), ("-v", 3)] {
         let run = adopt(&bench, args).code(1);
         assert_eq!(run.err.matches("no such device").count(), times, "{run:#?}");
@@ -198,10 +196,8 @@ fn m16_a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruni
         let updates = bench.calls(Call::Update);
         assert_eq!(updates.len(), 1);
         let body: Value = serde_json::from_slice(&updates[0].body).expect("JSON");
-        assert_eq!(
-            (&body["prune"], &body["pullImage"]),
-            (&false.into(), &false.into())
-        );
+        let expected = (&false.into(), &false.into());
+        assert_eq!((&body["prune"], &body["pullImage"]), expected);
         assert_eq!(bench.calls(Call::Create).len(), 1);
         bench.world(|world| {
             let control = &world.records.values().next().expect("a record").control;

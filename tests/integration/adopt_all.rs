@@ -60,10 +60,7 @@ fn b08_all_starts_no_stack_that_was_stopped() {
     run.says("1 other: 1 stopped (name it to start it); see stacklift list\n")
         .says("adopted web: 1 container kept running\n");
     assert!(bench.world(|world| world.records.values().all(|one| one.name != "zoo")));
-    bench
-        .run("adopt web zoo")
-        .code(0)
-        .says("adopted zoo: a was started\n");
+    bench.succeeds("adopt web zoo", "adopted zoo: a was started\n");
 }
 
 #[test]
@@ -137,10 +134,8 @@ fn every_stack_is_adopted_in_the_order_of_the_list() {
     // Done is done: nothing is sent again. What is blocked still counts, what is refused does not.
     bench.forget_requests();
     let again = results(&all(&bench, "--output json").code(1));
-    assert_eq!(
-        [&again[0], &again[2]],
-        ["broken blocked", "mongo nothing-to-do"]
-    );
+    let expected = ["broken blocked", "mongo nothing-to-do"];
+    assert_eq!([&again[0], &again[2]], expected);
     fs::remove_dir_all(bench.dir("broken")).expect("a directory");
     all(&bench, "").code(0);
     assert!(bench.nothing_was_changed());
@@ -201,10 +196,8 @@ zoo    1/1         by hand  may interrupt a"
     assert!(run.err.contains(rest), "{run:?}");
     let end = run.out.split("Report\n").nth(1).expect("a report");
     let lines: Vec<&str> = end.lines().collect();
-    assert_eq!(
-        [lines[0], lines[2], lines[3]],
-        ["STACK  RESULT", "web    adopted", "zoo    adopted"]
-    );
+    let expected = ["STACK  RESULT", "web    adopted", "zoo    adopted"];
+    assert_eq!([lines[0], lines[2], lines[3]], expected);
     assert!(
         lines[1].starts_with("mongo  failed: Portainer could not deploy mongo: no"),
         "{end}"

@@ -241,10 +241,8 @@ fn c52_another_tool_is_reached_by_its_command() {
     bench.succeeds("web --tool boat --engine auto", "1 container");
     let log = fs::read_to_string(log).expect("a log");
     let lines: Vec<&str> = log.lines().collect();
-    assert_eq!(
-        lines[0],
-        "ps -aq --filter label=com.boat.compose.project=web"
-    );
+    let expected = "ps -aq --filter label=com.boat.compose.project=web";
+    assert_eq!(lines[0], expected);
     assert!(lines.contains(&"rm -f 0123456789ab"), "{log}");
 }
 

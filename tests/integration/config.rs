@@ -331,10 +331,8 @@ hint: pass --api-key-file, --stacks-root
     assert!(!bench.settings().exists());
     let args = "config init --user --base-url https://nas --api-key-file /k --stacks-root /s";
     let run = bench.run(args).code(0);
-    assert_eq!(
-        bench.shown(&run),
-        "written HOME/.config/stacklift.toml\nNext: stacklift doctor\n"
-    );
+    let expected = "written HOME/.config/stacklift.toml\nNext: stacklift doctor\n";
+    assert_eq!(bench.shown(&run), expected);
     let printed = bench.run(&args.replace("--user", "--print")).code(0);
     assert_eq!(printed.out, settings(&bench));
     bench.run("config init --user --base-url x").code(2);

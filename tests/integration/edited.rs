@@ -106,10 +106,8 @@ fn b22_what_was_edited_in_portainer_and_exported_is_up_to_date() {
         let dir = bench.dir("web");
         let export = format!("export web --to {} --force", dir.display());
         bench.succeeds(&export, "docker-compose.yml and .env");
-        assert_eq!(
-            state(&bench),
-            ("in-portainer".into(), "nothing-to-do".into())
-        );
+        let expected = ("in-portainer".into(), "nothing-to-do".into());
+        assert_eq!(state(&bench), expected);
         // The older version is an edit then, too.
         let back = |bench: &Bench, before: &rehearsal::Record| {
             bench.change_record(|record| {
@@ -165,10 +163,10 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         let run = Run::of(&mut bench.asking(&asked)).code(1);
         run.says("what was edited in Portainer since the last adoption");
         assert!(bench.nothing_was_changed());
-        bench
-            .run("adopt web --overwrite --dry-run")
-            .code(0)
-            .says("Next: stacklift adopt web --overwrite\n");
+        bench.succeeds(
+            "adopt web --overwrite --dry-run",
+            "Next: stacklift adopt web --overwrite\n",
+        );
         adopt(&bench, "--overwrite").code(0);
         assert_eq!(state(&bench).0, "in-portainer");
         adopt(&bench, "").code(0).says("up to date");
@@ -411,10 +409,8 @@ fn without_a_memory_of_the_adoption_only_a_plan_tells_what_runs() {
     let hashes = sent.as_object_mut().expect("fields").remove("hashes");
     assert_eq!(hashes.expect("hashes").as_array().map(Vec::len), Some(1));
     fs::write(&file, sent.to_string()).expect("written");
-    assert_eq!(
-        row(&bench),
-        "web    1/1         in Portainer  stacklift plan web"
-    );
+    let expected = "web    1/1         in Portainer  stacklift plan web";
+    assert_eq!(row(&bench), expected);
     adopt(&bench, "").code(0).says("up to date");
 }
 

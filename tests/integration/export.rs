@@ -54,10 +54,8 @@ fn a_stack_becomes_two_files() {
     let (run, dir) = export(&bench, "");
     let run = run.code(0);
     let shown = dir.display().to_string();
-    assert_eq!(
-        run.out,
-        format!("exported web to {shown}: compose.yaml and .env, 2 variables\n")
-    );
+    let expected = format!("exported web to {shown}: compose.yaml and .env, 2 variables\n");
+    assert_eq!(run.out, expected);
     assert_eq!(run.err, "");
     assert_eq!(
         read(&dir, "compose.yaml"),

@@ -3,17 +3,14 @@
 
 use std::{
     fs,
-    os::unix::{
-        fs::{chown, symlink},
-        net::UnixListener,
-    },
+    os::unix::{fs::symlink, net::UnixListener},
     path::Path,
     process::Command,
 };
 
 use rehearsal::Call;
 
-use crate::bench::{Bench, MARKED, PLAIN, Run, done, fifo, instead, set_mode};
+use crate::bench::{Bench, MARKED, PLAIN, Run, done, fifo, instead};
 
 /// Runs the command and asserts that it failed, changed nothing and printed `words`.
 #[track_caller]
@@ -90,24 +87,6 @@ fn a_compose_file_or_env_file_that_cannot_be_read() {
             refused(&bench, &mut bench.command("web"), &[words, &named]);
             assert!(bench.requests().is_empty(), "{what}");
         }
-    }
-}
-
-#[test]
-#[ignore = "needs root: run scripts/test as root"]
-fn as_root_a_file_without_read_permission() {
-    const USER: u32 = 65_534;
-    for name in ["docker-compose.yml", ".env"] {
-        let (bench, dir) = started();
-        for folder in [bench.root(), &dir, bench.home()] {
-            set_mode(folder, 0o755);
-        }
-        set_mode(dir.join(name), 0o600);
-        fs::create_dir(bench.state()).expect("a folder");
-        set_mode(bench.state(), 0o700);
-        chown(bench.state(), Some(USER), Some(USER)).expect("an owner");
-        let mut command = bench.as_user("web", USER);
-        refused(&bench, &mut command, &["Permission denied", name]);
     }
 }
 

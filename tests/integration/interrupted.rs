@@ -242,10 +242,8 @@ state: nothing was changed
 hint: fix that, then run the command again; to undo the adoption, run: stacklift restore web\n"
             )
         );
-        assert_eq!(
-            listed(&bench),
-            (json!("failed"), json!({"kind": "run-again"}))
-        );
+        let expected = (json!("failed"), json!({"kind": "run-again"}));
+        assert_eq!(listed(&bench), expected);
         let run = plan(&bench).code(0);
         assert_eq!(
             run.out,

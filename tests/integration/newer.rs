@@ -167,10 +167,10 @@ fn n26_portainer_2_39_deploys_with_the_library_and_removes_what_fails() {
         Call::Create,
         FaultKind::LateFailure(std::time::Duration::ZERO),
     );
-    bench
-        .run("adopt web --wait 2s --keep-anonymous --yes")
-        .code(1)
-        .says("Both containers had been removed and were restored");
+    bench.fails(
+        "adopt web --wait 2s --keep-anonymous --yes",
+        "Both containers had been removed and were restored",
+    );
     bench.run("adopt web --wait 2s --yes").code(0);
     let after = bench.containers("web");
     assert_eq!(before.len(), after.len());

@@ -402,10 +402,8 @@ fn n05_hashes_that_depend_on_other_containers_are_unknown() {
         hashes.insert(service.to_owned(), "0".repeat(64));
     }
     let report = planned(&bench, &hashes);
-    assert_eq!(
-        fates(&report, "adopt"),
-        ["a unchanged", "b unknown", "c unknown"]
-    );
+    let expected = ["a unchanged", "b unknown", "c unknown"];
+    assert_eq!(fates(&report, "adopt"), expected);
     let why = report["adopt"]["services"][2].to_string();
     assert!(
         why.contains("it shares a namespace or volumes with another container"),

@@ -256,9 +256,10 @@ fn b15_the_default_is_the_last_state_that_ran() {
     // It undoes the start only with the snapshot's ID.
     bench.run("adopt web").code(0).says("restore web --to ");
     bench
-        .run("restore web")
-        .code(0)
-        .says("restored web: 1 container matches the snapshot")
+        .succeeds(
+            "restore web",
+            "restored web: 1 container matches the snapshot",
+        )
         .hides("nothing");
 }
 
@@ -398,9 +399,7 @@ fn b05_a_restore_sends_a_delete_that_failed_once_more() {
         "1 container matches the snapshot",
     ];
     bench
-        .run("restore web -v")
-        .code(0)
-        .says(&says)
+        .succeeds("restore web -v", &says)
         .hides("failed to delete");
     let calls: Vec<Call> = bench.requests().iter().map(|one| one.call).collect();
     let mut attempts = calls.split(|call| *call == Call::Delete).skip(1);

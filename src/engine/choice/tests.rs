@@ -119,10 +119,8 @@ fn a_program_is_classified_by_its_file() {
     assert_eq!(doubt(&all[..3]), "`docker` not found on PATH");
     let other = find_program("podman", Some(&disk.search_path(&["bin"])));
     assert!(other.path.is_some());
-    assert_eq!(
-        other.doubt.as_deref(),
-        Some("the engine of `podman` is unknown")
-    );
+    let expected = Some("the engine of `podman` is unknown");
+    assert_eq!(other.doubt.as_deref(), expected);
     // A relative directory, and an empty one, which is the working directory.
     for folder in ["", "bin"] {
         assert_eq!(find_program("docker", Some(folder.as_ref())).path, None);
@@ -201,10 +199,8 @@ fn the_context_is_resolved_as_docker_resolves_it() {
     assert_eq!(resolve(None), rootless("config.json"));
     assert_eq!(resolve(Some("default")), default);
     let reason = |context| resolve(context).expect_err("no socket");
-    assert_eq!(
-        reason(Some("remote")),
-        "context remote of DOCKER_CONTEXT is tcp://10.0.0.1:2375"
-    );
+    let expected = "context remote of DOCKER_CONTEXT is tcp://10.0.0.1:2375";
+    assert_eq!(reason(Some("remote")), expected);
     assert_eq!(
         reason(Some("empty")),
         "context empty of DOCKER_CONTEXT: it has no host"

@@ -226,10 +226,8 @@ fn a_container_that_no_longer_exists_counts_as_removed() {
     fake.write("error", &format!("Error: No such container: {}\n", id(1)));
     fake.write("ids", &id(77));
     fake.engine.remove(&[container(1), container(2)]).unwrap();
-    assert_eq!(
-        fake.runs().last().unwrap(),
-        "docker ps -aq --no-trunc → exit 0"
-    );
+    let expected = "docker ps -aq --no-trunc → exit 0";
+    assert_eq!(fake.runs().last().unwrap(), expected);
 }
 
 #[test]

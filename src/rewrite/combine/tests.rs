@@ -106,10 +106,8 @@ fn what_compose_reads_differently_is_written_out() {
         ..Avoid::default()
     };
     let combined = combined(&config, Some(&model), &avoid);
-    assert_eq!(
-        of_service(&combined),
-        "    k:\n      - a\n      - \"8000\"\n"
-    );
+    let expected = "    k:\n      - a\n      - \"8000\"\n";
+    assert_eq!(of_service(&combined), expected);
     let port = ("PORT".to_owned(), "services.a.k".to_owned());
     assert_eq!(combined.written, [port]);
     assert!(combined.secret.contains("\"8000\""));

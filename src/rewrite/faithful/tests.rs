@@ -49,10 +49,8 @@ fn the_given_name_of_the_project_is_that_of_its_variable_and_its_images() {
     };
     let text =
         "name: other\nservices:\n  a:\n    build: .\n    env_file: ${COMPOSE_PROJECT_NAME}.env\n";
-    assert_eq!(
-        env_files_needed(text, None, &context),
-        ["/s/web/shop.env".to_owned()]
-    );
+    let expected = ["/s/web/shop.env".to_owned()];
+    assert_eq!(env_files_needed(text, None, &context), expected);
     let files = EnvFiles::from([("/s/web/shop.env".to_owned(), Some("A=1\n".to_owned()))]);
     let context = Context {
         env_files: &files,

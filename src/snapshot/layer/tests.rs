@@ -116,10 +116,8 @@ fn b18_the_topmost_changes_are_read_without_what_the_engine_creates() {
     assert_eq!(layer.unsaved, ["/bin/nc"]);
     assert_eq!(layer.failure, None);
     let motd = &layer.files()["/etc/motd"];
-    assert_eq!(
-        (motd.mode, motd.owner, &motd.data[..]),
-        (0o640, (7, 8), &b"hello"[..])
-    );
+    let expected = (0o640, (7, 8), &b"hello"[..]);
+    assert_eq!((motd.mode, motd.owner, &motd.data[..]), expected);
 }
 
 #[test]

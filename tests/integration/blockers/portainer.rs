@@ -138,10 +138,7 @@ fn a_service_that_was_removed_from_the_file_is_told_of_once() {
         ])
         .hides("2. ");
     exits(&bench, "web-more-1", 0);
-    bench
-        .run("plan web")
-        .code(0)
-        .says("Next: stacklift adopt web\n");
+    bench.succeeds("plan web", "Next: stacklift adopt web\n");
 }
 
 #[test]

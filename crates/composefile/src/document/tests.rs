@@ -166,10 +166,8 @@ fn scalars_have_the_type_compose_gives_them() {
 fn as_str_is_text_but_not_null() {
     let document = parse("{a: 1, b: ~, c: '', d: , e: true, f: []}");
     let read = |key| document.get(key).and_then(Node::as_str);
-    assert_eq!(
-        ["a", "b", "c", "d", "e", "f"].map(read),
-        [Some("1"), None, Some(""), None, Some("true"), None]
-    );
+    let expected = [Some("1"), None, Some(""), None, Some("true"), None];
+    assert_eq!(["a", "b", "c", "d", "e", "f"].map(read), expected);
     assert_eq!(at(&document, "e").as_bool(), Some(true));
     assert_eq!(at(&document, "a").as_bool(), None);
 }
@@ -217,10 +215,8 @@ fn deep_nesting_is_an_error() {
 #[test]
 fn a_line_is_found_by_its_byte() {
     let document = parse("a: 1\r\nb: 2\nc: 3");
-    assert_eq!(
-        [0, 5, 6, 10, 11, 14].map(|at| document.line(at)),
-        [1, 1, 2, 2, 3, 3]
-    );
+    let expected = [1, 1, 2, 2, 3, 3];
+    assert_eq!([0, 5, 6, 10, 11, 14].map(|at| document.line(at)), expected);
 }
 
 proptest! {

@@ -66,10 +66,8 @@ fn missing_objects_are_left_out_and_the_others_are_returned_once_and_in_order() 
     let found = fake.engine().inspect_volumes(&asked).unwrap();
     assert_eq!(names(&found), ["b", "a", "c"]);
     // The JSON is unchanged: same order, same numbers.
-    assert_eq!(
-        found[0].to_string(),
-        r#"{"Name":"b","z":18446744073709551615,"a":null}"#
-    );
+    let expected = r#"{"Name":"b","z":18446744073709551615,"a":null}"#;
+    assert_eq!(found[0].to_string(), expected);
     assert_eq!(fake.requests().len(), 5);
 }
 
@@ -114,10 +112,8 @@ fn invalid_names_are_not_requested() {
         assert_eq!(format!("{error:#}"), text);
         engine.changes(name).unwrap_err();
     }
-    assert_eq!(
-        fake.engine().inspect_networks(&[]).unwrap(),
-        [Value::Null; 0]
-    );
+    let expected = [Value::Null; 0];
+    assert_eq!(fake.engine().inspect_networks(&[]).unwrap(), expected);
 }
 
 #[test]

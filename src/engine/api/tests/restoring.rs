@@ -56,8 +56,6 @@ fn pausing_a_paused_container_is_not_an_error() {
     engine.unpause("b").unwrap();
     engine.pause("c").unwrap_err();
     let error = engine.pause("b").unwrap_err();
-    assert_eq!(
-        format!("{error:#}"),
-        "failed to pause the container b: Docker returned 500: driver failed"
-    );
+    let expected = "failed to pause the container b: Docker returned 500: driver failed";
+    assert_eq!(format!("{error:#}"), expected);
 }

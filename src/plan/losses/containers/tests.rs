@@ -108,10 +108,8 @@ services:
         "service web: environment.HERE changes: ${HOME} is different in Portainer",
     ]);
     world.images.clear();
-    assert_eq!(
-        world.losses()[0],
-        "web-web-1: variables with another value: TAG"
-    );
+    let expected = "web-web-1: variables with another value: TAG";
+    assert_eq!(world.losses()[0], expected);
     world.warns([
         "cannot inspect the image of web-web-1: the variables that it will lose are unknown",
     ]);
