@@ -111,12 +111,8 @@ fn c50_entries_that_lack_fields_are_no_match() {
 
 #[test]
 fn c51_the_body_of_the_delete_is_discarded() {
-    for kind in [
-        FaultKind::Garbage,
-        FaultKind::Empty,
-        done(200, "{\"Id\": \"<html>"),
-        FaultKind::CutOff,
-    ] {
+    let html = done(200, "{\"Id\": \"<html>");
+    for kind in [FaultKind::Garbage, FaultKind::Empty, html] {
         let (bench, _) = recorded();
         bench.always(Call::Delete, kind);
         bench.run("web").code(0);
