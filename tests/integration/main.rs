@@ -25,6 +25,7 @@ mod export_portainer_data;
 mod exposure;
 mod foreign;
 mod git;
+mod git_server;
 mod headers;
 mod hostile;
 mod hostile_peers;

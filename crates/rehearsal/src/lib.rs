@@ -37,8 +37,8 @@ pub use self::{
     faults::{Call, FaultKind, Faults, Peer, Rule},
     request::Request,
     world::{
-        Action, Container, Era, Event, Files, GitClone, GitRepository, Hashes, Health, Record,
-        ResourceControl, Status, Variable, World,
+        Action, CloneError, Container, Era, Event, Fetch, Files, GitClone, GitRepository, Hashes,
+        Health, Record, ResourceControl, Status, Variable, World,
     },
 };
 

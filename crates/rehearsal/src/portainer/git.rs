@@ -78,7 +78,7 @@ pub(super) fn preview(world: &World, incoming: &Incoming) -> Result<Response, Po
         skips_tls: given.tls_skip_verify,
         ..GitSettings::default()
     });
-    let files = cloned.map_err(|error| match error {
+    let (files, _) = cloned.map_err(|error| match error {
         CloneError::Credential => {
             let details =
                 "Authentication failed, please ensure that the git credentials are correct";

@@ -7,7 +7,7 @@ use super::{
     entities::fingerprint,
     errors::PortainerError,
     record::Record,
-    repository::{Files, GitClone},
+    repository::{CloneError, Files, GitClone},
     state::World,
 };
 
@@ -23,19 +23,21 @@ pub(crate) struct GitSettings {
     pub skips_tls: bool,
 }
 
-/// Why a repository cannot be cloned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CloneError {
-    Credential,
-    Failed(&'static str),
-}
-
 impl World {
-    /// The files that Portainer clones. Without a reference, those of the default branch, which is also `HEAD`.
-    pub(crate) fn clone_of(&self, git: &GitSettings) -> Result<&Files, CloneError> {
+    /// The files that Portainer clones, and their commit. Without a reference, those of the default branch, which is also
+    /// `HEAD`.
+    pub(crate) fn clone_of(&self, git: &GitSettings) -> Result<(Files, String), CloneError> {
         let url = git.url.trim_end_matches('/');
+        let reference = match git.reference.as_str() {
+            "" => "HEAD",
+            reference => reference,
+        };
+        if let Some(fetch) = self.fetch {
+            return fetch(url, reference, &git.user, &git.password);
+        }
+        let failed = |why: &str| CloneError::Failed(why.to_owned());
         let repository = self.repositories.get(url);
-        let repository = repository.ok_or(CloneError::Failed("repository not found"))?;
+        let repository = repository.ok_or_else(|| failed("repository not found"))?;
         if repository
             .password
             .as_ref()
@@ -43,12 +45,14 @@ impl World {
         {
             return Err(CloneError::Credential);
         }
-        let reference = match git.reference.as_str() {
-            "" | "HEAD" => &repository.default,
+        let branch = match reference {
+            "HEAD" => &repository.default,
             reference => reference,
         };
-        let files = repository.branches.get(reference);
-        files.ok_or(CloneError::Failed("reference not found"))
+        let files = repository.branches.get(branch).cloned();
+        let files = files.ok_or_else(|| failed("reference not found"))?;
+        let commit = commit_of(&files);
+        Ok((files, commit))
     }
 
     /// Clones the repository for a stack that is created from it. A short reference can be cloned, but its commit is not
@@ -58,7 +62,7 @@ impl World {
         record: &mut Record,
         git: &GitSettings,
     ) -> Result<(), PortainerError> {
-        let files = self.clone_of(git).map_err(|error| {
+        let (files, commit) = self.clone_of(git).map_err(|error| {
             let text = match error {
                 CloneError::Credential => "Invalid git credential".to_owned(),
                 CloneError::Failed(why) => {
@@ -75,13 +79,13 @@ impl World {
             "ReferenceName": git.reference,
             "ConfigFilePath": git.entry,
             "Authentication": authentication,
-            "ConfigHash": commit_of(files),
+            "ConfigHash": commit,
             "TLSSkipVerify": git.skips_tls,
         }));
         record.clone = Some(GitClone {
             entry: git.entry.clone(),
             additional: git.additional.clone(),
-            files: files.clone(),
+            files,
             password: git.password.clone(),
             recreates: false,
         });

@@ -5,6 +5,18 @@ use std::collections::BTreeMap;
 /// The files of a branch: path and text.
 pub type Files = BTreeMap<String, String>;
 
+/// Clones a repository: its URL, a reference, a user name and a password. Returns the files and the commit.
+pub type Fetch = fn(&str, &str, &str, &str) -> Result<(Files, String), CloneError>;
+
+/// Why a repository cannot be cloned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CloneError {
+    /// The credentials are missing or wrong.
+    Credential,
+    /// Another reason.
+    Failed(String),
+}
+
 /// A repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitRepository {

@@ -45,6 +45,7 @@ impl World {
             controls: BTreeMap::new(),
             records: BTreeMap::new(),
             repositories: BTreeMap::new(),
+            fetch: None,
             engine,
             containers: BTreeMap::new(),
             volumes: Vec::new(),

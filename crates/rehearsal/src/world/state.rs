@@ -8,7 +8,7 @@ use super::{
     errors::EngineError,
     events::Event,
     record::{Record, ResourceControl},
-    repository::GitRepository,
+    repository::{Fetch, GitRepository},
     work::InFlight,
 };
 
@@ -36,6 +36,7 @@ pub enum Health {
 /// The complete state. Tests compare two of them to prove that nothing changed. Without `Debug`, which could show values of
 /// `.env`.
 #[derive(Clone, PartialEq)]
+#[allow(unpredictable_function_pointer_comparisons, reason = "a test sets one")]
 pub struct World {
     /// The generation of Portainer to simulate.
     pub era: Era,
@@ -53,6 +54,8 @@ pub struct World {
     pub records: BTreeMap<u64, Record>,
     /// The Git repositories that Portainer can reach, by URL.
     pub repositories: BTreeMap<String, GitRepository>,
+    /// Clones repositories instead, if they are real.
+    pub fetch: Option<Fetch>,
     /// The engine of this host.
     pub engine: Engine,
     /// The containers of this host's engine, by ID.
