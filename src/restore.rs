@@ -355,6 +355,9 @@ impl<'s> Procedure<'s, '_, '_> {
 impl fmt::Display for RecordStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Stays(Some(record)) if record.is_from_git() => {
+                "the Portainer stack stays as it is, because it is deployed from Git"
+            }
             Self::Nothing | Self::Stays(_) => "",
             Self::OutOfReach(reason) => {
                 return write!(f, "the Portainer stack is not restored: {reason}");

@@ -17,7 +17,7 @@ use crate::{
     observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
     plan::{Loss, Touch},
     run::{State, Subject},
-    snapshot::{Inspected, Known, Snapshot},
+    snapshot::{Inspected, Known, SavedRecord, Snapshot},
     stack::StackText,
 };
 
@@ -230,12 +230,17 @@ impl Procedure<'_, '_, '_> {
     }
 }
 
-/// Whether the text or the variables that are deleted or overwritten were edited in Portainer (B22).
+/// Whether the text or the variables that are deleted or overwritten were edited in Portainer (B22). A Git stack has the text of
+/// its repository.
 fn is_edited(step: &RecordStep, replaced: &Snapshot) -> bool {
     let overwrites = matches!(step, RecordStep::Delete(_) | RecordStep::Update(..));
     let now = replaced.record.known().and_then(Option::as_ref);
     let sent = &replaced.last_sent;
-    overwrites && !sent.is_empty() && now.is_some_and(|now| !sent.has(&now.text, &now.env))
+    let was_sent = |now: &SavedRecord| match now.git {
+        Some(_) => sent.has_variables(&now.env),
+        None => sent.has(&now.text, &now.env),
+    };
+    overwrites && !sent.is_empty() && now.is_some_and(|now| !was_sent(now))
 }
 
 /// What the Portainer stack loses when it is deleted or updated, and no snapshot contains.

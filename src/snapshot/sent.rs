@@ -86,7 +86,12 @@ impl LastSent {
 
     /// Whether this text and these variables were sent.
     pub fn has(&self, text: &str, variables: &[Variable]) -> bool {
-        self.texts.contains(&sha256(text)) && self.variables.contains(&hash_of(variables))
+        self.texts.contains(&sha256(text)) && self.has_variables(variables)
+    }
+
+    /// Whether these variables were sent, with any text.
+    pub fn has_variables(&self, variables: &[Variable]) -> bool {
+        self.variables.contains(&hash_of(variables))
     }
 
     pub fn is_empty(&self) -> bool {

@@ -410,6 +410,9 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
         .says("Portainer stack 1 is deployed from blog/compose.yaml of https://git.example/stacks.git (main), not from other.yaml");
     assert!(nothing_was_sent(&bench));
     // A restore never sends a text: that would end the link.
+    run(&bench, "restore web --dry-run")
+        .code(0)
+        .says("the Portainer stack stays as it is, because it is deployed from Git");
     run(&bench, "restore web")
         .code(0)
         .says("is deployed from Git, so its Compose file stays as it is");
@@ -419,10 +422,23 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
 
 #[test]
 fn b14_a_restore_deletes_the_git_stack_that_an_adoption_created() {
-    let bench = adopted(None);
+    let bench = adopted(Some("A=1\n"));
+    let edited = "what was edited in Portainer";
+    let portainer_has = |text: String, value: &str| {
+        bench.world(|world| {
+            let record = world.records.get_mut(&1).expect("a record");
+            record.text = text;
+            record.env.as_mut().expect("variables")[0].value = value.to_owned();
+        });
+    };
+    portainer_has(PLAIN.to_owned(), "2");
+    run(&bench, "restore web --dry-run").code(0).says(edited);
+    // A later commit, which Portainer deployed, is no edit.
+    portainer_has(newer(), "1");
     run(&bench, "restore web")
         .code(0)
-        .says("restored web: 1 container");
+        .says("restored web: 1 container")
+        .hides(edited);
     assert!(bench.world(|world| world.records.is_empty()));
     assert_eq!(bench.containers("web").len(), 1);
 }
