@@ -273,13 +273,20 @@ pub fn judged(composes: &[(&str, PathBuf)], started: &Started) -> BTreeMap<Pair,
 }
 
 /// Where a configuration is not `expected`. A variable of a service may have the value that it has on the host, `here`: Compose
-/// resolves env files with the variables of the service in 2.26, and without them in 2.40.
+/// resolves env files with the variables of the service in 2.26, and without them in 2.40. An anonymous volume may have a name.
 fn parted(expected: &Value, here: &Value, held: &Value) -> Result<(), String> {
     let mut found = compare::differences(expected, held);
-    found.retain(|(path, _, value)| {
+    found.retain(|(path, before, value)| {
+        let is_named = match path.as_slice() {
+            [first, _, third, _, last] => {
+                first == "services" && third == "volumes" && last == "source"
+            }
+            [first, _] => first == "volumes",
+            _ => false,
+        };
         let is_variable = matches!(path.as_slice(), [_, _, third, _] if third == "environment");
         let here = path.iter().try_fold(here, |here, step| here.get(step));
-        !(is_variable && value.is_some() && here == *value)
+        !(is_named && before.is_none() || is_variable && value.is_some() && here == *value)
     });
     let Some((path, expected, held)) = found.first() else {
         return Ok(());
