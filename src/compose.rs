@@ -68,7 +68,7 @@ const VALID: Input = Input::Sent {
 };
 
 /// What a Compose program answers.
-pub trait Program: fmt::Debug + Send + Sync {
+pub trait Program: Send + Sync {
     /// The program and its version: `docker compose 2.26.1`.
     fn name(&self) -> String;
 
@@ -100,7 +100,6 @@ pub trait Program: fmt::Debug + Send + Sync {
 }
 
 /// The place of a Compose program, which is looked for when it is needed first.
-#[derive(Debug)]
 pub struct Host {
     tool: String,
     trace: Trace,

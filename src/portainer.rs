@@ -59,11 +59,9 @@ const HINT_FOR_LIST: &str = "see Portainer's log: it cannot read one of its stac
 const POLL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// A client of Portainer that reads and changes.
-#[derive(Debug)]
 pub struct Portainer(PortainerReader);
 
 /// A client of Portainer that only reads.
-#[derive(Debug)]
 pub struct PortainerReader {
     client: Client,
     timeout: Duration,

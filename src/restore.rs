@@ -100,7 +100,7 @@ pub enum Cause {
 }
 
 /// The change to the Portainer stack.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum RecordStep {
     Nothing,
     /// None, because the snapshot contains no data about the record.

@@ -503,18 +503,6 @@ pub struct Lock {
     _dir: Option<File>,
 }
 
-impl std::fmt::Debug for StackText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // `.env` and the Compose text may contain secrets.
-        write!(
-            f,
-            "StackText {{ compose: {} bytes, env: {:?} bytes }}",
-            self.compose.len(),
-            self.env.as_ref().map(String::len)
-        )
-    }
-}
-
 fn is(path: &Path, kind: impl Fn(&fs::Metadata) -> bool) -> Result<bool> {
     match disk::metadata(path) {
         Ok(metadata) => Ok(kind(&metadata)),

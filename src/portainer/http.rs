@@ -1,7 +1,6 @@
 //! Sends requests with the API key over one kept connection, each exactly once.
 
 use std::{
-    fmt,
     io::{self, Read},
     sync::{PoisonError, RwLock, RwLockReadGuard},
     time::{Duration, Instant},
@@ -57,15 +56,6 @@ pub struct Options {
     pub timeout: Duration,
     /// Receives each request.
     pub trace: Trace,
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("base_url", &self.base_url)
-            .field("tls", &self.tls)
-            .finish_non_exhaustive()
-    }
 }
 
 /// A response whose body has not been read yet.
@@ -286,12 +276,4 @@ fn read(unread: &mut Unread, limit: u64) -> (Response, io::Result<usize>) {
         hint_for_403: None,
     };
     (response, read)
-}
-
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("options", &self.options)
-            .finish_non_exhaustive()
-    }
 }

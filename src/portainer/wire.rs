@@ -56,13 +56,6 @@ impl Contents {
     }
 }
 
-impl std::fmt::Debug for Contents {
-    // The text and the values may hold secrets.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Contents({} bytes, {:?})", self.text.len(), self.env)
-    }
-}
-
 /// The response to a create that succeeded (C54).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {

@@ -1,16 +1,13 @@
 //! Deployments on a real engine instead of the world.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::world::{Kind, PortainerError, Record, Work};
 
 /// Performs the creates, updates and deletes on a real engine.
 ///
 /// The world then has Portainer's stacks, but not their containers.
-pub trait Deploy: fmt::Debug + Send + Sync {
+pub trait Deploy: Send + Sync {
     /// Runs `compose up` for a stack.
     ///
     /// # Errors

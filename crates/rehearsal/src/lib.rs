@@ -22,7 +22,6 @@ mod tls;
 mod world;
 
 use std::{
-    fmt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -51,7 +50,7 @@ pub struct Rehearsal {
 }
 
 /// Options of a rehearsal.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Options {
     /// The generation of Portainer to simulate.
     pub era: Era,
@@ -168,13 +167,4 @@ impl Rehearsal {
 pub fn self_signed() -> anyhow::Result<(Vec<u8>, Vec<u8>)> {
     let (certificate, pair) = tls::self_signed()?;
     Ok((certificate.der().to_vec(), pair.serialize_der()))
-}
-
-impl fmt::Debug for Rehearsal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rehearsal")
-            .field("base_url", &self.base_url())
-            .field("socket", &self.socket())
-            .finish_non_exhaustive()
-    }
 }

@@ -21,7 +21,6 @@ const REJECTED: i32 = 15;
 const SEVERAL: &str = "a rehearsal cannot combine several Compose files";
 
 /// The Compose of an embedded host.
-#[derive(Debug)]
 pub(super) struct Embedded {
     rehearsal: Arc<Rehearsal>,
     version: Version,
