@@ -191,9 +191,7 @@ fn as_it_is(stored: &Stored) -> ExportedFiles {
     ExportedFiles {
         text: stored.contents.text.clone(),
         env: stack_env(&stored.contents.env),
-        names_stack_env: false,
-        changes: Vec::new(),
-        left_out: Vec::new(),
+        ..ExportedFiles::default()
     }
 }
 

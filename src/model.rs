@@ -16,6 +16,16 @@ mod access;
 
 pub use access::{Access, Grant, Uses, WantedAccess};
 
+/// The reference of an image with a tag or a digest: without one, the engine pulls every tag.
+pub fn tagged(image: &str) -> String {
+    let name = image.rsplit('/').next().unwrap_or(image);
+    if name.contains([':', '@']) {
+        image.to_owned()
+    } else {
+        format!("{image}:latest")
+    }
+}
+
 /// An image that has to be pulled. Its `Display` names it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pull {

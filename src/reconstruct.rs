@@ -155,9 +155,7 @@ pub fn reconstruct(
         files: ExportedFiles {
             text,
             env,
-            names_stack_env: false,
-            changes: Vec::new(),
-            left_out: Vec::new(),
+            ..ExportedFiles::default()
         },
     })
 }

@@ -26,7 +26,7 @@ mod store;
 mod whole;
 
 pub use folder::check_state_dir;
-pub use inspected::{Inspected, is_anonymous, is_empty, is_unset};
+pub use inspected::{Inspected, is_empty, is_id, is_unset};
 pub use interrupted::{Interrupted, Unfinished, marked};
 pub use layer::Layer;
 pub use lock::ProjectLock;

@@ -506,9 +506,7 @@ pub struct Lock {
 fn is(path: &Path, kind: impl Fn(&fs::Metadata) -> bool) -> Result<bool> {
     match disk::metadata(path) {
         Ok(metadata) => Ok(kind(&metadata)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(false)
-        }
+        Err(error) if disk::is_absent(&error) => Ok(false),
         Err(error) => Err(Failure::new(format!("failed to access {}", path.display()))
             .source(error)
             .hint("run stacklift as a user who can read the stack's directory")

@@ -3,7 +3,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -204,9 +203,7 @@ impl Place {
                 let text = text.ok().with_context(|| format!("{} is not UTF-8", path.display()))?;
                 Ok(Some((path, text)))
             }
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                Ok(None)
-            }
+            Err(error) if disk::is_absent(&error) => Ok(None),
             Err(error) => Err(Failure::new(format!("failed to read {}", path.display()))
                 .source(error)
                 .hint("run the command as root, or pass a copy of Portainer's data with --portainer-data")

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::{model::compose_label, snapshot::is_unset};
+use crate::{
+    model::compose_label,
+    snapshot::{is_id, is_unset},
+};
 
 const OF_OBJECT: &str =
     "Options=driver_opts Internal=internal Attachable=attachable EnableIPv6=enable_ipv6";
@@ -161,8 +164,7 @@ impl Known<'_> {
         let own = label(kind).filter(|_| label("project") == Some(project));
         let Some(key) = own else {
             let is_anonymous = kind == "volume"
-                && ((name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
-                    || !object["Labels"]["com.docker.volume.anonymous"].is_null());
+                && (is_id(name) || !object["Labels"]["com.docker.volume.anonymous"].is_null());
             let mut keys = vec![name.to_owned()];
             if kind == "network" {
                 keys.push("default".to_owned());

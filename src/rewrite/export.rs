@@ -42,6 +42,7 @@ pub struct Stored<'a> {
 }
 
 /// The files of a directory.
+#[derive(Default)]
 pub struct ExportedFiles {
     /// `compose.yaml`.
     pub text: String,

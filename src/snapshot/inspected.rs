@@ -283,7 +283,7 @@ impl<'a> Inspected<'a> {
     /// Its anonymous volumes: name and target.
     pub fn anonymous_volumes(self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let volumes = self.volumes().into_iter();
-        volumes.filter(|(name, _)| is_anonymous(name))
+        volumes.filter(|(name, _)| is_id(name))
     }
 
     /// The changed `paths` of its layer that hold data: without the directories of other changed paths, the mount points and
@@ -360,7 +360,7 @@ impl<'a> Inspected<'a> {
     /// of the networks of a container that was never started.
     pub fn network_mode(self) -> &'a str {
         let mode = self.text("/HostConfig/NetworkMode");
-        let is_id = mode.len() == 64 && mode.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_id = is_id(mode);
         let by_id = self
             .networks()
             .find(|(_, one)| one["NetworkID"] == mode)
@@ -459,7 +459,7 @@ fn is_below(path: &str, directories: &[&str]) -> bool {
     })
 }
 
-/// The engine gives an anonymous volume a name of 64 hexadecimal digits.
-pub fn is_anonymous(volume: &str) -> bool {
-    volume.len() == 64 && volume.bytes().all(|byte| byte.is_ascii_hexdigit())
+/// Whether a name is one that the engine gives: of an anonymous volume, or of an object by its ID.
+pub fn is_id(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::ErrorKind,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -287,11 +286,7 @@ impl Reading<'_> {
         let hint = "replace it with a regular file, or remove it from the stack's files";
         let read = match disk::read(&self.stack.dir, path) {
             Ok(contents) => Some(Arc::from(contents.bytes)),
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                None
-            }
+            Err(error) if disk::is_absent(&error) => None,
             Err(error) => return Err(unreadable(what, path, error, hint).into()),
         };
         let bytes = read.as_ref().map_or(0, |bytes: &Arc<[u8]>| bytes.len());

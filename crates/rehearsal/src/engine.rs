@@ -154,7 +154,6 @@ fn perform(
             let missing = || EngineError::new(404, format!("No such image: {}", tagged(name)));
             json(&json!(world.image(name).ok_or_else(missing)?))
         }
-        Call::EnginePull => pull(world, &query("fromImage")),
         _ => Err(EngineError::new(404, "page not found".to_owned())),
     }
 }
@@ -276,21 +275,4 @@ fn remove(world: &mut World, name: &str, incoming: &Incoming) -> Result<Response
     };
     world.remove_container(&id, volumes);
     Ok(Response::no_content())
-}
-
-fn pull(world: &mut World, name: &str) -> Result<Response, EngineError> {
-    if world
-        .unpullable
-        .iter()
-        .any(|one| tagged(one) == tagged(name))
-    {
-        let text = format!(
-            "pull access denied for {name}, repository does not exist or may require 'docker login': denied: \
-             requested access to the resource is denied"
-        );
-        return Err(EngineError::new(404, text));
-    }
-    world.add_image(name);
-    let status = format!("Status: Downloaded newer image for {}", tagged(name));
-    Ok(Response::json(200, &json!({ "status": status })))
 }

@@ -72,7 +72,6 @@ calls! {
     EngineVolumes: Engine "GET volumes", "GET volumes/*";
     EngineVolumeCreate: Engine "POST volumes/create";
     EngineImages: Engine "GET images/...";
-    EnginePull: Engine "POST images/create";
 }
 
 impl Call {

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{File, Metadata},
-    io::{self, ErrorKind, Read as _},
+    io::{self, Read as _},
     ops::Range,
     os::unix::fs::MetadataExt,
     path::Path,
@@ -79,9 +79,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Values>> {
 /// The text of a settings file; `None` if it does not exist.
 fn text(path: &Path) -> Result<Option<String>> {
     let opened = match disk::open(path) {
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
+        Err(error) if disk::is_absent(&error) => return Ok(None),
         opened => opened,
     };
     if let Ok((_, metadata)) = &opened

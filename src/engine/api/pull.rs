@@ -9,7 +9,7 @@ use ureq::http::Method;
 use super::{Api, percent_encoded};
 use crate::{
     engine::{MAX_OUTPUT, PULL_TIMEOUT},
-    model::Pull,
+    model::{Pull, tagged},
     text::excerpt,
 };
 
@@ -40,15 +40,5 @@ impl Api {
             }
         }
         Ok(())
-    }
-}
-
-/// The reference with a tag or a digest: without one, the engine pulls every tag.
-fn tagged(image: &str) -> String {
-    let name = image.rsplit('/').next().unwrap_or(image);
-    if name.contains([':', '@']) {
-        image.to_owned()
-    } else {
-        format!("{image}:latest")
     }
 }

@@ -18,7 +18,7 @@ use crate::{
         facts::services::{Given, Place, SentService, SentStack, with_sent},
         losses::{LossKind, reported::Reported},
     },
-    snapshot::{Inspected, is_anonymous},
+    snapshot::{Inspected, is_id},
     text::printable,
 };
 
@@ -233,7 +233,7 @@ fn running(container: Inspected) -> BTreeMap<String, Running> {
         places.retain(|place| place.starts_with('/'));
         let is_writable = mount["RW"].as_bool();
         let (source, is_read_only) = match text("Type") {
-            "volume" if is_anonymous(text("Name")) => continue,
+            "volume" if is_id(text("Name")) => continue,
             "volume" => {
                 let name = text("Name").to_owned();
                 (Now::Volume(name), is_writable.map(|is| !is))

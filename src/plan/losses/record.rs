@@ -7,7 +7,7 @@ use composefile::document::{Document, Node};
 use crate::{
     model::{Deployment, Grant, Record, values},
     plan::{Facts, InPortainer, Loss, RecordFacts, Sent, losses::LossKind},
-    snapshot::is_anonymous,
+    snapshot::is_id,
     text::printable,
 };
 
@@ -73,7 +73,7 @@ fn named_volumes(text: &str) -> BTreeSet<String> {
         .and_then(|document| document.get("volumes"));
     let entries = volumes.into_iter().flat_map(Node::entries);
     let names = entries.filter_map(|entry| entry.value.get("name")?.as_str().map(str::to_owned));
-    names.filter(|name| is_anonymous(name)).collect()
+    names.filter(|name| is_id(name)).collect()
 }
 
 /// The losses of deleting a Portainer stack: its properties, and its variables that are not in `names`.

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::{
+    model::tagged,
     plan::{
         Facts, Sent,
         facts::services::{Given, SentService, SentStack, with_sent},
         fates,
         losses::{LossKind, limits, mounts, ports, reported::Reported},
     },
-    snapshot::Inspected,
+    snapshot::{Inspected, is_id},
 };
 
 /// Compares a container with its service: the losses, and what is unknown of them.
@@ -127,17 +128,14 @@ fn other_image(
         return found.map(|_| (LossKind::Image, message));
     }
     // Older versions of Compose name the image by its ID, and built images with an underscore.
-    let is_unknown = is_image_id(now)
+    let is_unknown = now.is_empty()
+        || now.starts_with("sha256:")
+        || is_id(now)
         || (given.is_none() && now == built)
         || given.is_some_and(|node| reported.names(service, node))
         || service.is_partial();
     let message = format!("image {after} instead of {now}");
     (!is_unknown).then_some((LossKind::Edited, message))
-}
-
-fn is_image_id(name: &str) -> bool {
-    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    name.is_empty() || name.starts_with("sha256:") || (name.len() == 64 && is_hex(name))
 }
 
 /// The name of an image without the parts that have a default: the registry, `library/` and `:latest`.
@@ -146,12 +144,7 @@ fn full_name(name: &str) -> String {
     for default in ["docker.io/", "index.docker.io/", "localhost/", "library/"] {
         short = short.strip_prefix(default).unwrap_or(short);
     }
-    let last = short.rsplit('/').next().unwrap_or_default();
-    if last.contains([':', '@']) {
-        short.to_owned()
-    } else {
-        format!("{short}:latest")
-    }
+    tagged(short)
 }
 
 fn variables(
