@@ -254,6 +254,13 @@ impl Adoption {
         }
         let edited = facts.record.filter(|_| self.in_portainer.may_be_theirs());
         if let Some(record) = edited {
+            let is_last = record.last_sent.has(facts.sent.text, facts.sent.env);
+            if self.in_portainer == InPortainer::Edited && !is_last {
+                self.warnings.push(
+                    "your files differ from the last adoption, too: `stacklift export --force` overwrites them without a copy"
+                        .to_owned(),
+                );
+            }
             let containers = facts.observed.inspected();
             self.by_hand = containers
                 .filter(|one| edited::is_by_hand_since(*one, record.record, facts.tool))

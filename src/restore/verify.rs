@@ -125,9 +125,17 @@ impl Procedure<'_, '_, '_> {
             return;
         }
         let stack = self.stack();
-        let file = stack.dir().join(stack.file());
-        let file = file.display();
+        let path = stack.dir().join(stack.file());
+        let file = path.display();
         match record {
+            RecordStep::Delete(_) if !path.exists() => {
+                let command = self
+                    .run
+                    .command(&["export", name.as_str(), "--from", "containers"]);
+                self.run.whole(format!(
+                    "  it is no longer in Portainer, and {file} does not exist; to write it, run: {command}"
+                ));
+            }
             RecordStep::Delete(_) => {
                 self.run.line(format!(
                     "  it is no longer in Portainer: edit {file} from now on"

@@ -212,6 +212,12 @@ fn b22_a_plan_names_what_was_edited_in_portainer() {
     bench
         .run("plan web --output json")
         .says("its Compose file and the variable TOKEN");
+    let own = "your files differ from the last adoption, too: `stacklift export --force` overwrites them without a copy";
+    bench.run("plan web").hides(own);
+    let file = bench.dir("web").join("docker-compose.yml");
+    let text = fs::read_to_string(&file).expect("the Compose file");
+    fs::write(file, format!("# mine\n{text}")).expect("the Compose file");
+    bench.run("plan web").says(own);
 }
 
 #[test]
