@@ -105,26 +105,20 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                     found.variables.extend(foreign);
                 }
             }
-            // They were removed: what Portainer has may have been all that named their volumes.
             if containers.is_empty() {
-                let named = facts.last_sent.volumes(service.name);
-                let exist = named.filter(|(path, name)| {
-                    facts.details.has_volume(name) && !mounts::mounts_other(&service, path)
-                });
-                found
-                    .volumes
-                    .extend(exist.map(|(path, name)| (path.clone(), name.clone())));
+                found.volumes.extend(remembered_volumes(facts, &service));
             }
             let is_created = planned
                 .is_some_and(|one| matches!(one.fate, Fate::Started(_) | Fate::Recreated(_)));
             if is_created && !keep.anonymous && containers.len() < 2 {
                 let paths = new_anonymous(facts, &service);
-                if service.replicas() != Some(1) && !paths.is_empty() {
+                if service.replicas() == Some(1) {
+                    for path in paths {
+                        let name = created_name(facts, service.name, &path);
+                        found.volumes.entry(path).or_insert(name);
+                    }
+                } else if !paths.is_empty() {
                     runs.unnamed.insert(service.name.to_owned());
-                }
-                for path in paths.into_iter().filter(|_| service.replicas() == Some(1)) {
-                    let name = created_name(facts, service.name, &path);
-                    found.volumes.entry(path).or_insert(name);
                 }
             }
             let all = found.volumes.iter();
@@ -174,6 +168,18 @@ fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<Stri
         .anonymous_volumes()
         .map(|(volume, target)| (clean(target), volume.to_owned()))
         .filter(|volume| !named.contains(volume))
+        .collect()
+}
+
+/// The volumes of a service whose containers were removed: what Portainer has may have been all that named them. Without those
+/// that were deleted, and those in whose place the text mounts something else.
+fn remembered_volumes(facts: &Facts, service: &SentService) -> BTreeMap<String, String> {
+    let named = facts.last_sent.volumes(service.name);
+    let exist = named.filter(|(path, name)| {
+        facts.details.has_volume(name) && !mounts::mounts_other(service, path)
+    });
+    exist
+        .map(|(path, name)| (path.clone(), name.clone()))
         .collect()
 }
 
