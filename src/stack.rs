@@ -367,7 +367,7 @@ fn lost(
     let name = shell_word(name.as_str());
     Failure::new(message)
         .hint(format!(
-            "{hint}if {what}, run this to write a new one: stacklift export {name} --from {source}"
+            "{hint}if Portainer has the stack, run: stacklift export {name}; if {what}, run this to write a new one: stacklift export {name} --from {source}"
         ))
         .into()
 }
