@@ -72,7 +72,10 @@ impl Procedure<'_, '_, '_> {
                 "fix that, or restore only the containers with --engine-only; for a private repository, set STACKLIFT_GIT_PASSWORD: a snapshot does not contain the password",
             ));
         }
-        if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = record {
+        // After a failure, the containers come back even if Portainer refuses its file.
+        if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = record
+            && self.restore.cause == Cause::Wanted
+        {
             let missing = self.missing_external_volumes(contents)?.into_iter();
             problems.extend(missing.map(|name| {
                 Blocker::new(

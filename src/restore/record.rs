@@ -130,8 +130,9 @@ impl Procedure<'_, '_, '_> {
     /// Runs before the steps at the engine, which recreate the containers that Portainer removes here.
     pub(super) fn restore_record(&mut self, step: &RecordStep) -> Result<()> {
         let last_sent = &self.last_sent();
-        if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = step {
-            // The check refuses them without --force.
+        if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = step
+            && self.restore.force
+        {
             for name in self.missing_external_volumes(contents)? {
                 self.run.engine.create_volume(&json!({ "Name": name }))?;
             }
