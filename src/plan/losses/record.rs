@@ -56,7 +56,7 @@ pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
     });
     let gone = gone.map(|(service, path, name)| {
         format!(
-            "the volume {name} no longer exists, which {} had at {}: its data is gone",
+            "{} had the volume {name} at {}, which no longer exists",
             printable(service),
             printable(path)
         )
