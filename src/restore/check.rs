@@ -84,6 +84,7 @@ impl Procedure<'_, '_, '_> {
                 )
             }));
         }
+        problems.extend(self.missing_volumes()?);
         if plan.is_empty() && !record.replaces_containers() {
             return Ok(problems);
         }
@@ -95,7 +96,6 @@ impl Procedure<'_, '_, '_> {
             .map(|(_, container)| *container)
             .collect();
         problems.extend(self.missing_images(&recreated)?);
-        problems.extend(self.missing_volumes()?);
         problems.extend(self.missing_networks(&recreated)?);
         problems.extend(self.missing_partners(&recreated)?);
         problems.extend(self.ports_in_use(&recreated, &planned.existing)?);

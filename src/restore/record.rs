@@ -133,8 +133,12 @@ impl Procedure<'_, '_, '_> {
         if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = step
             && self.restore.force
         {
+            // Portainer would create them without the label that tells them from others.
+            self.restore_volumes()?;
             for name in self.missing_external_volumes(contents)? {
+                self.touch();
                 self.run.engine.create_volume(&json!({ "Name": name }))?;
+                self.run.warn(format!("volume {name} was created empty"));
             }
         }
         match step {

@@ -19,7 +19,7 @@ use crate::{
     observe::list,
     parallel::in_parallel,
     snapshot::{Inspected, Known},
-    text::down,
+    text::{down, plural},
 };
 
 impl Procedure<'_, '_, '_> {
@@ -78,11 +78,16 @@ impl Procedure<'_, '_, '_> {
                 .map(Inspected)
                 .filter(|now| now.is_running())
                 .count();
-            let matching = match (running, saved(self.snapshot()).len()) {
+            let mut matching = match (running, saved(self.snapshot()).len()) {
                 (0, _) => format!("{matching}; nothing runs"),
                 (_, all) if all == running => matching,
                 _ => format!("{matching} ({running} running)"),
             };
+            if !volumes.created.is_empty() {
+                let these = plural(volumes.created.len(), "volume");
+                let names = volumes.created.join(", ");
+                matching = format!("{matching}, but a restore created the {these} {names} empty");
+            }
             self.say_what_was_done(record, &existing, &matching);
             self.say_what_is_left();
             return Ok(());

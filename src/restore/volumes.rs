@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Planned, Procedure, compare::volume_differences, plan::own, text};
 
-/// The label of a volume that a restore had to create empty. It makes every later restore name the lost data.
+/// The label of a volume that a restore with `--force` created empty. Every later restore names the volume because of it.
 const RECREATED: &str = "stacklift.recreated-empty";
 
 /// How the volumes differ from the saved ones.
@@ -19,6 +19,8 @@ pub(super) struct Volumes {
     pub different: Vec<(String, String)>,
     /// The names of those that may have been deleted and recreated.
     pub unknown: Vec<String>,
+    /// The names of those that a restore with `--force` created empty, which is no difference.
+    pub created: Vec<String>,
 }
 
 impl Procedure<'_, '_, '_> {
@@ -35,6 +37,14 @@ impl Procedure<'_, '_, '_> {
                 volumes.missing.push(name);
                 continue;
             };
+            let mut wanted = wanted.clone();
+            if is_recreated(now) && !is_recreated(&wanted) {
+                wanted["Labels"][RECREATED] = now["Labels"][RECREATED].clone();
+                if volume_differences(&wanted, now).is_empty() {
+                    volumes.created.push(name);
+                    continue;
+                }
+            }
             let born = self.run.engine.volume_birth(now);
             let births = snapshot.births.get(&name).zip(born.as_ref());
             if births.is_some_and(|(before, now)| before != now) {
@@ -42,7 +52,7 @@ impl Procedure<'_, '_, '_> {
                 volumes.different.push((name, what.to_owned()));
                 continue;
             }
-            let differences = volume_differences(wanted, now);
+            let differences = volume_differences(&wanted, now);
             if !differences.is_empty() {
                 volumes.different.push((name, differences.join(", ")));
             } else if births.is_none() {
@@ -74,29 +84,28 @@ impl Procedure<'_, '_, '_> {
             .collect())
     }
 
-    /// Creates the missing volumes, empty.
+    /// Creates the missing volumes, empty. The comparison names them, and those of earlier restores.
     pub(super) fn restore_volumes(&mut self) -> Result<()> {
         let missing = self.compare_volumes()?.missing;
         let snapshot = self.snapshot();
         let saved = snapshot.volumes.known().into_iter().flatten();
         for volume in saved.filter(|volume| missing.iter().any(|name| name == text(volume, "Name")))
         {
-            let name = text(volume, "Name");
             self.touch();
             let mut labels = volume["Labels"].as_object().cloned().unwrap_or_default();
             labels.insert(RECREATED.to_owned(), "true".into());
             let created = self.run.engine.create_volume(&json!({
-                "Name": name,
+                "Name": volume["Name"],
                 "Driver": volume["Driver"],
                 "DriverOpts": volume["Options"],
                 "Labels": labels,
             }));
-            if self.tolerate(created)?.is_some() {
-                self.trouble(format!(
-                    "volume {name} no longer exists: an empty volume was created"
-                ));
-            }
+            self.tolerate(created)?;
         }
         Ok(())
     }
+}
+
+fn is_recreated(volume: &Value) -> bool {
+    !volume["Labels"][RECREATED].is_null()
 }

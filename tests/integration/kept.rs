@@ -144,6 +144,8 @@ fn b16_a_volume_that_only_the_old_portainer_stack_names_must_exist() {
     let says = "Portainer's Compose file in the snapshot needs volume old, which no longer exists";
     bench.fails("restore web --yes", says);
     assert!(bench.nothing_was_changed());
+    let created = "warning: volume old was created empty";
+    bench.succeeds("restore web --force", &[created, "restored web"]);
 }
 
 #[test]

@@ -101,6 +101,38 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
     assert_eq!(snapshots(&bench).len(), 1, "no snapshot of its own");
 }
 
+/// Also where Portainer deploys the stack, and would create the volume itself.
+#[test]
+fn b18_a_volume_that_a_restore_created_empty_is_named_and_is_no_difference() {
+    for recreates_record in [false, true] {
+        let bench = Bench::web(&format!(
+            "{PLAIN}    volumes: ['data:/data']\nvolumes:\n  data: {{}}\n"
+        ));
+        bench.run("adopt web").code(0);
+        if recreates_record {
+            bench.write("web", "docker-compose.yml", PLAIN);
+            bench.run("adopt web").code(0);
+            bench.world(|world| world.records.clear());
+        }
+        remove_containers(&bench, "web");
+        bench.world(|world| world.volumes.clear());
+        let gone = "volume web_data no longer exists, and snapshots do not contain its data";
+        bench.forget_requests();
+        bench.stops("restore web", gone);
+        let names = "but a restore created the volume web_data empty";
+        bench.succeeds("restore web --force", &[gone, "restored web: 1 ", names]);
+        for again in ["restore web", "restore web --force"] {
+            bench.succeeds(again, &["web is as it was: 1 ", names]);
+        }
+        // Another volume of this name is a difference again.
+        bench.world(|world| world.volumes[0].labels.clear());
+        bench.fails(
+            "restore web",
+            "volume web_data is not the one in the snapshot: the labels",
+        );
+    }
+}
+
 #[test]
 fn b17_what_is_replaced_is_saved_and_what_was_written_since_is_named() {
     for era in [Era::Sync, Era::Async] {
