@@ -119,7 +119,10 @@ fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Re
         file: situation.stack.file().to_owned(),
         containers: containers.map(|all| Containers::of(all, situation.tool)),
         portainer_stack: before.record.as_ref().map(PortainerStack::of),
-        was_in_portainer: !before.last_sent.is_empty() && unanswered.is_empty(),
+        was_in_portainer: match before.last_sent.hashes() {
+            Some(_) => Some(true),
+            None => before.last_sent.is_empty().then_some(false),
+        },
         export_command: situation.stack.export_command(),
         may_be_unseen: before.may_be_unseen(),
         unanswered,

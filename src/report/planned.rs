@@ -37,9 +37,9 @@ pub struct StackReport {
     pub containers: Option<Containers>,
     /// The Portainer stack of this name in the environment.
     pub portainer_stack: Option<PortainerStack>,
-    /// Whether one was adopted before.
+    /// Whether one was deployed before. `None` if that is unknown: a stack was sent that may not have been deployed.
     #[serde(skip)]
-    pub was_in_portainer: bool,
+    pub was_in_portainer: Option<bool>,
     /// The command that writes what Portainer has over the files.
     #[serde(skip)]
     pub export_command: Option<String>,

@@ -6,7 +6,7 @@ use rehearsal::{Call, Era, FaultKind};
 use serde_json::Value;
 
 use crate::{
-    bench::{Bench, MARKED, Run, read_json},
+    bench::{Bench, MARKED, PLAIN, Run, read_json},
     interrupted::killed_at,
     plan::conforms,
 };
@@ -196,6 +196,28 @@ fn a_stack_that_was_deleted_in_portainer_is_no_longer_there() {
     bench.world(|world| world.records.clear());
     let state = "web  1 container on this host, no longer in Portainer\n";
     bench.run("plan web").code(0).says(state);
+}
+
+#[test]
+fn a_stack_whose_first_deployment_failed_was_not_in_portainer() {
+    let bench = Bench::new();
+    bench.stack("web", PLAIN, None);
+    bench.world(|world| world.add_image("busybox:1.36"));
+    let plan = |state: &str| {
+        let says = format!("web  no containers on this host, {state}\n");
+        bench.succeeds("plan web", &says);
+    };
+    plan("not in Portainer yet");
+    bench.once(Call::Create, FaultKind::LateFailure(Duration::ZERO));
+    bench.fails("adopt web", "could not deploy web");
+    assert!(bench.containers("web").is_empty());
+    plan("not in Portainer");
+    bench.run("adopt web").code(0);
+    bench.world(|world| {
+        world.records.clear();
+        world.containers.clear();
+    });
+    plan("no longer in Portainer");
 }
 
 #[test]

@@ -160,13 +160,13 @@ fn state(report: &PlanReport) -> String {
 
 fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
     let Some(record) = &stack.portainer_stack else {
-        return if stack.may_be_unseen {
-            "whether Portainer has it is unknown".to_owned()
-        } else if stack.was_in_portainer {
-            "no longer in Portainer".to_owned()
-        } else {
-            "not in Portainer yet".to_owned()
+        let what = match stack.was_in_portainer {
+            _ if stack.may_be_unseen => "whether Portainer has it is unknown",
+            Some(true) => "no longer in Portainer",
+            Some(false) => "not in Portainer yet",
+            None => "not in Portainer",
         };
+        return what.to_owned();
     };
     let adopt = report.adopt.as_ref();
     let is_known = !adopt.is_some_and(|way| way.readiness == Readiness::Blocked);
