@@ -148,6 +148,31 @@ fn b16_a_volume_that_only_the_old_portainer_stack_names_must_exist() {
     bench.succeeds("restore web --force", &[created, "restored web"]);
 }
 
+/// Nobody asked for the restore: what ran comes back, although Portainer cannot deploy its old Compose file.
+#[test]
+fn b16_what_a_failed_adoption_changed_is_restored_without_such_a_volume() {
+    let bench = Bench::of(Era::Async);
+    let external =
+        "    volumes: ['cache:/cache']\nvolumes:\n  cache: {external: true, name: old}\n";
+    let other = external.replace("external: true, ", "");
+    bench.started("other", &format!("{PLAIN}{other}"), None);
+    bench.started("web", &format!("{PLAIN}{external}"), None);
+    bench.run("adopt web").code(0);
+    bench.world(|world| world.containers.clear());
+    bench.started("web", PLAIN, None);
+    bench.stack("web", &format!("{PLAIN}    hostname: new\n"), None);
+    bench.world(|world| {
+        world.volumes.clear();
+        world.exits.insert("web/a".to_owned(), 127)
+    });
+    // What the restore creates runs.
+    bench.world_with(Call::EngineCreate, |world| world.exits.clear());
+    bench.fails("adopt web", "external volume \"old\" not found");
+    let id = bench.containers("web").remove(0);
+    let state = bench.world(|world| world.containers[&id].state.clone());
+    assert_eq!(state, "running");
+}
+
 #[test]
 fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match() {
     let bench = Bench::new();
