@@ -160,9 +160,7 @@ impl<'a> Inventory<'a> {
         match &entry.interrupted_run {
             Some(InterruptedRun::InProgress) => return None,
             Some(InterruptedRun::RunAgain) => return Some(command.with(&["adopt", name])),
-            Some(InterruptedRun::Restore(next) | InterruptedRun::NotDeployed(next)) => {
-                return Some(next.clone());
-            }
+            Some(run) => return Some(run.to_string()),
             None => {}
         }
         let dir = found.dir().filter(|_| found.needs_dir(self.location));
@@ -264,6 +262,7 @@ pub fn interrupted_run(run: Unfinished, name: &str, command: &RestoreCommand) ->
     match run.left {
         Interrupted::InProgress => InterruptedRun::InProgress,
         Interrupted::Restore | Interrupted::RestoreAgain => InterruptedRun::Restore(restore()),
+        Interrupted::Continue(again) => InterruptedRun::Continue(command.with(&[again, name])),
         Interrupted::NotDeployed => InterruptedRun::NotDeployed(restore()),
         Interrupted::RunAgain => InterruptedRun::RunAgain,
     }

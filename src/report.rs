@@ -209,8 +209,10 @@ impl WayReport {
 pub enum InterruptedRun {
     /// It is in progress.
     InProgress,
-    /// It was interrupted, and this command brings back what ran before.
+    /// The stack is incomplete, and this command brings back what ran before.
     Restore(String),
+    /// The stack is incomplete, and this command, the interrupted one, continues.
+    Continue(String),
     /// It failed: what ran before runs, and Portainer has what it sent. This command gives Portainer back what it had.
     NotDeployed(String),
     /// It was interrupted: the same command, run again, finishes it.
@@ -222,7 +224,9 @@ impl fmt::Display for InterruptedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::InProgress => "wait until it has ended",
-            Self::Restore(command) | Self::NotDeployed(command) => command,
+            Self::Restore(command) | Self::Continue(command) | Self::NotDeployed(command) => {
+                command
+            }
             Self::RunAgain => "run it again",
         })
     }

@@ -185,18 +185,15 @@ impl Snapshot {
 
     /// Whether `restore` may choose this snapshot by itself (B15).
     pub fn is_default_of_restore(&self) -> bool {
-        self.ran_whole != Some(false) && self.containers.known().is_some() && !self.is_of_restore()
+        self.ran_whole != Some(false)
+            && self.containers.known().is_some()
+            && self.command != "restore"
     }
 
     /// Whether it shows a container that ran.
     pub fn has_running(&self) -> bool {
         let mut containers = self.containers.known().into_iter().flatten();
         containers.any(|one| Inspected(one).is_running())
-    }
-
-    /// Whether a restore took it.
-    pub fn is_of_restore(&self) -> bool {
-        self.command == "restore"
     }
 
     /// Whether a saved container ran in a restart loop (B28).

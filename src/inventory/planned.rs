@@ -76,7 +76,7 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
     let stack = stack(situation, before, commands.typed)?;
     let is_broken = matches!(
         stack.interrupted_run,
-        Some(InterruptedRun::Restore(_) | InterruptedRun::InProgress)
+        Some(InterruptedRun::Restore(_) | InterruptedRun::Continue(_) | InterruptedRun::InProgress)
     );
     let recommended = PlanReport::recommend(adopt.as_ref(), migrate.as_ref());
     let recommended = recommended.filter(|_| !is_broken);

@@ -87,10 +87,12 @@ impl PlanReport {
         adopt.is_some_and(|way| way.readiness == readiness)
     }
 
-    /// The command that brings back what ran before an interrupted run.
+    /// The command that repairs a stack that an interrupted run left incomplete.
     pub fn heals(&self) -> Option<&str> {
         match &self.stack.interrupted_run {
-            Some(InterruptedRun::Restore(command)) => Some(command),
+            Some(InterruptedRun::Restore(command) | InterruptedRun::Continue(command)) => {
+                Some(command)
+            }
             _ => None,
         }
     }

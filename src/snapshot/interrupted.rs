@@ -12,6 +12,8 @@ pub enum Interrupted {
     InProgress,
     /// The stack does not run as before: a restore brings it back.
     Restore,
+    /// The same, and this command was cut off: run again, it continues.
+    Continue(&'static str),
     /// As many containers run as before, and a restore did not finish: whether they are as before is unknown until it is
     /// run again.
     RestoreAgain,
@@ -28,6 +30,13 @@ pub struct Unfinished {
     pub left: Interrupted,
     /// Whether it ended with an error, and was not cut off.
     pub has_failed: bool,
+}
+
+impl Unfinished {
+    /// Whether the stack does not run as before.
+    pub fn is_incomplete(self) -> bool {
+        matches!(self.left, Interrupted::Restore | Interrupted::Continue(_))
+    }
 }
 
 impl Place {
@@ -61,7 +70,13 @@ impl Place {
             true => Interrupted::RunAgain,
             // Somebody deployed it since then.
             false if !is_open => return None,
-            false => Interrupted::Restore,
+            // Its error would come again.
+            false if store.has_failed() => Interrupted::Restore,
+            false => match store.last_command().as_deref() {
+                Some("adopt") => Interrupted::Continue("adopt"),
+                Some("migrate") => Interrupted::Continue("migrate"),
+                _ => Interrupted::Restore,
+            },
         };
         let can_restore = before.is_some();
         Some(unfinished(if can_restore {

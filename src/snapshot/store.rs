@@ -246,11 +246,17 @@ impl Store {
         self.dirs.iter().any(|dir| exists(dir.join(UNFINISHED)))
     }
 
-    /// Whether the last run that took a snapshot was a restore.
-    pub(super) fn was_restored(&self) -> bool {
+    /// The command of the last run that took a snapshot.
+    pub(super) fn last_command(&self) -> Option<String> {
         let ids = self.ids().unwrap_or_default();
         let last = ids.last().and_then(|id| self.load(id).ok());
-        last.is_some_and(|saved| saved.snapshot.is_of_restore())
+        last.map(|saved| saved.snapshot.command)
+    }
+
+    /// Whether that was a restore.
+    pub(super) fn was_restored(&self) -> bool {
+        self.last_command()
+            .is_some_and(|command| command == "restore")
     }
 
     /// Marks the stack: a run is about to change it. The mark stays if the run does not end as intended.

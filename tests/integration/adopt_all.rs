@@ -163,7 +163,7 @@ fn what_an_interrupted_run_left_is_restored_first_only_if_the_stack_is_named() {
         run.out,
         "STACK  CONTAINERS  STATE            ADOPT
 mongo  1/1         by hand          may interrupt a
-web    0/0         interrupted run  stacklift restore web\n"
+web    0/0         interrupted run  stacklift migrate web\n"
     );
     let left_out = all(&bench, "--dry-run --output json").code(0);
     assert_eq!(results(&left_out), ["mongo planned", "web unfinished"]);

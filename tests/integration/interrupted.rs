@@ -3,11 +3,13 @@
 use std::{process::Stdio, thread, time::Duration};
 
 use rehearsal::{Call, Era, FaultKind, Health};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
     bench::{Bench, PLAIN, Run, refusal},
     plan::conforms,
+    requests::ended,
 };
 
 /// Starts a run that waits for the answer to its create, does `meanwhile`, and kills it.
@@ -52,7 +54,7 @@ fn checked(bench: &Bench) -> Option<String> {
 }
 
 #[test]
-fn an_interrupted_run_that_left_nothing_running_is_restored() {
+fn an_interrupted_run_that_left_nothing_running_continues_or_is_undone() {
     let bench = Bench::web(PLAIN);
     assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
     killed(&bench, "migrate web", FaultKind::Hang, || {
@@ -64,14 +66,14 @@ fn an_interrupted_run_that_left_nothing_running_is_restored() {
             .hides(&["loses", "Next:", "An interrupted run"]);
         assert_eq!(checked(&bench), None);
     });
-    let heal = json!({"kind": "restore", "command": "stacklift restore web"});
-    assert_eq!(listed(&bench), (json!("interrupted"), heal));
-    bench.succeeds("list", &["interrupted run", "stacklift restore web"]);
+    let again = json!({"kind": "continue", "command": "stacklift migrate web"});
+    assert_eq!(listed(&bench), (json!("interrupted"), again));
+    bench.succeeds("list", &["interrupted run", "stacklift migrate web"]);
     let shown = plan(&bench)
         .code(0)
-        .says("The last run did not finish: restore what ran before");
+        .says("The last run did not finish. To undo it, run: stacklift restore web\n");
     assert!(
-        shown.out.ends_with("\n\nNext: stacklift restore web\n"),
+        shown.out.ends_with("\n\nNext: stacklift migrate web\n"),
         "{shown:#?}"
     );
     shown.hides(&["stacklift adopt", "Adopting"]);
@@ -86,6 +88,39 @@ fn an_interrupted_run_that_left_nothing_running_is_restored() {
     bench.succeeds("restore web", "restored web");
     assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
     assert_eq!(checked(&bench), None);
+}
+
+#[test]
+fn an_interrupted_adoption_names_everywhere_the_same_way_on() {
+    let bench = Bench::web(PLAIN);
+    bench.once(Call::Create, FaultKind::Hang);
+    let mut child = bench.spawn("adopt web");
+    bench.wait_for(Call::Create, &mut child);
+    bench.world(|world| world.containers.clear());
+    let err = ended(&mut child, Signal::INT);
+    for hint in [
+        "to continue, run the same command again",
+        "stacklift restore web ",
+    ] {
+        assert!(err.contains(hint), "{err}");
+    }
+    bench.succeeds(
+        "list",
+        "web    0/0         interrupted run  stacklift adopt web\n",
+    );
+    plan(&bench).code(0).says(&[
+        "The last run did not finish. To undo it, run: stacklift restore web\n",
+        "\n\nNext: stacklift adopt web\n",
+    ]);
+    bench
+        .run("adopt --all --dry-run")
+        .says("stacklift adopt web");
+    bench.forget_requests();
+    bench.succeeds(
+        "adopt web --yes",
+        "an interrupted run left web incomplete: it is restored first",
+    );
+    assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
 }
 
 #[test]
@@ -205,7 +240,7 @@ fn a_run_that_failed_was_not_interrupted_until_the_next_one_is() {
     assert_eq!(
         run.out,
         "STACK  CONTAINERS  STATE            ADOPT
-blog   0/0         interrupted run  stacklift restore blog
+blog   0/0         interrupted run  stacklift migrate blog
 web    0/0         failed run       stacklift restore web\n"
     );
     let both = "failed: web; interrupted: blog";

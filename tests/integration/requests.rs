@@ -18,7 +18,7 @@ use crate::bench::{Bench, PLAIN, Run, done, id_of, instead, read_json, refusal, 
 const TWO: &str = "services:\n  a:\n    image: x:1\n  b:\n    image: y:1\n";
 
 /// Sends a signal to a run, and returns its standard error.
-fn ended(child: &mut Child, signal: Signal) -> String {
+pub fn ended(child: &mut Child, signal: Signal) -> String {
     kill_process(Pid::from_child(child), signal).expect("sent");
     let mut err = String::new();
     let mut stderr = child.stderr.take().expect("a pipe");

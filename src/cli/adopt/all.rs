@@ -269,10 +269,10 @@ impl All<'_> {
             |error: &anyhow::Error| without_plan(StackResult::Blocked, WayReport::failed(error));
         let unplanned = |result, readiness| without_plan(result, WayReport::unplanned(readiness));
         let interrupted = inventory.interrupted(found);
-        let is_broken = matches!(
-            interrupted.map(|run| run.left),
-            Some(Interrupted::InProgress | Interrupted::Restore | Interrupted::RestoreAgain)
-        );
+        let is_broken = interrupted.is_some_and(|run| {
+            use Interrupted::{InProgress, RestoreAgain};
+            run.is_incomplete() || [InProgress, RestoreAgain].contains(&run.left)
+        });
         let (entry, planned) = match (inventory.refusal(found), &found.files) {
             _ if !self.is_wanted(found) => unplanned(StackResult::LeftOut, Readiness::Unknown),
             (Some(blocker), _) => without_plan(StackResult::Refused, WayReport::blocked(blocker)),
@@ -313,7 +313,7 @@ impl All<'_> {
             settings.location.dir = Some(stack.dir().to_owned());
         }
         let opened = self.open(stack, &settings)?;
-        if interrupted.is_some_and(|run| run.left == Interrupted::Restore) {
+        if interrupted.is_some_and(Unfinished::is_incomplete) {
             let entry = AllEntry {
                 restored_first: true,
                 ..AllEntry::default()

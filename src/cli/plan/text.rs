@@ -41,6 +41,10 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             InterruptedRun::Restore(_) => {
                 "The last run did not finish: restore what ran before, then plan again."
             }
+            InterruptedRun::Continue(_) => &format!(
+                "The last run did not finish. To undo it, run: stacklift restore {}",
+                shell_word(&stack.name)
+            ),
             InterruptedRun::NotDeployed(command) => &format!(
                 "The last adoption failed: what ran before runs, but Portainer has what was sent. To undo that: {command}"
             ),
