@@ -304,16 +304,25 @@ pub fn missing(host: &Host) -> Vec<String> {
 }
 
 /// The containers that a stack had before earlier runs, newest first, with their labels only. Snapshots are read one by
-/// one.
+/// one. The last one stands for the directory of what was last sent: without containers, there was no snapshot.
 pub fn earlier(
     state: Option<&Path>,
     name: &StackName,
+    tool: &str,
 ) -> impl Iterator<Item = Vec<Container>> + use<> {
+    let sent = state.and_then(|state| Place::new(state, name.as_str()).last_sent(None).dir);
+    let label = format!("com.{tool}.compose.project.working_dir");
+    let sent = sent.map(|dir| {
+        vec![Container {
+            labels: [(label, dir)].into(),
+            ..Container::default()
+        }]
+    });
     let store = state.map(|state| Place::new(state, name.as_str()).open(None));
     let ids = store.as_ref().and_then(|store| store.ids().ok());
     let newest_first = ids.unwrap_or_default().into_iter().rev();
     let saved = newest_first.filter_map(move |id| store.as_ref()?.load(&id).ok());
-    saved.map(|saved| {
+    let saved = saved.map(|saved| {
         let containers = saved.snapshot.containers.known().into_iter().flatten();
         containers
             .map(|container| Container {
@@ -322,5 +331,6 @@ pub fn earlier(
                 ..Container::default()
             })
             .collect()
-    })
+    });
+    saved.chain(sent)
 }

@@ -183,8 +183,9 @@ impl Procedure<'_, '_> {
         let created = self.create(&rewrite)?;
         self.wait_for_deployment(&created)?;
         // Portainer started every container.
-        let sent =
-            LastSent::of(&rewrite.text, &rewrite.env.variables).deployed_as(Some(BTreeSet::new()));
+        let sent = LastSent::of(&rewrite.text, &rewrite.env.variables)
+            .made_in(self.at.stack.dir_text())
+            .deployed_as(Some(BTreeSet::new()));
         self.run.set_last_sent(&sent);
         self.report(&created);
         self.share(&created.id)?;

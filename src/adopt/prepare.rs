@@ -23,6 +23,8 @@ use crate::{
 
 /// A stack, its faithful rewrite, and what adopting it would do.
 pub struct Prepared {
+    /// The stack's directory.
+    dir: String,
     /// The Compose file and `.env` on disk.
     pub source: StackText,
     /// The Compose files that were combined into one text; empty if the Compose file is edited in place.
@@ -137,6 +139,7 @@ impl Prepared {
         }
         complete(&mut plan, situation, &before);
         Ok(Self {
+            dir: stack.dir_text().to_owned(),
             combined: texts.combined_files(),
             source,
             rewrite,
@@ -214,7 +217,9 @@ impl Prepared {
 
     /// This text and these variables as what was last sent, with the variables that only containers have (B22).
     pub(super) fn last_sent(&self, text: &str, env: &[Variable]) -> LastSent {
-        LastSent::of(text, env).keeping(self.runs.variables(), self.runs.named_volumes())
+        LastSent::of(text, env)
+            .made_in(&self.dir)
+            .keeping(self.runs.variables(), self.runs.named_volumes())
     }
 
     /// What counts as last sent if Portainer has it already (B22).

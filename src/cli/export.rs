@@ -151,7 +151,7 @@ fn other_project(engine: &EngineReader, tool: &str, dir: &Path) -> Option<String
 /// The stack whose directory this is.
 fn stack_in(inventory: &Inventory, name: &StackName, dir: &Path) -> Option<Stack> {
     let containers = inventory.engine.list(name.as_str()).ok()?;
-    let earlier = || earlier(inventory.state, name);
+    let earlier = || earlier(inventory.state, name, &inventory.location.tool);
     let stack = Stack::find_started(name, inventory.location, &containers, earlier).ok()?;
     is_same(stack.dir(), dir).then_some(stack)
 }

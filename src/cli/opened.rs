@@ -45,7 +45,7 @@ pub(super) fn settings_and_key<'n>(
 pub(super) fn say_where(name: &StackName, dir: &Path, at: &Location, console: &Console) {
     if at.dir.is_none() && !is_same(dir, &at.root.join(name.as_str())) {
         console.note(&format!(
-            "{name} is in {}, where its containers were started",
+            "{name} is in {}, where it was started",
             dir.display()
         ));
     }
@@ -153,7 +153,7 @@ impl Opened {
             listed => listed.unwrap_or_default(),
         };
         engine.refuse_podman()?;
-        let earlier = || earlier(settings.state.as_deref(), name);
+        let earlier = || earlier(settings.state.as_deref(), name, &settings.location.tool);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier);
         let stack = stack.map_err(|error| {
             let endpoint = peers::environment(&mut settings.clone(), peers.readers(), console);

@@ -12,7 +12,7 @@ use super::{Inventory, earlier};
 use crate::{
     disk::{self, Refused},
     failure::Failure,
-    model::{Container, PORTAINER_FOLDERS, Record, is_folder_of},
+    model::{Container, PORTAINER_FOLDERS, Record, StackKind, is_folder_of},
     observe::Host,
     parallel::in_parallel,
     stack::{Location, Stack, StackName, is_same, started_dirs, started_in_several},
@@ -220,7 +220,7 @@ impl<'a, 'h> Finder<'a, 'h> {
         let containers = self.containers(project).into_iter().flatten();
         let mut found = found_by(started_dirs(containers, &self.at.tool));
         if found.is_empty() {
-            let earlier = earlier(self.state, &name);
+            let earlier = earlier(self.state, &name, &self.at.tool);
             let mut earlier = earlier.map(|all| found_by(started_dirs(&all, &self.at.tool)));
             found = earlier.find(|found| !found.is_empty()).unwrap_or_default();
         }
@@ -241,10 +241,14 @@ impl<'a, 'h> Finder<'a, 'h> {
 
     /// The Portainer stacks without a directory and without containers.
     fn records(&mut self) {
-        for record in std::mem::take(&mut self.records) {
+        for record in self.records.clone() {
+            let files = match record.kind {
+                StackKind::Compose => self.files_elsewhere(&record.name),
+                _ => Files::None,
+            };
             self.found.push(Found {
                 name: record.name.clone(),
-                files: Files::None,
+                files,
                 containers: self.containers(&record.name),
                 record: Some(record),
             });
@@ -263,7 +267,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             dir: Some(dir.to_owned()),
             ..self.at.clone()
         };
-        let earlier = || earlier(self.state, name);
+        let earlier = || earlier(self.state, name, &self.at.tool);
         match Stack::find_started(name, &at, &containers, earlier) {
             Ok(stack) => Files::Stack(stack),
             Err(error) if self.is_unusable(dir, &error) => {

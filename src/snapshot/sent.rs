@@ -15,6 +15,9 @@ use crate::{
 pub struct LastSent {
     texts: BTreeSet<String>,
     variables: BTreeSet<String>,
+    /// The directory with the files that it was made of. `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
     /// The config hashes of the containers that ran after it was deployed. `None` if they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hashes: Option<BTreeSet<String>>,
@@ -32,6 +35,15 @@ impl LastSent {
             texts: BTreeSet::from([sha256(text)]),
             variables: BTreeSet::from([hash_of(variables)]),
             ..Self::default()
+        }
+    }
+
+    /// The same, made of the files in this directory.
+    #[must_use]
+    pub fn made_in(self, dir: &str) -> Self {
+        Self {
+            dir: Some(dir.to_owned()),
+            ..self
         }
     }
 
@@ -103,6 +115,7 @@ impl LastSent {
     pub(super) fn and(mut self, other: &Self) -> Self {
         self.texts.extend(other.texts.iter().cloned());
         self.variables.extend(other.variables.iter().cloned());
+        self.dir = other.dir.clone().or(self.dir);
         self.kept.extend(other.kept.clone());
         self.volumes.extend(other.volumes.clone());
         let hashes = self.hashes.zip(other.hashes.as_ref());

@@ -355,7 +355,7 @@ fn all_takes_what_is_in_the_stacks_root_and_not_excluded() {
         .code(1)
         .says("there is no stack named wbe: ");
     // One stack is found by its name, wherever it is.
-    let found = format!("far is in {folder}, where its containers were started\n");
+    let found = format!("far is in {folder}, where it was started\n");
     let hint = format!("hint: the project's containers were started in {folder}: pass --dir ");
     bench.fails("migrate far", &hint);
     bench.succeeds("adopt far --wait 2s", "").says(&found);
@@ -367,7 +367,9 @@ fn all_takes_what_is_in_the_stacks_root_and_not_excluded() {
     fs::write(other.path().join("docker-compose.yml"), edited).expect("a file");
     bench.succeeds("adopt far --yes --wait 2s", "updated far: ");
     bench.succeeds("plan far", &[&*found, "far is up to date in Portainer\n"]);
-    bench.succeeds("list", "far *    1/1         in Portainer  up to date\n");
+    let list = bench.succeeds("list", "far *    1/1         in Portainer  up to date\n");
+    let legend = format!("* not in {}\n", bench.root().display());
+    assert!(list.err.ends_with(&legend), "{list:?}");
 }
 
 #[test]

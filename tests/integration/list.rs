@@ -180,6 +180,34 @@ web           1/1         by hand  can be adopted
 }
 
 #[test]
+fn a_stack_that_was_started_from_elsewhere_is_found_by_what_was_last_sent() {
+    for command in ["adopt", "migrate"] {
+        let bench = Bench::new();
+        bench.world(|world| world.add_image("busybox:1.36"));
+        let far = bench.home().join("web");
+        fs::create_dir(&far).expect("a directory");
+        fs::write(far.join("compose.yaml"), PLAIN).expect("a file");
+        let far = far.to_str().expect("UTF-8");
+        bench.run(&[command, "web", "--dir", far]).code(0);
+        let list = json_of(&bench.run("list --output json"));
+        assert_eq!(entry(&list, "web")["dir"], far);
+        bench.run("plan web").code(0);
+        if command == "adopt" {
+            bench.succeeds("list", "web *  1/1         in Portainer  up to date\n");
+            bench.succeeds("plan web", "web is up to date in Portainer\n");
+        }
+        // Also while it is stopped in Portainer.
+        bench.world(|world| {
+            world.containers.clear();
+            for record in world.records.values_mut() {
+                record.status = Status::Inactive;
+            }
+        });
+        bench.succeeds("list", "web *  0/0         stopped  starts a\n");
+    }
+}
+
+#[test]
 fn stacks_of_a_swarm_and_of_kubernetes() {
     let bench = Bench::new();
     bench.stack("swarmed", PLAIN, None);

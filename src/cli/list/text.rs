@@ -24,14 +24,17 @@ pub(super) fn show(list: &ListReport, console: &Console) {
         console
             .note("`stacklift plan STACK` compares every setting, and shows what adopting it does or what prevents it");
     }
-    let is_left_out = |stack: &ListEntry| {
-        stack.outside_stacks_root && stack.adopt.readiness != Readiness::NothingToDo
-    };
-    if list.stacks.iter().any(is_left_out) {
-        console.note(&format!(
-            "* not in {}: `adopt --all` takes it only with --everywhere",
-            list.stacks_root
-        ));
+    let is_outside = |stack: &&ListEntry| stack.outside_stacks_root;
+    let mut outside = list.stacks.iter().filter(is_outside).peekable();
+    if outside.peek().is_some() {
+        let root = &list.stacks_root;
+        console.note(
+            &if outside.all(|stack| stack.adopt.readiness == Readiness::NothingToDo) {
+                format!("* not in {root}")
+            } else {
+                format!("* not in {root}: `adopt --all` takes it only with --everywhere")
+            },
+        );
     }
 }
 

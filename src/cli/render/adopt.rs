@@ -32,7 +32,7 @@ pub(super) fn prepared(
     let engine = peers::engine(settings, console);
     let listed = engine.list(name.as_str());
     let containers = listed.as_deref().unwrap_or_default();
-    let earlier = || earlier(settings.state.as_deref(), name);
+    let earlier = || earlier(settings.state.as_deref(), name, &settings.location.tool);
     let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
     say_where(name, stack.dir(), &settings.location, console);
     let compose = compose::Host::new(&settings.location.tool, console.trace());

@@ -120,7 +120,7 @@ fn containers_that_were_started_in_another_directory() {
     );
     refuses(&bench, "web", &why);
     fs::remove_dir_all(&here).expect("removed");
-    let found = format!("web is in {there}, where its containers were started\n");
+    let found = format!("web is in {there}, where it was started\n");
     bench.succeeds("plan web", "").says(&found);
     // A directory that was moved.
     let moved = dir(&bench, "moved");
