@@ -50,11 +50,11 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
     let is_all_portainers = containers.started_by_portainer == containers.all;
     match facts.record {
         Some(record) if containers.all == 0 => match record.deployment {
-            Deployment::Inactive => StackState::Stopped,
+            Deployment::Inactive => StackState::StoppedInPortainer,
             Deployment::Deploying => StackState::InPortainer,
             Deployment::Active | Deployment::Failed(_) => StackState::Orphaned,
         },
-        Some(_) if containers.running == 0 => StackState::Stopped,
+        Some(_) if containers.running == 0 => StackState::StoppedInPortainer,
         Some(_) => match facts.in_portainer {
             InPortainer::Nothing | InPortainer::UpToDate => StackState::InPortainer,
             InPortainer::FromGit => StackState::FromGit,
@@ -74,6 +74,7 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
             StackState::PortainerGone
         }
         None if !facts.has_files => StackState::Orphaned,
+        None if containers.all == 0 => StackState::NotStarted,
         None if containers.running == 0 => StackState::Stopped,
         None if is_all_portainers => StackState::InPortainer,
         None => StackState::ByHand,
@@ -119,7 +120,8 @@ mod tests {
             (Some((2, 2, 0)), true, Listed::All, S::ByHand),
             (Some((2, 1, 1)), true, Listed::All, S::ByHand),
             (Some((2, 0, 0)), true, Listed::All, S::Stopped),
-            (Some((0, 0, 0)), true, Listed::All, S::Stopped),
+            (Some((0, 0, 0)), true, Listed::All, S::NotStarted),
+            (Some((0, 0, 0)), true, Listed::Nothing, S::NotStarted),
             (Some((2, 2, 0)), false, Listed::All, S::Orphaned),
             (Some((2, 0, 0)), false, Listed::All, S::Orphaned),
             (Some((2, 2, 1)), false, Listed::All, S::PortainerGone),
@@ -150,8 +152,8 @@ mod tests {
             (Compose, Active, (2, 2, 1), Nothing, S::InPortainer),
             (Compose, Active, (2, 2, 2), LastSent, S::Both),
             (Compose, Active, (2, 2, 2), Edited, S::Edited),
-            (Compose, Active, (2, 0, 2), Edited, S::Stopped),
-            (Compose, Inactive, (0, 0, 0), Nothing, S::Stopped),
+            (Compose, Active, (2, 0, 2), Edited, S::StoppedInPortainer),
+            (Compose, Inactive, (0, 0, 0), Nothing, S::StoppedInPortainer),
             (Compose, Active, (0, 0, 0), Nothing, S::Orphaned),
             (Compose, Failed(None), (0, 0, 0), Nothing, S::Orphaned),
             (Compose, Deploying, (0, 0, 0), Nothing, S::InPortainer),

@@ -71,8 +71,12 @@ pub enum StackState {
     Failed,
     /// A run changes it now.
     InProgress,
-    /// No container runs.
+    /// There is no Portainer stack, and no container runs.
     Stopped,
+    /// There is a Portainer stack, and no container runs.
+    StoppedInPortainer,
+    /// There is a Compose file, no container and no Portainer stack.
+    NotStarted,
     /// Something is left of a stack: containers without a Compose file and without a Portainer stack, or a Portainer stack
     /// that is not stopped and has no containers.
     Orphaned,

@@ -309,10 +309,10 @@ fn several_stacks_are_adopted_by_name() {
     let table = run.out.split("\n\n").next().expect("a table");
     assert_eq!(
         table,
-        "STACK   CONTAINERS  STATE    ADOPT
-zoo     1/1         by hand  may interrupt a
-web     1/1         by hand  may interrupt a
-broken  0/0         stopped  blocked: network missing does not exist"
+        "STACK   CONTAINERS  STATE        ADOPT
+zoo     1/1         by hand      may interrupt a
+web     1/1         by hand      may interrupt a
+broken  0/0         not started  blocked: network missing does not exist"
     );
     let end = "\nadopted zoo, web\n  edit them in Portainer from now on; to undo one: stacklift restore STACK\n";
     assert!(run.out.ends_with(end), "{run:?}");

@@ -92,19 +92,19 @@ fn every_kind_of_stack() {
     fs::remove_dir_all(own).expect("a directory");
     let run = bench.run("list").code(0);
     prints(&bench, &run, "\
-STACK      CONTAINERS  STATE                ADOPT
-both       1/1         edited in Portainer  keep editing it there
-cached     2/2         by hand              interrupts db
-ghost      0/0         orphaned             no Compose file: stacklift export ghost
-gone       1/1         orphaned             no Compose file: stacklift export gone --from containers
-idle       0/0         stopped              starts a
-mongo      1/1         by hand              can be adopted
-own        1/1         orphaned             blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0; manage this stack by hand
-portainer  1/1         by hand              blocked: refusing to move portainer: recreating it would cut you off from Portainer; manage this stack by hand
-same       1/1         in Portainer         up to date
-stopped    0/0         stopped              no Compose file: stacklift export stopped
-theirs     1/1         in Portainer         no Compose file: stacklift export theirs
-web        1/1         by hand              can be adopted
+STACK      CONTAINERS  STATE                  ADOPT
+both       1/1         edited in Portainer    keep editing it there
+cached     2/2         by hand                interrupts db
+ghost      0/0         orphaned               no Compose file: stacklift export ghost
+gone       1/1         orphaned               no Compose file: stacklift export gone --from containers
+idle       0/0         not started            starts a
+mongo      1/1         by hand                can be adopted
+own        1/1         orphaned               blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0; manage this stack by hand
+portainer  1/1         by hand                blocked: refusing to move portainer: recreating it would cut you off from Portainer; manage this stack by hand
+same       1/1         in Portainer           up to date
+stopped    0/0         in Portainer, stopped  no Compose file: stacklift export stopped
+theirs     1/1         in Portainer           no Compose file: stacklift export theirs
+web        1/1         by hand                can be adopted
 ");
     assert_eq!(run.err, NOTE);
     let list = json_of(&bench.run("list --output json").code(0));
@@ -151,14 +151,14 @@ fn names_and_directories() {
         .replace(other.path().to_str().expect("UTF-8"), "/other");
     assert_eq!(
         out,
-        r#"STACK         CONTAINERS  STATE    ADOPT
--x            0/0         stopped  blocked: "-x" is not a stack name: it starts with a hyphen; rename the directory
-a\u{1b}[31mb  0/0         stopped  blocked: "a\u{1b}[31mb" is not a stack name: it contains a control character; rename the directory
-advbig        1/1         by hand  can be adopted
-Idle          0/0         stopped  blocked: the stack cannot have the name Idle in Portainer: the name of its project would be "idle"
-latin         0/0         stopped  blocked: the Compose file ROOT/latin/compose.yaml is not UTF-8 at byte 2 (line 1): it cannot be sent as JSON
-project *     1/1         by hand  can be adopted
-web           1/1         by hand  can be adopted
+        r#"STACK         CONTAINERS  STATE        ADOPT
+-x            0/0         not started  blocked: "-x" is not a stack name: it starts with a hyphen; rename the directory
+a\u{1b}[31mb  0/0         not started  blocked: "a\u{1b}[31mb" is not a stack name: it contains a control character; rename the directory
+advbig        1/1         by hand      can be adopted
+Idle          0/0         not started  blocked: the stack cannot have the name Idle in Portainer: the name of its project would be "idle"
+latin         0/0         not started  blocked: the Compose file ROOT/latin/compose.yaml is not UTF-8 at byte 2 (line 1): it cannot be sent as JSON
+project *     1/1         by hand      can be adopted
+web           1/1         by hand      can be adopted
 "#
     );
     let root = bench.root().display();
@@ -203,7 +203,10 @@ fn a_stack_that_was_started_from_elsewhere_is_found_by_what_was_last_sent() {
                 record.status = Status::Inactive;
             }
         });
-        bench.succeeds("list", "web *  0/0         stopped  starts a\n");
+        bench.succeeds(
+            "list",
+            "web *  0/0         in Portainer, stopped  starts a\n",
+        );
     }
 }
 
@@ -239,10 +242,10 @@ fn without_portainer() {
     bench.stack("idle", PLAIN, None);
     started_by_portainer(&bench, "theirs", PLAIN);
     let expected = "\
-STACK   CONTAINERS  STATE    ADOPT
-idle    0/0         stopped  unknown: stacklift doctor
-theirs  1/1         unknown  no Compose file: stacklift doctor
-web     1/1         unknown  unknown: stacklift doctor
+STACK   CONTAINERS  STATE        ADOPT
+idle    0/0         not started  unknown: stacklift doctor
+theirs  1/1         unknown      no Compose file: stacklift doctor
+web     1/1         unknown      unknown: stacklift doctor
 ";
     let run = Run::of(bench.command("list").env_remove("STACKMGR_API_KEY")).code(0);
     assert_eq!(run.out, expected);
@@ -404,16 +407,16 @@ fn a_stack_has_one_line_at_any_width() {
     assert_eq!(
         without_blocked(80),
         "\
-STACK    CONTAINERS  STATE    ADOPT
-cached   2/2         by hand  interrupts db
-traefik  1/1         by hand  blocked: refusing to move traefik: recreating it…"
+STACK    CONTAINERS  STATE        ADOPT
+cached   2/2         by hand      interrupts db
+traefik  1/1         by hand      blocked: refusing to move traefik: recreating…"
     );
     assert_eq!(
         without_blocked(60),
         "\
-STACK    CONTAINERS  STATE    ADOPT
-cached   2/2         by hand  interrupts db
-traefik  1/1         by hand  blocked: refusing to move tra…"
+STACK    CONTAINERS  STATE        ADOPT
+cached   2/2         by hand      interrupts db
+traefik  1/1         by hand      blocked: refusing to move…"
     );
     let full = bench.run("list").code(0);
     assert_eq!(shown(1000), format!("{}{NOTE}", full.out));

@@ -127,6 +127,8 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         StackState::Failed => (Meaning::Failed, "failed run"),
         StackState::InProgress => (Meaning::Changed, "a run is in progress"),
         StackState::Stopped => (Meaning::Plain, "stopped"),
+        StackState::StoppedInPortainer => (Meaning::Plain, "in Portainer, stopped"),
+        StackState::NotStarted => (Meaning::Plain, "not started"),
         StackState::Orphaned => (Meaning::Changed, "orphaned"),
         StackState::PortainerGone => (Meaning::Changed, "its Portainer is gone"),
         StackState::Swarm => (Meaning::Plain, "swarm"),
