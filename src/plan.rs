@@ -36,6 +36,7 @@ pub use fates::{
 pub use losses::{
     Loss, LossKind, files,
     foreign::{Foreign, Touch, foreign},
+    limits::name as limit_name,
     mounts::copied_files,
 };
 pub use migration::{Plan, depends_on_version, migration};

@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, fmt};
 use serde_json::Value;
 
 use crate::{
+    plan::limit_name,
     snapshot::{is_empty, is_unset},
     text::{listed, plural},
 };
@@ -75,7 +76,11 @@ impl fmt::Display for Difference<'_> {
                 let noun = plural(names.len(), "variable");
                 return write!(f, "the {noun} {}", listed(&Vec::from_iter(names)));
             }
-            Self::Setting(key) => return write!(f, "`{key}`"),
+            // As the plan names it.
+            Self::Setting(key) => match limit_name(key) {
+                Some(name) => return write!(f, "the {name}"),
+                None => return write!(f, "`{key}`"),
+            },
         })
     }
 }
@@ -164,7 +169,7 @@ mod tests {
         for (pointer, value, what) in [
             ("/Config/Cmd", json!(["b", "a"]), "`Cmd`"),
             ("/Config/Labels/note", json!("secret"), "the labels"),
-            ("/HostConfig/Memory", json!(0), "`Memory`"),
+            ("/HostConfig/Memory", json!(0), "the memory limit"),
             ("/HostConfig/Dns", json!(["8.8.8.8", "1.1.1.1"]), "`Dns`"),
             ("/HostConfig/Sysctls", json!({}), "`Sysctls`"),
         ] {

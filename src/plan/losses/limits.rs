@@ -51,6 +51,8 @@ const LIMITS: [Limit; 14] = [
     ),
 ];
 
+const RESTART_POLICY: &str = "restart policy";
+
 /// Where the text may have a limit instead of at its key.
 const DEPLOYED: [(&str, &str); 4] = [
     ("mem_limit", "deploy.resources.limits.memory"),
@@ -66,9 +68,17 @@ pub fn changed(container: Inspected, service: &SentService) -> Vec<&'static str>
         .filter(|limit| limit.is_lost(container, service));
     let mut names: Vec<_> = limits.map(|limit| limit.0).collect();
     if restart_policy(service).is_some_and(|given| given != restarts(container)) {
-        names.push("restart policy");
+        names.push(RESTART_POLICY);
     }
     names
+}
+
+/// The name of the limit in this field of `HostConfig`, if it is one.
+pub fn name(field: &str) -> Option<&'static str> {
+    match field {
+        "RestartPolicy" => Some(RESTART_POLICY),
+        _ => LIMITS.iter().find(|one| one.1 == field).map(|one| one.0),
+    }
 }
 
 impl Limit {

@@ -263,7 +263,7 @@ mod b28_a_setting_that_a_recreated_container_lost {
         assert_eq!(run.code, Some(0), "{}", run.output);
         run.says(&[
             "settings reset to those of the Compose file: memory nodes",
-            "has changed: `CpusetMems`",
+            "has changed: the memory nodes",
         ]);
     }
 }
