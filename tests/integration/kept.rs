@@ -130,6 +130,22 @@ fn no_service_that_an_adoption_starts_has_an_anonymous_volume() {
 }
 
 #[test]
+fn a_volume_of_volumes_from_that_gets_no_name_is_not_named_later() {
+    let scaled = "[/cache]\n    scale: 2\n";
+    let shared = "&all [/cache]\n  c:\n    image: busybox:1.36\n    volumes: *all\n";
+    for volumes in [scaled, shared] {
+        let bench = Bench::new();
+        let heir = "  b:\n    image: busybox:1.36\n    volumes_from: [a]\n";
+        let text =
+            format!("services:\n  a:\n    image: busybox:1.36\n    volumes: {volumes}{heir}");
+        bench.stack("web", &text, None);
+        bench.world(|world| world.add_image("busybox:1.36"));
+        bench.run("adopt web").code(0);
+        bench.succeeds("plan web", "web is up to date in Portainer");
+    }
+}
+
+#[test]
 fn b16_a_volume_that_only_the_old_portainer_stack_names_must_exist() {
     let bench = Bench::new();
     let with = "services:\n  a: {image: 'busybox:1.36', volumes: ['cache:/cache']}\nvolumes:\n  cache: {external: true, name: old}\n";

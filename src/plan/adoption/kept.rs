@@ -85,9 +85,12 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 let hashes = input.hashes;
                 hashes.is_ok_and(|hashes| hashes.are_on_disk(container, service.name, facts.tool))
             };
+            let inherited = inherited_volumes(facts, &service);
             for &container in &containers {
                 if !(keep.anonymous && stays) {
-                    found.volumes.extend(unnamed_volumes(container, &service));
+                    let volumes = unnamed_volumes(container, &service).into_iter();
+                    let own = volumes.filter(|(_, name)| !inherited.contains(name.as_str()));
+                    found.volumes.extend(own);
                 }
                 if !stays && !is_as_on_disk(container) {
                     let foreign = replacement::foreign_variables(facts, container, &service);
@@ -169,6 +172,18 @@ fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<Stri
         .map(|(volume, target)| (clean(target), volume.to_owned()))
         .filter(|volume| !named.contains(volume))
         .collect()
+}
+
+/// The anonymous volumes that a service gets by `volumes_from`. They get their names in the other service, or none.
+fn inherited_volumes<'a>(facts: &Facts<'a>, service: &SentService) -> BTreeSet<&'a str> {
+    let sources = service.items("volumes_from");
+    let sources = sources.filter_map(|item| service.stack.read(item).known());
+    let containers = sources.flat_map(|from| {
+        let name = from.split(':').next().unwrap_or_default();
+        containers(facts, name)
+    });
+    let volumes = containers.flat_map(Inspected::anonymous_volumes);
+    volumes.map(|(name, _)| name).collect()
 }
 
 /// The volumes of a service whose containers were removed: what Portainer has may have been all that named them. Without those
