@@ -80,7 +80,7 @@ struct Read {
 }
 
 /// Why a container may differ from the file.
-const HIDDEN: &str = "its file had a setting that a container does not show";
+const HIDDEN: &str = "its file had a setting that a container does not show, or `docker update` has changed one since";
 
 /// Reads the containers of `project`, and writes it as files. Without a Compose program, nothing is known of the hashes.
 pub fn reconstruct(

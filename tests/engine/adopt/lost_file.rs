@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{Case, scenario::Scenario};
-use crate::bench::Run;
+use crate::{bench::Run, host::docker};
 
 const TEXT: &str = "services:
   db:
@@ -49,11 +49,15 @@ fn keeps_what_runs(case: Case) {
     let config = stack.state().with_file_name("docker");
     fs::create_dir_all(config.join("cli-plugins")).expect("a folder");
     stack.compose.install(&config.join("cli-plugins"));
-    let mut export = stack.command(&["export", project, "--from", "containers", "--to", to]);
-    if config.join("cli-plugins/docker-compose").exists() {
-        export.env("DOCKER_CONFIG", config);
-    }
-    let run = Run::of(&mut export);
+    let export = |flag: &[&str]| {
+        let args = ["export", project, "--from", "containers", "--to", to];
+        let mut export = stack.command(&[&args, flag].concat());
+        if config.join("cli-plugins/docker-compose").exists() {
+            export.env("DOCKER_CONFIG", &config);
+        }
+        Run::of(&mut export).code(0)
+    };
+    let run = export(&[]);
     let expected = format!(
         "exported {project} to {to}: compose.yaml and .env, 1 variable
   =  db   an adoption keeps its container
@@ -61,7 +65,7 @@ fn keeps_what_runs(case: Case) {
 next: check the files, then stacklift adopt {project} --dir {to}
 "
     );
-    assert_eq!((run.code, run.output), (Some(0), expected));
+    assert_eq!(run.output, expected);
     let text = fs::read_to_string(format!("{to}/compose.yaml")).expect("a file");
     assert!(!text.contains("a$$b"), "{text}");
 
@@ -69,6 +73,11 @@ next: check the files, then stacklift adopt {project} --dir {to}
     let adopted = stack.run(&["adopt", project, "--dir", to]).code(0);
     adopted.says(&[&format!("adopted {project}: 2 containers kept running")]);
     assert_eq!(stack.ids(), ids);
+
+    docker(&["update", "--restart", "always", &format!("{project}-front")]);
+    export(&["--force"]).says(&[
+        "~  web  would be recreated: its file had a setting that a container does not show, or `docker update` has changed one since\n",
+    ]);
 }
 super::by! { keeps_what_runs:
     by_old OLD "needs a container engine: run scripts/test"
