@@ -113,12 +113,16 @@ pub struct Response {
 }
 
 impl Response {
-    /// Why Portainer refused, as one sentence: its own words if it has any.
+    /// Why Portainer refused, as one sentence: its own words if it has any. Only its `details` may name the cause (N27).
     pub fn reason(&self) -> String {
-        match self.message() {
-            Some(message) if self.status != 401 => reason(&message),
-            _ => self.summary(),
-        }
+        let Some(message) = self.message().filter(|_| self.status != 401) else {
+            return self.summary();
+        };
+        reason(&match self.text("details") {
+            Some(details) if details.contains(&message) => details,
+            Some(details) if !message.contains(&details) => format!("{message}: {details}"),
+            _ => message,
+        })
     }
 
     /// One line: the status, and the start of the `message` of an error object (M01) or the kind of the body.
@@ -218,8 +222,13 @@ impl Response {
 
     /// Portainer's own words: the `message` of its error object (M01).
     pub(super) fn message(&self) -> Option<String> {
+        self.text("message")
+    }
+
+    /// A text of the error object.
+    fn text(&self, key: &str) -> Option<String> {
         let json: Value = serde_json::from_slice(&self.body).ok()?;
-        Some(json.get("message")?.as_str()?.to_owned())
+        Some(json.get(key)?.as_str()?.to_owned())
     }
 
     /// Whether a port that uses TLS rejected plain HTTP, in the words of Go or nginx.

@@ -214,7 +214,10 @@ fn hint_of(response: &Response) -> Option<&'static str> {
         400 if is(&["credential"]) => {
             "check --git-user, and the password in --git-password-file or STACKLIFT_GIT_PASSWORD"
         }
-        400 => "check --git: Portainer reads repositories over http:// and https:// only",
+        // N27
+        400 => {
+            "check --git: Portainer reads repositories over http:// and https:// only, and its SSRF protection may refuse the address"
+        }
         500 if is(&["certificate"]) => {
             "if the certificate of the Git server is self-signed, pass --git-skip-tls-verify"
         }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use rehearsal::{Call, Files, World};
+use rehearsal::{Call, Era, Files, Status, World};
 use serde_json::{Value, json};
 
 use crate::{
@@ -33,7 +33,11 @@ fn push(world: &mut World, files: &[(&str, &str)]) {
 
 /// The stack `web`, started by hand, and the repository with these files.
 fn bench(compose: &str, env: Option<&str>, files: &[(&str, &str)]) -> Bench {
-    let bench = Bench::new();
+    bench_of(Era::Sync, compose, env, files)
+}
+
+fn bench_of(era: Era, compose: &str, env: Option<&str>, files: &[(&str, &str)]) -> Bench {
+    let bench = Bench::of(era);
     bench.started("web", compose, env);
     bench.world(|world| push(world, files));
     bench
@@ -284,6 +288,42 @@ fn m25_what_portainer_cannot_read_is_named() {
     run(&bench, "adopt --all --git https://git.example/stacks.git").code(2);
     run(&bench, "adopt web --ref main").code(2);
     assert!(nothing_was_sent(&bench));
+}
+
+/// Portainer clones before it responds, and deploys afterwards.
+#[test]
+fn n27_newer_versions_deploy_from_git_in_the_background() {
+    let bench = bench_of(Era::Async, PLAIN, Some("A=1\n"), &[(FILE, PLAIN)]);
+    let blocked = json!({"message": "Invalid request payload", "details": "address is blocked"});
+    bench.once(Call::Preview, instead(400, &blocked.to_string()));
+    bench.once(Call::Preview, instead(400, &blocked.to_string()));
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(1)
+        .says("its SSRF protection may refuse the address");
+    // The repository disappears after the last preview.
+    let before = bench.containers("web");
+    for _ in 0..3 {
+        bench.world_with(Call::Preview, |_| ());
+    }
+    bench.world_with(Call::Preview, |world| world.repositories.clear());
+    run(&bench, &format!("adopt web {FLAGS}")).code(1).says(&[
+        "error: Portainer could not deploy web: Failed to prepare stack: unable to clone git repository: ",
+        "repository not found\nNo container was changed; Portainer does not list the stack.\n",
+    ]);
+    bench.world(|world| push(world, &[(FILE, PLAIN)]));
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(0)
+        .says("adopted web: 1 container kept running");
+    assert_eq!(bench.containers("web"), before);
+    bench.world(|world| push(world, &[(FILE, &newer())]));
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(0)
+        .says("updated web: a was down for");
+    bench.world(|world| {
+        let record = world.records.values().next().expect("a record");
+        assert_eq!(record.status, Status::Active);
+        assert_eq!(record.env.as_ref().expect("variables")[0].name, "A");
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Incoming, PortainerError, Response, Variable, Work, World, payload};
-use crate::world::{CloneError, GitSettings, Kind};
+use crate::world::{CloneError, Era, GitSettings, Kind};
 
 /// What a preview asks for.
 #[derive(Deserialize, Default)]
@@ -129,7 +129,12 @@ pub(super) fn prepared(
             .unwrap_or_default(),
         skips_tls: given.skips_tls,
     };
-    world.clone_for(&mut work.record, &settings)?;
+    let cloned = world.clone_for(&mut work.record, &settings);
+    cloned.map_err(|error| match world.era {
+        // N27
+        Era::Async => PortainerError::new(500, "Failed to prepare stack", &error.details),
+        Era::Sync | Era::Library => error,
+    })?;
     work.record.auto_update = given.auto_update.map(|update| {
         json!({
             "Interval": update["interval"],
