@@ -125,7 +125,8 @@ impl FromGit {
         Ok(portainer.fetch(&self.repository)? == self.fetched)
     }
 
-    fn text(&self) -> &str {
+    /// The Compose file in the repository.
+    pub fn text(&self) -> &str {
         self.fetched.files.first().map_or("", |(_, text)| text)
     }
 

@@ -415,7 +415,7 @@ impl Procedure<'_, '_> {
 }
 
 /// What happened to each container that is not as before.
-fn changes(compared: &[Compared]) -> Vec<String> {
+pub(super) fn changes(compared: &[Compared]) -> Vec<String> {
     compared
         .iter()
         .filter(|one| !one.is_as_before())

@@ -13,6 +13,7 @@ use super::{
     Prepared, Procedure,
     compared::{Compared, compare, end, told},
     progress::Progress,
+    recover::changes,
 };
 use crate::{
     backoff::Backoff,
@@ -159,12 +160,16 @@ impl Procedure<'_, '_> {
             let (outcome, state) = if is_in_portainer {
                 self.run.is_whole()?;
                 let state = format!(
-                    "the stack exists as Portainer stack {id} and is deployed, but a job failed; the other containers run as before"
+                    "the stack exists as Portainer stack {id} and is deployed, but a job failed; the other containers run"
                 );
                 (Outcome::Changed, state)
             } else {
+                let containers = match changes(&compared).as_slice() {
+                    [] => "the containers run as before".to_owned(),
+                    changes => changes.join(", "),
+                };
                 let state = format!(
-                    "Portainer stack {id} may exist, and may not be what was sent; the containers run as before"
+                    "Portainer stack {id} may exist, and may not be what was sent; {containers}"
                 );
                 (Outcome::Unknown, state)
             };

@@ -91,10 +91,20 @@ pub(super) fn show_diff(
         return Ok(());
     }
     if let Some(git) = &prepared.git {
-        match &git.patch {
-            Some(patch) => print_patch(patch),
-            None => console.note("no differences"),
+        if let Some(patch) = &git.patch {
+            print_patch(patch);
+            return Ok(());
         }
+        let mask = (!reveal).then(|| mask_of(prepared, rewrite));
+        let names =
+            ["in Portainer", "in Git"].map(|which| format!("{}\t({which})", git.repository.path));
+        let differs = prepared
+            .deployed()
+            .and_then(|now| print_diff(names, now, Shown::all(git.text()), mask.as_ref()));
+        if differs.is_none() {
+            console.note("no differences");
+        }
+        note_masked([differs], console);
         return Ok(());
     }
     let file = stack.file();

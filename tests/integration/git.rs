@@ -341,6 +341,36 @@ fn m24_a_branch_that_moves_while_it_is_deployed_is_noticed() {
 }
 
 #[test]
+fn m24_a_branch_that_moves_while_a_git_stack_is_deployed_again_is_noticed() {
+    let bench = adopted(None);
+    bench.world(|world| push(world, &[(FILE, &newer())]));
+    let moved = json!({ "StackFileContent": PLAIN }).to_string();
+    bench.always(Call::File, done(200, &moved));
+    let run = run(&bench, &format!("adopt web {FLAGS}")).code(1).says(&[
+        "the branch moved while Portainer deployed it",
+        "web-a-1 was recreated",
+    ]);
+    assert!(!run.err.contains("run as before"), "{}", run.err);
+}
+
+#[test]
+fn m24_a_relative_path_in_the_repository_is_another_directory() {
+    let mounts = |source: &str| format!("{PLAIN}    volumes: [\"{source}:/data\"]\n");
+    let bench = bench(&mounts("/srv"), None, &[(FILE, &mounts("/srv"))]);
+    run(&bench, &format!("adopt web {FLAGS}")).code(0);
+    bench.world(|world| push(world, &[(FILE, &mounts("./data"))]));
+    run(&bench, &format!("plan web {FLAGS}"))
+        .code(0)
+        .says("data of Portainer's copy of the repository is mounted at /data instead of /srv");
+    run(&bench, &format!("adopt web {FLAGS} --yes")).code(0);
+    // What it mounts then stays.
+    let text = mounts("./data").replace("sleep 1000", "sleep 9");
+    bench.world(|world| push(world, &[(FILE, &text)]));
+    let planned = run(&bench, &format!("plan web {FLAGS}")).code(0);
+    assert!(!planned.out.contains("instead of"), "{}", planned.out);
+}
+
+#[test]
 fn m24_a_portainer_stack_does_not_become_a_git_stack() {
     let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
     run(&bench, "adopt web").code(0);
@@ -422,6 +452,13 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
     );
     let fate = "Portainer recreates every container of a Git stack that it deploys again";
     assert_eq!(planned["adopt"]["services"][0]["fate"]["reason"], fate);
+    run(&bench, &format!("plan web {FLAGS} --diff"))
+        .code(0)
+        .says(&[
+            "--- blog/compose.yaml\t(in Portainer)",
+            "+++ blog/compose.yaml\t(in Git)",
+            "+    command: sleep 9",
+        ]);
     run(&bench, &format!("adopt web {FLAGS}"))
         .code(0)
         .says("updated web: a was down for");

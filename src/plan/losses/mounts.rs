@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    path::Path,
 };
 
 use composefile::{
@@ -13,6 +14,7 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
+    model::{PORTAINER_FOLDERS, is_folder_of},
     plan::{
         Environment, Facts, PathKind, Sent,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
@@ -179,6 +181,21 @@ enum Moved {
 
 fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
     match (&now.source, after) {
+        // Only a text from Git has such paths in an adoption.
+        (_, Source::Bind(Place::Folder(below))) if facts.is_adoption => {
+            let id = facts.record.map(|record| record.record.id.as_str());
+            if now.places.iter().any(|place| is_cloned(id, place, below)) {
+                return Moved::No;
+            }
+            Moved::To(format!(
+                "{} of Portainer's copy of the repository",
+                if below.is_empty() {
+                    "the folder"
+                } else {
+                    below
+                }
+            ))
+        }
         // The losses of the text name the paths that Portainer resolves.
         (_, Source::Unknown)
         | (
@@ -212,6 +229,13 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
         (_, Source::Anonymous) => Moved::To("a new anonymous volume".to_owned()),
         (_, Source::Tmpfs) => Moved::To("a tmpfs".to_owned()),
     }
+}
+
+/// Whether a place is `below` the folder of a Compose file in Portainer's clone for the Portainer stack `id`.
+fn is_cloned(id: Option<&str>, place: &str, below: &str) -> bool {
+    let is_portainers =
+        place.starts_with(PORTAINER_FOLDERS) || id.is_some_and(|id| is_folder_of(id, place));
+    is_portainers && Path::new(place).ends_with(below)
 }
 
 /// The mounts of a container, by target.
