@@ -28,7 +28,7 @@ use serde_json::Value;
 
 pub use self::{
     answer::{Doubt, Rejection, Version, share_by_id},
-    folder::remove_all as remove_folders,
+    folder::{env_file, remove_all as remove_folders},
     resources::hashed,
 };
 use crate::{
@@ -155,6 +155,8 @@ pub enum Input<'a> {
         project: &'a str,
         dir: Option<&'a Path>,
         texts: &'a [String],
+        /// The names and the texts of the env files that they name.
+        env_files: &'a [(String, String)],
         env: &'a str,
     },
     /// The files in a directory of this host, with the environment of this process.
@@ -391,6 +393,11 @@ impl Compose {
                     .context("failed to create a temporary folder")?;
                 for (name, text) in names.iter().zip(texts) {
                     folder.write(name, text)?;
+                }
+                if let Input::Several { env_files, .. } = input {
+                    for (name, text) in *env_files {
+                        folder.write(name, text)?;
+                    }
                 }
                 if !env.is_empty() {
                     folder.write(folder::ENV_FILE, env)?;

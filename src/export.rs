@@ -6,6 +6,7 @@
 mod lost;
 
 use std::{
+    borrow::Cow,
     ffi::OsStr,
     fs::{self, DirEntry},
     io::{self, ErrorKind},
@@ -13,17 +14,22 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use composefile::reader::{DEFAULT_FILES, OVERRIDE_FILES};
+use composefile::{
+    document::{Document, Node},
+    interpolate::occurrences,
+    reader::{DEFAULT_FILES, OVERRIDE_FILES},
+};
 
 use crate::{
     disk::{self, Dir, Existing, INCOMPLETE, Refused, Rights},
     failure::Failure,
-    model::{StackKind, portainer_name},
-    portainer::Stored,
+    model::{StackKind, Variable, portainer_name},
+    portainer::{Repository, Stored},
     rewrite::{
         env::stack_env,
         export::{self, ExportedFiles},
         portainer::STACK_ENV,
+        repository::with_env_files,
     },
     stack::is_same,
     text::{bulleted, printable},
@@ -35,6 +41,8 @@ pub use lost::find as find_lost;
 const COMPOSE_FILE: &str = "compose.yaml";
 /// The file with the variables.
 const ENV_FILE: &str = ".env";
+/// What to do if not everything of a Git stack is in Portainer.
+const CLONE: &str = "clone its Git repository instead";
 
 /// How stacks are exported.
 pub struct Export<'a> {
@@ -161,11 +169,21 @@ impl Export<'_> {
                 "cannot export {name}: Portainer returns only the first of its {} Compose files",
                 stored.further_files + 1
             ))
-            .hint("clone its Git repository instead")
+            .hint(CLONE)
             .into());
         }
+        let (text, env) = (&stored.contents.text, &stored.contents.env);
+        let text = match &stored.git {
+            None => Cow::Borrowed(text),
+            Some(git) => Cow::Owned(text_of_git(git, text, env).map_err(|variable| {
+                Failure::new(format!(
+                    "cannot export {name}: Portainer has no value for {variable}, which a .env file in the repository may set"
+                ))
+                .hint(CLONE)
+            })?),
+        };
         let input = export::Stored {
-            text: &stored.contents.text,
+            text: &text,
             variables: &stored.contents.env,
             project,
             folder: &stored.folder,
@@ -184,6 +202,20 @@ impl Export<'_> {
             .into()
         })
     }
+}
+
+/// The text of a Git stack, with the path that `stack.env` has in its folder. The error is a variable that Portainer does not
+/// set: the `.env` in the repository may.
+fn text_of_git(git: &Repository, text: &str, env: &[Variable]) -> Result<String, String> {
+    let own = git.stack_env();
+    let text = with_env_files(text, |path| (path == own).then(|| STACK_ENV.to_owned()));
+    let is_set = |name: &str| env.iter().any(|one| one.name == name);
+    let unset = Document::parse(&text).ok().and_then(|document| {
+        let scalars = document.nodes().filter_map(Node::as_str);
+        let mut names = scalars.flat_map(occurrences).map(|one| one.name);
+        names.find(|name| !is_set(name)).map(str::to_owned)
+    });
+    unset.map_or(Ok(text), Err)
 }
 
 /// The text, unchanged.

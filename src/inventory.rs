@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::{
     adopt, compose,
     engine::EngineReader,
-    model::Container,
+    model::{Container, Record},
     observe::{Host, Situation, with_hint},
     parallel::in_parallel,
     plan::{Blocker, Keep, runs_portainer, unusable},
@@ -140,7 +140,8 @@ impl<'a> Inventory<'a> {
         };
         let mut entry = ListEntry {
             state: Self::state(found, host, containers.as_ref(), interrupted, &adopt),
-            interrupted_run: interrupted.map(|run| interrupted_run(run, &found.name, command)),
+            interrupted_run: interrupted
+                .map(|run| interrupted_run(run, (&found.name, found.record), command)),
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
             outside_stacks_root: found.is_outside(&self.location.root),
@@ -159,6 +160,10 @@ impl<'a> Inventory<'a> {
         let name = entry.name.as_str();
         match &entry.interrupted_run {
             Some(InterruptedRun::InProgress) => return None,
+            // Its flags are not known.
+            Some(InterruptedRun::RunAgain) if found.record.is_some_and(Record::is_from_git) => {
+                return None;
+            }
             Some(InterruptedRun::RunAgain) => return Some(command.with(&["adopt", name])),
             Some(run) => return Some(run.to_string()),
             None => {}
@@ -257,9 +262,17 @@ impl<'a> Inventory<'a> {
 }
 
 /// The run, with the command that heals the stack.
-pub fn interrupted_run(run: Unfinished, name: &str, command: &RestoreCommand) -> InterruptedRun {
+pub fn interrupted_run(
+    run: Unfinished,
+    (name, record): (&str, Option<&Record>),
+    command: &RestoreCommand,
+) -> InterruptedRun {
     let restore = || command.with(&["restore", name]);
     match run.left {
+        // Nothing puts an earlier commit back.
+        Interrupted::NotDeployed if record.is_some_and(Record::is_from_git) => {
+            InterruptedRun::RunAgain
+        }
         Interrupted::InProgress => InterruptedRun::InProgress,
         Interrupted::Restore | Interrupted::RestoreAgain => InterruptedRun::Restore(restore()),
         Interrupted::Continue(again) => InterruptedRun::Continue(command.with(&[again, name])),

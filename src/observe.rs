@@ -261,6 +261,13 @@ impl Situation<'_> {
         self.place()?.interrupted(engine.as_deref(), now, self.tool)
     }
 
+    /// Whether Portainer has what an adoption sent that failed.
+    pub fn is_not_deployed(&self) -> bool {
+        let engine = self.engine.id().ok();
+        let place = self.place();
+        place.is_some_and(|place| place.open(engine.as_deref()).is_not_deployed())
+    }
+
     /// The requests in the journal (B11), read without a lock. Without a state directory, no run can have sent one.
     pub fn unanswered(&self) -> Result<Vec<String>> {
         let Some(place) = self.place().filter(Place::has_unanswered) else {

@@ -72,8 +72,10 @@ pub struct PortainerReader {
 /// A record as Portainer stores it (M07).
 pub struct Stored {
     pub contents: Contents,
-    /// Portainer's folder for it, absolute.
+    /// The folder of its Compose file, absolute.
     pub folder: String,
+    /// Where it comes from, if Portainer deploys it from Git.
+    pub git: Option<Repository>,
     /// How many Compose files it has besides the one whose text is known.
     pub further_files: usize,
 }
@@ -335,9 +337,13 @@ impl PortainerReader {
         let folder = record["ProjectPath"]
             .as_str()
             .filter(|path| path.starts_with('/'));
+        let folder = folder.map_or_else(|| format!("/data/compose/{id}"), str::to_owned);
+        let git = Repository::of(&record);
+        let below = git.as_ref().map_or("", Repository::folder);
         Ok(Stored {
             contents,
-            folder: folder.map_or_else(|| format!("/data/compose/{id}"), str::to_owned),
+            folder: format!("{folder}/{below}").trim_end_matches('/').to_owned(),
+            git,
             further_files: wire::further_files(&record)
                 .map_err(failed_to(&format!("read Portainer stack {id}")))?,
         })

@@ -222,6 +222,15 @@ pub(super) fn end(container: Inspected) -> Option<String> {
     }
 }
 
+/// What happened to each container that is not as before.
+pub(super) fn changes(compared: &[Compared]) -> Vec<String> {
+    compared
+        .iter()
+        .filter(|one| !one.is_as_before())
+        .map(ToString::to_string)
+        .collect()
+}
+
 /// Differences in a sentence.
 pub(super) fn told(differences: &[impl ToString]) -> String {
     let names: Vec<String> = differences.iter().map(ToString::to_string).collect();

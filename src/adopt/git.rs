@@ -6,11 +6,12 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use composefile::dotenv;
+use composefile::{dotenv, path::clean};
 use serde_json::Value;
 
 use super::hasher::{Hasher, sent_of};
 use crate::{
+    compose::env_file,
     failure::Failure,
     model::{Variable, values},
     observe::{Before, Situation},
@@ -22,7 +23,7 @@ use crate::{
         faithful::{Faithful, encoded},
         masked,
         portainer::STACK_ENV,
-        repository::with_env_files,
+        repository::{env_files, with_env_files},
     },
     text::{Mask, listed},
 };
@@ -46,15 +47,31 @@ pub struct FromGit {
     pub patch: Option<String>,
 }
 
+/// Everything that Portainer would read from the repository now.
+fn fetch(portainer: &PortainerReader, from: &Repository) -> Result<Fetched> {
+    let mut fetched = portainer.fetch(from)?;
+    let texts = fetched.files.iter().map(|(_, text)| text.as_str());
+    let mut paths: BTreeSet<String> = texts.flat_map(env_files).collect();
+    paths.retain(|path| ![".env", &from.stack_env()].contains(&path.as_str()));
+    for path in paths {
+        // Compose says if it needs one that is missing.
+        let file = clean(&format!("/{}{path}", from.folder()));
+        if let Some(text) = portainer.fetch_file(from, file.trim_start_matches('/'))? {
+            fetched.env_files.push((path, text));
+        }
+    }
+    Ok(fetched)
+}
+
 impl FromGit {
     /// Reads the repository. `sent` are the variables for its Compose file.
     fn read(
         portainer: &PortainerReader,
         repository: &Repository,
         sent: &[Variable],
-        merged: &impl Fn(&[String], &[Variable]) -> Result<String, String>,
+        merged: &impl Fn(&[String], &[(String, String)], &[Variable]) -> Result<String, String>,
     ) -> Result<Self> {
-        let fetched = portainer.fetch(repository)?;
+        let fetched = fetch(portainer, repository)?;
         let of_file = dotenv::parse(fetched.env.as_deref().unwrap_or_default(), &|_| None);
         let of_file = of_file.map_err(|error| {
             let what = format!(
@@ -85,15 +102,25 @@ impl FromGit {
         all.extend(env.iter().cloned());
         let reads_own = Cell::new(false);
         let flat = |path: &str| {
-            let path = path.strip_prefix("./").unwrap_or(path);
             let is_own = path == ".env" && has_own;
             reads_own.set(reads_own.get() || is_own);
-            (is_own || path == repository.stack_env()).then(|| STACK_ENV.to_owned())
+            if is_own || path == repository.stack_env() {
+                return Some(STACK_ENV.to_owned());
+            }
+            fetched
+                .env_files
+                .iter()
+                .position(|(name, _)| name == path)
+                .map(env_file)
         };
         let files = fetched.files.iter();
         let mut texts: Vec<String> = files.map(|(_, text)| with_env_files(text, flat)).collect();
-        if texts.len() > 1 {
-            let text = merged(&texts, &all).map_err(|why| {
+        let env_files = fetched.env_files.iter().enumerate();
+        let env_files: Vec<_> = env_files
+            .map(|(at, (_, text))| (env_file(at), text.clone()))
+            .collect();
+        if texts.len() > 1 || !env_files.is_empty() {
+            let text = merged(&texts, &env_files, &all).map_err(|why| {
                 Failure::new("Compose cannot combine the files of the repository")
                     .source(why)
                     .hint("fix them in the repository, then run the command again")
@@ -122,7 +149,7 @@ impl FromGit {
 
     /// Whether the repository still has what was read.
     pub fn is_current(&self, portainer: &PortainerReader) -> Result<bool> {
-        Ok(portainer.fetch(&self.repository)? == self.fetched)
+        Ok(fetch(portainer, &self.repository)? == self.fetched)
     }
 
     /// The Compose file in the repository.
@@ -252,11 +279,15 @@ pub fn judged(
 ) -> Result<(Option<FromGit>, Adoption, Result<Hashes, String>)> {
     let asked = situation.portainer.zip(situation.git);
     let (portainer, repository) = asked.context("Portainer was not asked")?;
-    let merged = |texts: &[String], env: &[Variable]| compose?.merged(texts, env);
+    let merged = |texts: &[String], env_files: &[(String, String)], env: &[Variable]| {
+        compose?.merged(texts, env_files, env)
+    };
     if let Some((now, _)) = &before.contents {
         // The variables may have been edited in Portainer.
         let git = FromGit::read(portainer, repository, &now.env, &merged)?;
-        let (plan, hashes) = plan_of(git.read_as(), now.text != git.text());
+        // A deployment that failed has left its commit in Portainer's clone.
+        let redeploys = situation.is_not_deployed() || now.text != git.text();
+        let (plan, hashes) = plan_of(git.read_as(), redeploys);
         return Ok((Some(git), plan, hashes));
     }
     let mut git = FromGit::read(portainer, repository, &rewrite.env, &merged)?;

@@ -118,12 +118,18 @@ impl Hasher<'_> {
         }
     }
 
-    /// Several Compose files of a repository as one, as Compose resolves them.
-    pub(super) fn merged(&self, texts: &[String], env: &[Variable]) -> Result<String, String> {
+    /// Several Compose files of a repository, and the env files that they name, as one, as Compose resolves them.
+    pub(super) fn merged(
+        &self,
+        texts: &[String],
+        env_files: &[(String, String)],
+        env: &[Variable],
+    ) -> Result<String, String> {
         let input = Input::Several {
             dir: Some(self.stack.dir()),
             project: self.stack.name().as_str(),
             texts,
+            env_files,
             env: &stack_env(env),
         };
         let (profiles, values) = (Profiles::Active, Values::Resolved);

@@ -7,7 +7,7 @@ use chrono::DateTime;
 
 use super::{
     OnFailure, Prepared, Procedure,
-    compared::{Compared, compare, is_temporary},
+    compared::{Compared, changes, compare, is_temporary},
     progress::{Progress, clause},
     verify::services,
 };
@@ -373,6 +373,11 @@ impl Procedure<'_, '_> {
         let first = Failure::hint_of(cause).unwrap_or("fix that, then run the command again");
         let name = self.at.stack.name().as_str();
         let command = self.run.restore_command(name, snapshot, false);
+        if matches!(self.report.request, Some(Request::Redeploy(_))) && !in_error {
+            return Some(format!(
+                "Portainer stack {id} has the new commit, which does not run: fix it in the repository, then run the command again"
+            ));
+        }
         if !in_error && !is_create {
             return Some(format!(
                 "{first}. Portainer stack {id} has the new Compose file and variables, which do not run: to put the old ones back, run: {command}"
@@ -412,15 +417,6 @@ impl Procedure<'_, '_> {
             (before.text != now.text, before.env != now.env)
         }))
     }
-}
-
-/// What happened to each container that is not as before.
-pub(super) fn changes(compared: &[Compared]) -> Vec<String> {
-    compared
-        .iter()
-        .filter(|one| !one.is_as_before())
-        .map(ToString::to_string)
-        .collect()
 }
 
 /// The error of the run: what failed, with the details of its cause, and a hint: the given one or that of the cause.

@@ -11,9 +11,8 @@ use serde_json::Value;
 
 use super::{
     Prepared, Procedure,
-    compared::{Compared, compare, end, told},
+    compared::{Compared, changes, compare, end, told},
     progress::Progress,
-    recover::changes,
 };
 use crate::{
     backoff::Backoff,

@@ -36,6 +36,11 @@ pub(super) fn compose_file(at: usize) -> String {
 /// How these names start.
 const COMPOSE_FILES: &str = "docker-compose.";
 
+/// The name of one of the env files that the text names.
+pub fn env_file(at: usize) -> String {
+    format!("{COMPOSE_FILES}{at}.env")
+}
+
 /// Its variables.
 pub(super) const ENV_FILE: &str = "stack.env";
 

@@ -183,6 +183,7 @@ impl<'c> Folder<'c> {
         let stored = Stored {
             contents,
             folder: self.dir.to_owned(),
+            git: None,
             further_files: 0,
         };
         Ok(Some(Lost { stored, file }))

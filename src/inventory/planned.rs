@@ -126,7 +126,8 @@ fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Re
         export_command: situation.stack.export_command(),
         may_be_unseen: before.may_be_unseen(),
         unanswered,
-        interrupted_run: interrupted.map(|run| interrupted_run(run, name, command)),
+        interrupted_run: interrupted
+            .map(|run| interrupted_run(run, (name, before.record.as_ref()), command)),
     })
 }
 

@@ -149,22 +149,28 @@ pub struct Fetched {
     pub files: Vec<(String, String)>,
     /// The `.env` next to the first one, which Portainer reads too.
     pub env: Option<String>,
+    /// The names and the texts of other env files.
+    pub env_files: Vec<(String, String)>,
 }
 
 impl PortainerReader {
-    /// Everything that Portainer would read from the repository now.
+    /// The Compose files, and the `.env` next to the first one.
     pub fn fetch(&self, from: &Repository) -> Result<Fetched> {
         let env = self.preview(from, &format!("{}.env", from.folder()));
         let names = iter::once(&from.path).chain(&from.additional_files);
         let files = names.map(|name| Ok((name.clone(), self.file_of(from, name)?)));
         let files = files.collect::<Result<_>>()?;
-        let env = match env {
-            Ok(text) => Some(text),
-            // Portainer has read the other files since, so only this one is missing.
-            Err(error) if error.status() == Some(500) => None,
-            Err(error) => return Err(error.into()),
-        };
-        Ok(Fetched { files, env })
+        Ok(Fetched {
+            files,
+            // Portainer has read the other files since, so only this one may be missing.
+            env: if_there(env)?,
+            env_files: Vec::new(),
+        })
+    }
+
+    /// The text of a file, or `None` if there is none. The path is relative to the root of the repository.
+    pub fn fetch_file(&self, from: &Repository, path: &str) -> Result<Option<String>> {
+        if_there(self.preview(from, path))
     }
 
     fn file_of(&self, from: &Repository, name: &str) -> Result<String> {
@@ -203,6 +209,14 @@ impl PortainerReader {
             Some(text) if (200..300).contains(&response.status) => Ok(text),
             _ => Err(self.client.refused(&action, response)),
         }
+    }
+}
+
+/// A file that was read, or `None` if there is none.
+fn if_there(read: Result<String, Error>) -> Result<Option<String>> {
+    match read {
+        Err(error) if error.status() == Some(500) => Ok(None),
+        read => Ok(Some(read?)),
     }
 }
 

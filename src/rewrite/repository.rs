@@ -1,7 +1,21 @@
 //! The Compose file of a repository: Portainer writes `stack.env` to the root of its clone, which need not be the folder of
 //! the Compose file (M24).
 
+use std::cell::RefCell;
+
 use composefile::document::{Document, Node};
+
+/// The relative paths of the env files that the text names, without variables, as [`with_env_files`] passes them.
+pub fn env_files(text: &str) -> Vec<String> {
+    let found = RefCell::new(Vec::new());
+    with_env_files(text, |path| {
+        if !path.starts_with('/') && !path.contains('$') {
+            found.borrow_mut().push(path.to_owned());
+        }
+        None
+    });
+    found.into_inner()
+}
 
 /// The text, with other paths in `env_file`: `path` returns the new one of a path that changes. A text that is not YAML stays
 /// as it is.
@@ -13,7 +27,10 @@ pub fn with_env_files(text: &str, path: impl Fn(&str) -> Option<String>) -> Stri
     let listed = entries.filter(|entry| entry.name() == Some("env_file"));
     let mut changes: Vec<_> = listed
         .flat_map(|entry| paths(entry.value.resolved()))
-        .filter_map(|node| Some((node.span(), path(node.as_str()?)?)))
+        .filter_map(|node| {
+            let own = node.as_str()?;
+            Some((node.span(), path(own.strip_prefix("./").unwrap_or(own))?))
+        })
         .collect();
     changes.sort_by_key(|(span, _)| span.start);
     // An alias leads to the same path again.

@@ -1,8 +1,8 @@
 //! `stacklift adopt --git`: a stack that Portainer deploys from a Git repository (M24, M25).
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, time::Duration};
 
-use rehearsal::{Call, Era, Files, Status, World};
+use rehearsal::{Call, Era, FaultKind, Files, Status, World};
 use serde_json::{Value, json};
 
 use crate::{
@@ -414,7 +414,7 @@ fn b22_a_git_stack_is_left_to_its_repository() {
         run(&bench, "plan web").code(0).says(&["web ", told]);
         run(&bench, "list")
             .code(0)
-            .says(&["in Portainer, from Git", "up to date"]);
+            .says(&["in Portainer, from Git", "edit it in Git"]);
         run(&bench, "plan web --request").code(0).says("no request");
         run(&bench, "plan web --diff")
             .code(0)
@@ -572,6 +572,57 @@ fn m24_a_recreated_git_stack_is_deployed_again() {
     run(&bench, &format!("adopt web {FLAGS}"))
         .code(0)
         .says("updated web: a was down for");
+}
+
+#[test]
+fn m24_a_new_commit_that_fails_is_left_to_the_repository() {
+    let bench = adopted(None);
+    let before = bench.containers("web");
+    bench.world(|world| push(world, &[(FILE, &newer())]));
+    bench.once(Call::Redeploy, FaultKind::LateFailure(Duration::ZERO));
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(1)
+        .says("which does not run: fix it in the repository, then run the command again")
+        .hides("stacklift restore");
+    assert_eq!(bench.containers("web").len(), before.len());
+    run(&bench, "list")
+        .code(0)
+        .says(&["failed run", "edit it in Git"]);
+    // Portainer has the commit already. It is deployed again all the same.
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(0)
+        .says("updated web: a was down for");
+    run(&bench, "list").code(0).says("in Portainer, from Git");
+}
+
+#[test]
+fn m24_env_files_of_a_repository_are_compared() {
+    let text = format!("{PLAIN}    env_file: [./app.env, ../all.env]\n");
+    let files = [
+        (FILE, text.as_str()),
+        ("blog/app.env", "A=1\n"),
+        ("all.env", "B=1\n"),
+    ];
+    let bench = Bench::new();
+    let dir = bench.stack("web", &text.replace("../", "./"), None);
+    for (path, text) in &files[1..] {
+        let name = path.trim_start_matches("blog/");
+        fs::write(dir.join(name), text).expect("a file");
+        let folder = dir.to_str().expect("UTF-8");
+        bench.world(|world| world.add_stack(folder, [(name, *text)]));
+    }
+    bench.start_as("web", &dir);
+    bench.world(|world| push(world, &files));
+    let before = bench.containers("web");
+    run(&bench, &format!("adopt web {FLAGS}")).code(0);
+    assert_eq!(bench.containers("web"), before);
+    let read = bench.calls(Call::Preview);
+    let read = |file: &str| {
+        let file = format!("\"targetFile\":\"{file}\"");
+        read.iter()
+            .any(|one| String::from_utf8_lossy(&one.body).contains(&file))
+    };
+    assert!(read("blog/app.env") && read("all.env"));
 }
 
 #[test]

@@ -294,7 +294,7 @@ impl All<'_> {
             dir: found.dir().map(str::to_owned),
             state_before: state,
             interrupted_run: interrupted
-                .map(|run| interrupted_run(run, &found.name, &self.settings.typed)),
+                .map(|run| interrupted_run(run, (&found.name, found.record), &self.settings.typed)),
             containers,
             ..entry
         };

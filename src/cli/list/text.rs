@@ -143,6 +143,8 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
 pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part {
     match way.readiness {
         Readiness::Ready => ready(way, unknown),
+        // The repository was not read.
+        Readiness::NothingToDo if way.git.is_some() => (Meaning::Kept, "edit it in Git".to_owned()),
         Readiness::NothingToDo => (Meaning::Kept, "up to date".to_owned()),
         Readiness::Edited => (Meaning::Plain, "keep editing it there".to_owned()),
         Readiness::NoFile if way.blockers.is_empty() => {

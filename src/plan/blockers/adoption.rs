@@ -10,7 +10,8 @@ pub use needs::images_to_pull;
 use crate::{
     model::{Condition, PORTAINER_FOLDERS, may_be_portainers},
     plan::{
-        Adoption, AdoptionFacts, Blocker, BlockerKind, Facts, Fate, Keep, PathKind, Request,
+        Adoption, AdoptionFacts, Blocker, BlockerKind, Facts, Fate, InPortainer, Keep, PathKind,
+        Request,
         blockers::conditions::conditions,
         facts::{
             absolute,
@@ -179,8 +180,12 @@ impl<'f> Blocking<'_, 'f> {
         }
     }
 
-    /// Containers of the project that were started in another directory.
+    /// Containers of the project that were started in another directory. A Git stack is deployed from Portainer's clone.
     fn directories(&mut self) {
+        let record = self.facts.record.as_ref();
+        if record.is_some_and(|record| record.in_portainer == InPortainer::FromGit) {
+            return;
+        }
         let mut dirs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for container in self.containers() {
             if let Some(dir) = self.label(container, "project.working_dir")

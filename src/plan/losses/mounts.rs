@@ -14,9 +14,8 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
-    model::{PORTAINER_FOLDERS, is_folder_of},
     plan::{
-        Environment, Facts, PathKind, Sent,
+        Environment, Facts, InPortainer, PathKind, Sent,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
         losses::{LossKind, reported::Reported},
     },
@@ -111,6 +110,12 @@ pub fn losses(
                 );
                 losses.push((LossKind::Other, message));
             }
+            Moved::No if is_in_clone(facts, &now) => {
+                let message = format!(
+                    "files that were written to {now_shown} may be lost: Portainer replaces its copy of the repository"
+                );
+                losses.push((LossKind::Other, message));
+            }
             Moved::No => match (mount.is_read_only, now.is_read_only) {
                 (Some(true), Some(false)) => {
                     losses.push((LossKind::Edited, format!("{target} becomes read-only")));
@@ -183,8 +188,9 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
     match (&now.source, after) {
         // Only a text from Git has such paths in an adoption.
         (_, Source::Bind(Place::Folder(below))) if facts.is_adoption => {
-            let id = facts.record.map(|record| record.record.id.as_str());
-            if now.places.iter().any(|place| is_cloned(id, place, below)) {
+            let is_it =
+                |place: &&str| facts.is_portainers(place) && Path::new(place).ends_with(below);
+            if now.places.iter().any(is_it) {
                 return Moved::No;
             }
             Moved::To(format!(
@@ -231,11 +237,14 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
     }
 }
 
-/// Whether a place is `below` the folder of a Compose file in Portainer's clone for the Portainer stack `id`.
-fn is_cloned(id: Option<&str>, place: &str, below: &str) -> bool {
-    let is_portainers =
-        place.starts_with(PORTAINER_FOLDERS) || id.is_some_and(|id| is_folder_of(id, place));
-    is_portainers && Path::new(place).ends_with(below)
+/// Whether a container may have written into Portainer's clone of a repository, which a deployment replaces.
+fn is_in_clone(facts: &Facts, now: &Running) -> bool {
+    let is_from_git = facts
+        .record
+        .is_some_and(|record| record.in_portainer == InPortainer::FromGit);
+    is_from_git
+        && now.is_read_only != Some(true)
+        && now.places.iter().any(|place| facts.is_portainers(place))
 }
 
 /// The mounts of a container, by target.

@@ -155,7 +155,14 @@ impl World {
                 Phase::Down(Some(reason))
             }
             Phase::Down(Some(reason)) => {
-                self.down_in(one.work.record.endpoint, &one.work.record.name);
+                let sent = &one.work.record;
+                self.down_in(sent.endpoint, &sent.name);
+                // A new deployment of a Git stack has replaced its clone (M24).
+                let is_redeployed = sent.clone.as_ref().is_some_and(|clone| clone.recreates);
+                if let Some(record) = self.records.get_mut(&sent.id).filter(|_| is_redeployed) {
+                    record.text.clone_from(&sent.text);
+                    record.clone.clone_from(&sent.clone);
+                }
                 Phase::Ended(Err(PortainerError::failed(&reason)))
             }
             Phase::Down(None) => Phase::Ended(self.deleted(&one.work, one.ending)),
