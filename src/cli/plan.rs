@@ -32,11 +32,18 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
         let prepared = Prepared::new(&opened.situation(), keep);
         console.done();
         let prepared = prepared.map_err(Stopped::untouched)?;
-        return if arguments.diff {
-            show_diff(&prepared, &opened.stack, arguments.git.reveal, console)
+        let (stack, reveal) = (&opened.stack, arguments.git.reveal);
+        if arguments.diff {
+            show_diff(&prepared, stack, reveal, console)?;
         } else {
-            show_request(&prepared, &opened.stack, arguments.git.reveal, console)
-        };
+            show_request(&prepared, stack, reveal, console)?;
+        }
+        let is_edited = prepared.plan.in_portainer.may_be_theirs();
+        // A patch for a repository solves what it shows.
+        let is_patch = arguments.diff && prepared.patch().is_some();
+        let blocked = prepared.payload(stack.name().as_str()).err();
+        let blocked = blocked.filter(|_| !is_edited && !is_patch);
+        return blocked.map_or(Ok(()), |error| Err(Stopped::untouched(error).into()));
     }
     let ways = Ways {
         adopt: Some(keep),

@@ -246,6 +246,19 @@ fn b34_the_difference_and_the_request_are_shown_without_values() {
     );
     let request = bench.run("plan web --request").code(0).json();
     assert_eq!(request["prune"], false);
+    // What cannot be sent is shown, and why it cannot.
+    let missing = "networks: {default: {external: true, name: missing}}\n";
+    bench.stack(
+        "web",
+        &format!("{text}    init: true\n{missing}"),
+        Some(&env),
+    );
+    for option in ["--diff", "--request"] {
+        bench.run(&["plan", "web", option]).code(1).says(&[
+            "    init: true",
+            "error: cannot adopt web\n  1. network missing does not exist\n",
+        ]);
+    }
     bench.run("plan web --diff --request").code(2);
     bench.run("plan web --diff --output json").code(2);
 }
