@@ -19,7 +19,7 @@ use crate::{
     observe::{Host, Situation, with_hint},
     parallel::in_parallel,
     plan::{Blocker, Keep, runs_portainer, unusable},
-    portainer::{BaseUrl, PortainerReader, is_rejected_key},
+    portainer::{BaseUrl, PortainerReader, is_rejected_key, other_key},
     report::{
         Containers, InterruptedRun, ListEntry, ListReport, PortainerReport, PortainerStack,
         Readiness, StackState, VERSION, WayReport,
@@ -290,7 +290,7 @@ pub fn missing(host: &Host) -> Vec<String> {
             missing.push(match &host.unlisted {
                 Some(error) if is_rejected_key(error) => {
                     let why = "Portainer rejected the API key (401)";
-                    format!("{why}: {only}; run stacklift config init")
+                    format!("{why}: {only}; {}", other_key())
                 }
                 Some(error) => format!("{}: {only}", with_hint(error)),
                 None => format!("Portainer was not asked: {only}"),

@@ -40,7 +40,7 @@ pub use access::Standing;
 pub use address::BaseUrl;
 pub use certificate::{Fingerprint, how_to_compare};
 pub use environments::NamedEnvironment;
-pub use error::{Error, Response, is_rejected_key, reason, remedy};
+pub use error::{Error, Response, is_rejected_key, other_key, reason, remedy};
 pub use git::{Fetched, Repository};
 pub use headers::Headers;
 pub use http::Options;

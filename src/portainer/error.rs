@@ -1,6 +1,6 @@
 //! Why a request failed: whether it may have had an effect, what to print, and what to do about it.
 
-use std::fmt;
+use std::{env, fmt};
 
 use serde_json::Value;
 
@@ -193,7 +193,7 @@ impl Response {
             }
             400 if self.expects_https() => "the port expects HTTPS: use https:// in --base-url",
             400 if self.message().is_some() => "fix the error that Portainer reports",
-            401 => "run stacklift config init, or set STACKMGR_API_KEY",
+            401 => other_key(),
             403 => self.hint_for_403.unwrap_or(
                 "the user of the API key lacks the permission, or a proxy forbids the request: use an administrator's API key"
             ),
@@ -312,6 +312,16 @@ fn starting(text: &str) -> Option<&str> {
     match starting[..] {
         [one] => Some(one),
         _ => None,
+    }
+}
+
+/// What to do about a rejected API key. The variable takes precedence over every file (C02).
+pub fn other_key() -> &'static str {
+    match env::var_os("STACKMGR_API_KEY") {
+        Some(_) => {
+            "set STACKMGR_API_KEY, which has this key, to another one, or unset it to use the key of your settings"
+        }
+        None => "run stacklift config init, or set STACKMGR_API_KEY",
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 use rehearsal::{Call, Peer};
 
 use crate::{
-    bench::{Bench, PLAIN, Run, instead, set_mode},
+    bench::{Bench, PLAIN, Run, instead, key_file, set_mode},
     confirming::on_terminal,
     plan::conforms,
 };
@@ -163,9 +163,22 @@ fn a_key_that_portainer_rejects() {
     assert!(out.contains(
         "
 Fix this, then run stacklift doctor again:
-         API key          create another one in Portainer under My account → Access tokens, then run: stacklift config init
+         API key          create another one in Portainer under My account → Access tokens; then set STACKMGR_API_KEY, which has this key, to another one, or unset it to use the key of your settings
 "
     ), "{out}");
+    // `config init` helps only if the key is in a file.
+    let list = |run: Run| run.code(0).err;
+    let listed = Run::of(bench.command("list").env("STACKMGR_API_KEY", wrong));
+    let hint = "the list shows only this host; set STACKMGR_API_KEY, which has this key, to another one, or unset";
+    assert!(list(listed).contains(hint));
+    let (_folder, file) = key_file();
+    fs::write(&file, wrong).expect("a file");
+    let mut command = bench.command("list");
+    command
+        .env_remove("STACKMGR_API_KEY")
+        .env("STACKMGR_API_KEY_FILE", &file);
+    let hint = "the list shows only this host; run stacklift config init";
+    assert!(list(Run::of(&mut command)).contains(hint));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::{
     observe::{self, Search},
     parallel::side_by_side,
     plan::{self, Environment, management_of},
-    portainer::{Owners, PortainerReader, Status, Tls, is_rejected_key},
+    portainer::{Owners, PortainerReader, Status, Tls, is_rejected_key, other_key},
     report::{Check, Status as CheckStatus, Subject},
 };
 
@@ -176,7 +176,10 @@ fn user(reader: &PortainerReader) -> Result<Check, Check> {
     let user = match reader.user() {
         Ok(user) => user,
         Err(error) if is_rejected_key(&error) => {
-            let hint = "create another one in Portainer under My account → Access tokens, then run: stacklift config init";
+            let hint = format!(
+                "create another one in Portainer under My account → Access tokens; then {}",
+                other_key()
+            );
             let fact = "Portainer rejected it (401)";
             return Err(Check::failed(Subject::ApiKey, fact, hint));
         }
