@@ -407,22 +407,43 @@ impl Common {
     }
 }
 
-/// `stacklift migrat web`: the first word was taken for the stack, so `web` is unexpected. Suggests the command.
+/// `stacklift migrat web`: the first word was taken for the stack, so `web` is unexpected. Names that word, and suggests the
+/// command. A flag that the command does not have may be the mistake.
 fn suggest_command(mut error: clap::Error) -> clap::Error {
     let lenient = command().ignore_errors(true);
     let stack = lenient
         .try_get_matches_from(std::env::args_os())
         .ok()
         .and_then(|mut matches| matches.remove_one::<OsString>("stack"));
-    let near = stack.and_then(|stack| near_command(stack.to_str()?));
-    if let (ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand, Some(near)) =
-        (error.kind(), near)
-    {
-        error.insert(
-            ContextKind::SuggestedSubcommand,
-            ContextValue::Strings(vec![near]),
-        );
+    let word = stack.and_then(|stack| stack.into_string().ok());
+    let Some((word, near)) = word.and_then(|word| near_command(&word).map(|near| (word, near)))
+    else {
+        return error;
+    };
+    let is_of_near = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(argument))) => {
+            let command = command();
+            let flags = command.find_subcommand(&near).into_iter();
+            let flags = flags.flat_map(clap::Command::get_arguments);
+            !argument.starts_with('-')
+                || flags
+                    .filter_map(Arg::get_long)
+                    .any(|flag| argument == &format!("--{flag}"))
+        }
+        (ErrorKind::MissingRequiredArgument, _) => true,
+        (ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand, _) => false,
+        _ => return error,
+    };
+    if is_of_near {
+        let usage = error.get(ContextKind::Usage).cloned();
+        error = clap::Error::new(ErrorKind::InvalidSubcommand).with_cmd(&command());
+        error.insert(ContextKind::InvalidSubcommand, ContextValue::String(word));
+        usage.map(|usage| error.insert(ContextKind::Usage, usage));
     }
+    error.insert(
+        ContextKind::SuggestedSubcommand,
+        ContextValue::Strings(vec![near]),
+    );
     error
 }
 

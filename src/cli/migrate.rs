@@ -38,9 +38,16 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
         return Err(stack_required().into());
     };
     let name = StackName::new(name)?;
-    let (settings, key) = settings_and_key(common, Some(&name), console)?;
+    let (settings, key) =
+        settings_and_key(common, Some(&name), console).map_err(|ended| match ended {
+            Ended::Failed(error) if Failure::hint_of(&error).is_none() => {
+                Ended::Failed(suggest_command(&name, error, ""))
+            }
+            ended => ended,
+        })?;
+    let otherwise = " otherwise, pass the stack's directory with --dir";
     let stack = Stack::find(name.clone(), &settings.location)
-        .map_err(|error| suggest_command(&name, error))
+        .map_err(|error| suggest_command(&name, error, otherwise))
         .map_err(|error| match called {
             Called::Bare => error,
             Called::Named => say_where_it_runs(&name, &settings, error, console),
@@ -99,14 +106,12 @@ fn say_where_it_runs(
     started_elsewhere(error, &containers, &settings.location.tool)
 }
 
-/// Suggests a command for a missing stack whose name is close to one, such as `migrat`.
-fn suggest_command(name: &StackName, error: anyhow::Error) -> anyhow::Error {
+/// Suggests a command instead of a stack whose name is close to one, such as `migrat`.
+fn suggest_command(name: &StackName, error: anyhow::Error, otherwise: &str) -> anyhow::Error {
     let Some(command) = near_command(name.as_str()) else {
         return error;
     };
-    let hint = format!(
-        "did you mean `stacklift {command}`? otherwise, pass the stack's directory with --dir"
-    );
+    let hint = format!("did you mean `stacklift {command}`?{otherwise}");
     error
         .downcast::<Failure>()
         .map_or_else(|error| error, |failure| failure.hint(hint).into())

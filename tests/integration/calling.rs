@@ -373,7 +373,24 @@ fn near_names_are_suggested() {
     for name in ["books-db", "mail", "Web"] {
         bench.stack(name, PLAIN, None);
     }
-    bench.run("migrat web").code(2).says("migrate");
+    for (typed, word, near) in [
+        ("migrat web", "migrat", "migrate"),
+        ("adpot web --yes", "adpot", "adopt"),
+        ("adpot --all", "adpot", "adopt"),
+        ("lst --output json", "lst", "list"),
+    ] {
+        bench.run(typed).code(2).says(&[
+            &*format!("error: unrecognized subcommand '{word}'\n"),
+            &*format!("tip: a similar subcommand exists: '{near}'\n"),
+        ]);
+    }
+    let without_key = Run::of(bench.command("lst").env_remove("STACKMGR_API_KEY"));
+    without_key.code(1).says(&[
+        "error: no API key ",
+        "hint: did you mean `stacklift list`?\n",
+    ]);
+    let unknown = bench.run("plans --everything").code(2);
+    unknown.says("unexpected argument '--everything' found");
     bench.fails("migrat", "did you mean `stacklift migrate`?");
     for (typed, meant) in [("book-db", "books-db"), ("web", "Web"), ("mial", "mail")] {
         bench.fails(&[typed], &format!("did you mean {meant}?"));
