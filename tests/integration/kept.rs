@@ -81,7 +81,7 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
     bench.world(|world| world.containers.clear());
     bench.started("web", VOLUME, None);
     let left = format!(
-        "  stack  nothing mounts the volume {before} any more; an earlier adoption had named it"
+        "  stack  nothing mounts the volume {before} any more; an earlier adoption had named it for /cache of a"
     );
     bench.run("plan web").says(&["Adopting it loses:\n", &left]);
     // A service of another name gets another volume, too.
@@ -90,6 +90,11 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
     bench
         .run("plan web --leave-orphans")
         .says(&["Adopting it loses:\n", &left]);
+    // Without a state directory, only Portainer's copy tells.
+    bench.stack("web", VOLUME, None);
+    fs::remove_dir_all(bench.state()).expect("a directory");
+    let lost = left.trim_start_matches("  stack  ");
+    bench.run("adopt web --overwrite").code(0).says(lost);
 }
 
 #[test]

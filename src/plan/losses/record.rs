@@ -1,12 +1,19 @@
 //! What is lost with a deleted Portainer stack (B01).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::document::{Document, Node};
+use composefile::{
+    document::{Document, Node},
+    path::clean,
+};
 
 use crate::{
     model::{Deployment, Grant, Record, values},
-    plan::{Facts, InPortainer, Loss, RecordFacts, Sent, losses::LossKind},
+    plan::{
+        Facts, InPortainer, Loss, RecordFacts, Sent,
+        facts::services::{SentStack, with_sent},
+        losses::LossKind,
+    },
     snapshot::is_id,
     text::printable,
 };
@@ -32,20 +39,26 @@ pub fn use_lost(lost: &BTreeSet<Grant>) -> Option<Loss> {
 /// The anonymous volumes that an adoption named, and that neither the text nor a container mounts afterwards.
 pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
     let contents = facts.record.as_ref().and_then(|record| record.contents);
-    let deployed = contents
-        .map(|(text, _)| named_volumes(text))
-        .unwrap_or_default();
-    let sent = named_volumes(facts.sent.text);
-    let last_sent = facts.last_sent.all_volumes().map(|(.., name)| name.clone());
-    let mut left: BTreeSet<String> = last_sent.chain(deployed).collect();
+    let deployed = contents.map(|(text, env)| named_volumes(facts, Sent { text, env }));
+    let sent = named_volumes(facts, facts.sent);
+    let mut left = deployed.unwrap_or_default();
+    let last_sent = facts.last_sent.all_volumes();
+    left.extend(last_sent.map(|(service, path, name)| {
+        let place = (service.clone(), path.clone());
+        (name.clone(), place)
+    }));
     let containers: Vec<_> = facts.observed.inspected().collect();
-    left.retain(|volume| {
+    left.retain(|volume, _| {
         let exists = facts.details.has_volume(volume);
         let mut mounted = containers.iter().flat_map(|one| one.volumes());
-        exists && !sent.contains(volume) && !mounted.any(|(name, _)| name == volume)
+        exists && !sent.contains_key(volume) && !mounted.any(|(name, _)| name == volume)
     });
-    let left = left.into_iter().map(|volume| {
-        format!("nothing mounts the volume {volume} any more; an earlier adoption had named it")
+    let left = left.iter().map(|(volume, (service, path))| {
+        format!(
+            "nothing mounts the volume {volume} any more; an earlier adoption had named it for {} of {}",
+            printable(path),
+            printable(service)
+        )
     });
     // A container would still have it.
     let gone = facts.last_sent.all_volumes().filter(|(service, _, name)| {
@@ -64,16 +77,21 @@ pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
     left.chain(gone).map(|loss| Loss::of_stack(&loss)).collect()
 }
 
-/// The anonymous volumes of Docker that a text names.
-fn named_volumes(text: &str) -> BTreeSet<String> {
-    let document = Document::parse(text);
-    let volumes = document
-        .as_ref()
-        .ok()
-        .and_then(|document| document.get("volumes"));
-    let entries = volumes.into_iter().flat_map(Node::entries);
-    let names = entries.filter_map(|entry| entry.value.get("name")?.as_str().map(str::to_owned));
-    names.filter(|name| is_id(name)).collect()
+/// The anonymous volumes of Docker that a text names, each with a service and the path.
+fn named_volumes(facts: &Facts, text: Sent) -> BTreeMap<String, (String, String)> {
+    with_sent(text, facts.project, |_, stack| {
+        let mut named = BTreeMap::new();
+        for service in stack.map(SentStack::services).unwrap_or_default() {
+            for mount in service.mounts() {
+                let source = mount.source.as_deref().unwrap_or_default();
+                let (name, _) = service.stack.resource("volumes", source);
+                if let Some(name) = name.known().filter(|name| is_id(name)) {
+                    named.insert(name, (service.name.to_owned(), clean(&mount.target)));
+                }
+            }
+        }
+        named
+    })
 }
 
 /// The losses of deleting a Portainer stack: its properties, and its variables that are not in `names`.
