@@ -118,9 +118,10 @@ impl Response {
         let Some(message) = self.message().filter(|_| self.status != 401) else {
             return self.summary();
         };
-        reason(&match self.text("details") {
-            Some(details) if details.contains(&message) => details,
-            Some(details) if !message.contains(&details) => format!("{message}: {details}"),
+        // In the details, a message that names the cause begins with a capital letter.
+        let is_new = |details: &String| !message.to_lowercase().contains(&details.to_lowercase());
+        reason(&match self.text("details").filter(is_new) {
+            Some(details) if !message.contains(": ") => format!("{message}: {details}"),
             _ => message,
         })
     }
@@ -346,6 +347,19 @@ mod tests {
         let named = "failed to deploy a stack:  Container a  Starting\nError response from daemon: driver failed on endpoint a";
         assert_eq!(reason(named), "driver failed on endpoint a");
         assert_eq!(reason("no such image"), "no such image");
+        for (body, expected) in [
+            (
+                r#"{"message": "failed to deploy a stack: no\n", "details": "Failed to deploy a stack: no\n"}"#,
+                "no",
+            ),
+            (r#"{"message": "no", "details": "No"}"#, "no"),
+            (
+                r#"{"message": "Failed to prepare stack", "details": "No branch"}"#,
+                "Failed to prepare stack: No branch",
+            ),
+        ] {
+            assert_eq!(response(500, body).reason(), expected);
+        }
         let refused = "stack file contains a URL blocked by the SSRF policy";
         assert!(remedy(refused).starts_with("allow the address in Portainer"));
     }
