@@ -217,9 +217,11 @@ impl Prepared {
 
     /// This text and these variables as what was last sent, with the variables that only containers have (B22).
     pub(super) fn last_sent(&self, text: &str, env: &[Variable]) -> LastSent {
-        LastSent::of(text, env)
-            .made_in(&self.dir)
-            .keeping(self.runs.variables(), self.runs.named_volumes())
+        LastSent::of(text, env).made_in(&self.dir).keeping(
+            self.runs.variables(),
+            self.runs.named_volumes(),
+            self.runs.left_anonymous.clone(),
+        )
     }
 
     /// What counts as last sent if Portainer has it already (B22).

@@ -21,12 +21,16 @@ pub struct LastSent {
     /// The config hashes of the containers that ran after it was deployed. `None` if they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hashes: Option<BTreeSet<String>>,
-    /// The variables that only containers had, and that were written into the text: each service with the names.
+    /// The variables that only containers had, and that were written into the text: each service with the names, and the
+    /// digests of what the files said instead.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    kept: BTreeMap<String, BTreeSet<String>>,
+    variables_of_containers: BTreeMap<String, BTreeMap<String, String>>,
     /// The anonymous volumes that got a name in the text: each service with the paths and the names of the volumes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     volumes: BTreeMap<String, BTreeMap<String, String>>,
+    /// The services whose anonymous volumes were to stay without a name.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    left_anonymous: BTreeSet<String>,
 }
 
 impl LastSent {
@@ -47,16 +51,19 @@ impl LastSent {
         }
     }
 
-    /// The same, with these variables and these anonymous volumes of containers, by service.
+    /// The same, with these variables and these anonymous volumes of containers, by service, and with these services whose
+    /// anonymous volumes got no name.
     #[must_use]
     pub fn keeping(
         self,
-        kept: BTreeMap<String, BTreeSet<String>>,
+        variables_of_containers: BTreeMap<String, BTreeMap<String, String>>,
         volumes: BTreeMap<String, BTreeMap<String, String>>,
+        left_anonymous: BTreeSet<String>,
     ) -> Self {
         Self {
-            kept,
+            variables_of_containers,
             volumes,
+            left_anonymous,
             ..self
         }
     }
@@ -72,10 +79,15 @@ impl LastSent {
         self.volumes.get(service).into_iter().flatten()
     }
 
-    /// Whether a variable was written into the text because only a container had it.
-    pub fn keeps(&self, service: &str, name: &str) -> bool {
-        let names = self.kept.get(service);
-        names.is_some_and(|names| names.contains(name))
+    /// If a variable was written into the text because only a container had it: the digest of what the files said instead.
+    pub fn kept_instead_of(&self, service: &str, name: &str) -> Option<&str> {
+        let variables = self.variables_of_containers.get(service)?;
+        variables.get(name).map(String::as_str)
+    }
+
+    /// Whether the anonymous volumes of a service were to stay without a name.
+    pub fn leaves_anonymous(&self, service: &str) -> bool {
+        self.left_anonymous.contains(service)
     }
 
     /// All volumes that got a name in the text: the service, the path and the name.
@@ -116,8 +128,11 @@ impl LastSent {
         self.texts.extend(other.texts.iter().cloned());
         self.variables.extend(other.variables.iter().cloned());
         self.dir = other.dir.clone().or(self.dir);
-        self.kept.extend(other.kept.clone());
+        self.variables_of_containers
+            .extend(other.variables_of_containers.clone());
         self.volumes.extend(other.volumes.clone());
+        self.left_anonymous
+            .extend(other.left_anonymous.iter().cloned());
         let hashes = self.hashes.zip(other.hashes.as_ref());
         self.hashes = hashes.map(|(own, other)| &own | other);
         self

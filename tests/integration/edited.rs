@@ -467,15 +467,44 @@ fn b22_a_variable_that_an_adoption_kept_is_not_dropped_by_the_next_one() {
             bench.run(&first).code(0);
         }
         bench.forget_requests();
-        let needed = "a does not run with the variables of its files: B is not in the files";
-        let plan = bench.run("plan web").says(needed);
-        if !is_killed {
-            plan.code(1);
-        }
+        bench.run("plan web").says("web is up to date in Portainer");
+        bench.run("list").code(0).says("up to date");
+        adopt(&bench, "").code(0).says("up to date");
+        assert!(bench.nothing_was_changed());
+        // The files give it another value since.
+        let text = fs::read_to_string(bench.dir("web").join("docker-compose.yml")).expect("a file");
+        bench.stack("web", &text.replace("[B]", "[B=mine]"), None);
+        let needed =
+            "a does not run with the variables of its files: B has another value in the files";
+        bench.run("plan web").code(1).says(needed);
         bench.fails(&format!("{ADOPT} --yes"), needed);
         assert!(bench.nothing_was_changed());
         let run = bench.run(&format!("{ADOPT} --keep-variables")).code(0);
         run.says("up to date");
+        bench.run("plan web").says("web is up to date in Portainer");
         assert!(bench.nothing_was_changed());
+    }
+}
+
+#[test]
+fn b22_volumes_that_an_adoption_left_without_names_are_not_named_by_the_next_one() {
+    for is_started in [true, false] {
+        let bench = Bench::of(Era::Sync);
+        let text = "services:\n  a:\n    image: x:1\n    volumes: [/cache]\n";
+        bench.started("web", text, None);
+        if !is_started {
+            bench.world(|world| world.containers.clear());
+        }
+        bench
+            .run(&format!("{ADOPT} --yes --keep-anonymous"))
+            .code(0);
+        bench.forget_requests();
+        bench.run("plan web").says("web is up to date in Portainer");
+        bench.run("list").code(0).says("up to date");
+        bench.run("adopt --all --yes").code(0);
+        assert!(bench.nothing_was_changed());
+        // A container that is recreated anyway gets the names.
+        bench.stack("web", &text.replace("x:1", "x:2"), None);
+        bench.run("plan web --diff").says("external: true");
     }
 }

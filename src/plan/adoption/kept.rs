@@ -24,13 +24,15 @@ pub struct Keep {
     ///
     /// By default, the rewritten Compose file names every anonymous volume, so that its data stays with
     /// the service. This recreates the container once. With this flag, a container that is certain to
-    /// keep running is not recreated, but its anonymous volumes may be lost when it is recreated later.
+    /// keep running is not recreated, but its anonymous volumes may be lost when it is recreated later. Later adoptions do not
+    /// recreate the container for the names either.
     #[arg(long = "keep-anonymous")]
     pub anonymous: bool,
     /// Keep variables that exist only in the running containers
     ///
     /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
     /// the files on disk do not give it, for example because it was started from another shell.
+    /// Later adoptions keep them, too, as long as the files say of them what they say now.
     #[arg(long = "keep-variables")]
     pub variables: bool,
     /// Keep running containers that Portainer would not start
@@ -86,11 +88,14 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 hashes.is_ok_and(|hashes| hashes.are_on_disk(container, service.name, facts.tool))
             };
             let inherited = inherited_volumes(facts, &service);
+            let leaves = last_sent.is_some_and(|last| last.leaves_anonymous(service.name));
             for &container in &containers {
-                if !(keep.anonymous && stays) {
-                    let volumes = unnamed_volumes(container, &service).into_iter();
-                    let own = volumes.filter(|(_, name)| !inherited.contains(name.as_str()));
-                    found.volumes.extend(own);
+                let mut unnamed = unnamed_volumes(container, &service);
+                unnamed.retain(|_, name| !inherited.contains(name.as_str()));
+                if !(stays && (keep.anonymous || leaves)) {
+                    found.volumes.extend(unnamed);
+                } else if !unnamed.is_empty() {
+                    runs.left_anonymous.insert(service.name.to_owned());
                 }
                 if !stays && !is_as_on_disk(container) {
                     let foreign = replacement::foreign_variables(facts, container, &service);
@@ -98,8 +103,9 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                     // The user has changed the files since, unless the last adoption kept the variable.
                     let is_deployed = |name: &str, value: &str| {
                         let given = deployed.and_then(|deployed| deployed.get(name));
-                        let is_kept = last_sent.is_some_and(|last| last.keeps(service.name, name));
-                        !is_kept && matches!(given, Some(Given::Is(given)) if given == value)
+                        let kept = last_sent.map(|last| last.kept_instead_of(service.name, name));
+                        kept.flatten().is_none()
+                            && matches!(given, Some(Given::Is(given)) if given == value)
                     };
                     let foreign = foreign
                         .into_iter()
@@ -113,9 +119,12 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             }
             let is_created = planned
                 .is_some_and(|one| matches!(one.fate, Fate::Started(_) | Fate::Recreated(_)));
-            if is_created && !keep.anonymous && containers.len() < 2 {
+            if is_created && containers.len() < 2 {
                 let paths = new_anonymous(facts, &service);
-                if service.replicas() == Some(1) {
+                if keep.anonymous {
+                    let left = (!paths.is_empty()).then(|| service.name.to_owned());
+                    runs.left_anonymous.extend(left);
+                } else if service.replicas() == Some(1) {
                     for path in paths {
                         let name = created_name(facts, service.name, &path);
                         found.volumes.entry(path).or_insert(name);
@@ -128,8 +137,19 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             let created =
                 all.filter(|(path, name)| **name == created_name(facts, service.name, path));
             runs.created.extend(created.map(|(_, name)| name.clone()));
-            if !keep.variables && !found.variables.is_empty() {
-                let names: Vec<String> = std::mem::take(&mut found.variables).into_keys().collect();
+            found.instead_of = instead_of(&service, found.variables.keys());
+            // An earlier adoption kept it, and the files say the same as then.
+            let is_kept = |name: &str| {
+                let kept = last_sent?.kept_instead_of(service.name, name)?;
+                Some(found.instead_of.get(name)? == kept)
+            };
+            let (kept, other) = std::mem::take(&mut found.variables)
+                .into_iter()
+                .partition(|(name, _)| keep.variables || is_kept(name) == Some(true));
+            found.variables = kept;
+            let other: BTreeMap<String, String> = other;
+            if !other.is_empty() {
+                let names: Vec<String> = other.into_keys().collect();
                 blockers.push(other_variables(&service, &names, input.files));
             }
             runs.services.insert(service.name.to_owned(), found);
@@ -212,6 +232,16 @@ fn new_anonymous(facts: &Facts, service: &SentService) -> BTreeSet<String> {
 /// what is sent.
 fn created_name(facts: &Facts, service: &str, path: &str) -> String {
     sha256(&[facts.project, service, path].join("\0"))
+}
+
+/// The digests of what the text says of these variables.
+fn instead_of<'n>(
+    service: &SentService,
+    names: impl Iterator<Item = &'n String>,
+) -> BTreeMap<String, String> {
+    let given = service.environment().unwrap_or_default();
+    let digest = |name: &String| sha256(&format!("{:?}", given.get(name)));
+    names.map(|name| (name.clone(), digest(name))).collect()
 }
 
 fn other_variables(service: &SentService, names: &[String], files: &[String]) -> Blocker {

@@ -14,6 +14,8 @@ pub struct Runs {
     pub created: BTreeSet<String>,
     /// The services that an adoption starts with anonymous volumes, because the text cannot name them.
     pub unnamed: BTreeSet<String>,
+    /// The services whose anonymous volumes are to stay without a name.
+    pub left_anonymous: BTreeSet<String>,
 }
 
 /// What the containers of a service have that the text does not say.
@@ -26,6 +28,8 @@ pub struct ServiceRuns {
     pub volumes: BTreeMap<String, String>,
     /// The variables to write into the text, with their values.
     pub variables: BTreeMap<String, String>,
+    /// The digest of what the text says instead of each of these variables.
+    pub instead_of: BTreeMap<String, String>,
 }
 
 impl Runs {
@@ -59,12 +63,12 @@ impl Runs {
             .collect()
     }
 
-    /// The names of the variables to write into the text, by service.
-    pub fn variables(&self) -> BTreeMap<String, BTreeSet<String>> {
+    /// The names of the variables to write into the text, by service, with the digests of what it says instead.
+    pub fn variables(&self) -> BTreeMap<String, BTreeMap<String, String>> {
         let services = self.services.iter();
         let named = services.filter(|(_, service)| !service.variables.is_empty());
         named
-            .map(|(name, service)| (name.clone(), service.variables.keys().cloned().collect()))
+            .map(|(name, service)| (name.clone(), service.instead_of.clone()))
             .collect()
     }
 
@@ -85,6 +89,6 @@ impl fmt::Debug for ServiceRuns {
             .field("containers", &self.containers)
             .field("volumes", &self.volumes)
             .field("variables", &self.variables.keys())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -79,6 +79,7 @@ fn running() -> impl Strategy<Value = Runs> {
                 containers: 1,
                 volumes: targets.into_iter().map(volume).collect(),
                 variables: names.into_iter().map(variable).collect(),
+                instead_of: std::collections::BTreeMap::new(),
             };
             runs.services.insert(name.to_owned(), service);
         }

@@ -418,6 +418,7 @@ fn kept_anonymous(case: Case) {
     let after = scenario.containers();
     assert_eq!(scenario.created_volumes(), volumes);
     assert_eq!(after.len(), 2);
+    adopted.stays();
 }
 
 /// The data of a service that the adoption started stays with it, even if its container is removed.
