@@ -19,7 +19,7 @@ use crate::{
     observe::list,
     parallel::in_parallel,
     snapshot::{Inspected, Known},
-    text::{down, plural},
+    text::{down, plural, said},
 };
 
 impl Procedure<'_, '_, '_> {
@@ -81,7 +81,10 @@ impl Procedure<'_, '_, '_> {
             let mut matching = match (running, saved(self.snapshot()).len()) {
                 (0, _) => format!("{matching}; nothing runs"),
                 (_, all) if all == running => matching,
-                _ => format!("{matching} ({running} running)"),
+                _ => match said(&self.not_run_again(&existing), "was not run again") {
+                    Some(jobs) => format!("{matching} ({running} running; {jobs})"),
+                    None => format!("{matching} ({running} running)"),
+                },
             };
             if !volumes.created.is_empty() {
                 let these = plural(volumes.created.len(), "volume");
@@ -166,6 +169,16 @@ impl Procedure<'_, '_, '_> {
             return false;
         };
         now.compose != saved.compose.text || now.env.as_ref() != env
+    }
+
+    /// The containers that had ended, and that were recreated and not started.
+    fn not_run_again(&self, existing: &[Value]) -> Vec<String> {
+        let ended = saved(self.snapshot()).into_iter();
+        ended
+            .filter(|wanted| wanted.exit_code().is_some())
+            .filter(|wanted| named(existing, wanted.name()).is_some_and(Inspected::has_never_run))
+            .map(|wanted| self.called(wanted))
+            .collect()
     }
 
     fn matching(&self) -> String {

@@ -235,6 +235,11 @@ impl<'a> Inspected<'a> {
         code.filter(|_| self.text("/State/Status") == "exited")
     }
 
+    /// Whether it was created and not started yet.
+    pub fn has_never_run(self) -> bool {
+        self.text("/State/Status") == "created"
+    }
+
     /// Whether its restart policy starts it whenever it ends.
     pub fn is_kept_running(self) -> bool {
         let policy = self.text("/HostConfig/RestartPolicy/Name");

@@ -418,6 +418,7 @@ impl<'f> Blocking<'_, 'f> {
             }
             let name = container.name();
             let restart = container.text("/HostConfig/RestartPolicy/Name");
+            let is_new_job = container.has_never_run() && awaited.contains(service);
             if container.is_paused() {
                 paused.push(name.to_owned());
             } else if container.is_being_removed() {
@@ -429,6 +430,10 @@ impl<'f> Blocking<'_, 'f> {
                 ended.push(format!("{name} exited with code {code}"));
                 jobs.insert(service);
                 has_failed |= code != 0;
+            } else if is_new_job && !self.keep.jobs && !self.plan.is_stopped {
+                ended.push(format!("{name} has not run since it was created"));
+                jobs.insert(service);
+                has_failed = true;
             }
         }
         let tool = self.facts.tool;

@@ -38,7 +38,8 @@ pub enum Until {
     Met,
     /// It does not yet: it is starting, or a job that is running.
     Pending,
-    /// It is a job that has succeeded. The deployment runs it again (N08), and it has to succeed again.
+    /// It is a job that has succeeded, or that never ran: a restore recreates it so. The deployment runs it (N08), and it has
+    /// to succeed.
     Rerun,
 }
 
@@ -124,6 +125,7 @@ impl Adoption {
                 Err(Unmet::NoHealthCheck) | Ok(Until::Rerun) if is_new => continue,
                 // The deployment starts it first.
                 Err(Unmet::NotRunning) if self.is_stopped => continue,
+                Ok(Until::Rerun) if self.is_stopped && container.has_never_run() => continue,
                 // Compose says that it skips it.
                 Err(
                     Unmet::NoHealthCheck | Unmet::Unhealthy | Unmet::NotRunning | Unmet::Failed(_),
@@ -260,6 +262,7 @@ fn look(container: Inspected, condition: Condition) -> Result<Until, Unmet> {
             Some(0) => Ok(Until::Rerun),
             Some(code) => Err(Unmet::Failed(code)),
             None if container.is_running() => Ok(Until::Pending),
+            None if container.has_never_run() => Ok(Until::Rerun),
             None => Err(Unmet::NotRunning),
         },
     }

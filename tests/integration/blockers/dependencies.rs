@@ -109,6 +109,22 @@ fn b20_a_job_runs_again_before_portainer_runs_it() {
     assert!(at(Call::EngineStart).expect("a start") < at(Call::Create).expect("a create"));
 }
 
+/// A restore recreates a job that had ended, and does not run it.
+#[test]
+fn b20_a_job_that_has_never_run_is_run_as_one_that_has_finished() {
+    let bench = with_job();
+    adopt(&bench, "web --rerun-jobs").code(0);
+    bench.succeeds(
+        "restore web --yes",
+        "restored web: 2 containers match the snapshot (1 running; job was not run again)",
+    );
+    let why = "stopped services would be started: Portainer starts every service\nweb-job-1 has not run since it was created\npass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active";
+    refuses(&bench, "web", why);
+    bench.forget_requests();
+    adopt(&bench, "web --rerun-jobs").code(0);
+    assert_eq!(bench.calls(Call::EngineStart).len(), 1);
+}
+
 #[test]
 fn b20_a_dependency_that_is_not_ready_in_time_stops_the_run_before_the_request() {
     let starting = |text: &str| {
