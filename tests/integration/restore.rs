@@ -116,7 +116,7 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         assert_ne!(bench.containers("web"), ids);
         let restored = bench.run("restore web").code(0).says(&[
             "  the Portainer stack is deleted; app, db and job are removed and recreated (down for up to 20 s, plus their start)\n",
-            "restored web: 3 containers match the snapshot (2 running); ",
+            "restored web: 3 containers match the snapshot (2 running; job was not run again); ",
             "  it is no longer in Portainer: edit ",
         ]);
         restored.hides("very-secret-value");

@@ -118,9 +118,10 @@ fn b20_a_job_that_has_never_run_is_run_as_one_that_has_finished() {
         "restore web --yes",
         "restored web: 2 containers match the snapshot (1 running; job was not run again)",
     );
-    let why = "stopped services would be started: Portainer starts every service\nweb-job-1 has not run since it was created\npass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active";
-    refuses(&bench, "web", why);
     bench.forget_requests();
+    let why = "1. stopped services would be started: Portainer starts every service\n     - web-job-1 has not run since it was created\n     pass --rerun-jobs to start them; ";
+    bench.stops("adopt web", why);
+    bench.run("plan web").hides("is not running");
     adopt(&bench, "web --rerun-jobs").code(0);
     assert_eq!(bench.calls(Call::EngineStart).len(), 1);
 }
