@@ -27,7 +27,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
 pub use self::{
-    answer::{Doubt, Rejection, Version, share_by_id},
+    answer::{Doubt, Rejection, Version, share_by_id, write_zero_limits},
     folder::{env_file, remove_all as remove_folders},
     resources::hashed,
 };

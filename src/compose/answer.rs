@@ -165,12 +165,13 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
 
 /// The resolved text in JSON, changed so that Compose can read it as a Compose file. Namespaces of services become those of
 /// `containers`. Keys lose the doubled `$`: Compose prints each `$` twice, but does not replace variables in keys. Optional
-/// dependencies on inactive services are removed, as `up` removes them: Compose prints them, but does not read them.
+/// dependencies on inactive services are removed, as `up` removes them: Compose prints them, but does not read them. Limits of 0
+/// get their zeros, which Compose omits.
 pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) -> String {
     let Ok(mut json) = serde_json::from_str::<Value>(&resolved) else {
         return resolved;
     };
-    let mut is_changed = undoubled(&mut json);
+    let mut is_changed = undoubled(&mut json) | write_zero_limits(&mut json);
     let services = json.get_mut("services").and_then(Value::as_object_mut);
     let active: BTreeSet<String> = services
         .iter()
@@ -192,6 +193,24 @@ pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) 
     } else {
         resolved
     }
+}
+
+/// Writes each 0 in `ulimits`: Compose omits it in JSON, and rejects a limit without it. Returns whether there is one.
+pub fn write_zero_limits(config: &mut Value) -> bool {
+    let mut is_changed = false;
+    let services = config.get_mut("services").and_then(Value::as_object_mut);
+    for (_, service) in services.into_iter().flatten() {
+        let limits = service.get_mut("ulimits").and_then(Value::as_object_mut);
+        for (_, limit) in limits.into_iter().flatten() {
+            for key in ["soft", "hard"] {
+                if limit.is_object() && limit.get(key).is_none() {
+                    limit[key] = 0.into();
+                    is_changed = true;
+                }
+            }
+        }
+    }
+    is_changed
 }
 
 /// Makes the namespaces that a service shares with others those of `containers`. Returns whether there is one.
@@ -263,6 +282,13 @@ mod tests {
     fn an_optional_dependency_on_an_inactive_service_is_removed() {
         let text = r#"{"services":{"a":{},"b":{"depends_on":{"a":{"required":false},"job":{"required":false},"gone":{"required":true}}}}}"#;
         let expected = r#"{"services":{"a":{},"b":{"depends_on":{"a":{"required":false},"gone":{"required":true}}}}}"#;
+        assert_eq!(as_input(text.to_owned(), &BTreeMap::new()), expected);
+    }
+
+    #[test]
+    fn n05_a_limit_of_zero_is_written_again() {
+        let text = r#"{"services":{"a":{"ulimits":{"core":{},"nofile":9,"nproc":{"hard":5}}}}}"#;
+        let expected = r#"{"services":{"a":{"ulimits":{"core":{"soft":0,"hard":0},"nofile":9,"nproc":{"hard":5,"soft":0}}}}}"#;
         assert_eq!(as_input(text.to_owned(), &BTreeMap::new()), expected);
     }
 

@@ -21,7 +21,7 @@ const TEXT: &str = "services:
     expose: ['9000']
     networks: {back: {aliases: [www]}, default: {}}
     labels: {rule: 'Host(`a`) && x<y', price: '$$5'}
-    ulimits: {nofile: {soft: 100, hard: 200}, nproc: 50}
+    ulimits: {core: {soft: 0, hard: 0}, nofile: {soft: 100, hard: 200}, nproc: 50}
     deploy: {resources: {limits: {memory: 64m}, reservations: {cpus: '0.25'}}}
     cap_add: [SYS_TIME, NET_ADMIN]
     extra_hosts: ['host.docker.internal:host-gateway']
