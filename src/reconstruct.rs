@@ -75,6 +75,7 @@ struct Read {
     ids: BTreeMap<String, String>,
     images: Vec<Value>,
     objects: Objects,
+    log_driver: Option<String>,
     /// Hides the values of variables in what Compose says.
     mask: Mask,
 }
@@ -268,6 +269,9 @@ impl Read {
         let volumes = engine.inspect_volumes(&unique(names.collect()))?;
         let fixed =
             all().flat_map(|one| one.fixed_networks().map(str::to_owned).collect::<Vec<_>>());
+        for name in engine.list_all()?.into_iter().flat_map(|one| one.names) {
+            by_name.entry(name).or_default();
+        }
         let objects = Objects::new(Known {
             tool,
             project,
@@ -286,6 +290,7 @@ impl Read {
             ids: by_id,
             images,
             objects,
+            log_driver: engine.about().ok().and_then(|about| about.log_driver),
             mask,
         })
     }
@@ -303,6 +308,7 @@ impl Read {
                 objects: &self.objects,
                 image,
                 count: *count,
+                log_driver: self.log_driver.as_deref(),
             };
             (service.clone(), Draft::new(container, service, &around))
         });

@@ -17,6 +17,8 @@ pub struct About {
     pub version: Option<String>,
     /// The API version that requests use; `None` if the container command chooses it.
     pub api: Option<String>,
+    /// The log driver of containers that name none.
+    pub log_driver: Option<String>,
 }
 
 /// The fields of `GET /info`, and of what `info` prints as JSON.
@@ -26,6 +28,7 @@ pub(super) struct Info {
     #[serde(rename = "ID")]
     id: Option<String>,
     server_version: Option<String>,
+    logging_driver: Option<String>,
     /// Why the command could not read the rest.
     pub(super) server_errors: Option<Vec<String>>,
 }
@@ -38,6 +41,7 @@ impl Info {
             id: set(&self.id)?,
             version: set(&self.server_version),
             api,
+            log_driver: set(&self.logging_driver),
         })
     }
 }

@@ -61,6 +61,8 @@ pub(super) struct Around<'a> {
     pub image: Option<&'a Value>,
     /// How many containers the service has.
     pub count: usize,
+    /// The engine's log driver, if it is known.
+    pub log_driver: Option<&'a str>,
 }
 
 struct Drafting<'a> {
@@ -246,9 +248,15 @@ impl Drafting<'_> {
             None => (one.as_str(), None),
         });
         self.set("environment", json!(pairs.collect::<BTreeMap<_, _>>()));
-        let driver = json!({ "driver": self.one.text("/HostConfig/LogConfig/Type") });
+        let driver = self.one.text("/HostConfig/LogConfig/Type");
+        let is_default = self
+            .around
+            .log_driver
+            .is_none_or(|default| default == driver);
+        let driver = json!({ "driver": driver });
         match self.one.present("/HostConfig/LogConfig/Config") {
-            None => self.choose("logging", [Value::Null, driver]),
+            None if is_default => self.choose("logging", [Value::Null, driver]),
+            None => self.choose("logging", [driver, Value::Null]),
             Some(options) => {
                 let mut both = driver;
                 both["options"] = options.clone();
@@ -297,6 +305,8 @@ impl Drafting<'_> {
         let memory = memory.map(bytes);
         self.set("memswap_limit", swap.map_or(Value::Null, bytes));
         self.set("shm_size", shared.map_or(Value::Null, bytes));
+        let swappiness = number("MemorySwappiness").filter(|&percent| percent != -1);
+        self.set("mem_swappiness", swappiness);
         let runtime = one.text("/HostConfig/Runtime");
         self.set("runtime", if runtime == "runc" { "" } else { runtime });
         self.devices();
@@ -405,9 +415,11 @@ impl Drafting<'_> {
 
     fn namespaces(&mut self) {
         for (field, key) in [("PidMode", "pid"), ("IpcMode", "ipc")] {
-            let mode = self.one.text(&format!("/HostConfig/{field}"));
-            if !matches!(mode, "private" | "shareable") {
-                self.set(key, self.shared(mode));
+            match self.one.text(&format!("/HostConfig/{field}")) {
+                "private" => {}
+                // Also the default of old clients, and of an engine with that setting.
+                "shareable" => self.choose(key, ["shareable".into(), Value::Null]),
+                mode => self.set(key, self.shared(mode)),
             }
         }
         let from = self
@@ -478,7 +490,7 @@ impl Drafting<'_> {
         }
     }
 
-    /// Compose links a container by the alias, the name and the number of the service.
+    /// Compose links a container by the alias, the name and the number of the service, one of another project by the alias.
     fn links(&mut self) {
         let listed = self
             .one
@@ -488,17 +500,24 @@ impl Drafting<'_> {
             .flatten()
             .filter_map(|link| link.as_str()?.split_once(':'));
         let mut seen = BTreeSet::new();
-        let links = pairs.filter(|(container, _)| seen.insert(*container));
-        let links = links.filter_map(|(container, alias)| {
-            let service = self.around.objects.service_of(container)?;
-            let with = Value::from(format!("{service}:{alias}"));
-            Some(if alias == service {
-                vec![service.into(), with]
+        let (mut links, mut external) = (Vec::new(), Vec::new());
+        for (container, alias) in pairs {
+            let Some(service) = self.around.objects.service_of(container) else {
+                continue;
+            };
+            let (name, kind, all) = if service.is_empty() {
+                (container, alias, &mut external)
             } else {
-                vec![with]
-            })
-        });
-        self.list("links", links.collect());
+                (service, "", &mut links)
+            };
+            if seen.insert((name, kind)) {
+                let with = Value::from(format!("{name}:{alias}"));
+                let short = (alias == name).then(|| name.into());
+                all.push(short.into_iter().chain([with]).collect());
+            }
+        }
+        self.list("links", links);
+        self.list("external_links", external);
     }
 
     fn ports(&mut self) {
@@ -724,5 +743,67 @@ fn duration(nanoseconds: u64) -> String {
     match units.find(|(_, size)| nanoseconds.is_multiple_of(*size)) {
         Some((unit, size)) => format!("{}{unit}", nanoseconds / size),
         None => format!("{nanoseconds}ns"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reconstruct::objects::Known;
+
+    #[test]
+    fn what_a_container_shows_is_written() {
+        let container = json!({
+            "Id": "0a".repeat(32),
+            "Name": "/shop-web-1",
+            "Config": {"Image": "x"},
+            "HostConfig": {
+                "IpcMode": "shareable",
+                "LogConfig": {"Type": "none", "Config": {}},
+                "MemorySwappiness": 10,
+                "NetworkMode": "front",
+            },
+            "NetworkSettings": {"Networks": {"front": {
+                "Links": ["shop-db-1:db", "shop-db-2:db", "proxy:proxy", "proxy:p", "gone:g"],
+            }}},
+        });
+        let containers = [("shop-db-1", "db"), ("shop-db-2", "db"), ("proxy", "")];
+        let containers = containers.map(|(name, service)| (name.to_owned(), service.to_owned()));
+        let objects = Objects::new(Known {
+            tool: "docker",
+            project: "shop",
+            networks: &[json!({ "Name": "front" })],
+            volumes: &[],
+            containers: containers.into(),
+            fixed: Vec::new(),
+        });
+        let mut around = Around {
+            tool: "docker",
+            project: "shop",
+            services: &BTreeMap::new(),
+            objects: &objects,
+            image: None,
+            count: 1,
+            log_driver: Some("json-file"),
+        };
+        let mut service = json!({
+            "image": "x",
+            "external_links": ["proxy", "proxy:p"],
+            "ipc": "shareable",
+            "links": ["db"],
+            "logging": {"driver": "none"},
+            "mem_swappiness": 10,
+            "networks": ["front"],
+        });
+        let written = |around: &Around| {
+            let draft = Draft::new(&container, "web", around);
+            Value::from(draft.service(&draft.likely()))
+        };
+        assert_eq!(written(&around), service);
+        around.log_driver = Some("none");
+        service["logging"].take();
+        let without = service.as_object_mut().expect("a service");
+        without.retain(|_, value| !value.is_null());
+        assert_eq!(written(&around), service);
     }
 }

@@ -54,7 +54,7 @@ pub(super) struct Known<'a> {
     /// Inspect JSON.
     pub networks: &'a [Value],
     pub volumes: &'a [Value],
-    /// Services by the names of their containers.
+    /// The services of all containers by their names, empty for those of other projects.
     pub containers: BTreeMap<String, String>,
     /// The networks in which a container has a fixed address.
     pub fixed: Vec<String>,
@@ -94,6 +94,7 @@ impl Objects {
             .is_some_and(|volume| volume.is_anonymous)
     }
 
+    /// The service of a container, empty for one of another project. `None` if there is no such container.
     pub(super) fn service_of(&self, container: &str) -> Option<&str> {
         self.containers.get(container).map(String::as_str)
     }

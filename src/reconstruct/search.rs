@@ -23,7 +23,7 @@ const LONGEST: usize = 12;
 /// The keys of a draft with a part in the hash, in the order in which Compose writes them.
 const ORDER: &str = "cap_add cap_drop cgroup_parent cpu_period cpu_quota cpus cpuset cpu_shares command container_name \
     depends_on deploy device_cgroup_rules devices dns dns_opt dns_search domainname entrypoint environment \
-    expose extra_hosts group_add hostname healthcheck image init ipc labels links logging mem_limit \
+    expose external_links extra_hosts group_add hostname healthcheck image init ipc labels links logging mem_limit \
     mem_reservation memswap_limit mem_swappiness mac_address network_mode networks oom_kill_disable \
     oom_score_adj pid pids_limit platform ports privileged read_only restart runtime secrets security_opt \
     shm_size stdin_open stop_grace_period stop_signal sysctls tmpfs tty ulimits user userns_mode uts volumes \

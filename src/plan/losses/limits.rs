@@ -1,4 +1,4 @@
-//! Limits of a container that differ from the text, as after `docker update` (B01).
+//! Limits and other settings of a container that differ from the text, as after `docker update` (B01).
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ type Read = fn(&str) -> Option<String>;
 /// A limit: its name, its field of `HostConfig`, its key in the text, and how its value there reads.
 struct Limit(&'static str, &'static str, &'static str, Read);
 
-const LIMITS: [Limit; 14] = [
+const LIMITS: [Limit; 15] = [
     Limit("memory limit", "Memory", "mem_limit", bytes),
     Limit(
         "memory reservation",
@@ -22,6 +22,12 @@ const LIMITS: [Limit; 14] = [
         bytes,
     ),
     Limit("swap limit", "MemorySwap", "memswap_limit", bytes),
+    Limit(
+        "memory swappiness",
+        "MemorySwappiness",
+        "mem_swappiness",
+        integer,
+    ),
     Limit("CPU limit", "NanoCpus", "cpus", nano_cpus),
     Limit("CPU shares", "CpuShares", "cpu_shares", integer),
     Limit("CPU quota", "CpuQuota", "cpu_quota", integer),
@@ -52,6 +58,8 @@ const LIMITS: [Limit; 14] = [
 ];
 
 const RESTART_POLICY: &str = "restart policy";
+const LOGGING: &str = "logging";
+const IPC_MODE: &str = "IPC mode";
 
 /// Where the text may have a limit instead of at its key.
 const DEPLOYED: [(&str, &str); 4] = [
@@ -61,14 +69,36 @@ const DEPLOYED: [(&str, &str); 4] = [
     ("pids_limit", "deploy.resources.limits.pids"),
 ];
 
-/// The names of the settings that a container has and its successor will not have.
-pub fn changed(container: Inspected, service: &SentService) -> Vec<&'static str> {
+/// The names of the settings that a container has and its successor will not have. `is_private`: whether the engine's default
+/// IPC mode is known to be `private`.
+pub fn changed(container: Inspected, service: &SentService, is_private: bool) -> Vec<&'static str> {
     let limits = LIMITS
         .iter()
         .filter(|limit| limit.is_lost(container, service));
     let mut names: Vec<_> = limits.map(|limit| limit.0).collect();
     if restart_policy(service).is_some_and(|given| given != restarts(container)) {
         names.push(RESTART_POLICY);
+    }
+    let differs = |pointer: &str, path: &[&str], is_default: &dyn Fn(&str) -> bool| {
+        let has = container.text(pointer);
+        match service.given(path) {
+            _ if has.is_empty() => false,
+            Given::No => !is_default(has),
+            Given::Is(given) => !given.is_empty() && !given.contains(':') && given != has,
+            Given::Unknown => false,
+        }
+    };
+    // The default driver of the engine is not known, but nobody logs nothing by default.
+    if differs(
+        "/HostConfig/LogConfig/Type",
+        &["logging", "driver"],
+        &|has| has != "none",
+    ) {
+        names.push(LOGGING);
+    }
+    let is_default = |has: &str| has == "private" || has == "shareable" && !is_private;
+    if differs("/HostConfig/IpcMode", &["ipc"], &is_default) {
+        names.push(IPC_MODE);
     }
     names
 }
@@ -77,6 +107,8 @@ pub fn changed(container: Inspected, service: &SentService) -> Vec<&'static str>
 pub fn name(field: &str) -> Option<&'static str> {
     match field {
         "RestartPolicy" => Some(RESTART_POLICY),
+        "LogConfig" => Some(LOGGING),
+        "IpcMode" => Some(IPC_MODE),
         _ => LIMITS.iter().find(|one| one.1 == field).map(|one| one.0),
     }
 }

@@ -56,14 +56,16 @@ pub fn losses(
     (losses, unknown)
 }
 
-/// The limits and the restart policy that change: those that the text of the Portainer stack gives the container, which the
+/// The limits and other settings that change: those that the text of the Portainer stack gives the container, which the
 /// user edited, and the others.
 fn limits(
     facts: &Facts,
     container: Inspected,
     service: &SentService,
 ) -> (Vec<&'static str>, Vec<&'static str>) {
-    let changed = limits::changed(container, service);
+    let mut others = facts.observed.inspected();
+    let is_private = others.any(|one| one.text("/HostConfig/IpcMode") == "private");
+    let changed = limits::changed(container, service, is_private);
     let contents = facts.record.and_then(|record| record.contents);
     let Some((text, env)) = contents.filter(|_| !changed.is_empty()) else {
         return (Vec::new(), changed);
@@ -71,7 +73,7 @@ fn limits(
     with_sent(Sent { text, env }, facts.project, |_, stack| {
         let services = stack.map(SentStack::services).unwrap_or_default();
         let deployed = services.iter().find(|one| one.name == service.name);
-        let differs = deployed.map(|deployed| limits::changed(container, deployed));
+        let differs = deployed.map(|deployed| limits::changed(container, deployed, is_private));
         changed
             .into_iter()
             .partition(|limit| differs.as_ref().is_some_and(|all| !all.contains(limit)))

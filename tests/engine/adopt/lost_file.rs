@@ -13,6 +13,8 @@ const TEXT: &str = "services:
     volumes: [data:/data, cache:/cache]
     healthcheck: {test: 'true', interval: 1500ms, retries: 3}
     stop_grace_period: 1s
+    ipc: shareable
+    logging: {driver: none}
   web:
     $SLEEP
     container_name: $PROJECT-front

@@ -250,6 +250,40 @@ services:
 }
 
 #[test]
+fn b01_logging_swappiness_and_ipc_mode() {
+    let host = |driver: &str, ipc: &str| json!({ "LogConfig": {"Type": driver}, "MemorySwappiness": 10, "IpcMode": ipc });
+    let says = |settings: &str| {
+        format!("web-web-1: settings reset to those of the Compose file: {settings}")
+    };
+    assert_eq!(
+        lost(PLAIN, "/HostConfig", host("none", "host")),
+        [says("memory swappiness, logging, IPC mode")]
+    );
+    // The default log driver is not known.
+    assert_eq!(
+        lost(PLAIN, "/HostConfig", host("local", "shareable")),
+        [says("memory swappiness")]
+    );
+    let other = PLAIN.replace(
+        "image: x",
+        "image: x\n    logging: {driver: syslog}\n    mem_swappiness: 10",
+    );
+    let mut world = world(&other);
+    world.set(0, "/HostConfig", host("local", "shareable"));
+    world.loses([says("logging")]);
+    // Another container shows the default IPC mode.
+    world.compose.push_str("  db: {image: x}\n");
+    world.containers.push(container("web-db-1", "db"));
+    world.set(1, "/HostConfig/IpcMode", json!("private"));
+    world.loses([says("logging, IPC mode")]);
+    let same = other.replace("image: x", "image: x\n    ipc: shareable");
+    assert_eq!(
+        lost(&same, "/HostConfig", host("syslog", "shareable")),
+        [""; 0]
+    );
+}
+
+#[test]
 fn b01_restart_policies() {
     let any = "deploy: {restart_policy: {condition: any}}";
     let on_failure = "deploy: {restart_policy: {condition: on-failure, max_attempts: 3}}";
