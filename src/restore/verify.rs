@@ -171,11 +171,11 @@ impl Procedure<'_, '_, '_> {
         now.compose != saved.compose.text || now.env.as_ref() != env
     }
 
-    /// The containers that had ended, and that were recreated and not started.
+    /// The jobs that had ended, and that were recreated and not started.
     fn not_run_again(&self, existing: &[Value]) -> Vec<String> {
         let ended = saved(self.snapshot()).into_iter();
         ended
-            .filter(|wanted| wanted.exit_code().is_some())
+            .filter(|wanted| wanted.exit_code().is_some() && !wanted.is_kept_running())
             .filter(|wanted| named(existing, wanted.name()).is_some_and(Inspected::has_never_run))
             .map(|wanted| self.called(wanted))
             .collect()

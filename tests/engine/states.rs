@@ -53,7 +53,7 @@ fn states_are_restored_and_jobs_are_not_rerun() {
 
     stack.migrate();
     let run = stack.restore();
-    run.says(&["7 containers match the snapshot (3 running)"]);
+    run.says(&["7 containers match the snapshot (3 running; failed and job were not run again)"]);
 
     let after = stack.containers();
     assert_same(&before, &after);
