@@ -164,6 +164,12 @@ impl RecordStep {
         }
     }
 
+    /// Whether Portainer deploys a text, and keeps the containers that run as the text says (M05). Restored before that, they
+    /// stop only once.
+    fn keeps_containers(&self, snapshot: &Snapshot) -> bool {
+        matches!(self, Self::Update(..) | Self::Create(..)) && !self.removes_containers(snapshot)
+    }
+
     /// Whether Portainer removes or recreates the stack's containers, or may do so.
     fn replaces_containers(&self) -> bool {
         matches!(
@@ -283,6 +289,9 @@ impl<'s> Procedure<'s, '_, '_> {
         }
         self.since = SystemTime::now().checked_sub(MARGIN);
         self.hold_volumes(&planned)?;
+        if planned.record.keeps_containers(snapshot) {
+            self.restore_containers()?;
+        }
         self.restore_record(&planned.record)?;
         self.restore_containers()?;
         if self.restore.scope != Scope::EngineOnly {

@@ -71,7 +71,10 @@ impl Procedure<'_, '_, '_> {
                 "{matching}, but the outcome of {} is unknown: Portainer may still change the stack",
                 unanswered.join(" and ")
             ))
-            .hint("when Portainer responds again, run the command above")
+            .hint(format!(
+                "when Portainer responds again, run: {}",
+                self.run.restore_command(&self.snapshot().stack, &self.saved.id, false)
+            ))
         } else {
             let running = existing
                 .iter()
@@ -106,7 +109,16 @@ impl Procedure<'_, '_, '_> {
             return self.run.detail("restored", matching);
         }
         if !self.touched {
-            return self.run.line(format!("{name} is as it was: {matching}"));
+            let ids = self.run.store().ids().unwrap_or_default();
+            let earlier = if ids.first().is_some_and(|first| *first < self.saved.id) {
+                let list = self.run.command(&["restore", name.as_str(), "--list"]);
+                format!("; for an earlier state, run: {list}")
+            } else {
+                String::new()
+            };
+            return self
+                .run
+                .line(format!("{name} is as it was: {matching}{earlier}"));
         }
         let events = self.run.events(&self.snapshot().stack, self.since);
         let downs: Vec<(String, f64)> = self

@@ -193,7 +193,7 @@ impl Store {
         Ok(self.default_of_restore()?.map(|saved| saved.id))
     }
 
-    /// The newest whole snapshot in which a container ran, otherwise the newest. An adoption or a migration that did not
+    /// The newest whole snapshot in which a container ran, if possible one with the Portainer stack, otherwise the newest. An adoption or a migration that did not
     /// finish is undone, even if nothing ran before it.
     fn default_of_restore(&self) -> Result<Option<Saved>> {
         let newest = self.last_whole()?;
@@ -201,8 +201,13 @@ impl Store {
         if is_open && !self.was_restored() {
             return Ok(newest);
         }
-        let last = self.whole()?.find(|saved| saved.snapshot.has_running());
-        Ok(last.or(newest))
+        let last = |is: fn(&Snapshot) -> bool| -> Result<Option<Saved>> {
+            Ok(self
+                .whole()?
+                .find(|saved| saved.snapshot.has_running() && is(&saved.snapshot)))
+        };
+        let known = last(|snapshot| snapshot.record.known().is_some())?;
+        Ok(known.or(last(|_| true)?).or(newest))
     }
 
     fn last_whole(&self) -> Result<Option<Saved>> {
