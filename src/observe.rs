@@ -396,6 +396,18 @@ impl Situation<'_> {
         })
     }
 
+    /// Reads the images that another text names.
+    pub fn read_images(&self, before: &mut Before, sent: Sent) {
+        let images = plan::image_references(sent, &self.stack.name().portainer_name());
+        let images = details::images(
+            self.engine,
+            self.host,
+            images.into_iter().collect(),
+            &mut Vec::new(),
+        );
+        before.details.images.extend(images);
+    }
+
     /// Reads from Portainer and from the engine, if it answers, and asks Compose, side by side.
     fn read_details(
         &self,

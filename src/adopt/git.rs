@@ -16,7 +16,7 @@ use crate::{
     model::{Variable, values},
     observe::{Before, Situation},
     plan::{Adoption, Blocker, Hashes, Request, Sent, ServicePlan},
-    portainer::{Fetched, Payload, PortainerReader, Repository},
+    portainer::{Contents, Fetched, Payload, PortainerReader, Repository},
     rewrite::{
         diff::{self, Shown},
         env::stack_env,
@@ -25,6 +25,7 @@ use crate::{
         portainer::STACK_ENV,
         repository::{env_files, with_env_files},
     },
+    snapshot::Inspected,
     text::{Mask, listed},
 };
 
@@ -140,11 +141,36 @@ impl FromGit {
     }
 
     /// What Portainer's Compose reads, as if everything was in one folder.
-    fn read_as(&self) -> Sent<'_> {
+    pub fn read_as(&self) -> Sent<'_> {
         Sent {
             text: &self.flat.0,
             env: &self.flat.1,
         }
+    }
+
+    /// Everything that was read.
+    pub fn whole(&self) -> String {
+        let Fetched {
+            files,
+            env,
+            env_files,
+        } = &self.fetched;
+        format!("{:?}", (files, env, env_files))
+    }
+
+    /// Whether a Git stack has to be deployed again. Of what Portainer has, only the first file can be read: after a deployment
+    /// that failed, that of the new commit.
+    fn differs(&self, situation: &Situation, before: &Before, now: &Contents) -> bool {
+        let link = before
+            .contents
+            .as_ref()
+            .and_then(|(_, standing)| standing.git.as_ref());
+        let last = &before.last_sent;
+        let is_last = link.is_some_and(|link| last.commit.as_ref() == Some(&link.commit));
+        now.text != self.text()
+            || is_last && !last.has(&self.whole(), &now.env)
+            || situation.is_not_deployed()
+            || !before.inspected().any(Inspected::is_running)
     }
 
     /// Whether the repository still has what was read.
@@ -267,30 +293,49 @@ fn told(plan: &ServicePlan, keys: &BTreeMap<String, Vec<String>>) -> String {
     }
 }
 
-/// What Portainer would deploy from the repository, and the plan of that. `plan_of` plans it, and tells whether a Git stack is
-/// deployed again. `best` is the plan that sends the `rewrite`.
-pub fn judged(
+/// Reads what Portainer would deploy from the repository that is asked for. The variables of a Git stack may have been edited in
+/// Portainer.
+pub fn read(
     situation: &Situation,
     before: &Before,
-    (rewrite, best): (&Faithful, &Adoption),
-    mask: &Mask,
-    plan_of: impl FnOnce(Sent, bool) -> (Adoption, Result<Hashes, String>),
+    rewrite: &Faithful,
     compose: Result<&Hasher, &str>,
-) -> Result<(Option<FromGit>, Adoption, Result<Hashes, String>)> {
+) -> Result<FromGit> {
     let asked = situation.portainer.zip(situation.git);
     let (portainer, repository) = asked.context("Portainer was not asked")?;
     let merged = |texts: &[String], env_files: &[(String, String)], env: &[Variable]| {
         compose?.merged(texts, env_files, env)
     };
-    if let Some((now, _)) = &before.contents {
-        // The variables may have been edited in Portainer.
-        let git = FromGit::read(portainer, repository, &now.env, &merged)?;
-        // A deployment that failed has left its commit in Portainer's clone.
-        let redeploys = situation.is_not_deployed() || now.text != git.text();
-        let (plan, hashes) = plan_of(git.read_as(), redeploys);
+    let now = before.contents.as_ref().map(|(now, _)| &now.env);
+    FromGit::read(portainer, repository, now.unwrap_or(&rewrite.env), &merged)
+}
+
+/// The plan of deploying what was read. `plan_of` plans it, and tells whether a Git stack is deployed again. `best` is the plan
+/// that sends the `rewrite`.
+pub fn judged(
+    situation: &Situation,
+    before: &Before,
+    mut git: FromGit,
+    (rewrite, best): (&Faithful, &Adoption),
+    mask: &Mask,
+    plan_of: impl FnOnce(Sent, bool) -> (Adoption, Result<Hashes, String>),
+    compose: Result<&Hasher, &str>,
+) -> Result<(Option<FromGit>, Adoption, Result<Hashes, String>)> {
+    let repository = situation.git.context("no repository")?;
+    if let Some((now, standing)) = &before.contents {
+        let (mut plan, hashes) = plan_of(git.read_as(), git.differs(situation, before, now));
+        let kept = standing
+            .git
+            .as_ref()
+            .and_then(|link| link.auto_update.as_ref());
+        let wanted = repository.auto_update.as_ref();
+        if let Some(wanted) = wanted.filter(|wanted| Some(*wanted) != kept) {
+            plan.warnings.push(format!(
+                "--auto-update {wanted} has no effect on a stack that Portainer has: change its automatic update on the page of the stack"
+            ));
+        }
         return Ok((Some(git), plan, hashes));
     }
-    let mut git = FromGit::read(portainer, repository, &rewrite.env, &merged)?;
     let (mut plan, hashes) = plan_of(git.read_as(), false);
     plan.request = Request::CreateGit;
     let keys = || compose.map(|compose| compose.different(sent_of(rewrite), git.read_as()));

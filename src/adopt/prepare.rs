@@ -58,47 +58,49 @@ impl Prepared {
         let texts = Texts::new(situation, &source)?;
         let document = Document::parse(texts.text(&source));
         let mask = mask(&source, sent(&texts.first).env);
-        let before = situation.observe(records, sent(&texts.first), &mask, Depth::Everything);
+        let mut before = situation.observe(records, sent(&texts.first), &mask, Depth::Everything);
         let host = Hasher::new(situation, &texts.files, &before, &mask);
         let host = host.as_ref().map_err(String::as_str);
-        let plan_of = |sent: Sent, problems: &[Blocker], runs: &Runs, redeploys: bool| {
-            let hashes = match host {
-                _ if !problems.is_empty() => Err("nothing can be sent".to_owned()),
-                Ok(host) => host.both(sent),
-                Err(why) => Err(why.to_owned()),
+        let plan_of =
+            |before: &Before, sent: Sent, problems: &[Blocker], runs: &Runs, redeploys| {
+                let hashes = match host {
+                    _ if !problems.is_empty() => Err("nothing can be sent".to_owned()),
+                    Ok(host) => host.both(sent),
+                    Err(why) => Err(why.to_owned()),
+                };
+                let (plan, runs) = situation.with_facts(
+                    plan::Source {
+                        compose: texts.text(&source),
+                        document: document.as_ref(),
+                        env: texts.env(&source),
+                    },
+                    &texts.shell,
+                    sent,
+                    true,
+                    before,
+                    |facts| {
+                        let input = AdoptionFacts {
+                            facts,
+                            file: stack.file(),
+                            files: &texts.files.compose,
+                            rewrite: problems,
+                            runs,
+                            hashes: hashes.as_ref().map_err(String::as_str),
+                            redeploys,
+                        };
+                        let mut plan = plan::adoption(&input);
+                        let blockers =
+                            plan::blocking(&input, &plan, texts.project.as_deref(), keep);
+                        plan.blockers.extend(blockers);
+                        let runs = plan::runs(&input, &plan, keep);
+                        (plan, runs)
+                    },
+                );
+                (plan, runs, hashes)
             };
-            let (plan, runs) = situation.with_facts(
-                plan::Source {
-                    compose: texts.text(&source),
-                    document: document.as_ref(),
-                    env: texts.env(&source),
-                },
-                &texts.shell,
-                sent,
-                true,
-                &before,
-                |facts| {
-                    let input = AdoptionFacts {
-                        facts,
-                        file: stack.file(),
-                        files: &texts.files.compose,
-                        rewrite: problems,
-                        runs,
-                        hashes: hashes.as_ref().map_err(String::as_str),
-                        redeploys,
-                    };
-                    let mut plan = plan::adoption(&input);
-                    let blockers = plan::blocking(&input, &plan, texts.project.as_deref(), keep);
-                    plan.blockers.extend(blockers);
-                    let runs = plan::runs(&input, &plan, keep);
-                    (plan, runs)
-                },
-            );
-            (plan, runs, hashes)
-        };
         let plan_of_rewrite = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
             let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
-            plan_of(sent(rewrite), problems, runs, false)
+            plan_of(&before, sent(rewrite), problems, runs, false)
         };
         let (plan, (mut runs, blockers), hashes) = plan_of_rewrite(&texts.first, &Runs::default());
         let (rewrite, mut plan, mut hashes) = if runs.is_empty() {
@@ -124,17 +126,25 @@ impl Prepared {
         if plan.is_left_to_git() {
             // Nothing is sent, so nothing prevents it.
             plan.blockers.clear();
+            if situation.git.is_none() && !before.inspected().any(Inspected::is_running) {
+                let what = "no container runs: redeploy the stack in Portainer, or adopt it with --git again";
+                plan.warnings.push(what.to_owned());
+            }
         }
         if let (Some(repository), Ok(rewrite)) = (situation.git, &rewrite) {
             plan.blockers
                 .extend(git::blockers(&before, repository, &hashes));
             if plan.blockers.is_empty() {
+                let read = git::read(situation, &before, rewrite, host)?;
+                situation.read_images(&mut before, read.read_as());
                 let plan_of = |sent: Sent<'_>, redeploys| {
-                    let (plan, _, hashes) = plan_of(sent, &[], &Runs::default(), redeploys);
+                    let (plan, _, hashes) =
+                        plan_of(&before, sent, &[], &Runs::default(), redeploys);
                     (plan, hashes)
                 };
                 let best = (rewrite, &plan);
-                (git, plan, hashes) = git::judged(situation, &before, best, &mask, plan_of, host)?;
+                (git, plan, hashes) =
+                    git::judged(situation, &before, read, best, &mask, plan_of, host)?;
             }
         }
         complete(&mut plan, situation, &before);
@@ -217,6 +227,8 @@ impl Prepared {
 
     /// This text and these variables as what was last sent, with the variables that only containers have (B22).
     pub(super) fn last_sent(&self, text: &str, env: &[Variable]) -> LastSent {
+        let whole = self.git.as_ref().map(FromGit::whole);
+        let text = whole.as_deref().unwrap_or(text);
         LastSent::of(text, env).made_in(&self.dir).keeping(
             self.runs.variables(),
             self.runs.named_volumes(),
@@ -226,7 +238,10 @@ impl Prepared {
 
     /// What counts as last sent if Portainer has it already (B22).
     pub fn sent(&self, tool: &str) -> Option<LastSent> {
-        let (contents, _) = self.before.contents.as_ref()?;
+        let (contents, standing) = self.before.contents.as_ref()?;
+        if standing.git.is_some() {
+            return None;
+        }
         let sent = self.last_sent(&contents.text, &contents.env);
         let mut services = self.plan.services.iter();
         let hashes = if services.all(|one| one.fate.is_unchanged()) {

@@ -3,12 +3,21 @@
 use anyhow::Result;
 
 use super::{Prepared, Procedure, progress::Progress};
-use crate::{failure::Failure, model::Pull, plan, run::Consent};
+use crate::{
+    failure::Failure,
+    model::Pull,
+    plan::{self, Sent},
+    run::Consent,
+};
 
 impl Prepared {
     /// The missing images, if nothing else prevents the adoption of the stack `name`, and none of them has to be built.
     pub fn images_to_pull(&self, name: &str) -> Vec<Pull> {
         let images = &self.before.details.images;
+        if let (Some(git), [_]) = (&self.git, self.plan.blockers.as_slice()) {
+            let Sent { text, env } = git.read_as();
+            return plan::images_to_pull((text, env), text, name, images);
+        }
         match &self.rewrite {
             Ok(rewrite) if self.plan.blockers.len() == 1 => plan::images_to_pull(
                 (&rewrite.text, &rewrite.env),

@@ -85,7 +85,8 @@ impl Procedure<'_, '_> {
             let read = self.run.portainer.read(id).ok();
             self.report.git = read.and_then(|(_, standing)| standing.git);
         }
-        let sent = prepared.last_sent(payload.text, payload.env);
+        let mut sent = prepared.last_sent(payload.text, payload.env);
+        sent.commit = self.report.git.as_ref().map(|git| git.commit.clone());
         if record.is_none() {
             self.run.set_last_sent(&sent);
         }

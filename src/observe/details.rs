@@ -49,7 +49,7 @@ pub(super) fn details(
 }
 
 /// One request per image: the response does not say which reference it belongs to. None after the first failure.
-fn images(
+pub(super) fn images(
     engine: &EngineReader,
     host: Option<&Host>,
     references: BTreeSet<String>,

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     disk::Access,
     failure::Failure,
-    model::Carried,
+    model::{Carried, is_folder_of},
     observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
     plan::{Loss, Touch},
     run::{State, Subject},
@@ -177,6 +177,13 @@ impl Procedure<'_, '_, '_> {
             told.push("what was edited in Portainer since the last adoption is removed, and kept in a new snapshot".to_owned());
         }
         for &container in removed {
+            let deleted = match step {
+                RecordStep::Delete(record) => written_below(container, &record.id),
+                _ => Vec::new(),
+            };
+            told.extend(deleted.iter().map(|path| {
+                format!("files in {path} may be lost: Portainer deletes its folder of the stack")
+            }));
             if let Some(Known::Unknown(reason)) = replaced.changes.get(container.id()) {
                 told.push(format!(
                     "{}: the files written inside it are lost, and cannot be listed ({reason})",
@@ -252,4 +259,13 @@ fn carried(step: &RecordStep) -> Vec<String> {
         |carried: &&Carried| **carried == Carried::Access && matches!(step, RecordStep::Update(..));
     let lost = record.carries.iter().filter(|one| !stays(one));
     lost.map(|one| Loss::of_carried(one).message).collect()
+}
+
+/// The paths below Portainer's folder of the Portainer stack `id` that a container may have written to.
+fn written_below(container: Inspected, id: &str) -> Vec<String> {
+    let mounts = container.mounts();
+    let binds = mounts.filter(|mount| mount["Type"] == "bind" && mount["RW"] == true);
+    let places = binds.filter_map(|mount| mount["Source"].as_str());
+    let own = places.filter(|place| is_folder_of(id, place));
+    own.map(str::to_owned).collect()
 }

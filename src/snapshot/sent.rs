@@ -18,6 +18,9 @@ pub struct LastSent {
     /// The directory with the files that it was made of. `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
+    /// The commit of a Git stack that was deployed. Its text is everything that was read from the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The config hashes of the containers that ran after it was deployed. `None` if they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hashes: Option<BTreeSet<String>>,
@@ -130,6 +133,7 @@ impl LastSent {
         self.dir = other.dir.clone().or(self.dir);
         self.variables_of_containers
             .extend(other.variables_of_containers.clone());
+        self.commit = other.commit.clone().or(self.commit);
         self.volumes.extend(other.volumes.clone());
         self.left_anonymous
             .extend(other.left_anonymous.iter().cloned());

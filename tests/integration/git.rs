@@ -363,6 +363,14 @@ fn m24_a_relative_path_in_the_repository_is_another_directory() {
         .code(0)
         .says("data of Portainer's copy of the repository is mounted at /data instead of /srv");
     run(&bench, &format!("adopt web {FLAGS} --yes")).code(0);
+    let first = &bench.saved("")[0];
+    let id = first
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .expect("an ID");
+    run(&bench, &format!("restore web --dry-run --to {id}"))
+        .code(0)
+        .says("files in /data/compose/1/blog/data may be lost: Portainer deletes its folder of the stack");
     // What it mounts then stays.
     let text = mounts("./data").replace("sleep 1000", "sleep 9");
     bench.world(|world| push(world, &[(FILE, &text)]));
@@ -593,6 +601,41 @@ fn m24_a_new_commit_that_fails_is_left_to_the_repository() {
         .code(0)
         .says("updated web: a was down for");
     run(&bench, "list").code(0).says("in Portainer, from Git");
+}
+
+#[test]
+fn m24_a_git_stack_is_deployed_again_if_anything_of_it_changed_or_nothing_runs() {
+    let text = PLAIN.replace("1000", "${TIME}");
+    let bench = bench(
+        &text,
+        Some("TIME=1000\n"),
+        &[(FILE, &text), ("blog/.env", "TIME=1000\n")],
+    );
+    run(&bench, &format!("adopt web {FLAGS}")).code(0);
+    let adopt = format!("adopt web {FLAGS}");
+    run(&bench, &adopt).code(0).says("is deployed from Git");
+    // Only the variables of the repository change.
+    let other = [(FILE, text.as_str()), ("blog/.env", "TIME=1001\n")];
+    bench.world(|world| push(world, &other));
+    run(&bench, &adopt)
+        .code(0)
+        .says("updated web: a was down for");
+    run(&bench, &adopt).code(0).says("is deployed from Git");
+    bench.world(|world| world.down("web"));
+    run(&bench, "list").code(0).says("redeploy it in Portainer");
+    for args in ["plan web", "adopt web"] {
+        run(&bench, args)
+            .code(0)
+            .says("no container runs: redeploy the stack in Portainer");
+    }
+    run(&bench, &adopt).code(0).says("updated web");
+    assert_eq!(bench.containers("web").len(), 1);
+    // An image that is missing is named before anything is removed.
+    let other = text.replace("busybox:1.36", "missing:1");
+    bench.world(|world| push(world, &[(FILE, &other), ("blog/.env", "TIME=1001\n")]));
+    run(&bench, &format!("plan web {FLAGS} --auto-update 9m"))
+        .code(1)
+        .says("1 image is not on this host");
 }
 
 #[test]

@@ -61,12 +61,17 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
     let next = stack.next_command.as_deref();
     let found = readiness(&stack.adopt, None);
     let only = |meaning| (meaning, String::new());
+    let runs = stack.containers.as_ref().is_none_or(|all| all.running > 0);
     match (stack.adopt.readiness, next) {
         _ if stack.interrupted_run == Some(InterruptedRun::InProgress) => {
             let told = InterruptedRun::InProgress.to_string();
             ((Meaning::Plain, told), None)
         }
         (_, Some(_)) if stack.interrupted_run.is_some() => (only(Meaning::Plain), next),
+        (Readiness::NothingToDo, None) if stack.adopt.git.is_some() && !runs => (
+            (Meaning::Changed, "redeploy it in Portainer".to_owned()),
+            None,
+        ),
         (_, Some(_)) if is_to_be_planned(stack) => (only(Meaning::Changed), next),
         (Readiness::NoFile, Some(_)) if stack.state == StackState::PortainerGone => {
             (only(Meaning::Plain), next)
