@@ -115,21 +115,10 @@ impl Prepared {
             (rewrite, plan, hashes)
         };
         plan.blockers.extend(blockers);
-        let unnamed: Vec<_> = runs.unnamed.iter().map(|one| printable(one)).collect();
-        if !unnamed.is_empty() {
-            plan.warnings.push(format!(
-                "the anonymous volumes of {} get no names: Portainer may replace them with empty ones later",
-                listed(&unnamed)
-            ));
-        }
         let mut git = None;
         if plan.is_left_to_git() {
             // Nothing is sent, so nothing prevents it.
             plan.blockers.clear();
-            if situation.git.is_none() && !before.inspected().any(Inspected::is_running) {
-                let what = "no container runs: redeploy the stack in Portainer, or adopt it with --git again";
-                plan.warnings.push(what.to_owned());
-            }
         }
         if let (Some(repository), Ok(rewrite)) = (situation.git, &rewrite) {
             plan.blockers
@@ -147,7 +136,7 @@ impl Prepared {
                     git::judged(situation, &before, read, best, &mask, plan_of, host)?;
             }
         }
-        complete(&mut plan, situation, &before);
+        complete(&mut plan, &runs, situation, &before);
         Ok(Self {
             dir: stack.dir_text().to_owned(),
             combined: texts.combined_files(),
@@ -272,6 +261,23 @@ impl Prepared {
                 .into()),
         }
     }
+}
+
+/// What a plan does not say by itself: volumes without names, and a Git stack that does not run.
+fn warnings(plan: &Adoption, runs: &Runs, situation: &Situation, before: &Before) -> Vec<String> {
+    let unnamed: Vec<_> = runs.unnamed.iter().map(|one| printable(one)).collect();
+    let unnamed = (!unnamed.is_empty()).then(|| {
+        format!(
+            "the anonymous volumes of {} get no names: Portainer may replace them with empty ones later",
+            listed(&unnamed)
+        )
+    });
+    let is_left = plan.is_left_to_git() && situation.git.is_none();
+    let stopped = (is_left && !before.inspected().any(Inspected::is_running)).then(|| {
+        "no container runs: redeploy the stack in Portainer, or adopt it with --git again"
+            .to_owned()
+    });
+    unnamed.into_iter().chain(stopped).collect()
 }
 
 /// The volumes that may stay without a name: those that do not exist yet, and those that the text in Portainer does not name.
@@ -475,7 +481,9 @@ impl Texts {
 }
 
 /// Adds what the plan means for other stacks, and for a restore.
-fn complete(plan: &mut Adoption, situation: &Situation, before: &Before) {
+fn complete(plan: &mut Adoption, runs: &Runs, situation: &Situation, before: &Before) {
+    plan.warnings
+        .extend(warnings(plan, runs, situation, before));
     let containers = before.details.containers.as_deref().unwrap_or_default();
     let touched = plan.touched(containers);
     situation.lose_foreign(before, &touched, &mut plan.losses, &mut plan.warnings);
