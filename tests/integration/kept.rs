@@ -151,6 +151,26 @@ fn a_volume_of_volumes_from_that_gets_no_name_is_not_named_later() {
 }
 
 #[test]
+fn a_mount_that_was_removed_stays_until_it_is_removed_in_portainer_too() {
+    let bench = Bench::new();
+    let of = |volumes: &str| {
+        format!("services:\n  a:\n    image: busybox:1.36\n    volumes: {volumes}\n")
+    };
+    bench.started("web", &of("[/a, /b]"), None);
+    bench.run("adopt web").code(0);
+    bench.stack("web", &of("[/a]"), None);
+    bench.run("adopt web").code(0);
+    bench.change_record(|record| {
+        assert!(record.text.contains("\"a-b:/b\""), "{}", record.text);
+        let lines = record.text.lines().filter(|line| !line.contains("\"a-b\""));
+        let text = lines.collect::<Vec<_>>().join("\n") + "\n";
+        record.text = text.replace("\"a-b:/b\", ", "");
+    });
+    bench.change_container("web-a-1", |one| one.mounts.retain(|one| one.target != "/b"));
+    bench.succeeds("plan web", "web is up to date in Portainer");
+}
+
+#[test]
 fn b16_a_volume_that_only_the_old_portainer_stack_names_must_exist() {
     let bench = Bench::new();
     let with = "services:\n  a: {image: 'busybox:1.36', volumes: ['cache:/cache']}\nvolumes:\n  cache: {external: true, name: old}\n";
