@@ -52,12 +52,11 @@ pub fn refusals(
         })
         .map(|blocker| lines.describe(blocker))
         .collect();
-    if let Some(stack) = stack {
-        rejected.extend(unmountable(stack, &lines));
-    }
+    let unmountable = stack.map_or_else(Vec::new, |stack| unmountable(stack, &lines));
     // Compose stops at the first error, which is usually one of those above.
     if let Some(rejection) = &facts.details.rejection
         && rejected.is_empty()
+        && unmountable.is_empty()
         && refusals.is_empty()
         && !is_damaged
         && is_certain(rejection, stack)
@@ -66,6 +65,13 @@ pub fn refusals(
     }
     if !rejected.is_empty() {
         refusals.push(rejects(rejected));
+    }
+    if !unmountable.is_empty() {
+        let hint = "fix these lines: Compose accepts them, and fails when it creates the container";
+        let refusal = Blocker::new("Docker would reject mounts of the file that is sent", hint)
+            .details(unmountable)
+            .of_kind(BlockerKind::Rejected);
+        refusals.push(refusal);
     }
     refusals
 }

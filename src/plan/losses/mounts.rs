@@ -149,7 +149,9 @@ pub fn anonymous(service: &SentService, image: Option<&Value>) -> BTreeSet<Strin
     let found = mounts(service, Reported(&[]), DEPTH);
     let own = service.mounts().into_iter().filter(|mount| {
         let source = mount.source.as_deref().unwrap_or_default();
-        mount.kind == MountType::Volume && source.is_empty()
+        // Docker rejects any other target.
+        let is_path = mount.target.starts_with('/');
+        mount.kind == MountType::Volume && source.is_empty() && is_path
     });
     let own = own.map(|mount| clean(&mount.target)).filter(|path| {
         let mount = found.by_target.get(path);

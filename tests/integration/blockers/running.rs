@@ -43,6 +43,16 @@ fn n14_orphans_that_portainer_would_remove() {
     adopts(&bench, "web", "web --leave-orphans");
 }
 
+/// Compose reads `d:/d` as a path of a Windows drive.
+#[test]
+fn a_mount_that_only_docker_rejects_is_not_said_to_be_rejected_by_compose() {
+    let bench = Bench::new();
+    bench.started("web", PLAIN, None);
+    bench.stack("web", &format!("{PLAIN}    volumes: ['d:/d']\n"), None);
+    let why = "Docker would reject mounts of the file that is sent\nline 5: a: Docker rejects the mount `d:/d`: Compose takes its first letter for a Windows drive; use the long syntax\nfix these lines: Compose accepts them, and fails when it creates the container";
+    refuses(&bench, "web", why);
+}
+
 #[test]
 fn n14_variables_that_compose_rejects() {
     let bench = Bench::new();
