@@ -138,6 +138,17 @@ impl Stack {
         let in_root = match Self::find_started_in_dir(name.clone(), at, containers, earlier()) {
             Err(error) if Refused::in_chain(&error).is_some() => return Err(error),
             Err(error) if at.dir.is_some() => return Err(lost(error, name, containers, &at.tool)),
+            // The engine lists the containers of the project `web` for `Web`, too.
+            Err(error) if name.portainer_name() != name.as_str() && at.dir.is_none() => {
+                let project = name.portainer_name();
+                return Err(match containers {
+                    [] => error,
+                    _ => Failure::new(format!("{error:#}"))
+                        .hint(format!("did you mean {project}?"))
+                        .mistyped()
+                        .into(),
+                });
+            }
             Err(error) => error,
             found => return found,
         };

@@ -59,7 +59,7 @@ fn without_files(
     endpoint: i64,
 ) -> anyhow::Error {
     let records = portainer.records(endpoint, name.as_str(), &name.portainer_name());
-    let is_here = |record: &Record| record.endpoint_id == endpoint;
+    let is_here = |record: &Record| record.endpoint_id == endpoint && record.name == name.as_str();
     if !Failure::is_mistyped(&error) || !records.is_ok_and(|all| all.iter().any(is_here)) {
         return error;
     }

@@ -443,6 +443,15 @@ fn without_a_memory_of_the_adoption_only_a_plan_tells_what_runs() {
 }
 
 #[test]
+fn a_name_with_another_case_is_another_stack() {
+    let bench = adopted(Era::Sync);
+    bench.run("plan WEB").code(1).says(&[
+        "error: there is no stack named WEB: ",
+        "hint: did you mean web?",
+    ]);
+}
+
+#[test]
 fn b22_a_migration_names_the_edit_as_a_loss() {
     let bench = adopted(Era::Sync);
     let lost = "what was edited in Portainer since the last adoption";
