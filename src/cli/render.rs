@@ -107,6 +107,10 @@ pub(super) fn show_diff(
         note_masked([differs], console);
         return Ok(());
     }
+    if matches!(prepared.plan.request, Request::Nothing(_)) {
+        console.note("no differences");
+        return Ok(());
+    }
     let file = stack.file();
     let (old, new) = match prepared.deployed() {
         Some(_) => (

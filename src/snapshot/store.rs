@@ -375,11 +375,12 @@ impl Store {
             others => format!("stacks with snapshots: {}", others.join(", ")),
         };
         let what = format!("{} has no snapshot: there is nothing to undo", self.stack);
-        Err(Failure::new(what)
-            .hint(format!(
-                "{others}; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR; to undo the adoption of a stack that had no containers, delete it in Portainer"
-            ))
-            .into())
+        let hint = if self.last_sent().is_empty() {
+            format!("{others}; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR")
+        } else {
+            "it had no containers before it was adopted: delete it in Portainer".to_owned()
+        };
+        Err(Failure::new(what).hint(hint).into())
     }
 
     /// Reads the snapshot with this ID.

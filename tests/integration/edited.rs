@@ -157,6 +157,11 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         bench.run("adopt --all --overwrite").code(2);
         assert!(bench.nothing_was_changed());
         assert_eq!(in_portainer(&bench), theirs);
+        bench.world(|world| world.down("web"));
+        bench.succeeds("list", "start it in Portainer\n");
+        bench
+            .run("plan web")
+            .says("Portainer is right: start it there.");
 
         // B08: the edit is lost.
         let asked = format!("{ADOPT} --overwrite");

@@ -239,7 +239,7 @@ fn snapshots_are_private_whole_and_few() {
         "restore other",
         "other has no snapshot: there is nothing to undo
 state: nothing was changed
-hint: stacks with snapshots: web; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR; to undo the adoption of a stack that had no containers, delete it in Portainer\n",
+hint: stacks with snapshots: web; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR\n",
     );
 }
 

@@ -114,6 +114,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     if arguments.all {
         text::show_blocked(&report, console);
     }
+    text::show_untried(&report, console);
     let left = report.stacks.iter().filter(|one| one.is_left());
     for one in left.filter(|_| !arguments.all) {
         let words = ["plan", one.name.as_str()];

@@ -72,6 +72,9 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
             (Meaning::Changed, "redeploy it in Portainer".to_owned()),
             None,
         ),
+        (Readiness::Edited, _) if !runs => {
+            ((Meaning::Plain, "start it in Portainer".to_owned()), None)
+        }
         (_, Some(_)) if is_to_be_planned(stack) => (only(Meaning::Changed), next),
         (Readiness::NoFile, Some(_)) if stack.state == StackState::PortainerGone => {
             (only(Meaning::Plain), next)

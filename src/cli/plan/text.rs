@@ -99,11 +99,16 @@ fn show_next(report: &PlanReport, console: &Console) {
         }
         None if report.is_edited() => {
             console.parts(&[]);
-            let edit = match stack.export_command {
-                Some(_) => "keep editing it there. To write that version over your files:",
-                None => "keep editing it there.",
+            let runs = stack.containers.as_ref().is_none_or(|all| all.running > 0);
+            let edit = if runs { "keep editing it" } else { "start it" };
+            let export = match stack.export_command {
+                Some(_) => " To write that version over your files:",
+                None => "",
             };
-            console.text(Meaning::Plain, &format!("Portainer is right: {edit}"));
+            console.text(
+                Meaning::Plain,
+                &format!("Portainer is right: {edit} there.{export}"),
+            );
             if let Some(command) = &stack.export_command {
                 console.parts(&[(Meaning::Command, format!("  {command}"))]);
             }

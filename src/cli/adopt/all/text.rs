@@ -143,6 +143,17 @@ pub(super) fn show_blocked(report: &AllReport, console: &Console) {
     }
 }
 
+/// Shows which stacks were not tried because one before them failed.
+pub(super) fn show_untried(report: &AllReport, console: &Console) {
+    let stacks = report.stacks.iter();
+    let untried = stacks.filter(|one| one.result == StackResult::Planned);
+    let names: Vec<&str> = untried.map(|one| one.name.as_str()).collect();
+    if let Some(what) = said(&names, "was not tried") {
+        let hint = "fix the stack that failed and run the command again, or pass --keep-going";
+        console.error(&Failure::new(what).hint(hint).into(), None);
+    }
+}
+
 /// What would happen to a stack.
 fn planned(stack: &AllEntry) -> Part {
     let way = &stack.adopt;
