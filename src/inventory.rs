@@ -26,7 +26,7 @@ use crate::{
     },
     run::RestoreCommand,
     snapshot::{Interrupted, Place, Unfinished},
-    stack::{Location, Stack, StackName},
+    stack::{Location, Stack, StackName, export_words, started_by_hand},
 };
 
 mod found;
@@ -169,6 +169,8 @@ impl<'a> Inventory<'a> {
             None => {}
         }
         let dir = found.dir().filter(|_| found.needs_dir(self.location));
+        let lost = self.lost_dir(found);
+        let export = || export_words(name, lost.as_deref());
         let words = match entry.adopt.readiness {
             _ if self.refusal(found).is_some() => return None,
             Readiness::NothingToDo if entry.adopt.knows_every_fate() => return None,
@@ -176,8 +178,8 @@ impl<'a> Inventory<'a> {
                 StackState::Kubernetes => return None,
                 StackState::Unknown => vec!["doctor"],
                 StackState::PortainerGone => vec!["export", name, "--from", "portainer-data"],
-                _ if found.record.is_some() => vec!["export", name],
-                _ => vec!["export", name, "--from", "containers"],
+                _ if found.record.is_some() => export(),
+                _ => [export(), vec!["--from", "containers"]].concat(),
             },
             Readiness::Unknown => vec!["doctor"],
             _ if StackName::new(OsStr::new(name)).is_err() => return None,
@@ -187,6 +189,21 @@ impl<'a> Inventory<'a> {
             },
         };
         Some(command.with(&words))
+    }
+
+    /// See [`lost_dir`]. `None` if the stack has files.
+    fn lost_dir(&self, found: &Found) -> Option<String> {
+        let name = StackName::new(OsStr::new(&found.name)).ok()?;
+        let now: Vec<Container> = found
+            .containers
+            .iter()
+            .flatten()
+            .copied()
+            .cloned()
+            .collect();
+        let tool = &self.location.tool;
+        let is_lost = matches!(found.files, Files::None);
+        is_lost.then(|| lost_dir(&now, earlier(self.state, &name, tool), tool))?
     }
 
     /// The state of a stack with these containers and this unfinished run. `adopt` tells what Portainer has.
@@ -314,6 +331,16 @@ pub fn missing(host: &Host) -> Vec<String> {
         );
     }
     missing
+}
+
+/// The directory of a stack whose files are lost: in which its containers were started by hand, or those of an earlier time.
+pub fn lost_dir(
+    containers: &[Container],
+    mut earlier: impl Iterator<Item = Vec<Container>>,
+    tool: &str,
+) -> Option<String> {
+    let dir_of = |all: &[Container]| started_by_hand(all, tool).map(str::to_owned);
+    dir_of(containers).or_else(|| earlier.find_map(|all| dir_of(&all)))
 }
 
 /// The containers that a stack had before earlier runs, newest first, with their labels only. Snapshots are read one by

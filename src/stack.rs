@@ -29,7 +29,7 @@ pub use backup::Backup;
 pub use name::{EXAMPLES, StackName};
 pub use origins::{FilesRead, Origins};
 pub use shell::Shell;
-pub use started::{Files, is_same, started_dirs};
+pub use started::{Files, export_words, is_same, started_by_hand, started_dirs};
 
 /// Where to find a stack.
 #[derive(Debug, Clone)]
@@ -374,12 +374,15 @@ fn lost(
             )
         },
     );
-    let hint = Failure::hint_of(&error).map_or_else(String::new, |hint| format!("{hint}; "));
-    let name = shell_word(name.as_str());
+    let dir = started_by_hand(containers, tool);
+    let words = [export_words(name.as_str(), dir), vec!["--from", source]].concat();
+    let words: Vec<_> = words.into_iter().map(shell_word).collect();
     Failure::new(message)
         .hint(format!(
-            "{hint}if Portainer has the stack, run: stacklift export {name}; if {what}, run this to write a new one: stacklift export {name} --from {source}"
+            "if it has another name, pass that name with --file; if {what}, run this to write a new one: stacklift {}",
+            words.join(" ")
         ))
+        .mistyped()
         .into()
 }
 

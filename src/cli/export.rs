@@ -115,7 +115,8 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
         engine.reader(),
         &compose,
     );
-    let own = if to.exists() {
+    let existed = to.exists();
+    let own = if existed {
         stack_in(&inventory, &name, &to)
     } else {
         None
@@ -125,7 +126,7 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
         exporting.export.file = Some(own.file());
     }
     exporting.one(record, &to)?;
-    if arguments.force || is_same(&to, &settings.location.root.join(name.as_str())) {
+    if existed || is_same(&to, &settings.location.root.join(name.as_str())) {
         console.waiting("comparing the files with Portainer's");
         // Without it, the next edit of the files counts as one in Portainer, and is refused.
         remember(&inventory, &name, &to).ok();

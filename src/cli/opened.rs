@@ -16,12 +16,12 @@ use crate::{
     compose,
     engine::{Engine, EngineReader, NoSharedVersion},
     failure::Failure,
-    inventory::{Inventory, earlier},
+    inventory::{Inventory, earlier, lost_dir},
     model::{Grant, Record, WantedAccess},
     observe::{Search, Situation},
     portainer::{Portainer, PortainerReader, Repository},
     run::{Peers, Setup, Stopped},
-    stack::{Location, Stack, StackName, is_same},
+    stack::{Location, Stack, StackName, export_words, is_same},
     text::{Mask, shell_word},
 };
 
@@ -54,7 +54,7 @@ pub(super) fn say_where(name: &StackName, dir: &Path, at: &Location, console: &C
 /// The error for a stack without a directory. Portainer may have it.
 fn without_files(
     error: anyhow::Error,
-    name: &StackName,
+    (name, dir): (&StackName, Option<&str>),
     portainer: &PortainerReader,
     endpoint: i64,
 ) -> anyhow::Error {
@@ -63,12 +63,16 @@ fn without_files(
     if !Failure::is_mistyped(&error) || !records.is_ok_and(|all| all.iter().any(is_here)) {
         return error;
     }
+    let words: Vec<_> = export_words(name.as_str(), dir)
+        .into_iter()
+        .map(shell_word)
+        .collect();
     Failure::new(format!(
         "{name} is in Portainer, and has no Compose file on this host"
     ))
     .hint(format!(
-        "edit it in Portainer; to write it to files: stacklift export {}",
-        shell_word(name.as_str())
+        "edit it in Portainer; to write it to files: stacklift {}",
+        words.join(" ")
     ))
     .into()
 }
@@ -158,7 +162,11 @@ impl Opened {
         let stack = stack.map_err(|error| {
             let endpoint = peers::environment(&mut settings.clone(), peers.readers(), console);
             match endpoint {
-                Ok(endpoint) => without_files(error, name, peers.readers().0, endpoint),
+                Ok(endpoint) => {
+                    let dir = lost_dir(&containers, earlier(), &settings.location.tool);
+                    let stack = (name, dir.as_deref());
+                    without_files(error, stack, peers.readers().0, endpoint)
+                }
                 Err(_) => error,
             }
         })?;

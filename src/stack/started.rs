@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{disk, model::Container};
+use crate::{
+    disk,
+    model::{Container, may_be_portainers},
+};
 
 /// The files that Compose reads for a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,6 +113,30 @@ pub(super) fn other_dir<'c>(
 ) -> Option<&'c str> {
     let one = only(started_dirs(containers, tool))?;
     (disk::is_dir(Path::new(one)) && !is_same(Path::new(one), dir)).then_some(one)
+}
+
+/// The only directory in which containers were started by hand, if it can exist.
+pub fn started_by_hand<'c>(
+    containers: impl IntoIterator<Item = &'c Container>,
+    tool: &str,
+) -> Option<&'c str> {
+    let dirs = started_dirs(containers, tool).into_iter();
+    let one = only(dirs.filter(|dir| !may_be_portainers(dir)))?;
+    let is_dir = Path::new(one).parent().is_some_and(disk::is_dir);
+    is_dir.then_some(one)
+}
+
+/// The words of the `stacklift export` that writes the lost files of a stack into its directory, where `plan` and `adopt` find
+/// them. `--force` is needed if it has other files. It would replace `.env` as well: then, the refusal says so.
+pub fn export_words<'w>(name: &'w str, dir: Option<&'w str>) -> Vec<&'w str> {
+    let mut words = vec!["export", name];
+    if let Some(dir) = dir {
+        words.extend(["--to", dir]);
+        let has_files = disk::entries(Path::new(dir)).is_ok_and(|all| !all.is_empty());
+        let has_env = disk::exists(&Path::new(dir).join(".env"));
+        words.extend((has_files && !has_env).then_some("--force"));
+    }
+    words
 }
 
 /// The one item, if there is only one.

@@ -448,6 +448,38 @@ fn without_a_memory_of_the_adoption_only_a_plan_tells_what_runs() {
 }
 
 #[test]
+fn the_command_for_a_lost_file_writes_it_where_the_stack_is_found() {
+    for has_other_files in [false, true] {
+        let bench = Bench::web(PLAIN);
+        adopt(&bench, "").code(0);
+        let dir = bench.dir("web");
+        fs::remove_file(dir.join("docker-compose.yml")).expect("the file");
+        let mut command = format!("stacklift export web --to {}", dir.display());
+        if has_other_files {
+            bench.write("web", "data", "x");
+            command.push_str(" --force");
+        }
+        bench
+            .run("list")
+            .says(&format!("no Compose file: {command}\n"));
+        bench.run("plan web").code(1).says(&[
+            "error: web is in Portainer, and has no Compose file on this host",
+            &format!("to write it to files: {command}\n"),
+        ]);
+        // An `.env` would be replaced, too.
+        bench.write("web", ".env", "A=1\n");
+        bench.run("list").hides("--force");
+        fs::remove_file(dir.join(".env")).expect("the file");
+        bench.run(command.trim_start_matches("stacklift ")).code(0);
+        bench.run("plan web").says("web is up to date in Portainer");
+        bench.run("list").says("up to date");
+        if has_other_files {
+            assert_eq!(fs::read_to_string(dir.join("data")).expect("a file"), "x");
+        }
+    }
+}
+
+#[test]
 fn a_name_with_another_case_is_another_stack() {
     let bench = adopted(Era::Sync);
     bench.run("plan WEB").code(1).says(&[

@@ -109,7 +109,11 @@ fn what_cannot_be_written_is_refused() {
 fn commands_without_a_compose_file_name_the_export() {
     let bench = Bench::new();
     let dir = bench.started("web", PLAIN, None);
-    let export = "stacklift export web --from containers";
+    let export = format!(
+        "stacklift export web --to {} --from containers",
+        dir.display()
+    );
+    let export = export.as_str();
     fs::remove_file(dir.join("docker-compose.yml")).expect("the file");
     let file = dir.join("docker-compose.yml");
     let missing = format!(

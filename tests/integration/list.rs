@@ -96,7 +96,7 @@ STACK      CONTAINERS  STATE                  ADOPT
 both       1/1         edited in Portainer    keep editing it there
 cached     2/2         by hand                interrupts db
 ghost      0/0         orphaned               no Compose file: stacklift export ghost
-gone       1/1         orphaned               no Compose file: stacklift export gone --from containers
+gone       1/1         orphaned               no Compose file: stacklift export gone --to ROOT/gone --from containers
 idle       0/0         not started            starts a
 mongo      1/1         by hand                can be adopted
 own        1/1         orphaned               blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0; manage this stack by hand
@@ -108,11 +108,15 @@ web        1/1         by hand                can be adopted
 ");
     assert_eq!(run.err, NOTE);
     let list = json_of(&bench.run("list --output json").code(0));
+    let export = format!(
+        "stacklift export gone --to {}/gone --from containers",
+        bench.root().display()
+    );
     for (name, next) in [
         ("both", "stacklift plan both".into()),
         ("cached", "stacklift plan cached".into()),
         ("ghost", "stacklift export ghost".into()),
-        ("gone", "stacklift export gone --from containers".into()),
+        ("gone", export.into()),
         ("own", Value::Null),
         ("portainer", Value::Null),
         ("same", Value::Null),

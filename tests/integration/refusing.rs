@@ -23,7 +23,7 @@ fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
             "web",
             &[
                 "line 5: a: ",
-                "Compose would reject",
+                "Docker would reject mounts",
                 "this host has no Compose program: Portainer may reject what only Compose can check",
             ],
         ),
