@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result};
 use composefile::{
     document::{Document, Node},
     interpolate::occurrences,
-    reader::{DEFAULT_FILES, OVERRIDE_FILES},
+    reader::{DEFAULT_FILES, EnvFiles, OVERRIDE_FILES},
 };
 
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
     rewrite::{
         env::stack_env,
         export::{self, ExportedFiles},
+        faithful::FROM_PORTAINER_DATA,
         portainer::STACK_ENV,
         repository::with_env_files,
     },
@@ -35,7 +36,7 @@ use crate::{
     text::{bulleted, printable},
 };
 
-pub use lost::find as find_lost;
+pub use lost::{Lost, find as find_lost};
 
 /// The file with the text, unless the directory has another one that Compose finds.
 const COMPOSE_FILE: &str = "compose.yaml";
@@ -49,8 +50,8 @@ pub struct Export<'a> {
     pub stacks_root: &'a Path,
     /// Whether files in the directory may be replaced.
     pub force: bool,
-    /// What the file was written from, if the original is lost.
-    pub mark: Option<&'static str>,
+    /// What a Portainer that is gone stored, if the stack is lost.
+    pub lost: Option<&'a Lost>,
     /// The name of the Compose file, if the stack's own has another one than Compose finds.
     pub file: Option<&'a str>,
 }
@@ -182,12 +183,15 @@ impl Export<'_> {
                 .hint(CLONE)
             })?),
         };
+        let none = EnvFiles::new();
         let input = export::Stored {
             text: &text,
             variables: &stored.contents.env,
             project,
             folder: &stored.folder,
-            mark: self.mark,
+            env_file: self.lost.map_or(STACK_ENV, |lost| &lost.env_file),
+            env_files: self.lost.map_or(&none, |lost| &lost.env_files),
+            mark: self.lost.map(|_| FROM_PORTAINER_DATA),
         };
         export::files(&input).map_err(|blockers| {
             let lines = blockers.iter().map(|blocker| match blocker.position {
@@ -198,7 +202,10 @@ impl Export<'_> {
                 "cannot export {name}: its Compose file would mean something else outside Portainer"
             ))
             .details(bulleted(lines))
-            .hint("change the Compose file in Portainer, or copy it and the variables from there")
+            .hint(match self.lost {
+                None => "change the Compose file in Portainer, or copy it and the variables from there",
+                Some(_) => "copy the Compose file and the variables from Portainer's data, and change them there",
+            })
             .into()
         })
     }

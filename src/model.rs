@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    path::Path,
 };
 
 use serde::{Deserialize, Serialize};
@@ -155,6 +156,22 @@ pub fn may_be_portainers(dir: &str) -> bool {
     let is_version = |part: &&str| part.strip_prefix('v').is_some_and(is_number);
     parts.next_if(is_version);
     parts.next().is_some_and(is_number) && parts.next() == Some("compose")
+}
+
+/// Whether a directory is in the folders of a Portainer in a container, or may be a folder of one outside a container.
+pub fn is_portainers(dir: &str) -> bool {
+    dir.starts_with(PORTAINER_FOLDERS) || may_be_portainers(dir)
+}
+
+/// The folder that a Portainer may keep for a stack. The Compose file of a Git stack may be in a directory below it (M24).
+pub fn portainers_folder(dir: &str) -> Option<&str> {
+    let all = Path::new(dir).ancestors().filter_map(Path::to_str);
+    let all = all.filter(|dir| may_be_portainers(dir));
+    // The outermost one, or that of a version in it.
+    all.reduce(|inner, outer| {
+        let is_version = Path::new(inner).parent() == Some(Path::new(outer));
+        if is_version { inner } else { outer }
+    })
 }
 
 /// Whether a directory is the one that Portainer keeps for the Portainer stack `id`: `…/compose/<Id>` (M07), where newer
@@ -505,6 +522,19 @@ mod tests {
         assert_eq!(portainer_name("ÄÖ"), "");
         // The Kelvin sign lower-cases to an ASCII k in Go and in Rust.
         assert_eq!(portainer_name("\u{212a}"), "k");
+    }
+
+    #[test]
+    fn m24_a_compose_file_may_be_below_portainers_folder() {
+        for (dir, folder) in [
+            ("/data/compose/7", Some("/data/compose/7")),
+            ("/data/compose/7/v2/app", Some("/data/compose/7/v2")),
+            ("/data/compose/7/compose/8", Some("/data/compose/7")),
+            ("/data/compose/7/v2/compose/8", Some("/data/compose/7/v2")),
+            ("/srv/compose/web", None),
+        ] {
+            assert_eq!(portainers_folder(dir), folder, "{dir}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use crate::{
     disk::{self, Access, Contents, Refused},
     failure::Failure,
-    model::{Container, may_be_portainers},
+    model::{Container, is_portainers, may_be_portainers},
     text::{near, printable, shell_word},
 };
 use composefile::{dotenv, reader::DEFAULT_FILES};
@@ -206,7 +206,7 @@ impl Stack {
                 let other = started::other_dir(containers, &at.tool, dir);
                 // Docker creates a folder of Portainer if a container mounts a path in it.
                 let has_file = |dir: &&str| found(Path::new(dir)).is_some();
-                let other = other.filter(|dir| !may_be_portainers(dir) || has_file(dir));
+                let other = other.filter(|dir| !is_portainers(dir) || has_file(dir));
                 Err(match other {
                     Some(other) => elsewhere(&error, other).into(),
                     None => error,
@@ -354,7 +354,7 @@ fn lost(
     if dirs.is_empty() || dirs.iter().any(|dir| found(Path::new(dir)).is_some()) {
         return error;
     }
-    let (what, source) = if dirs.iter().any(|dir| may_be_portainers(dir)) {
+    let (what, source) = if dirs.iter().any(|dir| is_portainers(dir)) {
         ("the Portainer that started it is gone", "portainer-data")
     } else {
         ("the Compose file is lost", "containers")
@@ -388,7 +388,7 @@ fn lost(
 
 /// A stack that is not found where its containers were not started.
 fn elsewhere(error: &anyhow::Error, other: &str) -> Failure {
-    let portainer = if may_be_portainers(other) {
+    let portainer = if is_portainers(other) {
         "if that is Portainer's folder, `stacklift export` writes the file, with the API key of an administrator; otherwise, "
     } else {
         ""

@@ -272,11 +272,14 @@ fn a_second_rewrite_changes_nothing() {
 fn every_rewrite_can_be_exported() {
     for case in cases() {
         let Ok(first) = case.rewrite() else { continue };
+        let none = EnvFiles::new();
         let stored = export::Stored {
             text: &first.text,
             variables: &first.env,
             project: &first.project,
             folder: "/data/compose/7",
+            env_file: "stack.env",
+            env_files: &none,
             mark: None,
         };
         let files =

@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
         export: Export {
             stacks_root: &settings.location.root,
             force: arguments.force,
-            mark: None,
+            lost: None,
             file: None,
         },
         portainer,

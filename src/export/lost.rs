@@ -7,26 +7,33 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use composefile::document::Document;
+use composefile::{document::Document, reader::EnvFiles};
 
 use crate::{
     disk,
     engine::EngineReader,
     failure::Failure,
-    model::{Container, MountKind, Variable, may_be_portainers},
+    model::{Container, MountKind, Variable, portainers_folder},
     portainer::{Contents, Stored},
+    rewrite::{export, portainer::STACK_ENV},
     text::{bulleted, printable, shell_word},
 };
 
-/// What a Portainer that is gone stored of a stack.
+/// Where a stack of a Portainer that is gone was found.
 pub struct Lost {
-    pub stored: Stored,
     /// The Compose file that was read.
     pub file: PathBuf,
+    /// The env file with the variables: a path in Portainer's container.
+    pub env_file: String,
+    /// The texts of the other env files that were found, by their paths in Portainer's container.
+    pub env_files: EnvFiles,
 }
 
 /// Where Portainer had the files of a stack, as the labels of a container say: paths in Portainer's container.
 struct Folder<'c> {
+    /// Portainer's folder of the stack.
+    root: &'c str,
+    /// The folder of the Compose file: that of a Git stack may be below the other.
     dir: &'c str,
     file: &'c str,
     env: Option<&'c str>,
@@ -42,7 +49,12 @@ struct Place {
 /// `/data`: without it, every volume and mount is searched.
 ///
 /// Files that do not define the services of the containers do not count. Several that do are an error.
-pub fn find(engine: &EngineReader, tool: &str, name: &str, data: Option<&Path>) -> Result<Lost> {
+pub fn find(
+    engine: &EngineReader,
+    tool: &str,
+    name: &str,
+    data: Option<&Path>,
+) -> Result<(Stored, Lost)> {
     let all = engine.list_all()?;
     let is_own = |one: &&Container| one.compose_label(tool, "project") == Some(name);
     let own: Vec<(&Container, Folder)> = all
@@ -79,9 +91,9 @@ pub fn find(engine: &EngineReader, tool: &str, name: &str, data: Option<&Path>) 
     };
     let mut found = BTreeMap::new();
     for place in places {
-        if let Some(lost) = folder.read(&place, &services)? {
+        if let Some((stored, lost)) = folder.read(name, &place, &services)? {
             let real = disk::canonicalize(&lost.file).unwrap_or_else(|_| lost.file.clone());
-            found.insert(real, lost);
+            found.insert(real, (stored, lost));
         }
     }
     match (found.pop_first(), found.len()) {
@@ -94,7 +106,7 @@ pub fn find(engine: &EngineReader, tool: &str, name: &str, data: Option<&Path>) 
                 ))
                 .into(),
         ),
-        (Some((_, lost)), 0) => Ok(lost),
+        (Some((_, found)), 0) => Ok(found),
         (Some((first, _)), _) => {
             let files = [first].into_iter().chain(found.into_keys());
             let files = files.map(|file| file.display().to_string());
@@ -139,14 +151,19 @@ impl<'c> Folder<'c> {
         let dir = container.compose_label(tool, "project.working_dir")?;
         let file = container.compose_label(tool, "project.config_files")?;
         let env = container.compose_label(tool, "project.environment_file");
-        may_be_portainers(dir).then_some(Self { dir, file, env })
+        let root = portainers_folder(dir)?;
+        Some(Self {
+            root,
+            dir,
+            file,
+            env,
+        })
     }
 
     /// Portainer's data directory in its container.
     fn data(&self) -> &'c str {
-        self.dir
-            .rsplit_once("/compose/")
-            .map_or("/", |(data, _)| data)
+        let data = self.root.rsplit_once("/compose/");
+        data.map_or("/", |(data, _)| data)
     }
 
     /// The place of Portainer's data in the directory `here`.
@@ -158,7 +175,12 @@ impl<'c> Folder<'c> {
     }
 
     /// What is stored at a place. `None` if there is no Compose file with these services.
-    fn read(&self, place: &Place, services: &BTreeSet<&str>) -> Result<Option<Lost>> {
+    fn read(
+        &self,
+        name: &str,
+        place: &Place,
+        services: &BTreeSet<&str>,
+    ) -> Result<Option<(Stored, Lost)>> {
         let Some((file, text)) = place.read(self.file)? else {
             return Ok(None);
         };
@@ -172,21 +194,47 @@ impl<'c> Folder<'c> {
             return Ok(None);
         }
         // Without variables, Portainer writes no stack.env, and Compose reads `.env`.
-        let names = ["stack.env", ".env"].map(|name| format!("{}/{name}", self.dir));
+        let names = [(self.root, STACK_ENV), (self.dir, ".env")];
+        let names = names.map(|(dir, name)| format!("{dir}/{name}"));
         let mut names = self.env.map(str::to_owned).into_iter().chain(names);
-        let env = names.find_map(|name| place.read(&name).transpose());
-        let env = env.transpose()?.map(|(_, text)| variables(&text));
-        let contents = Contents {
-            text,
-            env: env.unwrap_or_default(),
-        };
+        let env = names.find_map(|name| {
+            let read = place.read(&name).transpose()?;
+            Some(read.map(|(_, text)| (name, variables(&text))))
+        });
+        let (env_file, env) = env
+            .transpose()?
+            .unwrap_or_else(|| (STACK_ENV.to_owned(), Vec::new()));
+        let mut env_files = EnvFiles::new();
+        let listed = export::env_files(&export::Stored {
+            text: &text,
+            variables: &env,
+            project: name,
+            folder: self.dir,
+            env_file: &env_file,
+            env_files: &env_files,
+            mark: None,
+        });
+        // Another file was one of Portainer's container.
+        let is_in_data =
+            |path: &String| Path::new(path).starts_with(self.data()) && !path.contains("/../");
+        for path in listed.into_iter().filter(is_in_data) {
+            if let Some((_, text)) = place.read(&path)? {
+                env_files.insert(path, Some(text));
+            }
+        }
+        let contents = Contents { text, env };
         let stored = Stored {
             contents,
             folder: self.dir.to_owned(),
             git: None,
             further_files: 0,
         };
-        Ok(Some(Lost { stored, file }))
+        let lost = Lost {
+            file,
+            env_file,
+            env_files,
+        };
+        Ok(Some((stored, lost)))
     }
 }
 

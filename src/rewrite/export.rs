@@ -5,7 +5,10 @@
 //!
 //! Invariant: pure. The result is parsed again and compared with the text it was made from.
 
-use composefile::document::{Document, Node};
+use composefile::{
+    document::{Document, Node},
+    reader::{Context, EnvFiles},
+};
 
 use super::{
     env::stack_env,
@@ -35,8 +38,12 @@ pub struct Stored<'a> {
     pub variables: &'a [Variable],
     /// The name of the project.
     pub project: &'a str,
-    /// Portainer's folder for the stack, absolute.
+    /// The folder of the Compose file in Portainer's container, absolute.
     pub folder: &'a str,
+    /// The env file that Compose reads for variables: absolute, or relative to the folder.
+    pub env_file: &'a str,
+    /// The texts of other env files, by their absolute paths.
+    pub env_files: &'a EnvFiles,
     /// The value of [`faithful::MARK`] in the file.
     pub mark: Option<&'a str>,
 }
@@ -54,6 +61,12 @@ pub struct ExportedFiles {
     pub changes: Vec<TextChange>,
     /// The variables that are left out because they have no effect in Portainer.
     pub left_out: Vec<String>,
+}
+
+/// The absolute paths of the other env files that the text names.
+pub fn env_files(stored: &Stored) -> Vec<String> {
+    let env = stack_env(stored.variables);
+    faithful::env_files_needed(stored.text, Some(&env), &context(stored))
 }
 
 /// Writes a Portainer stack as files. The error lists everything that prevents it.
@@ -98,9 +111,18 @@ fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Blocke
 
 /// The text in which nothing depends on Portainer's folder or container.
 fn rewritten(stored: &Stored, env: &str) -> Result<faithful::Faithful, Vec<Blocker>> {
-    let shell = |name: &str| (name == "HOME").then(|| HOME.to_owned());
-    let context = portainer::context(stored.folder, HOME, &shell, stored.project);
-    faithful::rewrite(stored.text, Some(env), &context, &Runs::default())
+    faithful::rewrite(stored.text, Some(env), &context(stored), &Runs::default())
+}
+
+fn context<'a>(stored: &Stored<'a>) -> Context<'a> {
+    fn shell(name: &str) -> Option<String> {
+        (name == "HOME").then(|| HOME.to_owned())
+    }
+    Context {
+        env_file: stored.env_file,
+        env_files: stored.env_files,
+        ..portainer::context(stored.folder, HOME, &shell, stored.project)
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +142,8 @@ mod tests {
             variables: &variables,
             project: "web",
             folder: "/data/compose/3",
+            env_file: STACK_ENV,
+            env_files: &EnvFiles::new(),
             mark: None,
         })
     }

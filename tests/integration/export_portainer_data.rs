@@ -101,6 +101,67 @@ services:
     bench.run("list").code(0).says(row);
 }
 
+/// The Compose file of a Git stack is in a folder of its repository, with other env files. Portainer writes `stack.env` to the
+/// root of its clone.
+#[test]
+fn m24_a_git_stack_is_found_in_its_folder_with_its_env_files() {
+    let bench = lost();
+    for (label, value) in [
+        ("project.working_dir", "/data/compose/7/app"),
+        ("project.config_files", "/data/compose/7/app/compose.yaml"),
+    ] {
+        bench.label(label, value);
+    }
+    let row =
+        "web    1/1         its Portainer is gone  stacklift export web --from portainer-data\n";
+    bench.run("list").code(0).says(row);
+    bench.fails("plan web", &["there is no stack named web", EXPORT]);
+
+    let data = data(&bench, "old");
+    let folder = data.join("compose/7/app");
+    fs::create_dir(&folder).expect("a folder");
+    let text = TEXT.replace("stack.env", "[../stack.env, app.env]");
+    fs::write(folder.join("compose.yaml"), text).expect("a file");
+    let to = bench.root().join("web");
+    let export = format!(
+        "export web --to {} --portainer-data {}",
+        to.display(),
+        data.display()
+    );
+    bench
+        .fails(
+            &export,
+            &[
+                "line 5: the env file /data/compose/7/app/app.env of service a does not exist",
+                "hint: copy the Compose file and the variables from Portainer's data, and change them there",
+            ],
+        );
+    fs::write(folder.join("app.env"), "OF_APP=1\n").expect("a file");
+    bench.run(&export).code(0).says("2 variables").hides(MARKED);
+    let text = fs::read_to_string(to.join("compose.yaml")).expect("a file");
+    let expected = "  a:
+    environment:
+      OF_APP: \"1\"
+    image: busybox:1.36
+    env_file: [.env]
+    volumes: ['/data/compose/7/app/data:/data']
+";
+    assert!(text.ends_with(expected), "{text}");
+    let env = fs::read_to_string(to.join(".env")).expect("a file");
+    assert_eq!(env, format!("TOKEN={MARKED}\nB=\n"));
+
+    // Without variables, Compose reads the `.env` of the repository.
+    fs::remove_file(data.join("compose/7/stack.env")).expect("a file");
+    fs::write(folder.join(".env"), "# Kept.\nOF_REPOSITORY=2\n").expect("a file");
+    let text = TEXT.replace("stack.env", ".env");
+    fs::write(folder.join("compose.yaml"), text).expect("a file");
+    bench.run(&format!("{export} --force")).code(0);
+    let text = fs::read_to_string(to.join("compose.yaml")).expect("a file");
+    assert!(text.contains("    env_file: .env\n"), "{text}");
+    let env = fs::read_to_string(to.join(".env")).expect("a file");
+    assert_eq!(env, "OF_REPOSITORY=2\n");
+}
+
 #[test]
 fn several_files_are_shown_and_none_is_chosen() {
     let bench = lost();

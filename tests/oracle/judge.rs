@@ -169,11 +169,14 @@ impl<'a> Judge<'a> {
 
     /// The configuration of the exported stack, in a directory of another name.
     fn exported(&self, rewritten: &faithful::Faithful) -> Result<Value, String> {
+        let none = EnvFiles::new();
         let stored = export::Stored {
             text: &rewritten.text,
             variables: &rewritten.env,
             project: &rewritten.project,
             folder: "/data/compose/7",
+            env_file: "stack.env",
+            env_files: &none,
             mark: None,
         };
         let files = export::files(&stored).map_err(|blockers| format!("{blockers:?}"))?;

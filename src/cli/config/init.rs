@@ -22,7 +22,7 @@ use crate::{
     },
     disk::{self, Dir, Existing, Rights},
     failure::Failure,
-    model::{Container, PORTAINER_FOLDERS, may_be_portainers},
+    model::{Container, is_portainers},
     text::counted,
 };
 
@@ -236,9 +236,8 @@ fn most_projects(Cli { common, console }: Cli) -> Option<(String, usize)> {
 /// The parent of the directory that a container was started in by hand, and its project.
 fn started<'c>(container: &'c Container, tool: &str) -> Option<(&'c str, &'c str)> {
     let dir = container.compose_label(tool, "project.working_dir")?;
-    let is_portainers = dir.starts_with(PORTAINER_FOLDERS) || may_be_portainers(dir);
     let parent = Path::new(dir).parent()?.to_str()?;
-    let is_here = !is_portainers && disk::is_dir(Path::new(dir));
+    let is_here = !is_portainers(dir) && disk::is_dir(Path::new(dir));
     Some((parent, container.compose_label(tool, "project")?)).filter(|_| is_here)
 }
 

@@ -6,7 +6,6 @@ use crate::{
     cli::{Cli, Ended, arguments::ExportArguments, peers, settings::Settings},
     export::{Export, find_lost},
     model::StackKind,
-    rewrite::faithful::FROM_PORTAINER_DATA,
     stack::StackName,
 };
 
@@ -19,15 +18,15 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     console.waiting("looking for Portainer's data");
     let tool = &settings.location.tool;
     let data = arguments.portainer_data.as_deref();
-    let lost = find_lost(&engine, tool, name.as_str(), data)?;
+    let (stored, lost) = find_lost(&engine, tool, name.as_str(), data)?;
     let export = Export {
         stacks_root: &settings.location.root,
         force: arguments.force,
-        mark: Some(FROM_PORTAINER_DATA),
+        lost: Some(&lost),
         file: None,
     };
     let stack = (name.as_str(), StackKind::Compose);
-    let exported = export.run(stack, &to, || Ok(lost.stored));
+    let exported = export.run(stack, &to, || Ok(stored));
     console.done();
     let exported = exported?;
     console.step("found", &lost.file.display().to_string());
