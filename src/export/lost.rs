@@ -48,7 +48,8 @@ struct Place {
 /// Finds what Portainer stored of the Compose project `name`. `data` is the directory that was mounted at Portainer's
 /// `/data`: without it, every volume and mount is searched.
 ///
-/// Files that do not define the services of the containers do not count. Several that do are an error.
+/// Files that do not define the services of the containers do not count. Several that do are an error. So is one that only
+/// older containers name, unless `data` is given.
 pub fn find(
     engine: &EngineReader,
     tool: &str,
@@ -63,10 +64,13 @@ pub fn find(
         .filter_map(|one| Some((one, Folder::of(one, tool)?)))
         .collect();
     // A container that a redeployment kept names the folder of an older version.
-    let newest = own.iter().map(|(_, folder)| folder);
-    let newest = newest.max_by_key(|folder| (folder.dir.len(), folder.dir));
+    let mut folders: BTreeMap<&str, &Folder> = BTreeMap::new();
+    for (_, folder) in &own {
+        let known = folders.entry(folder.of_stack()).or_insert(folder);
+        *known = std::cmp::max_by_key(*known, folder, |one| (one.root.len(), one.root));
+    }
     let stack = printable(name);
-    let Some(folder) = newest else {
+    let Some(folder) = newest(engine, &own, &folders)? else {
         return Err(
             Failure::new(format!("no container of {stack} was started by Portainer"))
                 .hint(from_containers(name))
@@ -85,17 +89,20 @@ pub fn find(
         .iter()
         .filter_map(|(one, _)| one.compose_label(tool, "service"))
         .collect();
-    let places = match data {
-        Some(dir) => Vec::from([folder.data_in(dir)]),
-        None => places(engine, &all, folder)?,
-    };
     let mut found = BTreeMap::new();
-    for place in places {
-        if let Some((stored, lost)) = folder.read(name, &place, &services)? {
-            let real = disk::canonicalize(&lost.file).unwrap_or_else(|_| lost.file.clone());
-            found.insert(real, (stored, lost));
+    for one in folders.values() {
+        let places = match data {
+            Some(dir) => Vec::from([one.data_in(dir)]),
+            None => places(engine, &all, one)?,
+        };
+        for place in places {
+            if let Some((stored, lost)) = one.read(name, &place, &services)? {
+                let real = disk::canonicalize(&lost.file).unwrap_or_else(|_| lost.file.clone());
+                found.insert(real, (stored, lost));
+            }
         }
     }
+    let is_older = |stored: &Stored| data.is_none() && stored.folder != folder.dir;
     match (found.pop_first(), found.len()) {
         (None, _) => Err(
             Failure::new(format!("found no {} of {stack}", printable(folder.file)))
@@ -106,16 +113,42 @@ pub fn find(
                 ))
                 .into(),
         ),
+        (Some((file, (stored, _))), 0) if is_older(&stored) => Err(Failure::new(format!(
+            "the newest containers of {stack} were started from {}, but only {} was found",
+            printable(folder.file),
+            file.display()
+        ))
+        .hint(format!(
+            "pass the directory that was mounted at {} with --portainer-data; for the file that was found, it is the one that contains `compose`",
+            folder.data()
+        ))
+        .into()),
         (Some((_, found)), 0) => Ok(found),
         (Some((first, _)), _) => {
             let files = [first].into_iter().chain(found.into_keys());
             let files = files.map(|file| file.display().to_string());
             Err(Failure::new(format!("found several Compose files of {stack}"))
                 .details(bulleted(files))
-                .hint("pass the directory that contains the right `compose` directory with --portainer-data")
+                .hint("pass the directory that contains the right `compose` directory with --portainer-data, or a copy that contains only that file")
                 .into())
         }
     }
+}
+
+/// The folder that the most recently created container names, if there are several.
+fn newest<'f, 'c>(
+    engine: &EngineReader,
+    own: &[(&Container, Folder)],
+    folders: &BTreeMap<&str, &'f Folder<'c>>,
+) -> Result<Option<&'f Folder<'c>>> {
+    if folders.len() < 2 {
+        return Ok(folders.values().next().copied());
+    }
+    let ids: Vec<String> = own.iter().map(|(one, _)| one.id.clone()).collect();
+    let inspected = engine.inspect_containers(&ids)?;
+    let newest = inspected.iter().max_by_key(|one| one["Created"].as_str());
+    let newest = newest.and_then(|newest| own.iter().find(|(one, _)| newest["Id"] == *one.id));
+    Ok(newest.and_then(|(_, folder)| folders.get(folder.of_stack()).copied()))
 }
 
 fn from_containers(name: &str) -> String {
@@ -158,6 +191,13 @@ impl<'c> Folder<'c> {
             file,
             env,
         })
+    }
+
+    /// Portainer's folder, without that of a version below it.
+    fn of_stack(&self) -> &'c str {
+        let parts = self.root.rsplit_once('/');
+        let version = parts.filter(|(_, last)| last.starts_with('v'));
+        version.map_or(self.root, |(folder, _)| folder)
     }
 
     /// Portainer's data directory in its container.

@@ -196,6 +196,66 @@ fn several_files_are_shown_and_none_is_chosen() {
     assert!(!to.exists());
 }
 
+/// A container that was kept names the folder of a Portainer before the last one.
+#[test]
+fn the_folder_of_older_containers_is_not_chosen_silently() {
+    let bench = lost();
+    let (old, new) = (data(&bench, "old"), data(&bench, "new"));
+    fs::rename(new.join("compose/7"), new.join("compose/5")).expect("a folder");
+    bench.world(|world| {
+        let containers = world.containers.values();
+        let mut newer = containers.last().expect("a container").clone();
+        newer.id = "f".repeat(64);
+        newer.name = "web-a-2".to_owned();
+        newer.created += 60;
+        for name in [
+            "project.working_dir",
+            "project.config_files",
+            "project.environment_file",
+        ] {
+            let label = newer.labels.get_mut(&format!("com.docker.compose.{name}"));
+            let label = label.expect("a label");
+            *label = label.replace("/7", "/5");
+        }
+        world.containers.insert(newer.id.clone(), newer);
+    });
+    let to = bench.root().join("web");
+    let export = format!("{EXPORT} --to {}", to.display());
+    let found = |data: &Path, id: &str| {
+        let file = format!("compose/{id}/docker-compose.yml");
+        data.join(file).display().to_string()
+    };
+    bench.fails(
+        &export,
+        "found no /data/compose/5/docker-compose.yml of web",
+    );
+    for (data, id) in [(&old, "7"), (&new, "5")] {
+        let export = format!("{export} --portainer-data {}", data.display());
+        bench.run(&export).code(0).says(&found(data, id));
+        fs::remove_dir_all(&to).expect("the files");
+    }
+
+    mount(&bench, &old, "/data");
+    bench.fails(
+        &export,
+        &[
+            "the newest containers of web were started from /data/compose/5/docker-compose.yml, but only",
+            &found(&old, "7"),
+        ],
+    );
+    mount(&bench, &new, "/data");
+    bench.fails(
+        &export,
+        &[
+            "found several Compose files of web",
+            &found(&old, "7"),
+            &found(&new, "5"),
+        ],
+    );
+    fs::remove_dir_all(old).expect("the data");
+    bench.run(&export).code(0).says(&found(&new, "5"));
+}
+
 #[test]
 fn what_portainer_did_not_start_is_not_searched() {
     let bench = Bench::web(PLAIN);
