@@ -25,7 +25,6 @@ use crate::{
         portainer::STACK_ENV,
         repository::{env_files, with_env_files},
     },
-    snapshot::Inspected,
     text::{Mask, listed},
 };
 
@@ -170,7 +169,9 @@ impl FromGit {
         now.text != self.text()
             || is_last && !last.has(&self.whole(), &now.env)
             || situation.is_not_deployed()
-            || !before.inspected().any(Inspected::is_running)
+            || !before
+                .inspected()
+                .any(|one| one.is_running() || one.exit_code() == Some(0))
     }
 
     /// Whether the repository still has what was read.

@@ -70,16 +70,19 @@ fn is_same_text(one: &str, other: &str, project: &str) -> bool {
     }
 }
 
-/// What of a Portainer stack differs from what would be sent: its Compose file, and the variables, by name.
+/// What was edited of a Portainer stack: its Compose file, and the variables that differ from what would be sent, by name. What is as
+/// it was last sent was not.
 pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
     let Some((text, env)) = record.contents else {
         return Vec::new();
     };
+    let last = record.last_sent;
     let names = changed_variables(env, sent.env);
     let noun = plural(names.len(), "variable");
-    let is_same = is_same_text(text, sent.text, &record.record.name);
+    let is_same = last.has_text(text) || is_same_text(text, sent.text, &record.record.name);
     let text = (!is_same).then(|| "its Compose file".to_owned());
-    let variables = (!names.is_empty()).then(|| format!("the {noun} {}", listed(&names)));
+    let is_edited = !names.is_empty() && !last.has_variables(env);
+    let variables = is_edited.then(|| format!("the {noun} {}", listed(&names)));
     text.into_iter().chain(variables).collect()
 }
 

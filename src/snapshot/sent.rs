@@ -113,7 +113,12 @@ impl LastSent {
 
     /// Whether this text and these variables were sent.
     pub fn has(&self, text: &str, variables: &[Variable]) -> bool {
-        self.texts.contains(&sha256(text)) && self.has_variables(variables)
+        self.has_text(text) && self.has_variables(variables)
+    }
+
+    /// Whether this text was sent, with any variables.
+    pub fn has_text(&self, text: &str) -> bool {
+        self.texts.contains(&sha256(text))
     }
 
     /// Whether these variables were sent, with any text.

@@ -245,6 +245,13 @@ fn b22_a_plan_names_what_was_edited_in_portainer() {
     let text = fs::read_to_string(&file).expect("the Compose file");
     fs::write(file, format!("# mine\n{text}")).expect("the Compose file");
     bench.run("plan web").says(own);
+    // A variable that was only added to the file was not edited in Portainer.
+    let bench = adopted(Era::Sync);
+    edit_text(&bench);
+    bench.write("web", ".env", &format!("TOKEN={MARKED}\nMORE=1\n"));
+    bench.run("plan web").says(
+        "Adopting it again would overwrite what was edited in Portainer: its Compose file.\n",
+    );
 }
 
 #[test]
