@@ -139,7 +139,7 @@ impl<'a> Inventory<'a> {
             _ => None,
         };
         let mut entry = ListEntry {
-            state: Self::state(found, host, containers.as_ref(), interrupted, &adopt),
+            state: self.state(found, host, containers.as_ref(), interrupted, &adopt),
             interrupted_run: interrupted
                 .map(|run| interrupted_run(run, (&found.name, found.record), command)),
             name: found.name.clone(),
@@ -208,6 +208,7 @@ impl<'a> Inventory<'a> {
 
     /// The state of a stack with these containers and this unfinished run. `adopt` tells what Portainer has.
     pub fn state(
+        &self,
         found: &Found,
         host: &Host,
         containers: Option<&Containers>,
@@ -220,6 +221,8 @@ impl<'a> Inventory<'a> {
                 _ if host.environment.is_unusable() => Listed::Nothing,
                 None => Listed::Nothing,
                 Some(_) if host.rights.see_every_stack() => Listed::All,
+                // Portainer may have what an adoption sent.
+                Some(_) if self.was_adopted(&found.name) => Listed::Nothing,
                 Some(_) => Listed::Visible,
             },
             containers,
@@ -231,6 +234,12 @@ impl<'a> Inventory<'a> {
             StackState::Edited if !adopt.by_hand.is_empty() => StackState::EditedRedeployed,
             found => found,
         }
+    }
+
+    fn was_adopted(&self, name: &str) -> bool {
+        let engine = self.engine.id().ok();
+        let place = self.state.map(|state| Place::new(state, name));
+        place.is_some_and(|place| !place.last_sent(engine.as_deref()).is_empty())
     }
 
     /// The run on a stack that was interrupted or is in progress, if its containers are known.

@@ -164,12 +164,6 @@ impl RecordStep {
         }
     }
 
-    /// Whether Portainer deploys a text, and keeps the containers that run as the text says (M05). Restored before that, they
-    /// stop only once.
-    fn keeps_containers(&self, snapshot: &Snapshot) -> bool {
-        matches!(self, Self::Update(..) | Self::Create(..)) && !self.removes_containers(snapshot)
-    }
-
     /// Whether Portainer removes or recreates the stack's containers, or may do so.
     fn replaces_containers(&self) -> bool {
         matches!(
@@ -272,9 +266,10 @@ impl<'s> Procedure<'s, '_, '_> {
         };
         let existing = self.existing()?;
         let networks = self.networks_to_replace(&existing)?;
+        let incomplete = self.incomplete(&existing);
         let planned = Planned {
             record,
-            containers: Plan::new(self.snapshot(), &existing, &networks),
+            containers: Plan::new(self.snapshot(), &existing, (&networks, &incomplete)),
             existing,
             networks,
         };
@@ -289,7 +284,7 @@ impl<'s> Procedure<'s, '_, '_> {
         }
         self.since = SystemTime::now().checked_sub(MARGIN);
         self.hold_volumes(&planned)?;
-        if planned.record.keeps_containers(snapshot) {
+        if self.keeps_containers(&planned.record) {
             self.restore_containers()?;
         }
         self.restore_record(&planned.record)?;
@@ -298,6 +293,24 @@ impl<'s> Procedure<'s, '_, '_> {
             self.settle()?;
         }
         self.verify(&planned.record)
+    }
+
+    /// Whether Portainer deploys a text, and keeps the containers that run as the text says (M05). Restored before that, they
+    /// stop only once. What could make the deployment fail, or recreate one, comes first: then they are restored after it.
+    fn keeps_containers(&self, record: &RecordStep) -> bool {
+        let deploys = matches!(record, RecordStep::Update(..) | RecordStep::Create(..));
+        let engine = self.run.engine.reader();
+        let is_safe = |one: Inspected| {
+            let image = one.image_name();
+            let found = engine
+                .inspect_images(&[image.to_owned()])
+                .unwrap_or_default();
+            let is_same = found.iter().any(|found| found["Id"] == one.image_id());
+            one.is_running() && one.health() != Some("unhealthy") && is_same
+        };
+        deploys
+            && !record.removes_containers(self.snapshot())
+            && plan::saved(self.snapshot()).into_iter().all(is_safe)
     }
 
     /// Hides the values of the `.env` and of the Portainer stack in the snapshot, and of the `.env` that exists now (B13).
@@ -344,6 +357,8 @@ impl<'s> Procedure<'s, '_, '_> {
     fn touch(&mut self) {
         if !self.touched {
             self.touched = true;
+            // A mark that is missing only makes the list less exact.
+            let _ = self.run.mark_unfinished();
             let id = &self.saved.id;
             let stack = &self.snapshot().stack;
             let command = self.run.restore_command(stack, id, self.engine_only);

@@ -309,7 +309,7 @@ impl<'a> Run<'a> {
     }
 
     /// Marks the stack before the first change (B15).
-    fn mark_unfinished(&mut self) -> Result<()> {
+    pub fn mark_unfinished(&mut self) -> Result<()> {
         if self.mark == Mark::NotSet {
             self.holds_volumes |= self.store().is_unfinished();
             self.store().mark_unfinished()?;

@@ -47,7 +47,10 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
             .filter(|_| prepared.git.is_none())
             .filter(|_| prepared.combined.is_empty() || prepared.deployed().is_some())
             .map(|rewrite| changed_lines(prepared.compared(), &rewrite.text)),
-        combined_files: prepared.combined.clone(),
+        combined_files: match prepared.git {
+            Some(_) => Vec::new(),
+            None => prepared.combined.clone(),
+        },
         ..WayReport::default()
     }
 }

@@ -56,6 +56,9 @@ impl Procedure<'_, '_, '_> {
         let others = gone.iter().filter(|one| waits && one.is_running());
         let others = others.map(|one| one.stop_grace().unwrap_or(10)).max();
         let down = down(&recreated, &containers, &plan.dependencies, others);
+        let deploys = matches!(step, RecordStep::Update(..) | RecordStep::Create(..)) && !waits;
+        let ended = containers.iter().filter(|one| deploys && !one.is_running());
+        let again: Vec<String> = ended.map(|one| self.called(*one)).collect();
         let kept = plan.keep.len() - changing.len();
         let stays = !step.replaces_containers() && kept > 0;
         let parts = [
@@ -74,6 +77,8 @@ impl Procedure<'_, '_, '_> {
                 let all = listed(&names(&possible));
                 format!("{all} may be recreated, when Portainer deploys the stack")
             }),
+            said(&again, "may run again")
+                .map(|told| format!("{told}, when Portainer deploys the stack")),
             said(&Vec::from_iter(replaced), "is recreated").map(|told| format!("network {told}")),
         ];
         let parts = [Some(step.to_string())].into_iter().chain(parts);

@@ -113,7 +113,8 @@ impl Procedure<'_, '_, '_> {
         let existing = self.existing()?;
         let replaced = self.networks_to_replace(&existing)?;
         let snapshot = self.snapshot();
-        let plan = Plan::new(snapshot, &existing, &replaced);
+        let incomplete = self.incomplete(&existing);
+        let plan = Plan::new(snapshot, &existing, (&replaced, &incomplete));
         self.stop(&plan, &existing);
         self.remove(&plan)?;
         self.remove_networks(&replaced)?;

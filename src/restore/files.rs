@@ -130,6 +130,24 @@ pub(super) fn fill(
 }
 
 impl Procedure<'_, '_, '_> {
+    /// The containers that another run created, and that lack saved files, by ID.
+    pub(super) fn incomplete(&self, existing: &[Value]) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for wanted in saved(self.snapshot()) {
+            let now = named(existing, wanted.name()).filter(|now| now.id() != wanted.id());
+            let now = now.filter(|now| !self.filled.contains(now.id()));
+            let layer = self.snapshot().layers.get(wanted.id());
+            if let (Some(now), Some(layer)) = (now, layer)
+                // One that is gone is created anyway.
+                && let Ok(changes) = self.run.engine.changes(now.id())
+                && !missing(layer, &changes).is_empty()
+            {
+                found.insert(now.id().to_owned());
+            }
+        }
+        found
+    }
+
     /// The files of the saved containers that the recreated ones do not have. A file may have changed since its container
     /// started, but it must exist, unless this run put it there.
     pub(super) fn wrong_files(

@@ -29,11 +29,11 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Plans from the `existing` containers: those of the project, and all others with the name of a saved one.
-    /// Containers on a network of `replaced` are recreated.
+    /// Containers on a network of `replaced`, and those that are `incomplete`, by ID, are recreated.
     pub(super) fn new(
         snapshot: &Snapshot,
         existing: &[Value],
-        replaced: &BTreeSet<String>,
+        (replaced, incomplete): (&BTreeSet<String>, &BTreeSet<String>),
     ) -> Self {
         let saved = saved(snapshot);
         let mut plan = Self {
@@ -45,6 +45,7 @@ impl Plan {
             let wanted = saved[index];
             let is_kept = |now: &Inspected| {
                 !is_stranger(snapshot, *now)
+                    && !incomplete.contains(now.id())
                     && !now.networks().any(|(name, _)| replaced.contains(name))
                     && matches(wanted, *now, &ids, &saved)
             };

@@ -69,7 +69,7 @@ fn dependencies_come_first() {
         container("db", "db", "app:service_started:false", "x"),
         container("vpn", "vpn", "", "x"),
     ]);
-    let plan = Plan::new(&snapshot, &[], &BTreeSet::new());
+    let plan = Plan::new(&snapshot, &[], (&BTreeSet::new(), &BTreeSet::new()));
     let names: Vec<&str> = plan
         .dependencies
         .order()
@@ -88,7 +88,11 @@ fn a_container_that_matches_the_snapshot_is_kept() {
     let snapshot = snapshot(vec![app.clone(), other.clone()]);
     other["Image"] = json!("sha256:2");
     let stranger = container("new", "new", "", "x");
-    let plan = Plan::new(&snapshot, &[app, other, stranger], &BTreeSet::new());
+    let plan = Plan::new(
+        &snapshot,
+        &[app, other, stranger],
+        (&BTreeSet::new(), &BTreeSet::new()),
+    );
     assert_eq!(plan.keep.keys().copied().collect::<Vec<_>>(), [0]);
     assert_eq!(plan.create.iter().copied().collect::<Vec<_>>(), [1]);
     let removed: Vec<&str> = plan.remove.iter().map(|(_, name)| name.as_str()).collect();
@@ -101,7 +105,7 @@ fn a_container_that_shares_with_a_recreated_one_is_recreated() {
     let id = vpn["Id"].as_str().expect("an id").to_owned();
     let torrent = container("torrent", "torrent", "", &format!("container:{id}"));
     let snapshot = snapshot(vec![torrent.clone(), vpn]);
-    let plan = Plan::new(&snapshot, &[torrent], &BTreeSet::new());
+    let plan = Plan::new(&snapshot, &[torrent], (&BTreeSet::new(), &BTreeSet::new()));
     assert_eq!(plan.create.len(), 2);
     assert_eq!(plan.remove.len(), 1);
 }
@@ -141,7 +145,7 @@ fn a_fixed_address_of_either_family_comes_first() {
         assert_eq!(networks, ["back"], "{key}");
         let snapshot = snapshot(vec![container("a", "a", "", "back"), fixed.clone()]);
         assert_eq!(
-            Plan::new(&snapshot, &[], &BTreeSet::new())
+            Plan::new(&snapshot, &[], (&BTreeSet::new(), &BTreeSet::new()))
                 .dependencies
                 .order(),
             [1, 0],
@@ -247,7 +251,7 @@ proptest! {
             let _ = container.own_files(&["/a", "/a/b", "//", ""], &[]);
         }
         for existing in [Vec::new(), saved_ones, others] {
-            let plan = Plan::new(&snapshot, &existing, &BTreeSet::new());
+            let plan = Plan::new(&snapshot, &existing, (&BTreeSet::new(), &BTreeSet::new()));
             let mut order = plan.dependencies.order().to_vec();
             order.sort_unstable();
             prop_assert!(order.into_iter().eq(0..containers.len()));

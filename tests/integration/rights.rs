@@ -183,6 +183,14 @@ fn b24_a_restore_with_a_key_that_does_not_see_the_stack_is_refused() {
 }
 
 #[test]
+fn b24_a_list_does_not_say_that_an_adopted_stack_can_be_adopted() {
+    let bench = started();
+    as_user(&bench, "list").says(&["by hand", "can be adopted"]);
+    bench.run("adopt web --wait 2s").code(0);
+    as_user(&bench, "list").says("web    1/1         unknown  unknown\n");
+}
+
+#[test]
 fn b24_a_role_that_cannot_be_read_is_not_that_of_an_administrator() {
     let bench = started();
     bench.run("web").code(0);

@@ -289,7 +289,7 @@ impl All<'_> {
         let tool = &self.settings.location.tool;
         let containers = found.containers.as_ref();
         let containers = containers.map(|all| Containers::of(all.iter().copied(), tool));
-        let state = Inventory::state(found, host, containers.as_ref(), interrupted, &entry.adopt);
+        let state = inventory.state(found, host, containers.as_ref(), interrupted, &entry.adopt);
         let entry = AllEntry {
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),

@@ -72,6 +72,9 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
             (Meaning::Changed, "redeploy it in Portainer".to_owned()),
             None,
         ),
+        (Readiness::Ready, _) if stack.state == StackState::Unknown => {
+            ((Meaning::Unknown, "unknown".to_owned()), None)
+        }
         (Readiness::Edited, _) if !runs => {
             ((Meaning::Plain, "start it in Portainer".to_owned()), None)
         }

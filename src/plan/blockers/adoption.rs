@@ -193,7 +193,7 @@ impl<'f> Blocking<'_, 'f> {
                 && !self.facts.is_portainers(dir)
                 // A restore keeps the labels of a Portainer stack that was deleted, and creates another one.
                 && !(self.facts.record.is_some()
-                    && dir.starts_with(PORTAINER_FOLDERS)
+                    && (dir.starts_with(PORTAINER_FOLDERS) || may_be_portainers(dir))
                     && (self.facts.lookup)(dir) == PathKind::Missing)
                 && !self.facts.replaces_lost_files(container)
             {
