@@ -168,11 +168,13 @@ fn check_files(own: &Stack) -> Result<()> {
         return Ok(());
     }
     let (name, dir) = (own.name(), own.dir().display());
+    let files = listed(&files);
     Err(Failure::new(format!(
-        "cannot export into {dir}: {name} was started from {}, and would still be read from there",
-        listed(&files)
+        "cannot export into {dir}: {name} was started from {files}, and would still be read from there"
     ))
-    .hint("pass another directory with --to, and that directory to plan and adopt with --dir")
+    .hint(format!(
+        "pass another directory with --to, and that directory to plan and adopt with --dir; then move {files} away: list and adopt --all read them"
+    ))
     .into())
 }
 

@@ -97,7 +97,7 @@ pub fn changed_variables(now: &[Variable], after: &[Variable]) -> Vec<String> {
 
 /// Whether a container that Portainer did not create has another configuration than the last adoption left: it was deployed
 /// by hand since, or restored after the adoption failed. `None` if it is unknown. The containers that an adoption kept were started by hand, too: their config hashes tell.
-pub(super) fn differs_from_adoption(
+pub fn differs_from_adoption(
     container: Inspected,
     record: &RecordFacts,
     tool: &str,

@@ -561,3 +561,29 @@ fn b22_volumes_that_an_adoption_left_without_names_are_not_named_by_the_next_one
         bench.run("plan web --diff").says("external: true");
     }
 }
+
+/// A container that the last adoption kept still names the directory in which it was started.
+#[test]
+fn a_stack_can_move_to_a_directory_that_says_what_portainer_has() {
+    let bench = adopted(Era::Sync);
+    let to = bench.home().join("moved");
+    let dir = to.display();
+    bench.run(&format!("export web --to {dir}")).code(0);
+    let moved = format!("plan web --dir {dir}");
+    bench.run(&moved).says("web is up to date in Portainer");
+    bench.run(&format!("adopt web --dir {dir}")).code(0);
+    // The next edit is made there.
+    let file = to.join("compose.yaml");
+    let text = fs::read_to_string(&file).expect("a file");
+    fs::write(&file, format!("{text}# new\n")).expect("written");
+    bench.run(&moved).code(0).says("Next: stacklift adopt web");
+    // Containers that were deployed there by hand since are others.
+    bench.change_container("web-a-1", |one| {
+        let hash = "com.docker.compose.config-hash".to_owned();
+        one.labels.insert(hash, "other".to_owned());
+    });
+    bench
+        .run(&moved)
+        .code(1)
+        .says("containers of project web were started in");
+}

@@ -13,6 +13,7 @@ use crate::{
         Adoption, AdoptionFacts, Blocker, BlockerKind, Facts, Fate, InPortainer, Keep, PathKind,
         Request,
         blockers::conditions::conditions,
+        edited::differs_from_adoption,
         facts::{
             absolute,
             services::{SentStack, with_sent},
@@ -196,6 +197,7 @@ impl<'f> Blocking<'_, 'f> {
                     && (dir.starts_with(PORTAINER_FOLDERS) || may_be_portainers(dir))
                     && (self.facts.lookup)(dir) == PathKind::Missing)
                 && !self.facts.replaces_lost_files(container)
+                && !self.has_moved(container)
             {
                 let names = dirs.entry(dir).or_default();
                 names.push(container.name().to_owned());
@@ -245,6 +247,18 @@ impl<'f> Blocking<'_, 'f> {
                 containers,
             );
         }
+    }
+
+    /// Whether this directory replaced the one in which a container was started: the container is as the last adoption left it,
+    /// and Portainer has what this directory says, or got it from here.
+    fn has_moved(&self, container: Inspected) -> bool {
+        self.facts.record.is_some_and(|record| {
+            let sent_from = record.last_sent.dir.as_deref();
+            let is_from_here = record.in_portainer == InPortainer::UpToDate
+                || sent_from.is_some_and(|dir| self.is_here(dir));
+            is_from_here
+                && differs_from_adoption(container, &record, self.facts.tool) == Some(false)
+        })
     }
 
     /// Containers that were started from different Compose files than those that were found. A single file that no longer
