@@ -415,8 +415,7 @@ impl Texts {
                 let hint = Failure::hint_of(&error).unwrap_or(
                     "run `docker compose config` in the stack's directory as its owner: it must succeed",
                 );
-                let message =
-                    format!("Compose cannot combine the files of the stack ({files}): {error:#}");
+                let message = format!("cannot combine the files of the stack ({files}): {error:#}");
                 vec![Blocker::several_files(message, hint)]
             }
             Uncombined::Different(key) => vec![Blocker::several_files(

@@ -19,7 +19,7 @@ use anyhow::{Context, Result};
 use rehearsal::World;
 
 use self::{
-    embedded::Embedded,
+    embedded::{Embedded, KEEP},
     stage::{folder, of_examples, of_user},
 };
 use super::{
@@ -35,7 +35,6 @@ use crate::{
     compose,
     failure::Failure,
     inventory::Ways,
-    plan::Keep,
     report::{AdoptReport, WayReport},
     run::{Event, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
@@ -121,7 +120,7 @@ impl Rehearsed<'_> {
         let embedded = self.embed(world.clone(), "adopt")?;
         console.waiting("planning");
         let ways = Ways {
-            adopt: Some(Keep::default()),
+            adopt: Some(KEEP),
             migrate: Some(self.arguments.force),
             ..Ways::default()
         };

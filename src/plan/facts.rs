@@ -203,6 +203,13 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// A path as `./…` if it is below the stack's directory, which a rehearsal has copied.
+    pub fn below_dir(&self, path: &str) -> String {
+        let below = path.strip_prefix(self.dir);
+        let below = below.filter(|below| below.starts_with('/'));
+        below.map_or_else(|| path.to_owned(), |below| format!(".{below}"))
+    }
+
     /// Whether a directory is Portainer's folder of the Portainer stack.
     pub fn is_portainers(&self, dir: &str) -> bool {
         self.record

@@ -408,7 +408,7 @@ secrets:
     let mut world = world(compose);
     world.missing = vec!["/s/web/gone"];
     let expected = [
-        "web mounts /s/web/gone, which does not exist",
+        "web mounts ./gone, which does not exist",
         "web mounts relative, which Portainer does not have",
         "secret token needs token.txt, which Portainer does not have",
     ];

@@ -226,3 +226,30 @@ secrets: {{near: {{file: ./near.txt}}, far: {{file: {}}}}}
         .code(1)
         .says("does not exist");
 }
+
+#[test]
+fn a_rehearsal_fails_only_where_the_adoption_would_or_says_so() {
+    let bench = Bench::new();
+    let text = "services:\n  job:\n    image: x\n  app:\n    image: x\n    depends_on: {job: {condition: service_completed_successfully}}\n";
+    bench.stack("mine", text, None);
+    let mut command = bare("rehearse mine --stacks-root");
+    Run::of(command.arg(bench.root()))
+        .code(0)
+        .says("adopted mine")
+        .hides("--wait");
+    let missing =
+        "services:\n  a:\n    image: x\n    volumes: [{type: bind, source: ./no, target: /x}]\n";
+    bench.stack("mine", missing, None);
+    let mut command = bare("rehearse mine --stacks-root");
+    Run::of(command.arg(bench.root()))
+        .code(1)
+        .says("a mounts ./no, which does not exist")
+        .hides("/stacklift-");
+    bench.stack("mine", text, None);
+    bench.write("mine", "docker-compose.override.yml", text);
+    let mut command = bare("rehearse mine --stacks-root");
+    Run::of(command.arg(bench.root())).code(1).says(&[
+        "a rehearsal cannot combine several Compose files",
+        "plan and adopt combine them with the Compose program of this host",
+    ]);
+}

@@ -23,6 +23,14 @@ use crate::{
 /// How long an adoption waits for containers, as without `--wait`.
 const WAIT: Duration = Duration::from_mins(1);
 
+/// No job of the user runs in a rehearsal.
+pub(super) const KEEP: Keep = Keep {
+    anonymous: false,
+    variables: false,
+    orphans: false,
+    jobs: true,
+};
+
 /// Starts Portainer and the engine.
 pub(super) fn start(world: World, era: Era, folder: &Path) -> Result<Rehearsal> {
     let options = Options {
@@ -108,7 +116,7 @@ impl Embedded {
             situation: self.opened.situation(),
             peers: &self.opened.peers,
             setup: &self.setup,
-            keep: Keep::default(),
+            keep: KEEP,
             pull: false,
             consent: Consent::Given,
             confirmed: None,

@@ -5,12 +5,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use rehearsal::Rehearsal;
 use serde_json::Value;
 
 use crate::{
     compose::{Host, Input, Profiles, Program, Rejection, Values, Version},
+    failure::Failure,
     model::ConfigHashes,
     text::{Mask, excerpt},
 };
@@ -95,7 +96,9 @@ impl Program for Embedded {
     }
 
     fn config(&self, _: &Input, _: Profiles, _: Values, _: &Mask) -> Result<Value> {
-        bail!(SEVERAL)
+        Err(Failure::new(SEVERAL)
+            .hint("plan and adopt combine them with the Compose program of this host")
+            .into())
     }
 
     fn hashes(

@@ -1,7 +1,7 @@
 //! The world of a rehearsal: the example stacks, or a copy of one of the user's.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     fs,
     os::unix::fs::PermissionsExt,
@@ -9,7 +9,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow};
-use composefile::{document::Document, path, services};
+use composefile::{
+    document::{Document, Node},
+    path, services,
+};
 use rehearsal::{World, seed};
 use tempfile::TempDir;
 
@@ -58,6 +61,9 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
     world.now -= AGE;
     world.add_portainer();
     world.tool.clone_from(&at.tool);
+    for job in jobs(&files) {
+        world.exits.insert(format!("{name}/{job}"), 0);
+    }
     for (path, text) in &files {
         let to = match path.strip_prefix(stack.dir()) {
             Ok(inside) => copy.join(inside),
@@ -102,6 +108,23 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
         ..at.clone()
     };
     Ok(Stage { world, location })
+}
+
+/// The services that another one waits for until they have succeeded: they do in the world.
+fn jobs(files: &BTreeMap<PathBuf, String>) -> BTreeSet<String> {
+    let documents = files.values().filter_map(|text| Document::parse(text).ok());
+    let mut jobs = BTreeSet::new();
+    for document in documents {
+        let services = document.get("services").into_iter().flat_map(Node::entries);
+        let depends = services.filter_map(|service| service.value.get("depends_on"));
+        for entry in depends.flat_map(Node::entries) {
+            let condition = entry.value.get("condition").and_then(Node::as_str);
+            if condition == Some("service_completed_successfully") {
+                jobs.extend(entry.name().map(str::to_owned));
+            }
+        }
+    }
+    jobs
 }
 
 /// The path of this host that a path of the world stands for. `copy` is the stack's directory in the world and on this

@@ -370,7 +370,10 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             ),
             Some(Place::Absolute(place)) => (
                 self.host_has(&place),
-                format!("{}, which does not exist", printable(&place)),
+                format!(
+                    "{}, which does not exist",
+                    printable(&self.facts.below_dir(&place))
+                ),
             ),
         };
         if found == Found::No {

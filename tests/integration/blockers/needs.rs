@@ -23,8 +23,8 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
     let run = adopt(&bench, "web").code(1);
     let folder = dir(&bench, "web");
     for expected in [
-        format!("b mounts {folder}/absent, which does not exist"),
-        format!("secret s needs {folder}/secret, which does not exist"),
+        "b mounts ./absent, which does not exist".to_owned(),
+        "secret s needs ./secret, which does not exist".to_owned(),
         "network n does not exist".to_owned(),
         "volume vol does not exist".to_owned(),
         format!(

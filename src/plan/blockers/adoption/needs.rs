@@ -68,9 +68,7 @@ impl Blocking<'_, '_> {
                     self.label(one, "service") == Some(service.name) && mounts(one, &source)
                 });
                 if is_mounted && (self.facts.lookup)(&source) == PathKind::Missing {
-                    let below = source.strip_prefix(self.facts.dir);
-                    let below = below.filter(|below| below.starts_with('/'));
-                    let shown = below.map_or_else(|| source.clone(), |below| format!(".{below}"));
+                    let shown = self.facts.below_dir(&source);
                     self.add_as(
                         "file or folder missing",
                         format!("{} mounts {shown}, which does not exist", service.name),
