@@ -203,6 +203,7 @@ impl Export<'_> {
             ))
             .details(bulleted(lines))
             .hint(match self.lost {
+                None if stored.git.is_some() => CLONE,
                 None => "change the Compose file in Portainer, or copy it and the variables from there",
                 Some(_) => "copy the Compose file and the variables from Portainer's data, and change them there",
             })

@@ -298,7 +298,7 @@ impl<'s> Procedure<'s, '_, '_> {
     /// Whether Portainer deploys a text, and keeps the containers that run as the text says (M05). Restored before that, they
     /// stop only once. What could make the deployment fail, or recreate one, comes first: then they are restored after it.
     fn keeps_containers(&self, record: &RecordStep) -> bool {
-        let deploys = matches!(record, RecordStep::Update(..) | RecordStep::Create(..));
+        let deploys = matches!(record, RecordStep::Update(..) | RecordStep::Create(_, None));
         let engine = self.run.engine.reader();
         let is_safe = |one: Inspected| {
             let image = one.image_name();
@@ -306,7 +306,11 @@ impl<'s> Procedure<'s, '_, '_> {
                 .inspect_images(&[image.to_owned()])
                 .unwrap_or_default();
             let is_same = found.iter().any(|found| found["Id"] == one.image_id());
-            one.is_running() && one.health() != Some("unhealthy") && is_same
+            one.is_running()
+                && !one.is_paused()
+                && one.health() != Some("unhealthy")
+                && one.shares_with().is_empty()
+                && is_same
         };
         deploys
             && !record.removes_containers(self.snapshot())

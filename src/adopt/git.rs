@@ -169,9 +169,10 @@ impl FromGit {
         now.text != self.text()
             || is_last && !last.has(&self.whole(), &now.env)
             || situation.is_not_deployed()
+            || before.inspected().next().is_none()
             || !before
                 .inspected()
-                .any(|one| one.is_running() || one.exit_code() == Some(0))
+                .all(|one| one.is_running() || one.exit_code() == Some(0))
     }
 
     /// Whether the repository still has what was read.
@@ -319,12 +320,16 @@ pub fn judged(
     mut git: FromGit,
     (rewrite, best): (&Faithful, &Adoption),
     mask: &Mask,
-    plan_of: impl FnOnce(Sent, bool) -> (Adoption, Result<Hashes, String>),
+    plan_of: impl Fn(Sent, bool) -> (Adoption, Result<Hashes, String>),
     compose: Result<&Hasher, &str>,
 ) -> Result<(Option<FromGit>, Adoption, Result<Hashes, String>)> {
     let repository = situation.git.context("no repository")?;
     if let Some((now, standing)) = &before.contents {
-        let (mut plan, hashes) = plan_of(git.read_as(), git.differs(situation, before, now));
+        let (mut plan, mut hashes) = plan_of(git.read_as(), git.differs(situation, before, now));
+        let mut services = plan.services.iter();
+        if plan.is_left_to_git() && services.any(|one| one.containers.is_empty()) {
+            (plan, hashes) = plan_of(git.read_as(), true);
+        }
         let kept = standing
             .git
             .as_ref()

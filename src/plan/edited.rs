@@ -77,7 +77,8 @@ pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
         return Vec::new();
     };
     let last = record.last_sent;
-    let names = changed_variables(env, sent.env);
+    let mut names = changed_variables(env, sent.env);
+    names.retain(|name| last.has_variable(name, env) != Some(true));
     let noun = plural(names.len(), "variable");
     let is_same = last.has_text(text) || is_same_text(text, sent.text, &record.record.name);
     let text = (!is_same).then(|| "its Compose file".to_owned());

@@ -15,6 +15,9 @@ use crate::{
 pub struct LastSent {
     texts: BTreeSet<String>,
     variables: BTreeSet<String>,
+    /// The digest of each variable with its name. `None` if they are unknown, or differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    each: Option<BTreeMap<String, String>>,
     /// The directory with the files that it was made of. `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
@@ -41,6 +44,7 @@ impl LastSent {
         Self {
             texts: BTreeSet::from([sha256(text)]),
             variables: BTreeSet::from([hash_of(variables)]),
+            each: Some(each(variables)),
             ..Self::default()
         }
     }
@@ -121,6 +125,12 @@ impl LastSent {
         self.texts.contains(&sha256(text))
     }
 
+    /// Whether the variable `name` of these is as it was sent, or lacks as it did. `None` if that is unknown.
+    pub fn has_variable(&self, name: &str, variables: &[Variable]) -> Option<bool> {
+        let sent = self.each.as_ref()?;
+        Some(sent.get(name) == each(variables).get(name))
+    }
+
     /// Whether these variables were sent, with any text.
     pub fn has_variables(&self, variables: &[Variable]) -> bool {
         self.variables.contains(&hash_of(variables))
@@ -135,6 +145,7 @@ impl LastSent {
     pub(super) fn and(mut self, other: &Self) -> Self {
         self.texts.extend(other.texts.iter().cloned());
         self.variables.extend(other.variables.iter().cloned());
+        self.each = self.each.filter(|each| other.each.as_ref() == Some(each));
         self.dir = other.dir.clone().or(self.dir);
         self.variables_of_containers
             .extend(other.variables_of_containers.clone());
@@ -146,6 +157,12 @@ impl LastSent {
         self.hashes = hashes.map(|(own, other)| &own | other);
         self
     }
+}
+
+fn each(variables: &[Variable]) -> BTreeMap<String, String> {
+    let all = values(variables).into_iter();
+    all.map(|(name, value)| (name.to_owned(), sha256(&format!("{name}={value}"))))
+        .collect()
 }
 
 /// The last value of each variable counts, and their order does not.

@@ -252,6 +252,10 @@ fn b22_a_plan_names_what_was_edited_in_portainer() {
     bench.run("plan web").says(
         "Adopting it again would overwrite what was edited in Portainer: its Compose file.\n",
     );
+    edit_variable(&bench);
+    bench
+        .run("plan web")
+        .says("edited in Portainer: its Compose file and the variable TOKEN.\n");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn show_next(report: &PlanReport, console: &Console) {
         None if stack.interrupted_run == Some(InterruptedRun::RunAgain)
             && shown_ways(report)
                 .iter()
-                .all(|(_, way)| way.readiness != Readiness::Blocked) =>
+                .all(|(_, way)| way.readiness != Readiness::Blocked && way.git.is_none()) =>
         {
             Some(format!("stacklift adopt {}", shell_word(&stack.name)))
         }
