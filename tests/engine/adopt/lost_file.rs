@@ -41,7 +41,9 @@ fn keeps_what_runs(case: Case) {
     let stack = &scenario.stack;
     let project = stack.host.project.as_str();
     fs::remove_file(stack.dir().join("docker-compose.yml")).expect("the Compose file");
-    let export = format!("stacklift export {project} --from containers");
+    let dir = stack.dir();
+    let dir = dir.display();
+    let export = format!("stacklift export {project} --to {dir} --from containers");
     stack.run(&["list"]).code(0).says(&[&export]);
     stack.run(&["plan", project]).code(1).says(&[&export]);
 
