@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::{
-    model::{Deployment, Record},
+    model::{Deployment, PORTAINER_FOLDERS, Record, may_be_portainers},
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Inspected, Saved, Snapshot},
@@ -311,10 +311,23 @@ impl<'s> Procedure<'s, '_, '_> {
                 && one.health() != Some("unhealthy")
                 && one.shares_with().is_empty()
                 && is_same
+                && self.is_deployed(one)
         };
         deploys
             && !record.removes_containers(self.snapshot())
             && plan::saved(self.snapshot()).into_iter().all(is_safe)
+    }
+
+    /// Whether Portainer deployed a saved container, and nobody by hand since.
+    fn is_deployed(&self, saved: Inspected) -> bool {
+        let snapshot = self.snapshot();
+        let label = |name| saved.label(&snapshot.label(name));
+        let hashes = snapshot.last_sent.hashes();
+        let is_kept = label("config-hash")
+            .zip(hashes)
+            .is_some_and(|(hash, all)| all.contains(hash));
+        let dir = label("project.working_dir").unwrap_or_default();
+        is_kept || dir.starts_with(PORTAINER_FOLDERS) || may_be_portainers(dir)
     }
 
     /// Hides the values of the `.env` and of the Portainer stack in the snapshot, and of the `.env` that exists now (B13).

@@ -238,7 +238,10 @@ impl Prepared {
             let hashes = all.filter_map(|one| one.compose_label(tool, "config-hash"));
             Some(hashes.map(str::to_owned).collect())
         } else {
-            self.before.last_sent.hashes().cloned()
+            // Of another text, they say nothing.
+            let last = &self.before.last_sent;
+            let is_last = last.has(&contents.text, &contents.env);
+            last.hashes().filter(|_| is_last).cloned()
         };
         Some(sent.deployed_as(hashes))
     }
