@@ -327,7 +327,7 @@ impl Deciding<'_> {
 /// What happens to a container that does not run (N08).
 fn starts(container: Inspected) -> &'static str {
     match container.exit_code() {
-        Some(0) => "has finished and will run again",
+        Some(0) if !container.is_kept_running() => "has finished and will run again",
         _ => "is stopped and will be started",
     }
 }

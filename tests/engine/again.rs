@@ -62,7 +62,7 @@ fn what_matches_stays_and_what_only_stopped_is_started() {
     let (once, networks) = (stack.containers(), stack.networks());
     stack.restore().says(&[
         "  3 containers match the snapshot\n",
-        "is as it was: 3 containers match the snapshot\n",
+        "is as it was: 3 containers match the snapshot; for an earlier state, run: ",
     ]);
     let twice = stack.containers();
     assert_same(&before, &twice);

@@ -430,7 +430,7 @@ fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
     deploy_by_hand(&bench, &format!("{TEXT}    command: sleep 2\n"));
     assert_eq!(
         row(&bench),
-        "web    1/1         edited in Portainer, containers differ  stacklift plan web"
+        "web    1/1         edited, containers differ  stacklift plan web"
     );
     assert_eq!(state(&bench).0, "edited-redeployed");
     let plan = bench.run("plan web").code(0).out;

@@ -130,9 +130,7 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         StackState::FromGit => (Meaning::Kept, "in Portainer, from Git"),
         StackState::Both => (Meaning::Changed, "in Portainer, file differs"),
         StackState::Redeployed => (Meaning::Changed, "in Portainer, containers differ"),
-        StackState::EditedRedeployed => {
-            (Meaning::Changed, "edited in Portainer, containers differ")
-        }
+        StackState::EditedRedeployed => (Meaning::Changed, "edited, containers differ"),
         StackState::Edited => (Meaning::Changed, "edited in Portainer"),
         StackState::Interrupted => (Meaning::Failed, "interrupted run"),
         StackState::Failed => (Meaning::Failed, "failed run"),
