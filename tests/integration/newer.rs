@@ -176,3 +176,32 @@ fn n26_portainer_2_39_deploys_with_the_library_and_removes_what_fails() {
     assert_eq!(before.len(), after.len());
     assert!(bench.run("list").code(0).out.contains("in Portainer"));
 }
+
+/// Compose compares the definition of a network with the one that exists (N13).
+#[test]
+fn n13_an_edited_network_is_recreated_from_2_24_on() {
+    for (era, recreates) in [(Era::Sync, false), (Era::Library, true), (Era::Async, true)] {
+        let bench = Bench::of(era);
+        let text =
+            |label: &str| format!("{PLAIN}networks: {{default: {{labels: {{v: {label}}}}}}}\n");
+        bench.stack("web", &text("a"), None);
+        bench.world(|world| world.add_image("busybox:1.36"));
+        bench.run("adopt web --wait 2s --yes").code(0);
+        let network = || {
+            bench.world(|world| {
+                world
+                    .networks
+                    .iter()
+                    .find(|one| one.name == "web_default")
+                    .map(|one| one.id.clone())
+            })
+        };
+        let (before, container) = (network(), bench.containers("web"));
+        bench.world(|world| {
+            world.update(1, text("b"), None).expect("an update");
+            world.finish_deployment(1);
+        });
+        assert_eq!(network() != before, recreates, "{era:?}");
+        assert_eq!(bench.containers("web"), container, "{era:?}");
+    }
+}
