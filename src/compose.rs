@@ -27,7 +27,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
 pub use self::{
-    answer::{Doubt, Rejection, Version, share_by_id, write_zero_limits},
+    answer::{Doubt, Rejection, Version, share_by_id},
     folder::{env_file, remove_all as remove_folders},
     resources::hashed,
 };
@@ -520,8 +520,10 @@ impl Program for Compose {
         };
         let text = self.printed(self.run_config(input, options, &arguments)?, mask)?;
         let name = &self.name;
-        serde_json::from_slice(&text)
-            .with_context(|| format!("`{name} config` did not print the configuration as JSON"))
+        let mut config = serde_json::from_slice(&text)
+            .with_context(|| format!("`{name} config` did not print the configuration as JSON"))?;
+        answer::write_zero_limits(&mut config);
+        Ok(config)
     }
 
     /// Before 5.5, `config --hash` leaves out env files and variables without a value, which `up` resolves. So the

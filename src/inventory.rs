@@ -5,6 +5,7 @@
 
 use std::{
     ffi::OsStr,
+    iter,
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
 };
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use crate::{
     adopt, compose,
     engine::EngineReader,
-    model::{Container, Record},
+    model::{Container, Record, compose_label},
     observe::{Host, Situation, with_hint},
     parallel::in_parallel,
     plan::{Blocker, Keep, runs_portainer, unusable},
@@ -193,17 +194,12 @@ impl<'a> Inventory<'a> {
 
     /// See [`lost_dir`]. `None` if the stack has files.
     fn lost_dir(&self, found: &Found) -> Option<String> {
+        if !matches!(found.files, Files::None) {
+            return None;
+        }
         let name = StackName::new(OsStr::new(&found.name)).ok()?;
-        let now: Vec<Container> = found
-            .containers
-            .iter()
-            .flatten()
-            .copied()
-            .cloned()
-            .collect();
         let tool = &self.location.tool;
-        let is_lost = matches!(found.files, Files::None);
-        is_lost.then(|| lost_dir(&now, earlier(self.state, &name, tool), tool))?
+        lost_dir(&found.listed(), earlier(self.state, &name, tool), tool)
     }
 
     /// The state of a stack with these containers and this unfinished run. `adopt` tells what Portainer has.
@@ -275,14 +271,8 @@ impl<'a> Inventory<'a> {
             return WayReport::failed(&error).blockers.pop();
         }
         let is_here = self.base_url.is_this_host();
-        let containers: Vec<Container> = found
-            .containers
-            .iter()
-            .flatten()
-            .copied()
-            .cloned()
-            .collect();
-        let found = runs_portainer(&containers, is_here.then(|| self.base_url.port()))?;
+        let port = is_here.then(|| self.base_url.port());
+        let found = runs_portainer(&found.listed(), port)?;
         Some(Blocker::new(found.message, "manage this stack by hand"))
     }
 }
@@ -359,15 +349,16 @@ pub fn earlier(
     name: &StackName,
     tool: &str,
 ) -> impl Iterator<Item = Vec<Container>> + use<> {
-    let sent = state.and_then(|state| Place::new(state, name.as_str()).last_sent(None).dir);
-    let label = format!("com.{tool}.compose.project.working_dir");
-    let sent = sent.map(|dir| {
-        vec![Container {
+    let place = state.map(|state| Place::new(state, name.as_str()));
+    let store = place.as_ref().map(|place| place.open(None));
+    let label = compose_label(tool, "project.working_dir");
+    let sent = iter::once_with(move || {
+        let dir = place?.last_sent(None).dir?;
+        Some(vec![Container {
             labels: [(label, dir)].into(),
             ..Container::default()
-        }]
+        }])
     });
-    let store = state.map(|state| Place::new(state, name.as_str()).open(None));
     let ids = store.as_ref().and_then(|store| store.ids().ok());
     let newest_first = ids.unwrap_or_default().into_iter().rev();
     let saved = newest_first.filter_map(move |id| store.as_ref()?.load(&id).ok());
@@ -381,5 +372,5 @@ pub fn earlier(
             })
             .collect()
     });
-    saved.chain(sent)
+    saved.chain(sent.flatten())
 }

@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::{
-    model::{Deployment, PORTAINER_FOLDERS, Record, may_be_portainers},
+    model::{Deployment, Record, is_portainers},
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Inspected, Saved, Snapshot},
@@ -164,6 +164,11 @@ impl RecordStep {
         }
     }
 
+    /// Whether Portainer deploys the stack, and does not remove its containers with it.
+    fn deploys(&self, snapshot: &Snapshot) -> bool {
+        matches!(self, Self::Update(..) | Self::Create(..)) && !self.removes_containers(snapshot)
+    }
+
     /// Whether Portainer removes or recreates the stack's containers, or may do so.
     fn replaces_containers(&self) -> bool {
         matches!(
@@ -298,23 +303,22 @@ impl<'s> Procedure<'s, '_, '_> {
     /// Whether Portainer deploys a text, and keeps the containers that run as the text says (M05). Restored before that, they
     /// stop only once. What could make the deployment fail, or recreate one, comes first: then they are restored after it.
     fn keeps_containers(&self, record: &RecordStep) -> bool {
-        let deploys = matches!(record, RecordStep::Update(..) | RecordStep::Create(_, None));
         let engine = self.run.engine.reader();
+        let has_its_image = |one: Inspected| {
+            let found = engine.inspect_images(&[one.image_name().to_owned()]);
+            let mut found = found.unwrap_or_default().into_iter();
+            found.any(|found| found["Id"] == one.image_id())
+        };
         let is_safe = |one: Inspected| {
-            let image = one.image_name();
-            let found = engine
-                .inspect_images(&[image.to_owned()])
-                .unwrap_or_default();
-            let is_same = found.iter().any(|found| found["Id"] == one.image_id());
             one.is_running()
                 && !one.is_paused()
                 && one.health() != Some("unhealthy")
                 && one.shares_with().is_empty()
-                && is_same
                 && self.is_deployed(one)
+                && has_its_image(one)
         };
-        deploys
-            && !record.removes_containers(self.snapshot())
+        record.deploys(self.snapshot())
+            && !matches!(record, RecordStep::Create(_, Some(_)))
             && plan::saved(self.snapshot()).into_iter().all(is_safe)
     }
 
@@ -327,7 +331,7 @@ impl<'s> Procedure<'s, '_, '_> {
             .zip(hashes)
             .is_some_and(|(hash, all)| all.contains(hash));
         let dir = label("project.working_dir").unwrap_or_default();
-        is_kept || dir.starts_with(PORTAINER_FOLDERS) || may_be_portainers(dir)
+        is_kept || is_portainers(dir)
     }
 
     /// Hides the values of the `.env` and of the Portainer stack in the snapshot, and of the `.env` that exists now (B13).

@@ -25,6 +25,7 @@ use crate::{
         portainer::STACK_ENV,
         repository::{env_files, with_env_files},
     },
+    snapshot::Inspected,
     text::{Mask, listed},
 };
 
@@ -170,9 +171,7 @@ impl FromGit {
             || is_last && !last.has(&self.whole(), &now.env)
             || situation.is_not_deployed()
             || before.inspected().next().is_none()
-            || !before
-                .inspected()
-                .all(|one| one.is_running() || one.exit_code() == Some(0))
+            || !before.inspected().all(Inspected::runs_or_succeeded)
     }
 
     /// Whether the repository still has what was read.

@@ -196,7 +196,7 @@ pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) 
 }
 
 /// Writes each 0 in `ulimits`: Compose omits it in JSON, and rejects a limit without it. Returns whether there is one.
-pub fn write_zero_limits(config: &mut Value) -> bool {
+pub(super) fn write_zero_limits(config: &mut Value) -> bool {
     let mut is_changed = false;
     let services = config.get_mut("services").and_then(Value::as_object_mut);
     for (_, service) in services.into_iter().flatten() {

@@ -319,6 +319,11 @@ impl Found<'_> {
         }
     }
 
+    /// Its containers; none if they are unknown.
+    pub fn listed(&self) -> Vec<Container> {
+        self.containers.iter().flatten().copied().cloned().collect()
+    }
+
     /// Whether its directory is not below the stacks root.
     pub fn is_outside(&self, root: &Path) -> bool {
         let real = |path: &Path| disk::canonicalize(path).ok();

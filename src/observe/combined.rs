@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    compose::{Input, Profiles, Program, Values, write_zero_limits},
+    compose::{Input, Profiles, Program, Values},
     parallel::side_by_side,
     rewrite::{
         combine::{self, Avoid, Resolved, differences, expected, without_fragments},
@@ -100,11 +100,7 @@ pub fn combined(
     let env = read.variables?;
     let values = values(&env, read.env_files.values());
     let mask = &Mask::new(values.iter().map(String::as_str));
-    let config = |input: &Input, profiles| {
-        let mut config = program.config(input, profiles, Values::Resolved, mask)?;
-        write_zero_limits(&mut config);
-        Ok::<_, anyhow::Error>(config)
-    };
+    let config = |input: &Input, profiles| program.config(input, profiles, Values::Resolved, mask);
     let resolve = || {
         let all = config(&on_disk(Some(name)), Profiles::All);
         // Compose does not read the env files of services whose profiles are inactive.

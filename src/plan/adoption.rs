@@ -282,8 +282,8 @@ impl Adoption {
                 differs_from_adoption(facts, service) != Some(true)
                     && !service.containers.is_empty()
                     && inspected(facts, &service.containers)
-                        .iter()
-                        .all(|one| one.is_running() || one.exit_code() == Some(0))
+                        .into_iter()
+                        .all(Inspected::runs_or_succeeded)
             }
         };
         let is_from_git = self.in_portainer == InPortainer::FromGit;

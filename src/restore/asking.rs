@@ -56,7 +56,7 @@ impl Procedure<'_, '_, '_> {
         let others = gone.iter().filter(|one| waits && one.is_running());
         let others = others.map(|one| one.stop_grace().unwrap_or(10)).max();
         let down = down(&recreated, &containers, &plan.dependencies, others);
-        let deploys = matches!(step, RecordStep::Update(..) | RecordStep::Create(..)) && !waits;
+        let deploys = step.deploys(self.snapshot());
         let ended = containers.iter().filter(|one| deploys && !one.is_running());
         let again: Vec<String> = ended.map(|one| self.called(*one)).collect();
         let kept = plan.keep.len() - changing.len();

@@ -135,17 +135,24 @@ impl Procedure<'_, '_, '_> {
         let mut found = BTreeSet::new();
         for wanted in saved(self.snapshot()) {
             let now = named(existing, wanted.name()).filter(|now| now.id() != wanted.id());
-            let now = now.filter(|now| !self.filled.contains(now.id()));
-            let layer = self.snapshot().layers.get(wanted.id());
-            if let (Some(now), Some(layer)) = (now, layer)
-                // One that is gone is created anyway.
-                && let Ok(changes) = self.run.engine.changes(now.id())
-                && !missing(layer, &changes).is_empty()
+            // One that is gone is created anyway.
+            if let Some(now) = now
+                && let Ok(missing) = self.lacks(wanted, now)
+                && !missing.is_empty()
             {
                 found.insert(now.id().to_owned());
             }
         }
         found
+    }
+
+    /// The saved files that a container does not have, unless this run put them there.
+    fn lacks(&self, wanted: Inspected, now: Inspected) -> Result<Files> {
+        let layer = self.snapshot().layers.get(wanted.id());
+        let layer = layer.filter(|_| !self.filled.contains(now.id()));
+        layer.map_or(Ok(Files::default()), |layer| {
+            Ok(missing(layer, &self.run.engine.changes(now.id())?))
+        })
     }
 
     /// The files of the saved containers that the recreated ones do not have. A file may have changed since its container
@@ -176,14 +183,10 @@ impl Procedure<'_, '_, '_> {
             if let Some(Known::Unknown(_)) = snapshot.changes.get(wanted.id()) {
                 unchecked.push(format!("the files inside {name}"));
             }
-            let layer = snapshot.layers.get(wanted.id());
-            let Some(layer) = layer.filter(|_| !self.filled.contains(now.id())) else {
-                continue;
-            };
-            let missing = missing(layer, &self.run.engine.changes(now.id())?);
+            let missing = self.lacks(wanted, now)?;
             if !missing.is_empty() {
                 wrong.push(format!(
-                    "{name} differs: these files inside the container are missing: {} (to restore them, remove the container and restore again)",
+                    "{name} differs: these files inside the container are missing: {} (to restore them, run the command again: it recreates the container)",
                     missing.shown()
                 ));
             }

@@ -1,20 +1,16 @@
 //! The Compose file of a repository: Portainer writes `stack.env` to the root of its clone, which need not be the folder of
 //! the Compose file (M24).
 
-use std::cell::RefCell;
-
 use composefile::document::{Document, Node};
 
 /// The relative paths of the env files that the text names, without variables, as [`with_env_files`] passes them.
 pub fn env_files(text: &str) -> Vec<String> {
-    let found = RefCell::new(Vec::new());
-    with_env_files(text, |path| {
-        if !path.starts_with('/') && !path.contains('$') {
-            found.borrow_mut().push(path.to_owned());
-        }
-        None
-    });
-    found.into_inner()
+    let Ok(document) = Document::parse(text) else {
+        return Vec::new();
+    };
+    let paths = listed(&document).map(|(_, path)| path);
+    let relative = paths.filter(|path| !path.starts_with('/') && !path.contains('$'));
+    relative.map(str::to_owned).collect()
 }
 
 /// The text, with other paths in `env_file`: `path` returns the new one of a path that changes. A text that is not YAML stays
@@ -23,15 +19,8 @@ pub fn with_env_files(text: &str, path: impl Fn(&str) -> Option<String>) -> Stri
     let Ok(document) = Document::parse(text) else {
         return text.to_owned();
     };
-    let entries = document.nodes().flat_map(Node::own_entries);
-    let listed = entries.filter(|entry| entry.name() == Some("env_file"));
-    let mut changes: Vec<_> = listed
-        .flat_map(|entry| paths(entry.value.resolved()))
-        .filter_map(|node| {
-            let own = node.as_str()?;
-            Some((node.span(), path(own.strip_prefix("./").unwrap_or(own))?))
-        })
-        .collect();
+    let changes = listed(&document).filter_map(|(node, own)| Some((node.span(), path(own)?)));
+    let mut changes: Vec<_> = changes.collect();
     changes.sort_by_key(|(span, _)| span.start);
     // An alias leads to the same path again.
     changes.dedup();
@@ -40,6 +29,17 @@ pub fn with_env_files(text: &str, path: impl Fn(&str) -> Option<String>) -> Stri
         written.replace_range(span, &path);
     }
     written
+}
+
+/// The paths in `env_file`, without a leading `./`, each with its node.
+fn listed<'d>(document: &'d Document) -> impl Iterator<Item = (Node<'d>, &'d str)> {
+    let entries = document.nodes().flat_map(Node::own_entries);
+    let listed = entries.filter(|entry| entry.name() == Some("env_file"));
+    let nodes = listed.flat_map(|entry| paths(entry.value.resolved()));
+    nodes.filter_map(|node| {
+        let path = node.as_str()?;
+        Some((node, path.strip_prefix("./").unwrap_or(path)))
+    })
 }
 
 /// The paths that an `env_file` names: one, or a list of paths and of mappings with a path.

@@ -235,6 +235,11 @@ impl<'a> Inspected<'a> {
         code.filter(|_| self.text("/State/Status") == "exited")
     }
 
+    /// Whether it runs, or is a job that has succeeded.
+    pub fn runs_or_succeeded(self) -> bool {
+        self.is_running() || self.exit_code() == Some(0)
+    }
+
     /// Whether it was created and not started yet.
     pub fn has_never_run(self) -> bool {
         self.text("/State/Status") == "created"

@@ -8,7 +8,7 @@ mod record;
 pub use needs::images_to_pull;
 
 use crate::{
-    model::{Condition, PORTAINER_FOLDERS, may_be_portainers},
+    model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
         Adoption, AdoptionFacts, Blocker, BlockerKind, Facts, Fate, InPortainer, Keep, PathKind,
         Request,
@@ -194,7 +194,7 @@ impl<'f> Blocking<'_, 'f> {
                 && !self.facts.is_portainers(dir)
                 // A restore keeps the labels of a Portainer stack that was deleted, and creates another one.
                 && !(self.facts.record.is_some()
-                    && (dir.starts_with(PORTAINER_FOLDERS) || may_be_portainers(dir))
+                    && is_portainers(dir)
                     && (self.facts.lookup)(dir) == PathKind::Missing)
                 && !self.facts.replaces_lost_files(container)
                 && !self.has_moved(container)
