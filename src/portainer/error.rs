@@ -320,7 +320,7 @@ fn starting(text: &str) -> Option<&str> {
 pub fn other_key() -> &'static str {
     match env::var_os("STACKMGR_API_KEY") {
         Some(_) => {
-            "set STACKMGR_API_KEY, which has this key, to another one, or unset it to use the key of your settings"
+            "replace the key in STACKMGR_API_KEY, or unset the variable to use the key from your settings"
         }
         None => "run stacklift config init, or set STACKMGR_API_KEY",
     }

@@ -163,13 +163,13 @@ fn a_key_that_portainer_rejects() {
     assert!(out.contains(
         "
 Fix this, then run stacklift doctor again:
-         API key          create another one in Portainer under My account → Access tokens; then set STACKMGR_API_KEY, which has this key, to another one, or unset it to use the key of your settings
+         API key          create another one in Portainer under My account → Access tokens; then replace the key in STACKMGR_API_KEY, or unset the variable to use the key from your settings
 "
     ), "{out}");
     // `config init` helps only if the key is in a file.
     let list = |run: Run| run.code(0).err;
     let listed = Run::of(bench.command("list").env("STACKMGR_API_KEY", wrong));
-    let hint = "the list shows only this host; set STACKMGR_API_KEY, which has this key, to another one, or unset";
+    let hint = "the list shows only this host; replace the key in STACKMGR_API_KEY, or unset the variable to use the key from your settings";
     assert!(list(listed).contains(hint));
     let (_folder, file) = key_file();
     fs::write(&file, wrong).expect("a file");
