@@ -386,6 +386,13 @@ impl Read {
             if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut) {
                 deploy.shift_remove("replicas");
             }
+            let limits = service.get_mut("ulimits").and_then(Value::as_object_mut);
+            for limit in limits.into_iter().flat_map(Map::values_mut) {
+                // Compose hashes a limit without its zeros.
+                if let Some(pair) = limit.as_object_mut() {
+                    pair.retain(|_, one| *one != 0);
+                }
+            }
             share_by_id(service, &containers);
         }
         Ok(services)
