@@ -140,8 +140,15 @@ impl<'a> Inventory<'a> {
             _ => None,
         };
         let mut entry = ListEntry {
-            state: self.state(found, host, containers.as_ref(), interrupted, &adopt),
+            state: self.state(
+                found,
+                host,
+                containers.as_ref(),
+                interrupted.as_ref(),
+                &adopt,
+            ),
             interrupted_run: interrupted
+                .as_ref()
                 .map(|run| interrupted_run(run, (&found.name, found.record), command)),
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
@@ -208,7 +215,7 @@ impl<'a> Inventory<'a> {
         found: &Found,
         host: &Host,
         containers: Option<&Containers>,
-        interrupted: Option<Unfinished>,
+        interrupted: Option<&Unfinished>,
         adopt: &WayReport,
     ) -> StackState {
         let found = state(&StateFacts {
@@ -279,19 +286,25 @@ impl<'a> Inventory<'a> {
 
 /// The run, with the command that heals the stack.
 pub fn interrupted_run(
-    run: Unfinished,
+    run: &Unfinished,
     (name, record): (&str, Option<&Record>),
     command: &RestoreCommand,
 ) -> InterruptedRun {
     let restore = || command.with(&["restore", name]);
+    let again = |verb| {
+        let flags = run.flags.iter().map(String::as_str);
+        let words: Vec<&str> = [verb, name].into_iter().chain(flags).collect();
+        InterruptedRun::Continue(command.with(&words))
+    };
     match run.left {
+        Interrupted::RunAgain if !run.flags.is_empty() => again("adopt"),
         // Nothing puts an earlier commit back.
         Interrupted::NotDeployed if record.is_some_and(Record::is_from_git) => {
             InterruptedRun::RunAgain
         }
         Interrupted::InProgress => InterruptedRun::InProgress,
         Interrupted::Restore | Interrupted::RestoreAgain => InterruptedRun::Restore(restore()),
-        Interrupted::Continue(again) => InterruptedRun::Continue(command.with(&[again, name])),
+        Interrupted::Continue(verb) => again(verb),
         Interrupted::NotDeployed => InterruptedRun::NotDeployed(restore()),
         Interrupted::RunAgain => InterruptedRun::RunAgain,
     }

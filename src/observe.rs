@@ -135,6 +135,7 @@ impl Before {
     ) -> Subject<'a> {
         Subject {
             command,
+            flags: situation.git.map_or(&[], |git| &git.flags),
             stack: situation.stack,
             source,
             base_url: situation.base_url,

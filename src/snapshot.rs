@@ -49,6 +49,9 @@ pub struct Snapshot {
     pub taken: String,
     /// The command that took it.
     pub command: String,
+    /// The flags that named the repository of a Git stack.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
     /// The stack's name.
     pub stack: String,
     /// Whether the stack ran whole, or this is what a failed run left behind (B15). `None` if it is unknown.

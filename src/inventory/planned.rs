@@ -127,6 +127,7 @@ fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Re
         may_be_unseen: before.may_be_unseen(),
         unanswered,
         interrupted_run: interrupted
+            .as_ref()
             .map(|run| interrupted_run(run, (name, before.record.as_ref()), command)),
     })
 }

@@ -29,7 +29,7 @@ pub(super) struct StateFacts<'a> {
     /// What Portainer has, compared with what an adoption would send and with what was last sent (B22).
     pub(super) in_portainer: InPortainer,
     /// The run that has not ended.
-    pub(super) interrupted: Option<Unfinished>,
+    pub(super) interrupted: Option<&'a Unfinished>,
 }
 
 pub(super) fn state(facts: &StateFacts) -> StackState {

@@ -137,6 +137,7 @@ impl Procedure<'_, '_, '_> {
         let containers = self.list()?;
         let subject = Subject {
             command: "restore",
+            flags: &[],
             stack: &stack,
             source: &source,
             base_url: restore.base_url,

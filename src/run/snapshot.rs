@@ -22,6 +22,8 @@ use crate::{
 pub struct Subject<'a> {
     /// The command that takes it.
     pub command: &'static str,
+    /// The flags that name the repository of a Git stack.
+    pub flags: &'a [String],
     pub stack: &'a Stack,
     pub source: &'a StackText,
     pub base_url: &'a BaseUrl,
@@ -189,6 +191,7 @@ impl Run<'_> {
             version: VERSION,
             taken: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
             command: of.command.to_owned(),
+            flags: of.flags.to_vec(),
             stack: project.to_owned(),
             ran_whole: None,
             dir: stack.dir_text().to_owned(),

@@ -25,16 +25,18 @@ pub enum Interrupted {
 }
 
 /// A run that has not ended as intended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfinished {
     pub left: Interrupted,
+    /// The flags that named the repository of a Git stack, if that is known.
+    pub flags: Vec<String>,
     /// Whether it ended with an error, and was not cut off.
     pub has_failed: bool,
 }
 
 impl Unfinished {
     /// Whether the stack does not run as before.
-    pub fn is_incomplete(self) -> bool {
+    pub fn is_incomplete(&self) -> bool {
         matches!(self.left, Interrupted::Restore | Interrupted::Continue(_))
     }
 }
@@ -55,8 +57,12 @@ impl Place {
         if !is_open && !is_not_deployed {
             return None;
         }
+        let last = store.last();
         let unfinished = |left| Unfinished {
             left,
+            flags: last
+                .as_ref()
+                .map_or_else(Vec::new, |last| last.flags.clone()),
             has_failed: store.has_failed(),
         };
         if self.is_locked() {
@@ -72,7 +78,7 @@ impl Place {
             false if !is_open => return None,
             // Its error would come again.
             false if store.has_failed() => Interrupted::Restore,
-            false => match store.last_command().as_deref() {
+            false => match last.as_ref().map(|last| last.command.as_str()) {
                 Some("adopt") => Interrupted::Continue("adopt"),
                 Some("migrate") => Interrupted::Continue("migrate"),
                 _ => Interrupted::Restore,

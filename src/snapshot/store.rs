@@ -251,17 +251,16 @@ impl Store {
         self.dirs.iter().any(|dir| exists(dir.join(UNFINISHED)))
     }
 
-    /// The command of the last run that took a snapshot.
-    pub(super) fn last_command(&self) -> Option<String> {
+    /// The snapshot of the last run that took one.
+    pub(super) fn last(&self) -> Option<Snapshot> {
         let ids = self.ids().unwrap_or_default();
         let last = ids.last().and_then(|id| self.load(id).ok());
-        last.map(|saved| saved.snapshot.command)
+        last.map(|saved| saved.snapshot)
     }
 
     /// Whether that was a restore.
     pub(super) fn was_restored(&self) -> bool {
-        self.last_command()
-            .is_some_and(|command| command == "restore")
+        self.last().is_some_and(|last| last.command == "restore")
     }
 
     /// Marks the stack: a run is about to change it. The mark stays if the run does not end as intended.

@@ -1,6 +1,6 @@
 //! `stacklift adopt --git`: a stack that Portainer deploys from a Git repository (M24, M25).
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, fs, process::Command, time::Duration};
 
 use rehearsal::{Call, Era, FaultKind, Files, Status, World};
 use serde_json::{Value, json};
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     adopt::SCHEMA,
     bench::{Bench, MARKED, PLAIN, Run, done, instead, write_private, write_script},
+    interrupted::killed_running,
     plan::{SCHEMA as PLAN_SCHEMA, conforms, labeled},
 };
 
@@ -49,6 +50,10 @@ pub fn run(bench: &Bench, args: &str) -> Run {
 }
 
 pub fn run_with(bench: &Bench, args: &str, env: &[(&str, &str)]) -> Run {
+    Run::of(command(bench, args).envs(env.iter().copied()))
+}
+
+fn command(bench: &Bench, args: &str) -> Command {
     let hashes = labeled(bench);
     let lines = |change: &str| -> String {
         let all = hashes.iter();
@@ -79,10 +84,8 @@ pub fn run_with(bench: &Bench, args: &str, env: &[(&str, &str)]) -> Run {
         ),
     );
     let mut command = bench.command(args);
+    command.env("PATH", bench.path(&[&bin]));
     command
-        .env("PATH", bench.path(&[&bin]))
-        .envs(env.iter().copied());
-    Run::of(&mut command)
 }
 
 /// The body of the one create.
@@ -376,6 +379,24 @@ fn m24_a_relative_path_in_the_repository_is_another_directory() {
     bench.world(|world| push(world, &[(FILE, &text)]));
     let planned = run(&bench, &format!("plan web {FLAGS}")).code(0);
     assert!(!planned.out.contains("instead of"), "{}", planned.out);
+}
+
+#[test]
+fn m24_an_interrupted_adoption_from_git_goes_on_with_its_repository() {
+    let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
+    let adopt = command(&bench, &format!("adopt web {FLAGS}"));
+    killed_running(adopt, Call::CreateGit, &bench, FaultKind::Hang, || {});
+    let words = FLAGS.replace(" main", " refs/heads/main");
+    let next = format!("stacklift adopt web {words}\n");
+    run(&bench, "list")
+        .code(0)
+        .says(&["interrupted run", &next]);
+    run(&bench, "plan web")
+        .code(0)
+        .says(&format!("Next: {next}"));
+    run(&bench, next.trim_start_matches("stacklift ").trim_end())
+        .code(0)
+        .says("adopted web: 1 container kept running");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! A run that was killed, or is in progress, is a state of its stack.
 
-use std::{process::Stdio, thread, time::Duration};
+use std::{
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
 
 use rehearsal::{Call, Era, FaultKind, Health};
 use rustix::process::Signal;
@@ -19,8 +23,18 @@ fn killed(bench: &Bench, args: &str, fault: FaultKind, meanwhile: impl Fn()) {
 
 /// The same at another call.
 pub fn killed_at(call: Call, bench: &Bench, args: &str, fault: FaultKind, meanwhile: impl Fn()) {
+    killed_running(bench.command(args), call, bench, fault, meanwhile);
+}
+
+/// The same of a command.
+pub fn killed_running(
+    mut command: Command,
+    call: Call,
+    bench: &Bench,
+    fault: FaultKind,
+    meanwhile: impl Fn(),
+) {
     bench.once(call, fault);
-    let mut command = bench.command(args);
     // It must wait for all of `meanwhile`, however slow this machine is.
     command.env("STACKLIFT_TIMEOUT", "10m");
     command.stdout(Stdio::null()).stderr(Stdio::null());

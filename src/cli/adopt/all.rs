@@ -270,7 +270,7 @@ impl All<'_> {
             |error: &anyhow::Error| without_plan(StackResult::Blocked, WayReport::failed(error));
         let unplanned = |result, readiness| without_plan(result, WayReport::unplanned(readiness));
         let interrupted = inventory.interrupted(found);
-        let is_broken = interrupted.is_some_and(|run| {
+        let is_broken = interrupted.as_ref().is_some_and(|run| {
             use Interrupted::{InProgress, RestoreAgain};
             run.is_incomplete() || [InProgress, RestoreAgain].contains(&run.left)
         });
@@ -281,7 +281,7 @@ impl All<'_> {
                 unplanned(StackResult::Unfinished, Readiness::Unknown)
             }
             (None, Files::Stack(stack)) => self
-                .prepare(found, stack, interrupted)
+                .prepare(found, stack, interrupted.as_ref())
                 .unwrap_or_else(|error| failed(&error)),
             (None, Files::Unusable(_, error)) => failed(error),
             (None, Files::None) => unplanned(StackResult::NoFile, Readiness::NoFile),
@@ -289,12 +289,19 @@ impl All<'_> {
         let tool = &self.settings.location.tool;
         let containers = found.containers.as_ref();
         let containers = containers.map(|all| Containers::of(all.iter().copied(), tool));
-        let state = inventory.state(found, host, containers.as_ref(), interrupted, &entry.adopt);
+        let state = inventory.state(
+            found,
+            host,
+            containers.as_ref(),
+            interrupted.as_ref(),
+            &entry.adopt,
+        );
         let entry = AllEntry {
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
             state_before: state,
             interrupted_run: interrupted
+                .as_ref()
                 .map(|run| interrupted_run(run, (&found.name, found.record), &self.settings.typed)),
             containers,
             ..entry
@@ -307,7 +314,7 @@ impl All<'_> {
         &self,
         found: &Found,
         stack: &Stack,
-        interrupted: Option<Unfinished>,
+        interrupted: Option<&Unfinished>,
     ) -> Result<(AllEntry, Option<Planned>)> {
         let mut settings = self.settings.clone();
         if found.needs_dir(&settings.location) {
