@@ -31,6 +31,7 @@ fn snapshot(containers: Vec<Value>) -> Snapshot {
         ran_whole: None,
         version: VERSION,
         taken: String::new(),
+        flags: Vec::new(),
         command: "migrate".to_owned(),
         stack: "web".to_owned(),
         dir: "/opt/stacks/web".to_owned(),
