@@ -179,8 +179,8 @@ impl WayReport {
     }
 
     /// The services whose fate is one of some.
-    pub fn services_with(&self, is: impl Fn(&Fate) -> bool) -> Vec<&str> {
-        let services = self.services.iter().filter(|one| is(&one.fate));
+    pub fn services_with(&self, is: impl Fn(&ServicePlan) -> bool) -> Vec<&str> {
+        let services = self.services.iter().filter(|one| is(one));
         services.map(|one| one.service.as_str()).collect()
     }
 

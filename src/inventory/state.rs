@@ -52,7 +52,7 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
         Some(record) if containers.all == 0 => match record.deployment {
             Deployment::Inactive => StackState::StoppedInPortainer,
             Deployment::Deploying => StackState::InPortainer,
-            Deployment::Active | Deployment::Failed(_) => StackState::Orphaned,
+            Deployment::Active | Deployment::Failed(_) => StackState::WithoutContainers,
         },
         Some(_) if containers.running == 0 => StackState::StoppedInPortainer,
         Some(_) => match facts.in_portainer {
@@ -154,8 +154,14 @@ mod tests {
             (Compose, Active, (2, 2, 2), Edited, S::Edited),
             (Compose, Active, (2, 0, 2), Edited, S::StoppedInPortainer),
             (Compose, Inactive, (0, 0, 0), Nothing, S::StoppedInPortainer),
-            (Compose, Active, (0, 0, 0), Nothing, S::Orphaned),
-            (Compose, Failed(None), (0, 0, 0), Nothing, S::Orphaned),
+            (Compose, Active, (0, 0, 0), Nothing, S::WithoutContainers),
+            (
+                Compose,
+                Failed(None),
+                (0, 0, 0),
+                Nothing,
+                S::WithoutContainers,
+            ),
             (Compose, Deploying, (0, 0, 0), Nothing, S::InPortainer),
             (Swarm, Active, (0, 0, 0), Nothing, S::Swarm),
             (Kubernetes, Active, (0, 0, 0), Nothing, S::Kubernetes),

@@ -77,8 +77,9 @@ pub enum StackState {
     StoppedInPortainer,
     /// There is a Compose file, no container and no Portainer stack.
     NotStarted,
-    /// Something is left of a stack: containers without a Compose file and without a Portainer stack, or a Portainer stack
-    /// that is not stopped and has no containers.
+    /// There is a Portainer stack that is not stopped, and it has no containers.
+    WithoutContainers,
+    /// There are containers without a Compose file and without a Portainer stack.
     Orphaned,
     /// Portainer started the containers, and this Portainer has no stack for them.
     PortainerGone,

@@ -92,19 +92,19 @@ fn every_kind_of_stack() {
     fs::remove_dir_all(own).expect("a directory");
     let run = bench.run("list").code(0);
     prints(&bench, &run, "\
-STACK      CONTAINERS  STATE                  ADOPT
-both       1/1         edited in Portainer    keep editing it there
-cached     2/2         by hand                interrupts db
-ghost      0/0         orphaned               no Compose file: stacklift export ghost
-gone       1/1         orphaned               no Compose file: stacklift export gone --to ROOT/gone --from containers
-idle       0/0         not started            starts a
-mongo      1/1         by hand                can be adopted
-own        1/1         orphaned               blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0; manage this stack by hand
-portainer  1/1         by hand                blocked: refusing to move portainer: recreating it would cut you off from Portainer; manage this stack by hand
-same       1/1         in Portainer           up to date
-stopped    0/0         in Portainer, stopped  no Compose file: stacklift export stopped
-theirs     1/1         in Portainer           no Compose file: stacklift export theirs
-web        1/1         by hand                can be adopted
+STACK      CONTAINERS  STATE                        ADOPT
+both       1/1         edited in Portainer          keep editing it there
+cached     2/2         by hand                      interrupts db
+ghost      0/0         in Portainer, no containers  no Compose file: stacklift export ghost
+gone       1/1         orphaned                     no Compose file: stacklift export gone --to ROOT/gone --from containers
+idle       0/0         not started                  starts a
+mongo      1/1         by hand                      can be adopted
+own        1/1         orphaned                     blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0; manage this stack by hand
+portainer  1/1         by hand                      blocked: refusing to move portainer: recreating it would cut you off from Portainer; manage this stack by hand
+same       1/1         in Portainer                 up to date
+stopped    0/0         in Portainer, stopped        no Compose file: stacklift export stopped
+theirs     1/1         in Portainer                 no Compose file: stacklift export theirs
+web        1/1         by hand                      can be adopted
 ");
     assert_eq!(run.err, NOTE);
     let list = json_of(&bench.run("list --output json").code(0));
@@ -231,9 +231,9 @@ fn stacks_of_a_swarm_and_of_kubernetes() {
     let lines: Vec<&str> = run.out.lines().collect();
     assert_eq!(lines.len(), 4, "{run:#?}");
     for (line, start) in lines[1..].iter().zip([
-        "cluster         0/0         Kubernetes  no Compose project",
-        "one\\u{202e}two  0/0         orphaned    no Compose file",
-        "swarmed         0/0         swarm       blocked",
+        "cluster         0/0         Kubernetes                   no Compose project",
+        "one\\u{202e}two  0/0         in Portainer, no containers  no Compose file",
+        "swarmed         0/0         swarm                        blocked",
     ]) {
         assert!(line.starts_with(start), "{line}");
     }

@@ -6,7 +6,7 @@ use crate::{
         style::Meaning,
         table::{Part, TableRow},
     },
-    plan::Fate,
+    plan::{Fate, ServicePlan},
     report::{Containers, InterruptedRun, ListEntry, ListReport, Readiness, StackState, WayReport},
     text::listed,
 };
@@ -138,6 +138,7 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         StackState::Stopped => (Meaning::Plain, "stopped"),
         StackState::StoppedInPortainer => (Meaning::Plain, "in Portainer, stopped"),
         StackState::NotStarted => (Meaning::Plain, "not started"),
+        StackState::WithoutContainers => (Meaning::Changed, "in Portainer, no containers"),
         StackState::Orphaned => (Meaning::Changed, "orphaned"),
         StackState::PortainerGone => (Meaning::Changed, "its Portainer is gone"),
         StackState::Swarm => (Meaning::Plain, "swarm"),
@@ -164,22 +165,32 @@ pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part 
     }
 }
 
+/// Whether its containers are replaced, or stopped and started again.
+fn is_replaced(service: &ServicePlan) -> bool {
+    matches!(service.fate, Fate::Recreated(_) | Fate::Restarted(_))
+}
+
 fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
-    let with = |verb: &str, is: fn(&Fate) -> bool| {
+    let with = |verb: &str, is: fn(&ServicePlan) -> bool| {
         let services = way.services_with(is);
         (!services.is_empty()).then(|| format!("{verb} {}", listed(&services)))
     };
-    let interrupted = with("interrupts", |fate| {
-        matches!(fate, Fate::Recreated(_) | Fate::Restarted(_))
+    let interrupted = with("interrupts", |one| {
+        is_replaced(one) && one.stop_grace.is_some()
     });
-    let started = with("starts", |fate| matches!(fate, Fate::Started(_)));
-    let unknown = unknown.and_then(|verb| with(verb, |fate| matches!(fate, Fate::Unknown(_))));
-    let meaning = match (&interrupted, &unknown) {
+    let recreated = with("recreates", |one| {
+        is_replaced(one) && one.stop_grace.is_none()
+    });
+    let started = with("starts", |one| matches!(one.fate, Fate::Started(_)));
+    let unknown = unknown.and_then(|verb| with(verb, |one| matches!(one.fate, Fate::Unknown(_))));
+    let meaning = match (interrupted.as_ref().or(recreated.as_ref()), &unknown) {
         (Some(_), _) => Meaning::Changed,
         (None, Some(_)) => Meaning::Unknown,
         (None, None) => Meaning::Kept,
     };
-    let changes = [interrupted, unknown, started].into_iter().flatten();
+    let changes = [interrupted, recreated, unknown, started]
+        .into_iter()
+        .flatten();
     let changes: Vec<String> = changes.collect();
     let is_kept = way.services.iter().all(|one| one.fate.is_unchanged());
     let text = match changes.as_slice() {

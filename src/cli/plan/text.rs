@@ -238,7 +238,7 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
         Way::Migrate => "Migrating it",
     };
     let down = downtime(&of.services);
-    let started = of.services_with(|fate| matches!(fate, Fate::Started(_)));
+    let started = of.services_with(|one| matches!(one.fate, Fate::Started(_)));
     let lost = match () {
         () if !of.losses_known => format!("What {} loses is unknown.", verb.to_lowercase()),
         () if !of.losses.is_empty() => format!("{verb} loses:"),
