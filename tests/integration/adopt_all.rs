@@ -56,8 +56,9 @@ fn b08_all_starts_no_stack_that_was_stopped() {
     }
     let now = bench.world(|world| world.now / 1000);
     bench.change_container("zoo-a-1", |one| one.exit(137, now));
+    bench.stack("idle", PLAIN, None);
     let run = all(&bench, "").code(0);
-    run.says("1 other: 1 stopped (name it to start it); see stacklift list\n")
+    run.says("2 others: 2 not running (name it to start it); see stacklift list\n")
         .says("adopted web: 1 container kept running\n");
     assert!(bench.world(|world| world.records.values().all(|one| one.name != "zoo")));
     bench.succeeds("adopt web zoo", "adopted zoo: a was started\n");
@@ -80,7 +81,7 @@ fn b08_a_stack_that_is_stopped_in_portainer_is_not_started_unsaid() {
         bench.forget_requests();
         all(&bench, "")
             .code(0)
-            .says("1 stack: 1 stopped (name it to start it); see stacklift list\n");
+            .says("1 stack: 1 not running (name it to start it); see stacklift list\n");
         let run = Run::of(&mut bench.asking("adopt web"));
         run.code(1)
             .says("without confirmation: Portainer starts a\n");

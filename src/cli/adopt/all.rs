@@ -34,7 +34,7 @@ use crate::{
         WayReport,
     },
     run::{Peers, RestoreCommand, State, Stopped},
-    snapshot::{Interrupted, Place, Unfinished},
+    snapshot::{Inspected, Interrupted, Place, Unfinished},
     stack::{Stack, StackName},
     text::counted,
 };
@@ -349,7 +349,7 @@ impl All<'_> {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
             Readiness::Edited => StackResult::Edited,
             Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
-            Readiness::Ready if self.arguments.all && prepared.plan.is_stopped => {
+            Readiness::Ready if self.arguments.all && !has_running(&prepared) => {
                 StackResult::LeftOut
             }
             _ => StackResult::Planned,
@@ -451,4 +451,10 @@ impl All<'_> {
             }
         }
     }
+}
+
+/// Whether the stack has a running container. A stack whose containers are unknown may have one.
+fn has_running(prepared: &Prepared) -> bool {
+    let before = &prepared.before;
+    before.details.containers.is_none() || before.inspected().any(Inspected::is_running)
 }

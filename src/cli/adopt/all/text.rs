@@ -72,7 +72,7 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
             "excluded"
         }
         StackResult::LeftOut if stack.adopt.readiness == Readiness::Ready => {
-            "stopped (name it to start it)"
+            "not running (name it to start it)"
         }
         StackResult::LeftOut => "outside the stacks root (--everywhere)",
         _ => "blocked",
