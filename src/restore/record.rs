@@ -149,6 +149,7 @@ impl Procedure<'_, '_, '_> {
                     "Portainer stack {} is deployed from Git, so its Compose file stays as it is: to undo a commit, revert it in the repository",
                     record.id
                 ));
+                self.run.set_last_sent(last_sent);
                 return Ok(());
             }
             RecordStep::Unknown

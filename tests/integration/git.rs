@@ -524,6 +524,13 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
         .says("is deployed from Git, so its Compose file stays as it is");
     assert!(bench.calls(Call::Update).is_empty());
     assert!(bench.world(|world| world.records[&1].git.is_some()));
+    // The containers are those of an earlier commit.
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(0)
+        .says("updated web: a was down for");
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(0)
+        .says("web is deployed from Git");
 }
 
 #[test]
