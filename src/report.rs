@@ -123,6 +123,9 @@ pub struct WayReport {
     /// The containers that were created outside of Portainer since.
     #[serde(skip)]
     pub by_hand: Vec<String>,
+    /// Whether the files were edited, too.
+    #[serde(skip)]
+    pub files_differ: bool,
     /// The variables of the Portainer stack that an update changes, by name.
     #[serde(skip)]
     pub changed_variables: Vec<String>,

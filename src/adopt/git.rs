@@ -26,7 +26,7 @@ use crate::{
         repository::{env_files, with_env_files},
     },
     snapshot::Inspected,
-    text::{Mask, listed},
+    text::{Mask, listed, shell_word},
 };
 
 /// What to do with a patch.
@@ -380,7 +380,14 @@ pub fn blockers(
     let blocker = match link {
         _ if !record.is_from_git() => Some(Blocker::new(
             format!("Portainer stack {id} exists, and Portainer cannot link it to Git"),
-            "delete it in Portainer: this removes its containers, so take a copy of their data first",
+            if before.last_sent.is_empty() {
+                "delete it in Portainer: this removes its containers, so take a copy of their data first".to_owned()
+            } else {
+                format!(
+                    "undo the adoption first: stacklift restore {}; then run the command again",
+                    shell_word(&record.name)
+                )
+            },
         )),
         Some(link) if !link.is_of(wanted) => Some(Blocker::new(
             format!("Portainer stack {id} is deployed from {link}, not from {wanted}"),

@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
     model::{Container, Variable},
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
-    plan::{self, Adoption, AdoptionFacts, Hashes, Keep, Request, Sent},
+    plan::{self, Adoption, AdoptionFacts, Hashes, InPortainer, Keep, Request, Sent},
     portainer::Payload,
     rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs},
     snapshot::{Inspected, LastSent},
@@ -231,7 +231,11 @@ impl Prepared {
         if standing.git.is_some() {
             return None;
         }
-        let sent = self.last_sent(&contents.text, &contents.env);
+        let mut sent = self.last_sent(&contents.text, &contents.env);
+        if let (InPortainer::UpToDate, Ok(own)) = (self.plan.in_portainer, &self.rewrite) {
+            // It may have another name of the project.
+            sent = sent.and(&self.last_sent(&own.text, &own.env));
+        }
         let mut services = self.plan.services.iter();
         let hashes = if services.all(|one| one.fate.is_unchanged()) {
             let all = self.before.listed().iter();

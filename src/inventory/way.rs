@@ -25,6 +25,7 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
         in_portainer: plan.in_portainer,
         edited: plan.edited.clone(),
         by_hand: plan.by_hand.clone(),
+        files_differ: plan.files_differ,
         changed_variables: before
             .contents
             .as_ref()

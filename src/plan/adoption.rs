@@ -65,6 +65,8 @@ pub struct Adoption {
     pub edited: Vec<String>,
     /// The containers that were created outside of Portainer since the stack was edited in Portainer.
     pub by_hand: Vec<String>,
+    /// Whether the files of such a stack were edited, too.
+    pub files_differ: bool,
     /// Whether the stack was stopped as a whole: the deployment starts it.
     pub is_stopped: bool,
     /// The services, in the order of the text, then those that only have containers.
@@ -255,7 +257,8 @@ impl Adoption {
         let edited = facts.record.filter(|_| self.in_portainer.may_be_theirs());
         if let Some(record) = edited {
             let is_last = record.last_sent.has(facts.sent.text, facts.sent.env);
-            if self.in_portainer == InPortainer::Edited && !is_last {
+            self.files_differ = self.in_portainer == InPortainer::Edited && !is_last;
+            if self.files_differ {
                 self.warnings.push(
                     "your files differ from the last adoption, too: `stacklift export --force` overwrites them without a copy"
                         .to_owned(),

@@ -142,7 +142,7 @@ impl LastSent {
 
     /// What was sent of either.
     #[must_use]
-    pub(super) fn and(mut self, other: &Self) -> Self {
+    pub fn and(mut self, other: &Self) -> Self {
         self.texts.extend(other.texts.iter().cloned());
         self.variables.extend(other.variables.iter().cloned());
         self.each = self.each.filter(|each| other.each.as_ref() == Some(each));

@@ -354,7 +354,7 @@ fn all_takes_what_is_in_the_stacks_root_and_not_excluded() {
     assert_eq!(planned("--exclude web --exclude zoo"), "mongo");
     all(&bench, "--exclude wbe")
         .code(1)
-        .says("there is no stack named wbe: ");
+        .says("there is no stack named wbe in `stacklift list`");
     // One stack is found by its name, wherever it is.
     let found = format!("far is in {folder}, where it was started\n");
     let hint = format!("hint: the project's containers were started in {folder}: pass --dir ");

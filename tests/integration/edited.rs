@@ -119,6 +119,10 @@ fn b22_what_was_edited_in_portainer_and_exported_is_up_to_date() {
         back(&bench, &first);
         assert_edited(&bench);
         back(&bench, &theirs);
+        // Another edit there is no edit of the files.
+        bench.change_record(|record| record.text.push_str("# theirs again\n"));
+        bench.run("plan web").hides("your files differ");
+        back(&bench, &theirs);
         // From now on, an edit of the files is an update.
         let file = dir.join("docker-compose.yml");
         let text = fs::read_to_string(&file).expect("a file");
@@ -442,7 +446,9 @@ fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
     // Portainer deploys it again.
     let now = bench.world(|world| world.now / 1000);
     bench.change_record(|record| record.updated = now);
-    assert_eq!(row(&bench), edited);
+    // The files were edited, too.
+    let both = edited.replace("keep editing it there", "stacklift plan web");
+    assert_eq!(row(&bench), both);
 }
 
 #[test]

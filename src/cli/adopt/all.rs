@@ -227,11 +227,16 @@ impl All<'_> {
         for name in excluded.map(OsString::as_os_str).chain(names) {
             if !found.iter().any(|one| OsStr::new(&one.name) == name) {
                 let name = StackName::new(name)?;
-                // The error of `adopt <STACK>`.
-                Stack::find_like_compose(name.clone(), &self.settings.location)?;
-                return Err(anyhow!(
-                    "there is no stack named {name} in `stacklift list`"
-                ));
+                let what = format!("there is no stack named {name} in `stacklift list`");
+                return Err(if self.arguments.all {
+                    Failure::new(what)
+                        .hint("correct its name in --exclude")
+                        .into()
+                } else {
+                    // The error of `adopt <STACK>`.
+                    Stack::find_like_compose(name, &self.settings.location)?;
+                    anyhow!(what)
+                });
             }
         }
         Ok(())

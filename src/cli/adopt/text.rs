@@ -60,7 +60,13 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
 /// That nothing has to be sent, and where to edit a Git stack.
 pub(in crate::cli) fn up_to_date(git: Option<&Repository>) -> String {
     match git {
-        Some(git) => format!("is deployed from Git: edit {git} in the repository"),
+        Some(git) => {
+            let then = match git.auto_update {
+                Some(_) => "",
+                None => ", then pull and redeploy it in Portainer",
+            };
+            format!("is deployed from Git: edit {git} in the repository{then}")
+        }
         None => "is up to date in Portainer".to_owned(),
     }
 }

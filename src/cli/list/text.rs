@@ -108,7 +108,9 @@ fn has_plan(stack: &ListEntry) -> bool {
 fn is_to_be_planned(stack: &ListEntry) -> bool {
     let is_in_question = match stack.adopt.readiness {
         Readiness::Ready => matches!(stack.state, StackState::Both | StackState::Redeployed),
-        Readiness::Edited => return stack.state == StackState::EditedRedeployed,
+        Readiness::Edited => {
+            return stack.state == StackState::EditedRedeployed || stack.adopt.files_differ;
+        }
         readiness => readiness == Readiness::NothingToDo,
     };
     is_in_question && !stack.adopt.knows_every_fate()

@@ -11,7 +11,7 @@ use crate::{
     model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
         Adoption, AdoptionFacts, Blocker, BlockerKind, Facts, Fate, InPortainer, Keep, PathKind,
-        Request,
+        Request, ServicePlan,
         blockers::conditions::conditions,
         edited::differs_from_adoption,
         facts::{
@@ -470,13 +470,16 @@ impl<'f> Blocking<'_, 'f> {
             } else {
                 ("finished jobs would run again", "would run again")
             };
+            let is_needed =
+                |one: &ServicePlan| one.needs.iter().any(|need| jobs.contains(need.as_str()));
+            let hint = if self.plan.services.iter().any(is_needed) {
+                "pass --rerun-jobs to start them"
+            } else {
+                "pass --rerun-jobs to start them, or give them a profile that is not active"
+            };
             let short = format!("{} {short}", listed(&Vec::from_iter(jobs)));
-            self.add_as(
-                &short,
-                format!("{what}: Portainer starts every service"),
-                "pass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active",
-                ended,
-            );
+            let what = format!("{what}: Portainer starts every service");
+            self.add_as(&short, what, hint, ended);
         }
     }
 }

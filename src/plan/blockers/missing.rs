@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use composefile::{
     document::Node,
-    services::{Service, includes, is_remote_context},
+    services::{MountType, Service, includes, is_remote_context},
 };
 use serde_json::Value;
 
@@ -15,7 +15,8 @@ use crate::{
         blockers::permissions,
         facts::services::{Given, Place, SentService, SentStack},
     },
-    text::printable,
+    snapshot::Inspected,
+    text::{listed, printable},
 };
 
 /// What is missing.
@@ -87,7 +88,66 @@ pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> 
         refusal.details(list)
     });
     search.missing.refusals.extend(refusals);
+    search
+        .missing
+        .doubts
+        .extend(created_directories(facts, stack));
     search.missing
+}
+
+/// The mounts for which Docker creates a directory, as a warning: a file may have been meant.
+fn created_directories(facts: &Facts, stack: &SentStack) -> Option<String> {
+    let missing = missing_sources(facts, stack, false).into_iter();
+    let mounts = missing
+        .map(|(service, source)| format!("{} of {}", facts.below_dir(&source), printable(service)));
+    let mounts: Vec<String> = mounts.collect();
+    (!mounts.is_empty()).then(|| {
+        format!(
+            "Docker creates an empty directory for each mount that does not exist: {}",
+            listed(&mounts)
+        )
+    })
+}
+
+/// The services, with the paths of the host that they mount in the short syntax and that do not exist: those that a container
+/// of the service mounts, or the others.
+pub fn missing_sources<'d>(
+    facts: &Facts,
+    stack: &SentStack<'_, 'd, '_>,
+    mounted: bool,
+) -> Vec<(&'d str, String)> {
+    if facts.environment != Environment::SameEngine || !facts.has_data {
+        return Vec::new();
+    }
+    let services = stack.active().into_iter().flat_map(|service| {
+        let sources = short_sources(&service).into_iter();
+        sources.map(move |source| (service.name, source))
+    });
+    let missing = services.filter(|(service, source)| {
+        let mut own = facts.observed.inspected();
+        let is_mounted = own.any(|one| {
+            one.compose_label(facts.tool, "service") == Some(service) && mounts(one, source)
+        });
+        is_mounted == mounted && (facts.lookup)(source) == PathKind::Missing
+    });
+    missing.collect()
+}
+
+fn mounts(container: Inspected, source: &str) -> bool {
+    let mut mounts = container.mounts();
+    mounts.any(|mount| mount["Type"] == "bind" && mount["Source"] == source)
+}
+
+/// The paths of the host that a service mounts in the short syntax.
+fn short_sources(service: &SentService) -> Vec<String> {
+    let mounts = service.mounts().into_iter();
+    let binds = mounts.filter(|mount| mount.is_short && mount.kind == MountType::Bind);
+    let places = binds.filter_map(|bind| Some(service.stack.place(&bind.source?, false)));
+    let sources = places.filter_map(|place| match place {
+        Place::Absolute(source) => Some(source),
+        Place::Folder(_) | Place::Unknown => None,
+    });
+    sources.collect()
 }
 
 /// The refusal of images that Portainer could not get.

@@ -119,7 +119,7 @@ fn b20_a_job_that_has_never_run_is_run_as_one_that_has_finished() {
         "restored web: 2 containers match the snapshot (1 running; job was not run again)",
     );
     bench.forget_requests();
-    let why = "1. stopped services would be started: Portainer starts every service\n     - web-job-1 has not run since it was created\n     pass --rerun-jobs to start them; ";
+    let why = "1. stopped services would be started: Portainer starts every service\n     - web-job-1 has not run since it was created\n     pass --rerun-jobs to start them\n";
     bench.stops("adopt web", why);
     bench.run("plan web").hides("is not running");
     adopt(&bench, "web --rerun-jobs").code(0);

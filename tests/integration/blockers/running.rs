@@ -112,7 +112,7 @@ fn n08_jobs_that_would_run_again() {
     bench.started("web", &text, None);
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-retry-1", 3);
-    let why = "stopped services would be started: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\npass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active";
+    let why = "stopped services would be started: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\npass --rerun-jobs to start them, or give them a profile that is not active";
     refuses(&bench, "web", why);
     bench.succeeds("list", "blocked: job and retry would be started\n");
     adopts(&bench, "web", "web --rerun-jobs --wait 2s");
@@ -171,7 +171,7 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
     bench.started("web", text, None);
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-app-1", 143);
-    let why = "finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\npass --rerun-jobs to start them; or, if no service depends on them, give them a profile that is not active";
+    let why = "finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\npass --rerun-jobs to start them";
     refuses(&bench, "web", why);
 }
 

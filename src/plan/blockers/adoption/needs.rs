@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::{document::Document, services::MountType};
+use composefile::document::Document;
 use serde_json::Value;
 
 use super::Blocking;
 use crate::{
     model::{Container, Pull, Variable},
     plan::{
-        Environment, Fate, PathKind, Sent,
+        Fate, Sent,
         blockers::conflicts::{held_by, used_on_host},
-        facts::services::{Place, SentService, SentStack, with_sent},
+        blockers::missing,
+        facts::services::{SentStack, with_sent},
     },
     snapshot::Inspected,
     text::{counted, shell_word},
@@ -59,24 +60,14 @@ impl Blocking<'_, '_> {
     /// Directories and files that a container mounts in the short syntax, and that were deleted since: Docker would mount
     /// an empty directory in their place. One that no container mounts yet is created on purpose.
     pub fn sources(&mut self, stack: &SentStack) {
-        if self.facts.environment != Environment::SameEngine || !self.facts.has_data {
-            return;
-        }
-        for service in stack.active() {
-            for source in short_sources(&service) {
-                let is_mounted = self.containers().any(|one| {
-                    self.label(one, "service") == Some(service.name) && mounts(one, &source)
-                });
-                if is_mounted && (self.facts.lookup)(&source) == PathKind::Missing {
-                    let shown = self.facts.below_dir(&source);
-                    self.add_as(
-                        "file or folder missing",
-                        format!("{} mounts {shown}, which does not exist", service.name),
-                        format!("create {source}, or correct the path in {}", self.file),
-                        Vec::new(),
-                    );
-                }
-            }
+        for (service, source) in missing::missing_sources(self.facts, stack, true) {
+            let shown = self.facts.below_dir(&source);
+            self.add_as(
+                "file or folder missing",
+                format!("{service} mounts {shown}, which does not exist"),
+                format!("create {source}, or correct the path in {}", self.file),
+                Vec::new(),
+            );
         }
     }
 
@@ -114,23 +105,6 @@ impl Blocking<'_, '_> {
 }
 
 /// Whether a container mounts a path of the host.
-fn mounts(container: Inspected, source: &str) -> bool {
-    let mut mounts = container.mounts();
-    mounts.any(|mount| mount["Type"] == "bind" && mount["Source"] == source)
-}
-
-/// The paths of the host that a service mounts in the short syntax.
-fn short_sources(service: &SentService) -> Vec<String> {
-    let mounts = service.mounts().into_iter();
-    let binds = mounts.filter(|mount| mount.is_short && mount.kind == MountType::Bind);
-    let places = binds.filter_map(|bind| Some(service.stack.place(&bind.source?, false)));
-    let sources = places.filter_map(|place| match place {
-        Place::Absolute(source) => Some(source),
-        Place::Folder(_) | Place::Unknown => None,
-    });
-    sources.collect()
-}
-
 fn counted_images(count: usize) -> String {
     let verb = if count == 1 { "is" } else { "are" };
     format!("{} {verb}", counted(count, "image"))
