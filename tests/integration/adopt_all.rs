@@ -215,7 +215,7 @@ zoo    1/1         by hand  may interrupt a"
 fn the_first_failure_ends_the_run_and_the_next_run_continues() {
     let bench = host();
     bench.once(Call::Create, refusal());
-    let run = all(&bench, "--output json").code(1).says("error: web and zoo were not tried\nhint: fix the stack that failed and run the command again, or pass --keep-going");
+    let run = all(&bench, "--output json").code(1).says("error: web and zoo were not tried: mongo failed\nhint: fix mongo and run the command again, or pass --keep-going");
     let all_results = results(&run);
     for result in ["mongo failed", "web planned", "zoo planned"] {
         assert!(all_results.contains(&result.to_owned()), "{all_results:?}");

@@ -17,7 +17,7 @@ use crate::{
     failure::Failure,
     plan::Loss,
     report::{AdoptReport, AllEntry, AllReport, Readiness, StackResult},
-    text::{bulleted, counted, said},
+    text::{bulleted, counted, listed, said},
 };
 
 /// Shows what would be done with each stack that would be adopted or was named, and what each would lose.
@@ -95,6 +95,7 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
         )
     });
     let is_adopted = |stack: &AllEntry| stack.result == StackResult::Adopted;
+    let all = tried.clone().count();
     if tried.clone().all(is_adopted) {
         let names: Vec<&str> = tried.map(|stack| stack.name.as_str()).collect();
         if names.len() > 1 {
@@ -106,16 +107,24 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
         console.table(&["STACK", "RESULT"], tried.by_ref().map(row));
     }
     let adopted = report.stacks.iter().filter(|one| is_adopted(one));
-    let runs: Vec<&AdoptReport> = adopted.filter_map(|one| one.report.as_ref()).collect();
+    let runs: Vec<&AdoptReport> = adopted
+        .clone()
+        .filter_map(|one| one.report.as_ref())
+        .collect();
     // A stack that had no container and was not in Portainer has nothing to go back to.
     let undo = report.undo.as_ref();
     let undo = undo.filter(|_| runs.iter().all(|run| run.undo.is_some()));
     match runs.as_slice() {
         [] => {}
-        [one] => show_next(one, console),
+        [one] if all == 1 => show_next(one, console),
         _ => {
             let undo = undo.map_or_else(String::new, |undo| format!("; to undo one: {undo}"));
-            console.told_whole(&format!("  edit them in Portainer from now on{undo}"));
+            let names: Vec<&str> = adopted.map(|one| one.name.as_str()).collect();
+            let which = match names.len() == all {
+                true => "them".to_owned(),
+                false => listed(&names),
+            };
+            console.told_whole(&format!("  edit {which} in Portainer from now on{undo}"));
         }
     }
 }
@@ -149,7 +158,11 @@ pub(super) fn show_untried(report: &AllReport, console: &Console) {
     let untried = stacks.filter(|one| one.result == StackResult::Planned);
     let names: Vec<&str> = untried.map(|one| one.name.as_str()).collect();
     if let Some(what) = said(&names, "was not tried") {
-        let hint = "fix the stack that failed and run the command again, or pass --keep-going";
+        let mut stacks = report.stacks.iter();
+        let failed = stacks.find(|one| one.result == StackResult::Failed);
+        let failed = failed.map_or("the stack before", |one| one.name.as_str());
+        let hint = format!("fix {failed} and run the command again, or pass --keep-going");
+        let what = format!("{what}: {failed} failed");
         console.error(&Failure::new(what).hint(hint).into(), None);
     }
 }
