@@ -101,12 +101,12 @@ fn created_directories(facts: &Facts, stack: &SentStack) -> Option<String> {
     let mounts = missing
         .map(|(service, source)| format!("{} of {}", facts.below_dir(&source), printable(service)));
     let mounts: Vec<String> = mounts.collect();
-    (!mounts.is_empty()).then(|| {
-        format!(
-            "Docker creates an empty directory for each mount that does not exist: {}",
-            listed(&mounts)
-        )
-    })
+    let what = match mounts.len() {
+        0 => return None,
+        1 => "does not exist: Docker creates an empty directory",
+        _ => "do not exist: Docker creates empty directories",
+    };
+    Some(format!("{} {what}", listed(&mounts)))
 }
 
 /// The services, with the paths of the host that they mount in the short syntax and that do not exist: those that a container

@@ -101,7 +101,7 @@ fn a_directory_that_a_container_mounts_and_that_was_deleted() {
     bench
         .run("plan web")
         .code(0)
-        .says("Docker creates an empty directory for each mount that does not exist: ./new of a");
+        .says("./new of a does not exist: Docker creates an empty directory\n");
 }
 
 #[test]
