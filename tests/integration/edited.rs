@@ -16,7 +16,7 @@ const ADOPT: &str = "adopt web --wait 2s";
 const REFUSED: &str = "error: web was edited in Portainer since the last adoption: adopting it would overwrite what Portainer has";
 const STAYS: &str =
     "Portainer is right: keep editing it there. To write that version over your files:";
-const OURS: &str = "Your files are right: see --diff, then:\n  stacklift adopt web --overwrite\n";
+const OURS: &str = "Your files are right: see --diff, then run this, which may interrupt a:\n  stacklift adopt web --overwrite\n";
 const UNKNOWN: &str = "error: web in Portainer differs from the files, and it is unknown which was changed: adopting it would overwrite what Portainer has";
 
 /// An adopted stack.

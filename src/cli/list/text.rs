@@ -172,7 +172,8 @@ fn is_replaced(service: &ServicePlan) -> bool {
     matches!(service.fate, Fate::Recreated(_) | Fate::Restarted(_))
 }
 
-fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
+/// What adopting a stack that can be adopted would do.
+pub(in crate::cli) fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
     let with = |verb: &str, is: fn(&ServicePlan) -> bool| {
         let services = way.services_with(is);
         (!services.is_empty()).then(|| format!("{verb} {}", listed(&services)))

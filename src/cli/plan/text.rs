@@ -5,6 +5,7 @@ use crate::{
     cli::{
         Console,
         adopt::up_to_date,
+        list::text::ready,
         render::print_patch,
         style::Meaning,
         table::{column, line, plan_rows},
@@ -115,12 +116,20 @@ fn show_next(report: &PlanReport, console: &Console) {
             let is_blocked = shown_ways(report)
                 .iter()
                 .any(|(way, of)| *way == Way::Adopt && !of.blockers.is_empty());
-            let first = if is_blocked {
-                "Your files are right: solve what is listed above, see --diff, then:"
-            } else {
-                "Your files are right: see --diff, then:"
+            let effect = report
+                .adopt
+                .as_ref()
+                .map(|way| ready(way, Some("may interrupt")));
+            let first = match effect {
+                _ if is_blocked => {
+                    "Your files are right: solve what is listed above, see --diff, then:".to_owned()
+                }
+                Some((Meaning::Changed | Meaning::Unknown, what)) => {
+                    format!("Your files are right: see --diff, then run this, which {what}:")
+                }
+                _ => "Your files are right: see --diff, then:".to_owned(),
             };
-            console.text(Meaning::Plain, first);
+            console.text(Meaning::Plain, &first);
             let overwrite = format!("  stacklift adopt {} --overwrite", shell_word(&stack.name));
             console.parts(&[(Meaning::Command, overwrite)]);
             None
