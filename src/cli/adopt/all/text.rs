@@ -120,9 +120,10 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
         _ => {
             let undo = undo.map_or_else(String::new, |undo| format!("; to undo one: {undo}"));
             let names: Vec<&str> = adopted.map(|one| one.name.as_str()).collect();
-            let which = match names.len() == all {
-                true => "them".to_owned(),
-                false => listed(&names),
+            let which = if names.len() == all {
+                "them".to_owned()
+            } else {
+                listed(&names)
             };
             console.told_whole(&format!("  edit {which} in Portainer from now on{undo}"));
         }
