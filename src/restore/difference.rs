@@ -72,6 +72,11 @@ impl fmt::Display for Difference<'_> {
             Self::Ports => "the ports",
             Self::Labels => "the labels",
             Self::MacAddresses => "the MAC addresses",
+            Self::Setting("Cmd") => "the command",
+            Self::Setting("Entrypoint") => "the entrypoint",
+            Self::Setting("Healthcheck") => "the health check",
+            Self::Setting("User") => "the user",
+            Self::Setting("WorkingDir") => "the working directory",
             Self::Variables(names) => {
                 let noun = plural(names.len(), "variable");
                 return write!(f, "the {noun} {}", listed(&Vec::from_iter(names)));
@@ -167,7 +172,7 @@ mod tests {
             &json!({"Memory": 64, "Dns": ["1.1.1.1", "8.8.8.8"], "Sysctls": {"net.a": ""}}),
         );
         for (pointer, value, what) in [
-            ("/Config/Cmd", json!(["b", "a"]), "`Cmd`"),
+            ("/Config/Cmd", json!(["b", "a"]), "the command"),
             ("/Config/Labels/note", json!("secret"), "the labels"),
             ("/HostConfig/Memory", json!(0), "the memory limit"),
             ("/HostConfig/Dns", json!(["8.8.8.8", "1.1.1.1"]), "`Dns`"),
