@@ -167,16 +167,8 @@ impl FromGit {
             .and_then(|(_, standing)| standing.git.as_ref());
         let last = &before.last_sent;
         let is_last = link.is_some_and(|link| last.commit.as_ref() == Some(&link.commit));
-        // A restore brings back containers of an earlier commit, and Portainer keeps the later one.
-        let runs_last = last.hashes().is_some_and(|hashes| {
-            let mut own = before.inspected();
-            own.all(|one| {
-                let hash = one.compose_label(situation.tool, "config-hash");
-                hash.is_some_and(|hash| hashes.contains(hash))
-            })
-        });
         now.text != self.text()
-            || (is_last || runs_last) && !last.has(&self.whole(), &now.env)
+            || is_last && !last.has(&self.whole(), &now.env)
             || situation.is_not_deployed()
             || before.inspected().next().is_none()
             || !before.inspected().all(Inspected::runs_or_succeeded)

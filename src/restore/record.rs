@@ -149,7 +149,13 @@ impl Procedure<'_, '_, '_> {
                     "Portainer stack {} is deployed from Git, so its Compose file stays as it is: to undo a commit, revert it in the repository",
                     record.id
                 ));
-                self.run.set_last_sent(last_sent);
+                // The containers are those of an earlier commit: it is to be deployed again.
+                let read = self.run.portainer.read(&record.id).ok();
+                if let Some(git) = read.and_then(|(_, standing)| standing.git) {
+                    let mut last_sent = last_sent.clone();
+                    last_sent.commit = Some(git.commit);
+                    self.run.set_last_sent(&last_sent);
+                }
                 return Ok(());
             }
             RecordStep::Unknown

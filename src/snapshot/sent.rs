@@ -21,7 +21,8 @@ pub struct LastSent {
     /// The directory with the files that it was made of. `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
-    /// The commit of a Git stack that was deployed. Its text is everything that was read from the repository.
+    /// The commit of a Git stack that was deployed. The text is everything that was read from the repository for the containers:
+    /// after a restore, from an earlier commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The config hashes of the containers that ran after it was deployed. `None` if they are unknown.
