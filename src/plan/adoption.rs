@@ -195,6 +195,11 @@ impl Adoption {
             .collect()
     }
 
+    /// Whether no service runs: the stack was stopped, or it has no containers.
+    pub fn runs_nothing(&self) -> bool {
+        self.is_stopped || self.services.iter().all(|one| one.containers.is_empty())
+    }
+
     /// Whether it is a Git stack that this run does not deploy again.
     pub fn is_left_to_git(&self) -> bool {
         self.in_portainer == InPortainer::FromGit && matches!(self.request, Request::Nothing(_))

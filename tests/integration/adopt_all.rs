@@ -61,6 +61,17 @@ fn b08_all_starts_no_stack_that_was_stopped() {
     run.says("2 others: 2 not running (name it to start it); see stacklift list\n")
         .says("adopted web: 1 container kept running\n");
     assert!(bench.world(|world| world.records.values().all(|one| one.name != "zoo")));
+    // A one-off container that runs is not the stack.
+    bench.world(|world| {
+        let mut labels = world.container("zoo-a-1").expect("it").labels.clone();
+        labels.insert("com.docker.compose.oneoff".to_owned(), "True".to_owned());
+        let id = world.add_container("zoo-a-run-1", "busybox:1.36");
+        world.containers.get_mut(&id).expect("it").labels = labels;
+    });
+    all(&bench, "--leave-orphans")
+        .code(0)
+        .says("3 stacks: 2 not running (name it to start it), 1 up to date; see stacklift list\n");
+    bench.world(|world| world.containers.retain(|_, one| one.name != "zoo-a-run-1"));
     bench.succeeds("adopt web zoo", "adopted zoo: a was started\n");
 }
 
@@ -354,7 +365,7 @@ fn all_takes_what_is_in_the_stacks_root_and_not_excluded() {
     assert_eq!(planned("--exclude web --exclude zoo"), "mongo");
     all(&bench, "--exclude wbe")
         .code(1)
-        .says("there is no stack named wbe in `stacklift list`");
+        .says("there is no stack named wbe in `stacklift list`\nstate: nothing was changed\nhint: correct its name in --exclude\n");
     // One stack is found by its name, wherever it is.
     let found = format!("far is in {folder}, where it was started\n");
     let hint = format!("hint: the project's containers were started in {folder}: pass --dir ");

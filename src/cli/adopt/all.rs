@@ -34,7 +34,7 @@ use crate::{
         WayReport,
     },
     run::{Peers, RestoreCommand, State, Stopped},
-    snapshot::{Inspected, Interrupted, Place, Unfinished},
+    snapshot::{Interrupted, Place, Unfinished},
     stack::{Stack, StackName},
     text::counted,
 };
@@ -354,7 +354,7 @@ impl All<'_> {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
             Readiness::Edited => StackResult::Edited,
             Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
-            Readiness::Ready if self.arguments.all && !has_running(&prepared) => {
+            Readiness::Ready if self.arguments.all && prepared.plan.runs_nothing() => {
                 StackResult::LeftOut
             }
             _ => StackResult::Planned,
@@ -456,10 +456,4 @@ impl All<'_> {
             }
         }
     }
-}
-
-/// Whether the stack has a running container. A stack whose containers are unknown may have one.
-fn has_running(prepared: &Prepared) -> bool {
-    let before = &prepared.before;
-    before.details.containers.is_none() || before.inspected().any(Inspected::is_running)
 }

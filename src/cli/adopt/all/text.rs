@@ -158,10 +158,10 @@ pub(super) fn show_untried(report: &AllReport, console: &Console) {
     let stacks = report.stacks.iter();
     let untried = stacks.filter(|one| one.result == StackResult::Planned);
     let names: Vec<&str> = untried.map(|one| one.name.as_str()).collect();
-    if let Some(what) = said(&names, "was not tried") {
-        let mut stacks = report.stacks.iter();
-        let failed = stacks.find(|one| one.result == StackResult::Failed);
-        let failed = failed.map_or("the stack before", |one| one.name.as_str());
+    let mut stacks = report.stacks.iter();
+    let failed = stacks.find(|one| one.result == StackResult::Failed);
+    if let Some((what, failed)) = said(&names, "was not tried").zip(failed) {
+        let failed = &failed.name;
         let hint = format!("fix {failed} and run the command again, or pass --keep-going");
         let what = format!("{what}: {failed} failed");
         console.error(&Failure::new(what).hint(hint).into(), None);
