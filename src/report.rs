@@ -181,7 +181,7 @@ impl WayReport {
         !self.losses_known || !self.losses.is_empty()
     }
 
-    /// The services whose fate is one of some.
+    /// The names of some services.
     pub fn services_with(&self, is: impl Fn(&ServicePlan) -> bool) -> Vec<&str> {
         let services = self.services.iter().filter(|one| is(one));
         services.map(|one| one.service.as_str()).collect()

@@ -406,8 +406,12 @@ fn m24_a_portainer_stack_does_not_become_a_git_stack() {
     bench.forget_requests();
     run(&bench, &format!("adopt web {FLAGS}"))
         .code(1)
-        .says("Portainer stack 1 exists, and Portainer cannot link it to Git");
+        .says("Portainer stack 1 exists, and Portainer cannot link it to Git\n     undo the adoption first: stacklift restore web; then run the command again\n");
     assert!(nothing_was_sent(&bench));
+    run(&bench, "restore web --yes").code(0);
+    run(&bench, &format!("adopt web {FLAGS}"))
+        .code(0)
+        .says("adopted web: 1 container kept running");
 }
 
 #[test]

@@ -133,6 +133,7 @@ pub fn missing_sources<'d>(
     missing.collect()
 }
 
+/// Whether a container mounts a path of the host.
 fn mounts(container: Inspected, source: &str) -> bool {
     let mut mounts = container.mounts();
     mounts.any(|mount| mount["Type"] == "bind" && mount["Source"] == source)

@@ -104,7 +104,6 @@ impl Blocking<'_, '_> {
     }
 }
 
-/// Whether a container mounts a path of the host.
 fn counted_images(count: usize) -> String {
     let verb = if count == 1 { "is" } else { "are" };
     format!("{} {verb}", counted(count, "image"))
