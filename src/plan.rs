@@ -42,8 +42,17 @@ pub use losses::{
 pub use migration::{Plan, depends_on_version, migration};
 pub use words::{Row, downtime, rows, told_losses};
 
+use crate::text::printable;
+
 /// The values of `pull_policy` with which an image that is present is not pulled (N10). Empty without a value.
 const NOT_PULLED: [&str; 5] = ["", "missing", "if_not_present", "never", "build"];
+
+/// Escapes what warnings quote from outside.
+fn escape(warnings: &mut [String]) {
+    for warning in warnings {
+        *warning = printable(warning).into_owned();
+    }
+}
 
 #[cfg(test)]
 mod tests;

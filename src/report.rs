@@ -172,7 +172,7 @@ impl WayReport {
     pub fn failed(error: &anyhow::Error) -> Self {
         let hint = Failure::hint_of(error).unwrap_or_default();
         let details = Failure::details_of(error).unwrap_or_default();
-        let details = details.lines().map(str::to_owned).collect();
+        let details = details.lines().map(str::to_owned);
         Self::blocked(Blocker::new(format!("{error:#}"), hint).details(details))
     }
 

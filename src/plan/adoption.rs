@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    model::{Container, Deployment, Grant, PORTAINER_FOLDERS, Pull},
+    model::{Deployment, Grant, PORTAINER_FOLDERS, Pull},
     plan::{
         Awaited, Blocker, ComposeVersion, Environment, Facts, Fate, Hashes, InPortainer, Loss,
         NOT_PULLED, PortainerCompose, Touch,
@@ -19,7 +19,7 @@ use crate::{
         blockers::missing,
         blockers::permissions,
         blockers::validation,
-        edited,
+        edited, escape,
         facts::IF_RECREATED,
         facts::services::{SentStack, with_sent},
         fates::dependents::{self, dependencies},
@@ -34,8 +34,8 @@ use crate::{
     text::{listed, printable, shell_word},
 };
 
-/// What prevents an adoption without a more exact reason.
-const UNREAD: &str = "cannot read the containers of this host";
+/// What happens to a service without containers.
+pub const NOT_STARTED: &str = "has no container yet and will be started";
 
 /// What is known for an adoption besides the [`Facts`], whose `sent` is the faithful rewrite.
 pub struct AdoptionFacts<'a> {
@@ -128,6 +128,14 @@ pub struct ServicePlan {
     pub needs: Vec<String>,
 }
 
+impl ServicePlan {
+    /// Gives it a fate for which its containers may be stopped.
+    pub fn may_stop(&mut self, facts: &Facts, fate: Fate) {
+        self.fate = fate;
+        self.stop_grace = stop_grace(&inspected(facts, &self.containers));
+    }
+}
+
 /// Plans an adoption.
 pub fn adoption(input: &AdoptionFacts) -> Adoption {
     let facts = input.facts;
@@ -172,6 +180,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             }
             plan.lose(input, stack, compose);
         }
+        escape(&mut plan.warnings);
         plan
     })
 }
@@ -190,9 +199,8 @@ impl Adoption {
             }
         };
         let containers = containers.iter().map(Inspected);
-        containers
-            .filter_map(|one| Some((one, touch(one)?)))
-            .collect()
+        let touched = containers.filter_map(|one| Some((one, touch(one)?)));
+        touched.collect()
     }
 
     /// Whether no service runs: the stack was stopped, or it has no containers.
@@ -207,14 +215,12 @@ impl Adoption {
 
     /// Portainer recreates every container of a Git stack that it deploys again (M24).
     fn replace_all_from_git(&mut self, facts: &Facts) {
-        let services = self.services.iter_mut();
-        let is_left = |fate: &Fate| matches!(fate, Fate::LeftBehind(_) | Fate::Removed(_));
-        for service in services.filter(|one| !is_left(&one.fate) && !one.containers.is_empty()) {
-            service.fate = Fate::Recreated(
-                "Portainer recreates every container of a Git stack that it deploys again"
-                    .to_owned(),
-            );
-            service.stop_grace = stop_grace(&inspected(facts, &service.containers));
+        let why = "Portainer recreates every container of a Git stack that it deploys again";
+        for service in &mut self.services {
+            let is_left = matches!(service.fate, Fate::LeftBehind(_) | Fate::Removed(_));
+            if !is_left && !service.containers.is_empty() {
+                service.may_stop(facts, Fate::Recreated(why.to_owned()));
+            }
         }
     }
 
@@ -228,24 +234,22 @@ impl Adoption {
         let id = &record.id;
         for service in &mut self.services {
             if let Fate::LeftBehind(_) | Fate::Removed(_) = &service.fate {
-                self.blockers.push(
-                    Blocker::new(
-                        format!(
-                            "Portainer stack {id} is in error: an update would remove the containers of {} and not recreate them",
-                            printable(&service.service)
-                        ),
-                        format!(
-                            "remove those containers, or go back to a state without Portainer stack {id}: stacklift restore {}",
-                            shell_word(facts.name)
-                        ),
-                    )
-                    .details(service.containers.clone()),
+                let what = format!(
+                    "Portainer stack {id} is in error: an update would remove the containers of {} and not recreate them",
+                    service.service
                 );
+                let hint = format!(
+                    "remove those containers, or go back to a state without Portainer stack {id}: stacklift restore {}",
+                    shell_word(facts.name)
+                );
+                let blocker = Blocker::new(what, hint);
+                self.blockers
+                    .push(blocker.details(service.containers.clone()));
             } else if !service.containers.is_empty() {
-                service.fate = Fate::Recreated(format!(
+                let why = format!(
                     "Portainer stack {id} is in error, and an update removes every container first"
-                ));
-                service.stop_grace = stop_grace(&inspected(facts, &service.containers));
+                );
+                service.may_stop(facts, Fate::Recreated(why));
             }
         }
     }
@@ -326,7 +330,8 @@ impl Adoption {
         let facts = input.facts;
         let is_known = facts.listed.is_some() && facts.details.containers.is_some();
         if !is_known || facts.others.is_none() {
-            let otherwise = || Blocker::new(UNREAD, "check that Docker is running");
+            let what = "cannot read the containers of this host";
+            let otherwise = || Blocker::new(what, "check that Docker is running");
             let blocker = facts.unread.clone();
             self.blockers.push(blocker.unwrap_or_else(otherwise));
         } else if let Environment::Unknown(reason) = &facts.environment {
@@ -425,7 +430,7 @@ impl Adoption {
         self.warnings.extend(pulled.map(|service| {
             format!(
                 "{}: Portainer pulls its image because of `pull_policy`; `adopt` pulls it first, and stops if that fails",
-                printable(service.name)
+                service.name
             )
         }));
     }
@@ -449,10 +454,11 @@ impl Adoption {
         let replaced = of(|fate| matches!(fate, Fate::Recreated(_) | Fate::Removed(_)));
         let external = external_volumes(stack);
         let (losses, unknown) = containers::losses(facts, Some(stack), &[]);
-        let stays = |loss: &Loss| {
+        let is_of = |loss: &Loss, containers: &BTreeSet<&str>| {
             let subject = loss.subject.as_deref();
-            subject.is_some_and(|subject| stays.contains(subject))
+            subject.is_some_and(|subject| containers.contains(subject))
         };
+        let stays = |loss: &Loss| is_of(loss, &stays);
         let is_lost = |loss: &Loss| match &loss.kind {
             LossKind::Starts => true,
             // Its own rights are removed.
@@ -465,18 +471,15 @@ impl Adoption {
             }
             _ => true,
         };
-        let is_replaced = |loss: &Loss| {
-            let subject = loss.subject.as_deref();
-            subject.is_some_and(|subject| replaced.contains(subject))
-        };
         let losses = losses.into_iter().map(|mut loss| {
-            if is_replaced(&loss) {
+            if is_of(&loss, &replaced) {
                 loss.message = loss.message.replacen(IF_RECREATED, "", 1);
-                return loss;
+                loss
             } else if facts.uses.wanted.is_some() {
-                return loss;
+                loss
+            } else {
+                containers::use_until_recreated(loss)
             }
-            containers::use_until_recreated(loss)
         });
         let mut lost: Vec<Loss> = losses.filter(is_lost).collect();
         self.warnings.extend(unknown);
@@ -564,14 +567,13 @@ fn services(
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
     let mut one_off: Vec<Inspected> = Vec::new();
     for container in facts.observed.inspected() {
-        let service = container
-            .compose_label(facts.tool, "service")
-            .unwrap_or_default();
         if container.is_one_off(facts.tool) {
             one_off.push(container);
             continue;
         }
-        containers.entry(service).or_default().push(container);
+        let service = container.compose_label(facts.tool, "service");
+        let of_service = containers.entry(service.unwrap_or_default());
+        of_service.or_default().push(container);
     }
     let deciding = Deciding {
         facts,
@@ -584,7 +586,7 @@ fn services(
         let own = containers.remove(service.name).unwrap_or_default();
         let fate = match (service.is_active(), own.is_empty()) {
             (true, true) if facts.listed.is_none() || facts.details.containers.is_none() => {
-                Fate::Unknown("its containers could not be read".to_owned())
+                Fate::unknown("its containers could not be read")
             }
             (false, true) => continue,
             (false, false) => Fate::LeftBehind("its profile is not active in Portainer".to_owned()),
@@ -610,42 +612,40 @@ fn services(
         let name = printable(container.name()).into_owned();
         found.push((name, vec![container], fate));
     }
-    let plans = found.into_iter();
-    plans
-        .map(|(service, own, fate)| {
-            let sent = services.iter().find(|one| one.name == service);
-            let needs = sent.map(dependencies).unwrap_or_default().into_iter();
-            ServicePlan {
-                needs: needs.map(|need| need.service).collect(),
-                ..plan_of(&service, &own, fate)
-            }
-        })
-        .collect()
+    let plans = found.into_iter().map(|(service, own, fate)| {
+        let sent = services.iter().find(|one| one.name == service);
+        let needs = sent.map(dependencies).unwrap_or_default().into_iter();
+        ServicePlan {
+            needs: needs.map(|need| need.service).collect(),
+            service,
+            containers: own.iter().map(|one| one.name().to_owned()).collect(),
+            stop_grace: match fate {
+                Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_) => stop_grace(&own),
+                _ => None,
+            },
+            fate,
+        }
+    });
+    plans.collect()
 }
 
 /// How a service without containers is started: perhaps with volumes that an earlier adoption named.
 fn starts(input: &AdoptionFacts, service: &str) -> String {
     let runs = input.runs;
     let volumes = runs.services.get(service).map(|own| &own.volumes);
-    let existing = volumes
-        .into_iter()
-        .flatten()
-        .filter(|(_, name)| input.facts.details.has_volume(name))
-        .map(|(path, name)| format!("the existing volume {name:.12} at {}", printable(path)));
-    let existing: Vec<String> = existing.collect();
-    let start = "has no container yet and will be started";
-    match existing.as_slice() {
-        [] => start.to_owned(),
-        some => format!("{start}, with {}", listed(some)),
+    let volumes = volumes.into_iter().flatten();
+    let existing = volumes.filter(|(_, name)| input.facts.details.has_volume(name));
+    let existing = existing.map(|(path, name)| format!("the existing volume {name:.12} at {path}"));
+    match existing.collect::<Vec<_>>().as_slice() {
+        [] => NOT_STARTED.to_owned(),
+        some => format!("{NOT_STARTED}, with {}", listed(some)),
     }
 }
 
 /// What the number of containers that the text asks for means for a service that has `now`.
 fn scaled(after: Option<usize>, now: usize) -> Option<Fate> {
     match after {
-        None => Some(Fate::Unknown(
-            "the number of its containers is unknown".to_owned(),
-        )),
+        None => Some(Fate::unknown("the number of its containers is unknown")),
         Some(after) if after < now => Some(fates::fewer(now, after)),
         Some(after) if after > now => Some(Fate::Started(format!(
             "has {now} of {after} containers; the others will be started"
@@ -656,22 +656,19 @@ fn scaled(after: Option<usize>, now: usize) -> Option<Fate> {
 
 /// Portainer's Compose: as Portainer's version tells, or an older one that a container says it started it.
 pub fn portainer_compose(facts: &Facts) -> Option<PortainerCompose> {
-    let label = |container: &'_ Container, name: &str| {
-        let label = container.compose_label(facts.tool, name);
-        label.unwrap_or_default().to_owned()
-    };
-    let known = facts
-        .portainer_version
-        .as_deref()
-        .and_then(PortainerCompose::of);
+    let version = facts.portainer_version.as_deref();
+    let known = version.and_then(PortainerCompose::of);
     if known.is_some_and(|known| known.is_library) {
         return known;
     }
     // Several versions: Portainer was upgraded, and the label does not say when.
     let others = facts.others.iter().flatten();
     let versions: BTreeSet<ComposeVersion> = others
-        .filter(|other| label(other, "project.working_dir").starts_with(PORTAINER_FOLDERS))
-        .filter_map(|other| label(other, "version").parse().ok())
+        .filter_map(|other| {
+            let label = |name: &str| other.compose_label(facts.tool, name);
+            let is_portainers = label("project.working_dir")?.starts_with(PORTAINER_FOLDERS);
+            label("version")?.parse().ok().filter(|_| is_portainers)
+        })
         .collect();
     match versions.iter().max() {
         // Portainer may have been upgraded since it started that container.
@@ -695,16 +692,17 @@ fn named(input: &AdoptionFacts, service: &str) -> Option<Fate> {
     };
     let new = volumes.iter().filter(|(_, volume)| is_new(volume));
     let targets: Vec<_> = new.map(|(target, _)| target.as_str()).collect();
-    match targets[..] {
-        [] => None,
-        [target] => Some(Fate::Recreated(format!(
-            "the anonymous volume at {target} gets a name; its data stays"
-        ))),
-        _ => Some(Fate::Recreated(format!(
-            "the anonymous volumes at {} get names; their data stays",
-            targets.join(", ")
-        ))),
-    }
+    let all = targets.join(", ");
+    let why = match targets.len() {
+        0 => None,
+        1 => Some(format!(
+            "the anonymous volume at {all} gets a name; its data stays"
+        )),
+        _ => Some(format!(
+            "the anonymous volumes at {all} get names; their data stays"
+        )),
+    };
+    why.map(Fate::Recreated)
 }
 
 /// The fate of a service is that of the container with the most to lose.
@@ -714,10 +712,8 @@ fn worst(fates: impl Iterator<Item = Fate>) -> Fate {
 
 /// The longest time that one of the running containers has to stop, in seconds.
 pub fn stop_grace(containers: &[Inspected]) -> Option<u32> {
-    let running = containers.iter().filter(|container| container.is_running());
-    running
-        .map(|container| container.stop_grace().unwrap_or(10))
-        .max()
+    let running = containers.iter().filter(|one| one.is_running());
+    running.map(|one| one.stop_grace().unwrap_or(10)).max()
 }
 
 /// Whether a container of a service has another configuration than the last adoption left, as
@@ -741,21 +737,4 @@ pub fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> 
     let all = facts.observed.inspected();
     all.filter(|one| names.iter().any(|name| name == one.name()))
         .collect()
-}
-
-fn plan_of(service: &str, containers: &[Inspected], fate: Fate) -> ServicePlan {
-    let stop_grace = match fate {
-        Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_) => stop_grace(containers),
-        _ => None,
-    };
-    ServicePlan {
-        service: service.to_owned(),
-        containers: containers
-            .iter()
-            .map(|container| container.name().to_owned())
-            .collect(),
-        fate,
-        stop_grace,
-        needs: Vec::new(),
-    }
 }

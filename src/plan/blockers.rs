@@ -55,21 +55,34 @@ pub enum BlockerKind {
 }
 
 impl Blocker {
-    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    /// The texts may quote what is from outside: they are escaped here.
+    pub fn new(message: impl AsRef<str>, hint: impl AsRef<str>) -> Self {
         Self {
-            message: message.into(),
+            message: printable(message.as_ref()).into_owned(),
             details: Vec::new(),
-            hint: hint.into(),
+            hint: printable(hint.as_ref()).into_owned(),
             short: None,
             kind: BlockerKind::Other,
         }
     }
 
+    /// A blocker with these details, if there are any.
+    pub fn about(
+        details: Vec<String>,
+        message: impl AsRef<str>,
+        hint: impl AsRef<str>,
+    ) -> Option<Self> {
+        (!details.is_empty()).then(|| Self::new(message, hint).details(details))
+    }
+
     /// The same, with `details`.
     #[must_use]
-    pub fn details(mut self, details: Vec<String>) -> Self {
-        self.details = details;
-        self
+    pub fn details(self, details: impl IntoIterator<Item = String>) -> Self {
+        let details = details.into_iter().map(|one| printable(&one).into_owned());
+        Self {
+            details: details.collect(),
+            ..self
+        }
     }
 
     #[must_use]
@@ -113,19 +126,19 @@ impl Blocker {
             Some(position) => format!("{file}:{}: {}", position.line, blocker.message),
             None => blocker.message.clone(),
         };
-        Self::new(message, blocker.hint.clone())
+        Self::new(message, &blocker.hint)
     }
 }
 
 impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&printable(&self.message))?;
+        f.write_str(&self.message)?;
         for detail in &self.details {
-            write!(f, "\n- {}", printable(detail))?;
+            write!(f, "\n- {detail}")?;
         }
-        if self.hint.is_empty() {
-            return Ok(());
+        match self.hint.as_str() {
+            "" => Ok(()),
+            hint => write!(f, "\n{hint}"),
         }
-        write!(f, "\n{}", printable(&self.hint))
     }
 }

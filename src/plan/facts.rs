@@ -164,6 +164,12 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// The containers of a service, as far as they could be inspected.
+    pub fn of_service(&self, service: &str) -> impl Iterator<Item = Inspected<'a>> {
+        let all = self.observed.inspected();
+        all.filter(move |one| one.compose_label(self.tool, "service") == Some(service))
+    }
+
     /// Whether the API key may not read or change any stack of the environment. The refusal says so (B24).
     pub fn is_forbidden(&self) -> bool {
         self.rights == Rights::NoStacks || matches!(self.environment, Environment::Forbidden(_))

@@ -52,6 +52,10 @@ pub enum Fate {
 }
 
 impl Fate {
+    pub fn unknown(why: &str) -> Self {
+        Self::Unknown(why.to_owned())
+    }
+
     /// Whether its containers certainly stay.
     pub fn is_unchanged(&self) -> bool {
         matches!(self, Self::Unchanged | Self::LeftBehind(_))
@@ -99,11 +103,8 @@ impl fmt::Display for Fate {
             Self::LeftBehind(_) => "left as it is",
             Self::Unknown(_) => "may be recreated",
         };
-        write!(
-            f,
-            "{what}: {}",
-            printable(self.reason().unwrap_or_default())
-        )
+        let reason = printable(self.reason().unwrap_or_default());
+        write!(f, "{what}: {reason}")
     }
 }
 
@@ -163,20 +164,19 @@ impl Deciding<'_> {
     /// The fate of a container whose configuration stays.
     fn by_state(&self, container: Inspected, service: &SentService) -> Fate {
         if container.is_being_removed() {
-            return Fate::Unknown("its container is being removed".to_owned());
+            return Fate::unknown("its container is being removed");
         }
         // M05
         if container.is_paused() {
-            return Fate::Unknown(
-                "its container is paused, and Compose cannot start it".to_owned(),
-            );
+            return Fate::unknown("its container is paused, and Compose cannot start it");
         }
-        if self
+        let checks = self
             .portainer
-            .is_some_and(PortainerCompose::checks_networks)
-            && let Some(what) = lacks(container, service)
-        {
-            return Fate::Unknown(format!("its container is not connected to {what}"));
+            .is_some_and(PortainerCompose::checks_networks);
+        if checks && let Some(network) = lacks(container, service) {
+            return Fate::Unknown(format!(
+                "its container is not connected to network {network}"
+            ));
         }
         // N08
         if !container.is_running() {
@@ -194,19 +194,15 @@ impl Deciding<'_> {
             Given::Unknown => true,
         };
         if pulls {
-            return Some(Fate::Unknown(
-                "its `pull_policy` may pull a newer image".to_owned(),
-            ));
+            return Some(Fate::unknown("its `pull_policy` may pull a newer image"));
         }
         let reference = service.image()?;
         let Some(Some(now)) = self.facts.details.images.get(&reference) else {
-            return Some(Fate::Unknown(format!(
-                "image {reference} is not on this host"
-            )));
+            let why = format!("image {reference} is not on this host");
+            return Some(Fate::Unknown(why));
         };
-        let is_other = now["Id"]
-            .as_str()
-            .is_some_and(|id| id != container.image_id());
+        let id = now["Id"].as_str();
+        let is_other = id.is_some_and(|id| id != container.image_id());
         is_other.then(|| Fate::Recreated(newer_image(&reference)))
     }
 
@@ -214,58 +210,45 @@ impl Deciding<'_> {
     fn is_built(&self, service: &str) -> bool {
         let document = self.facts.source.document.as_ref().ok();
         let written = document.and_then(|document| document.get("services")?.get(service));
-        written.is_some_and(|one| {
-            one.get("build").is_some()
-                && ["image", "extends"]
-                    .iter()
-                    .all(|key| one.get(key).is_none())
-        })
+        let is_set = |key: &str| written.is_some_and(|one| one.get(key).is_some());
+        is_set("build") && !is_set("image") && !is_set("extends")
     }
 
     fn by_hash(&self, container: Inspected, service: &SentService) -> Fate {
         let label = |name: &str| container.compose_label(self.facts.tool, name);
         let Some(labeled) = label("config-hash") else {
-            return Fate::Unknown("its container has no `config-hash` label".to_owned());
+            return Fate::unknown("its container has no `config-hash` label");
         };
         let hashes = match self.hashes {
             Ok(hashes) => hashes,
             Err(_) if self.facts.record.is_none() && self.is_built(service.name) => {
                 return Fate::Recreated(BUILT.to_owned());
             }
-            Err(reason) => return Fate::Unknown(reason.to_owned()),
+            Err(reason) => return Fate::unknown(reason),
         };
-        let (on_disk, sent) = (&hashes.on_disk.services, &hashes.sent.services);
-        if [on_disk, sent]
-            .iter()
-            .any(|of| !of.contains_key(service.name))
-        {
+        let (here, on_disk, sent) = (hashes.version, &hashes.on_disk, &hashes.sent);
+        let hash = |of: &'_ ConfigHashes| of.services.get(service.name).cloned();
+        let (Some(on_disk), Some(sent)) = (hash(on_disk), hash(sent)) else {
             return Fate::Unknown(format!(
-                "Compose {} on this host does not know its configuration",
-                hashes.version
+                "Compose {here} on this host does not know its configuration"
             ));
-        }
-        let features = features(service);
-        let is = |hashes: &BTreeMap<String, String>| {
-            hashes.get(service.name).is_some_and(|hash| hash == labeled)
         };
+        let features = features(service);
         let started_by: Option<ComposeVersion> =
             label("version").and_then(|version| version.parse().ok());
-        if is(sent) {
-            return self.by_version(started_by, hashes.version, service, &features);
+        if sent == labeled {
+            return self.by_version(started_by, here, service, &features);
         }
         // The hash contains the ID of the container that it shares with, which is not always known.
         if shares(service) {
-            return Fate::Unknown(
-                "it shares a namespace or volumes with another container".to_owned(),
-            );
+            return Fate::unknown("it shares a namespace or volumes with another container");
         }
         let Facts {
             record, sent, tool, ..
         } = self.facts;
-        if is(on_disk) {
-            let by_hand = record
-                .as_ref()
-                .and_then(|record| edited::why_by_hand(container, record, tool));
+        if on_disk == labeled {
+            let record = record.as_ref();
+            let by_hand = record.and_then(|record| edited::why_by_hand(container, record, tool));
             let why = if self.is_built(service.name) {
                 BUILT
             } else {
@@ -281,13 +264,12 @@ impl Deciding<'_> {
                 None => "it is unknown which version of Compose started it".to_owned(),
             });
         };
-        match agreement(started_by, hashes.version, &features) {
+        match agreement(started_by, here, &features) {
             Agreement::Same => {
                 Fate::Recreated(edited::why_changed(container, record.as_ref(), *sent, tool))
             }
             Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(
-                "Compose {started_by} started it, and Compose {} on this host cannot compare that",
-                hashes.version
+                "Compose {started_by} started it, and Compose {here} on this host cannot compare that"
             )),
         }
     }
@@ -301,7 +283,7 @@ impl Deciding<'_> {
         features: &[Feature],
     ) -> Fate {
         let Some(portainer) = self.portainer else {
-            return Fate::Unknown("the version of Compose in Portainer is unknown".to_owned());
+            return Fate::unknown("the version of Compose in Portainer is unknown");
         };
         if portainer.is_library && service.node(&["build"]).is_some() {
             return Fate::Recreated("this version of Portainer builds its image again".to_owned());
@@ -339,8 +321,7 @@ fn lacks(container: Inspected, service: &SentService) -> Option<String> {
         _ => BTreeMap::new(),
     };
     let has = |name: &str| container.networks().any(|(network, _)| network == name);
-    let missing = networks.into_keys().find(|name| !has(name));
-    missing.map(|name| format!("network {name}"))
+    networks.into_keys().find(|name| !has(name))
 }
 
 /// Whether it shares a namespace or volumes with another service, or the volumes of a container of another project.
@@ -349,11 +330,8 @@ fn shares(service: &SentService) -> bool {
     let mut sources = service.items("volumes_from");
     dependencies.any(|dependency| dependency.shares)
         || sources.any(|source| {
-            service
-                .stack
-                .read(source)
-                .known()
-                .is_none_or(|source| source.starts_with("container:"))
+            let source = service.stack.read(source).known();
+            source.is_none_or(|source| source.starts_with("container:"))
         })
 }
 

@@ -8,15 +8,15 @@ use crate::{
         Blocker, BlockerKind, Environment, Facts, Loss, Sent, ServicePlan,
         adoption::portainer_compose,
         blockers::{conditions, conflicts, inline, missing, permissions, validation},
+        escape,
         facts::services::{SentStack, SentText, with_sent},
         fates::steering::Steering,
         losses::{LossKind, containers, record, text_lost},
     },
     rewrite::{
         damage::{Verdict, judge_document},
-        loss::{TextLoss, TextLossKind, losses},
+        loss::{TextLossKind, losses},
     },
-    text::printable,
 };
 
 /// What a migration would do to what exists now (B01–B06).
@@ -60,6 +60,7 @@ pub fn migration(facts: &Facts) -> Plan {
         };
         plan.refuse(facts, text, stack);
         plan.lose(facts, stack);
+        escape(&mut plan.warnings);
         plan
     })
 }
@@ -104,8 +105,7 @@ impl Plan {
         if let Environment::Unknown(reason) = &facts.environment {
             self.warnings.push(format!(
                 "cannot verify that environment {} is this host: {}",
-                facts.endpoint,
-                printable(reason)
+                facts.endpoint, reason
             ));
         }
         self.warnings.extend(validation::unchecked(facts));
@@ -126,10 +126,8 @@ impl Plan {
         };
         let steering = Steering::new(stack, portainer_compose(facts), None);
         let rejected = steering.rejected().into_iter().map(|one| one.message);
-        let rejected: Vec<String> = rejected.collect();
-        if !rejected.is_empty() {
-            self.refusals.push(validation::rejects(rejected));
-        }
+        self.refusals
+            .extend(validation::rejects(rejected.collect()));
         self.warnings.extend(steering.doubt());
         let keys = validation::doubts(facts, stack, None);
         let missing = missing::missing(facts, stack, &std::collections::BTreeSet::new());
@@ -142,26 +140,17 @@ impl Plan {
         self.warnings.extend(missing.absent);
         self.warnings.extend(missing.doubts);
         // The engine may use another network namespace.
-        let used = conflicts::used_on_host(facts, stack, |_| true)
-            .into_iter()
-            .map(|port| format!("the deployment may fail: {port}"));
-        self.warnings.extend(used);
+        let used = conflicts::used_on_host(facts, stack, |_| true).into_iter();
+        self.warnings
+            .extend(used.map(|port| format!("the deployment may fail: {port}")));
         self.warnings.extend(conditions::doubts(facts, stack));
-        let paused = conflicts::paused(facts);
-        if !paused.is_empty() {
-            let what = "Compose cannot start paused containers";
-            let refusal = Blocker::new(what, "unpause them first").details(paused);
-            refusals.push(refusal.of_kind(BlockerKind::Paused));
-        }
+        let what = "Compose cannot start paused containers";
+        let paused = Blocker::about(conflicts::paused(facts), what, "unpause them first");
+        refusals.extend(paused.map(|one| one.of_kind(BlockerKind::Paused)));
         let others: Vec<&Container> = facts.others.iter().flatten().collect();
-        refusals.extend(
-            conflicts::held_by(&others, stack, |_| true)
-                .into_iter()
-                .map(|one| {
-                    one.short("port or name in use")
-                        .of_kind(BlockerKind::OnEngine)
-                }),
-        );
+        let held = conflicts::held_by(&others, stack, |_| true).into_iter();
+        let held = held.map(|one| one.short("port or name in use"));
+        refusals.extend(held.map(|one| one.of_kind(BlockerKind::OnEngine)));
         for refusal in refusals {
             let is_on_engine = matches!(refusal.kind, BlockerKind::OnEngine | BlockerKind::Paused);
             if is_on_engine && facts.environment != Environment::SameEngine {
@@ -180,17 +169,14 @@ impl Plan {
 
     /// B01.
     fn lose(&mut self, facts: &Facts, stack: Option<&SentStack>) {
-        let text = match facts.source.document {
+        let mut text = match facts.source.document {
             Ok(document) => losses(document, facts.source.env, facts.context, facts.project),
             Err(_) => Vec::new(),
         };
-        let is_refused = |kind: &TextLossKind| {
-            let mut refusals = self.refusals.iter();
-            matches!(kind, TextLossKind::UnreadableEnv)
-                && refusals.any(|refusal| refusal.kind == BlockerKind::UnreadableEnv)
-        };
-        let text = text.into_iter().filter(|loss| !is_refused(&loss.kind));
-        let text: Vec<TextLoss> = text.collect();
+        let mut refusals = self.refusals.iter();
+        if refusals.any(|refusal| refusal.kind == BlockerKind::UnreadableEnv) {
+            text.retain(|loss| loss.kind != TextLossKind::UnreadableEnv);
+        }
         if let Some(stack) = stack {
             let steering = Steering::new(stack, portainer_compose(facts), None);
             let not_started = steering.not_started().into_iter();
@@ -213,9 +199,9 @@ impl Plan {
             let named = users.as_ref().and_then(record::use_lost);
             self.losses.extend(named.into_iter().chain(lost));
             if record.contents.is_none() && !facts.is_forbidden() {
+                let id = &record.record.id;
                 self.warnings.push(format!(
-                    "cannot read Portainer stack {}: how it differs from the files is unknown",
-                    printable(&record.record.id)
+                    "cannot read Portainer stack {id}: how it differs from the files is unknown"
                 ));
             }
         }
@@ -239,7 +225,7 @@ fn damage(facts: &Facts) -> Option<Blocker> {
     let Verdict::Damaged(places) = judge_document(document, facts.sent.text, facts.dir) else {
         return None;
     };
-    let places = places.iter().map(ToString::to_string).collect();
+    let places = places.iter().map(ToString::to_string);
     let what = "the literal rewrite damages the Compose file";
     let refusal = Blocker::new(what, "change these lines").details(places);
     Some(refusal.of_kind(BlockerKind::Damage))

@@ -71,23 +71,8 @@ struct Blocking<'a, 'f> {
 }
 
 impl<'f> Blocking<'_, 'f> {
-    fn add(&mut self, message: String, hint: impl Into<String>, details: Vec<String>) {
-        let blocker = Blocker::new(message, hint).details(details);
-        self.blockers.push(blocker);
-    }
-
-    /// The same, with `short` words for a table.
-    fn add_as(
-        &mut self,
-        short: &str,
-        message: String,
-        hint: impl Into<String>,
-        details: Vec<String>,
-    ) {
-        self.blockers.push(Blocker {
-            short: Some(short.to_owned()),
-            ..Blocker::new(message, hint).details(details)
-        });
+    fn add(&mut self, message: impl AsRef<str>, hint: impl AsRef<str>) {
+        self.blockers.push(Blocker::new(message, hint));
     }
 
     /// The same, if the stack can be adopted under another name.
@@ -119,40 +104,34 @@ impl<'f> Blocking<'_, 'f> {
     /// The stack is adopted under the name of its project.
     fn name(&mut self, project: Option<&str>) {
         let Facts {
-            name, project: own, ..
+            name,
+            project: own,
+            dir,
+            ..
         } = *self.facts;
         if name != own {
             let hint = match own {
                 "" => "give the project a name of the characters a-z, 0-9, - and _".to_owned(),
                 own => format!(
                     "adopt it under the name of its project: {}",
-                    command(own, self.facts.dir)
+                    command(own, dir)
                 ),
             };
-            self.add_name(
-                format!(
-                    "the stack cannot have the name {name} in Portainer: the name of its project would be {own:?}"
-                ),
-                hint,
-                Vec::new(),
+            let what = format!(
+                "the stack cannot have the name {name} in Portainer: the name of its project would be {own:?}"
             );
+            self.add_name(what, hint, Vec::new());
         } else if let Some(project) = project
             && project != name
             && self.containers().next().is_none()
             && !self.facts.others_from_here().contains_key(project)
         {
             // The containers show under which name the stack was started.
-            self.add_name(
-                format!(
-                    "the project of {} is {project}, not {name}: its volumes and networks have that name",
-                    self.facts.dir
-                ),
-                format!(
-                    "adopt it under that name: {}",
-                    command(project, self.facts.dir)
-                ),
-                Vec::new(),
+            let what = format!(
+                "the project of {dir} is {project}, not {name}: its volumes and networks have that name"
             );
+            let hint = format!("adopt it under that name: {}", command(project, dir));
+            self.add_name(what, hint, Vec::new());
         }
     }
 
@@ -165,19 +144,15 @@ impl<'f> Blocking<'_, 'f> {
         let Facts { name, dir, .. } = *self.facts;
         for (project, containers) in self.facts.others_from_here() {
             let names = containers.iter().map(|one| one.name().to_owned());
-            self.add_name(
-                format!(
-                    "{} of {dir} {} to project {project}, not to {name}",
-                    counted(containers.len(), "container"),
-                    if containers.len() == 1 {
-                        "belongs"
-                    } else {
-                        "belong"
-                    },
-                ),
-                format!("adopt them under that name: {}", command(project, dir)),
-                names.collect(),
-            );
+            let count = counted(containers.len(), "container");
+            let belong = if containers.len() == 1 {
+                "belongs"
+            } else {
+                "belong"
+            };
+            let what = format!("{count} of {dir} {belong} to project {project}, not to {name}");
+            let hint = format!("adopt them under that name: {}", command(project, dir));
+            self.add_name(what, hint, names.collect());
         }
     }
 
@@ -240,12 +215,9 @@ impl<'f> Blocking<'_, 'f> {
             } else {
                 format!("adopt them from there: {}", command(name, dir))
             };
-            self.add_as(
-                "started in another directory",
-                format!("containers of project {name} were started in {dir}, not in {own}"),
-                hint,
-                containers,
-            );
+            let what = format!("containers of project {name} were started in {dir}, not in {own}");
+            let blocker = Blocker::new(what, hint).short("started in another directory");
+            self.blockers.push(blocker.details(containers));
         }
     }
 
@@ -298,16 +270,13 @@ impl<'f> Blocking<'_, 'f> {
             }
         }
         for ((files, missing), containers) in incomplete {
-            self.add_as(
-"Compose file missing",
-                format!(
-                    "containers were started from {}, but these files were not found: {}",
-                    files.join(" and "),
-                    missing.join(" and ")
-                ),
-                "put each missing file back; if the stack no longer uses it, run `docker compose up -d` without it first",
-                containers,
+            let (files, missing) = (files.join(" and "), missing.join(" and "));
+            let what = format!(
+                "containers were started from {files}, but these files were not found: {missing}"
             );
+            let hint = "put each missing file back; if the stack no longer uses it, run `docker compose up -d` without it first";
+            let blocker = Blocker::new(what, hint).short("Compose file missing");
+            self.blockers.push(blocker.details(containers));
         }
         for (files, containers) in wrong {
             let hint = match files.as_slice() {
@@ -322,16 +291,12 @@ impl<'f> Blocking<'_, 'f> {
                 _ => "combine them into one Compose file and start the stack from it first"
                     .to_owned(),
             };
-            self.add_as(
-                "started from other files",
-                format!(
-                    "containers were started from other Compose files than {}: {}",
-                    expected.join(" and "),
-                    files.join(" and ")
-                ),
-                hint,
-                containers,
+            let (expected, files) = (expected.join(" and "), files.join(" and "));
+            let what = format!(
+                "containers were started from other Compose files than {expected}: {files}"
             );
+            let blocker = Blocker::new(what, hint).short("started from other files");
+            self.blockers.push(blocker.details(containers));
         }
     }
 
@@ -396,14 +361,11 @@ impl<'f> Blocking<'_, 'f> {
                 _ => "add them to the Compose file, set COMPOSE_PROFILES in .env, or stop them"
                     .to_owned(),
             };
-            let hint = format!("{first}; {keep}");
-            self.add_as(
-                "containers not in the stack",
-                "Portainer would not start these containers, but would remove them with the stack"
-                    .to_owned(),
-                hint,
-                orphans,
-            );
+            let what =
+                "Portainer would not start these containers, but would remove them with the stack";
+            let blocker = Blocker::new(what, format!("{first}; {keep}"));
+            let blocker = blocker.short("containers not in the stack");
+            self.blockers.push(blocker.details(orphans));
         }
     }
 
@@ -451,19 +413,17 @@ impl<'f> Blocking<'_, 'f> {
             }
         }
         let tool = self.facts.tool;
-        if !paused.is_empty() {
-            let hint = format!("unpause them first: {tool} unpause {}", paused.join(" "));
-            self.add_as(
-                "paused containers",
-                "paused containers cannot be adopted: Compose cannot start them".to_owned(),
-                hint,
-                paused,
-            );
-        }
-        if !removed.is_empty() {
-            let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
-            self.add("containers are being removed".to_owned(), hint, removed);
-        }
+        let what = "paused containers cannot be adopted: Compose cannot start them";
+        let hint = format!("unpause them first: {tool} unpause {}", paused.join(" "));
+        let blocker = Blocker::about(paused, what, hint);
+        self.blockers
+            .extend(blocker.map(|one| one.short("paused containers")));
+        let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
+        self.blockers.extend(Blocker::about(
+            removed,
+            "containers are being removed",
+            hint,
+        ));
         if !ended.is_empty() {
             let (what, short) = if has_failed {
                 ("stopped services would be started", "would be started")
@@ -479,7 +439,8 @@ impl<'f> Blocking<'_, 'f> {
             };
             let short = format!("{} {short}", listed(&Vec::from_iter(jobs)));
             let what = format!("{what}: Portainer starts every service");
-            self.add_as(&short, what, hint, ended);
+            let blocker = Blocker::new(what, hint).short(&short);
+            self.blockers.push(blocker.details(ended));
         }
     }
 }

@@ -2,19 +2,16 @@
 //!
 //! If a condition is not met, the deployment fails, and every container is removed (M06, B20).
 
-use composefile::document::Node;
-use serde_json::Value;
-
 use crate::{
     model::Condition,
     plan::{
         Adoption, Blocker, Facts, Fate,
-        adoption::{inspected, stop_grace},
+        adoption::inspected,
         facts::services::{Given, SentService, SentStack},
     },
     snapshot::Inspected,
-    text::printable,
 };
+use composefile::document::Node;
 
 /// A container that a deployment waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,17 +61,12 @@ impl Adoption {
         }
         if !unmet.is_empty() {
             for service in &mut self.services {
-                service.fate = Fate::Unknown("the deployment would fail".to_owned());
-                service.stop_grace = stop_grace(&inspected(facts, &service.containers));
+                service.may_stop(facts, Fate::unknown("the deployment would fail"));
             }
-            self.blockers.push(
-                Blocker::new(
-                    "services wait for a condition that is not met: the deployment would fail",
-                    "fix these containers, or change `depends_on` in the Compose file",
-                )
-                .details(unmet),
-            );
         }
+        let what = "services wait for a condition that is not met: the deployment would fail";
+        let hint = "fix these containers, or change `depends_on` in the Compose file";
+        self.blockers.extend(Blocker::about(unmet, what, hint));
     }
 
     /// Returns why the condition of a dependency is not met, for each of its containers.
@@ -83,20 +75,14 @@ impl Adoption {
         facts: &Facts,
         service: &SentService,
         dependency: &SentService,
-        &Dependency {
-            condition,
-            required,
-            ..
-        }: &Dependency,
+        awaited: &Dependency,
     ) -> Vec<String> {
-        let (own, name) = (printable(service.name), printable(dependency.name));
-        let planned = self
-            .services
-            .iter()
-            .find(|one| one.service == dependency.name);
-        let containers = planned
-            .map(|one| inspected(facts, &one.containers))
-            .unwrap_or_default();
+        let (condition, required) = (awaited.condition, awaited.required);
+        let (own, name) = (service.name, dependency.name);
+        let mut services = self.services.iter();
+        let planned = services.find(|one| one.service == dependency.name);
+        let containers = planned.map(|one| inspected(facts, &one.containers));
+        let containers = containers.unwrap_or_default();
         let is_new = containers.is_empty()
             || planned.is_some_and(|one| matches!(one.fate, Fate::Recreated(_)));
         let (until, fails) = match condition {
@@ -119,28 +105,22 @@ impl Adoption {
             ));
         }
         for container in containers {
-            let shown = printable(container.name());
+            let shown = container.name();
             let state = match look(container, condition) {
                 // It is about the container that goes.
                 Err(Unmet::NoHealthCheck) | Ok(Until::Rerun) if is_new => continue,
                 // The deployment starts it first.
                 Err(Unmet::NotRunning) if self.is_stopped => continue,
                 Ok(Until::Rerun) if self.is_stopped && container.has_never_run() => continue,
-                // Compose says that it skips it.
-                Err(
-                    Unmet::NoHealthCheck | Unmet::Unhealthy | Unmet::NotRunning | Unmet::Failed(_),
-                )
-                | Ok(Until::Rerun)
-                    if !required =>
-                {
-                    continue;
-                }
-                Err(why) => {
+                Err(why) if required || matches!(why, Unmet::NeverEnds) => {
                     unmet.push(format!(
                         "service {own} waits until {name} {until}: {shown} {why}"
                     ));
                     continue;
                 }
+                // Compose says that it skips it.
+                Err(_) => continue,
+                Ok(Until::Rerun) if !required => continue,
                 Ok(state) => state,
             };
             match state {
@@ -168,31 +148,24 @@ impl Adoption {
 /// What may fail again after a create, as warnings (B06): a container that failed to start the last time, and a dependency that
 /// is not what its service waits for.
 pub fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
-    let of = |service: &str| {
-        let own = facts
-            .inspected()
-            .filter(|one| one.compose_label(facts.tool, "service") == Some(service));
-        own.collect::<Vec<_>>()
-    };
     let mut doubts = Vec::new();
     for service in stack.active() {
-        let failed = of(service.name)
-            .into_iter()
+        let failed = facts
+            .of_service(service.name)
             .filter(|one| one.failed_to_start());
         doubts.extend(failed.map(|one| {
-            let name = printable(one.name());
+            let name = one.name();
             format!("the deployment may fail: {name} failed to start the last time")
         }));
         let awaited = conditions(stack, &service).into_iter();
         for dependency in awaited.filter(|one| one.required) {
-            for container in of(&dependency.name) {
+            for container in facts.of_service(&dependency.name) {
                 if let Err(why @ (Unmet::Unhealthy | Unmet::Failed(_))) =
                     look(container, dependency.condition)
                 {
+                    let (service, name) = (service.name, container.name());
                     doubts.push(format!(
-                        "the deployment may fail: {} depends on {}, which {why}",
-                        printable(service.name),
-                        printable(container.name())
+                        "the deployment may fail: {service} depends on {name}, which {why}"
                     ));
                 }
             }
@@ -284,9 +257,6 @@ fn has_health_check(facts: &Facts, service: &SentService) -> Option<bool> {
         }
     }
     let image = facts.details.images.get(&service.image()?)?.as_ref()?;
-    let test = image.pointer("/Config/Healthcheck/Test/0");
-    Some(
-        test.and_then(Value::as_str)
-            .is_some_and(|test| !is_none(test)),
-    )
+    let test = Inspected(image).text("/Config/Healthcheck/Test/0");
+    Some(!test.is_empty() && !is_none(test))
 }

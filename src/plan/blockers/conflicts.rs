@@ -7,7 +7,6 @@ use crate::{
         facts::services::{Given, SentService, SentStack},
         losses::ports::{Publish, published},
     },
-    text::printable,
 };
 
 /// The services that get a container and that `is_asked` names, with the ports that they publish.
@@ -37,18 +36,12 @@ pub fn held_by(
 ) -> Vec<Blocker> {
     let mut found = Vec::new();
     for (service, ports) in publishing(stack, is_asked) {
-        for (other, port) in ports.iter().filter_map(|port| holder(others, port)) {
-            let what = format!(
-                "port {}/{} is used by {}",
-                port.host_port,
-                port.protocol,
-                printable(other.name())
-            );
-            found.push(Blocker::new(
-                what,
-                "stop that container, or change the port",
-            ));
-        }
+        let held = ports.iter().filter_map(|port| holder(others, port));
+        found.extend(held.map(|(other, port)| {
+            let (port, protocol) = (port.host_port, &port.protocol);
+            let what = format!("port {port}/{protocol} is used by {}", other.name());
+            Blocker::new(what, "stop that container, or change the port")
+        }));
         let names = match service.given(&["container_name"]) {
             Given::Is(name) => vec![name],
             Given::No => {
@@ -64,11 +57,8 @@ pub fn held_by(
             let Some(other) = others.find(|other| other.names.contains(&name)) else {
                 continue;
             };
-            let what = format!(
-                "the container name {} is used by container {}",
-                printable(&name),
-                printable(other.id.get(..12).unwrap_or(&other.id))
-            );
+            let id = &other.id;
+            let what = format!("the container name {name} is used by container {id:.12}");
             found.push(Blocker::new(what, "rename or remove that container"));
         }
     }
@@ -79,9 +69,7 @@ pub fn held_by(
 pub fn paused(facts: &Facts) -> Vec<String> {
     let containers = facts.observed.inspected();
     let paused = containers.filter(|one| one.is_paused() && facts.is_adopted(*one));
-    paused
-        .map(|one| printable(one.name()).into_owned())
-        .collect()
+    paused.map(|one| one.name().to_owned()).collect()
 }
 
 /// The ports of the services that `is_asked` names, and that something on this host uses that is not a container.
@@ -103,9 +91,9 @@ pub fn used_on_host(
             let address = publish.address.as_deref().unwrap_or("0.0.0.0");
             let mut ports = publish.fixed()?;
             let port = ports.find(|&port| (facts.port_in_use)(address, port, &publish.protocol))?;
+            let protocol = &publish.protocol;
             Some(format!(
-                "port {port}/{} is used by a program of this host",
-                printable(&publish.protocol)
+                "port {port}/{protocol} is used by a program of this host"
             ))
         }));
     }

@@ -16,12 +16,11 @@ pub fn lost_files(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
         (2, 36, 0) => "2.37.0",
         _ => return None,
     };
-    let lost = files(stack);
     let what = format!(
         "Portainer {portainer} does not put the content of configs and secrets into containers"
     );
     let hint = format!("upgrade Portainer to {fixed} or later, or mount these as files");
-    (!lost.is_empty()).then(|| Blocker::new(what, hint).details(lost))
+    Blocker::about(files(stack), what, hint)
 }
 
 /// What the active services use of both sections, if the text or a variable has its content.
@@ -45,11 +44,7 @@ fn given(service: &SentService, section: &str) -> Vec<String> {
     let has_content = |name: &String| {
         let of = stack.reader.document.get(section);
         let one = of.and_then(|of| of.get(name));
-        one.is_some_and(|one| {
-            ["content", "environment"]
-                .iter()
-                .any(|key| one.get(key).is_some())
-        })
+        one.is_some_and(|one| one.get("content").or(one.get("environment")).is_some())
     };
     names
         .filter(has_content)

@@ -16,7 +16,7 @@ use crate::{
         facts::services::{Given, Place, SentService, SentStack},
     },
     snapshot::Inspected,
-    text::{listed, printable},
+    text::listed,
 };
 
 /// What is missing.
@@ -37,7 +37,10 @@ pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> 
         facts,
         created,
         stack,
-        portainer: portainer(facts),
+        portainer: facts
+            .others
+            .as_ref()
+            .and_then(|all| permissions::portainer(all, facts.portainer_port?)),
         files: Vec::new(),
         unreadable: Vec::new(),
         images: Vec::new(),
@@ -54,52 +57,37 @@ pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> 
         }
         search.external(&service);
     }
+    let hint = "create them, or correct their paths in the Compose file";
+    let files = Blocker::new("files do not exist", hint).short("file or folder missing");
+    let hint = "put its content into the Compose file";
+    let unreadable = Blocker::new("Portainer cannot read files", hint);
+    let hint = "create it first, or correct its name";
+    let external = Blocker::new("external networks or volumes do not exist", hint);
     let refusals = [
-        (
-            search.files,
-            Blocker::new(
-                "files do not exist",
-                "create them, or correct their paths in the Compose file",
-            )
-            .short("file or folder missing")
-            .of_kind(BlockerKind::MissingFiles),
-        ),
+        (search.files, files.of_kind(BlockerKind::MissingFiles)),
         (
             search.unreadable,
-            Blocker::new(
-                "Portainer cannot read files",
-                "put its content into the Compose file",
-            )
-            .of_kind(BlockerKind::UnreadableFiles),
+            unreadable.of_kind(BlockerKind::UnreadableFiles),
         ),
         (search.images, unavailable_images()),
-        (
-            search.external,
-            Blocker::new(
-                "external networks or volumes do not exist",
-                "create it first, or correct its name",
-            )
-            .of_kind(BlockerKind::OnEngine),
-        ),
+        (search.external, external.of_kind(BlockerKind::OnEngine)),
     ];
-    let refusals = refusals.into_iter().filter(|(list, _)| !list.is_empty());
-    let refusals = refusals.map(|(mut list, refusal)| {
+    let mut missing = search.missing;
+    for (mut list, refusal) in refusals {
         list.dedup();
-        refusal.details(list)
-    });
-    search.missing.refusals.extend(refusals);
-    search
-        .missing
-        .doubts
-        .extend(created_directories(facts, stack));
-    search.missing
+        missing
+            .refusals
+            .extend((!list.is_empty()).then(|| refusal.details(list)));
+    }
+    missing.doubts.extend(created_directories(facts, stack));
+    missing
 }
 
 /// The mounts for which Docker creates a directory, as a warning: a file may have been meant.
 fn created_directories(facts: &Facts, stack: &SentStack) -> Option<String> {
     let missing = missing_sources(facts, stack, false).into_iter();
-    let mounts = missing
-        .map(|(service, source)| format!("{} of {}", facts.below_dir(&source), printable(service)));
+    let mounts =
+        missing.map(|(service, source)| format!("{} of {service}", facts.below_dir(&source)));
     let mounts: Vec<String> = mounts.collect();
     let what = match mounts.len() {
         0 => return None,
@@ -124,10 +112,7 @@ pub fn missing_sources<'d>(
         sources.map(move |source| (service.name, source))
     });
     let missing = services.filter(|(service, source)| {
-        let mut own = facts.observed.inspected();
-        let is_mounted = own.any(|one| {
-            one.compose_label(facts.tool, "service") == Some(service) && mounts(one, source)
-        });
+        let is_mounted = facts.of_service(service).any(|one| mounts(one, source));
         is_mounted == mounted && (facts.lookup)(source) == PathKind::Missing
     });
     missing.collect()
@@ -172,15 +157,11 @@ pub fn reads_files(stack: &SentStack) -> bool {
         })
 }
 
-/// Portainer's container, if Portainer runs on this host and its container can be identified.
-fn portainer<'f>(facts: &Facts<'f>) -> Option<&'f Container> {
-    permissions::portainer(facts.others.as_ref()?, facts.portainer_port?)
-}
-
 struct Search<'a, 'f, 'r, 'd, 'x> {
     facts: &'a Facts<'f>,
     created: &'a BTreeSet<String>,
     stack: &'a SentStack<'r, 'd, 'x>,
+    /// Portainer's container, if Portainer runs on this host and its container can be identified.
     portainer: Option<&'f Container>,
     files: Vec<String>,
     unreadable: Vec<String>,
@@ -222,8 +203,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 self.given_place(&file, true) == Some(Place::Folder("stack.env".into()));
             if is_stack_env && self.facts.sent.env.is_empty() {
                 self.unreadable.push(format!(
-                    "{}: Portainer writes stack.env only if .env sets variables",
-                    printable(name)
+                    "{name}: Portainer writes stack.env only if .env sets variables"
                 ));
             } else if !is_stack_env {
                 self.read_by_portainer(&format!("{name}: `env_file`"), &file);
@@ -237,17 +217,14 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     /// The sources of bind mounts in the long syntax (M13).
     fn mounts(&mut self, service: &SentService<'_, 'd, '_>) {
         for item in service.items("volumes") {
-            let text = |key: &str| {
-                item.get(key)
-                    .map_or(Given::No, |node| self.stack.read(node))
-            };
+            let text = |key: &str| self.stack.read(item.get(key)?).known();
             let creates = item
                 .get("bind")
                 .and_then(|bind| bind.get("create_host_path"));
-            if text("type") != Given::Is("bind".to_owned()) || creates.is_some_and(is_true) {
-                continue;
-            }
-            if let Given::Is(source) = text("source") {
+            let is_made = creates.and_then(Node::as_bool) == Some(true);
+            if let (Some("bind"), Some(source)) = (text("type").as_deref(), text("source"))
+                && !is_made
+            {
                 self.read_by_engine(&format!("{} mounts", service.name), &source);
             }
         }
@@ -260,9 +237,8 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 let name = self.stack.read(item.get("source").unwrap_or(item)).known();
                 let all = self.stack.reader.document.get(section);
                 let file = name.as_deref().and_then(|name| all?.get(name)?.get("file"));
-                if let (Some(name), Some(Given::Is(file))) =
-                    (name, file.map(|file| self.stack.read(file)))
-                {
+                let file = file.and_then(|file| self.stack.read(file).known());
+                if let (Some(name), Some(file)) = (name, file) {
                     self.read_by_engine(&format!("{noun} {name} needs"), &file);
                 }
             }
@@ -280,11 +256,11 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             return;
         }
         let policy = service.given(&["pull_policy"]).known().unwrap_or_default();
-        let (name, shown) = (printable(service.name), printable(&image));
+        let name = service.name;
         if let Some(build) = service.node(&["build"]) {
             let reason = match policy.as_str() {
                 "build" => "`pull_policy: build` builds its image".to_owned(),
-                _ if is_absent => format!("image {shown} is not on this host"),
+                _ if is_absent => format!("image {image} is not on this host"),
                 _ => return,
             };
             // Compose first tries to pull an image that the text names.
@@ -293,7 +269,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             self.build(&format!("{name}: {reason}"), build, is_built);
         } else if is_absent && policy == "never" {
             self.images.push(format!(
-                "{name}: image {shown} is not on this host, and `pull_policy: never` forbids pulling it"
+                "{name}: image {image} is not on this host, and `pull_policy: never` forbids pulling it"
             ));
         } else if !matches!(policy.as_str(), "never" | "build") {
             let pull = service.pull(image);
@@ -308,11 +284,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
 
     /// The context and the Dockerfile of a build. A missing one makes the create fail if the image is certainly built.
     fn build(&mut self, reason: &str, build: Node<'_>, is_built: bool) {
-        let given = |key: &str| {
-            build
-                .get(key)
-                .map_or(Given::No, |node| self.stack.read(node))
-        };
+        let given = |key: &str| self.stack.read_in(build, key);
         let context = if build.is_mapping() {
             given("context")
         } else {
@@ -341,7 +313,6 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 what = "the Dockerfile of its build context";
             }
         }
-        let context = printable(&context);
         match found {
             Found::Yes => {}
             Found::No if is_built => self.images.push(format!(
@@ -364,32 +335,27 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 && !known.contains_key(&name)
                 && !matches!(name.as_str(), "host" | "none" | "bridge")
             {
-                self.external
-                    .push(format!("network {} does not exist", printable(&name)));
+                self.external.push(format!("network {name} does not exist"));
             }
         }
         let known = &self.facts.details.volumes;
-        let mut missing = service.external_volumes();
-        missing.retain(|name| {
-            let exists = known.as_ref().is_none_or(|all| all.contains_key(name));
-            !exists && !self.created.contains(name)
-        });
-        let missing = missing.iter();
-        self.external
-            .extend(missing.map(|name| format!("volume {} does not exist", printable(name))));
+        for name in service.external_volumes() {
+            let exists = known.as_ref().is_none_or(|all| all.contains_key(&name));
+            if !exists && !self.created.contains(&name) {
+                self.external.push(format!("volume {name} does not exist"));
+            }
+        }
     }
 
     /// A file that Portainer reads (M11): refused if it is certainly missing, a doubt if that is unknown.
     fn read_by_portainer(&mut self, what: &str, path: &str) {
-        let what = printable(what).into_owned();
         match self.portainer_has(path) {
             Found::Yes => {}
             Found::No => self
                 .unreadable
-                .push(format!("{what}: Portainer cannot read {}", printable(path))),
+                .push(format!("{what}: Portainer cannot read {path}")),
             Found::Unknown => self.missing.doubts.push(format!(
-                "{what}: the deployment fails if Portainer cannot read {}",
-                printable(path)
+                "{what}: the deployment fails if Portainer cannot read {path}"
             )),
         }
     }
@@ -422,23 +388,17 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
 
     /// A file that the engine mounts: refused if it is certainly missing.
     fn read_by_engine(&mut self, what: &str, path: &str) {
-        let (found, place) = match self.given_place(path, false) {
-            None | Some(Place::Unknown) => return,
-            Some(Place::Folder(below)) if below.is_empty() => return,
-            Some(Place::Folder(_)) => (
-                Found::No,
-                format!("{}, which Portainer does not have", printable(path)),
-            ),
-            Some(Place::Absolute(place)) => (
-                self.host_has(&place),
-                format!(
-                    "{}, which does not exist",
-                    printable(&self.facts.below_dir(&place))
-                ),
-            ),
-        };
-        if found == Found::No {
-            self.files.push(format!("{} {place}", printable(what)));
+        match self.given_place(path, false) {
+            Some(Place::Folder(below)) if !below.is_empty() => {
+                self.files
+                    .push(format!("{what} {path}, which Portainer does not have"));
+            }
+            Some(Place::Absolute(place)) if self.host_has(&place) == Found::No => {
+                let shown = self.facts.below_dir(&place);
+                self.files
+                    .push(format!("{what} {shown}, which does not exist"));
+            }
+            None | Some(_) => {}
         }
     }
 
@@ -476,10 +436,6 @@ fn is_for_another_platform(found: &Value, pull: &Pull) -> bool {
     };
     let is = |key: &str, value: &str| found[key].as_str().is_none_or(|found| found == value);
     !is("Os", system) || !is("Architecture", processor)
-}
-
-fn is_true(node: Node<'_>) -> bool {
-    node.as_bool() == Some(true)
 }
 
 /// Compose fetches these itself: Git repositories and OCI artifacts.

@@ -8,7 +8,7 @@ use crate::{
         Blocker, Environment, Facts,
         facts::services::{Given, SentService, SentStack},
     },
-    text::{listed, printable},
+    text::listed,
 };
 
 /// The refusal if the environment is known not to be usable for this host.
@@ -27,7 +27,13 @@ pub fn environment(environment: &Environment, endpoint: i64) -> Option<Blocker> 
             ),
             right_one(here),
         ),
-        Environment::OtherSocket(socket) => other_socket(socket),
+        // M17
+        Environment::OtherSocket(socket) => Blocker::new(
+            format!(
+                "the environment is the socket {socket}, but Compose in Portainer uses /var/run/docker.sock"
+            ),
+            "mount the socket of this host at /var/run/docker.sock in Portainer's container, or connect the environment with an agent",
+        ),
         &Environment::NotFound { here } => Blocker::new(
             format!("Portainer has no environment {endpoint}"),
             right_one(here),
@@ -37,17 +43,6 @@ pub fn environment(environment: &Environment, endpoint: i64) -> Option<Blocker> 
             "use an administrator's API key, or give the user of this key access to the environment in Portainer",
         ),
     })
-}
-
-/// The environment is a socket that Portainer's Compose does not use (M17).
-fn other_socket(socket: &str) -> Blocker {
-    Blocker::new(
-        format!(
-            "the environment is the socket {}, but Compose in Portainer uses /var/run/docker.sock",
-            printable(socket)
-        ),
-        "mount the socket of this host at /var/run/docker.sock in Portainer's container, or connect the environment with an agent",
-    )
 }
 
 /// The refusal if the API key may not manage stacks (M22).
@@ -73,12 +68,11 @@ pub fn admin_only(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
     let services = stack.active();
     let all = services.iter().flat_map(|service| {
         let used = restricted.iter().filter(|one| uses(service, **one));
-        used.map(|one| format!("{}: {one}", printable(service.name)))
+        used.map(|one| format!("{}: {one}", service.name))
     });
-    let all: Vec<String> = all.collect();
     let what = "only an administrator's API key may deploy parts of the Compose file";
     let hint = "use an administrator's API key, or allow this in the environment's Docker settings in Portainer";
-    (!all.is_empty()).then(|| Blocker::new(what, hint).details(all))
+    Blocker::about(all.collect(), what, hint)
 }
 
 fn uses(service: &SentService, what: AdminOnly) -> bool {
@@ -107,9 +101,8 @@ pub fn limited(facts: &Facts) -> Option<Blocker> {
     let Rights::OwnStacks(restricted) = &facts.rights else {
         return None;
     };
-    let has_containers = facts.may_have_containers();
     let mut reasons = Vec::new();
-    if facts.record.is_none() && has_containers {
+    if facts.record.is_none() && facts.may_have_containers() {
         reasons.push(format!(
             "Portainer may have a stack {} that the API key does not see",
             facts.project
@@ -124,7 +117,7 @@ pub fn limited(facts: &Facts) -> Option<Blocker> {
     }
     let what = "the API key does not belong to an administrator, and the create may fail after the containers were removed";
     let hint = "use an administrator's API key, or adopt the stack: that removes nothing first";
-    (!reasons.is_empty()).then(|| Blocker::new(what, hint).details(reasons))
+    Blocker::about(reasons, what, hint)
 }
 
 /// The refusal if the project of this engine has a Portainer stack on another environment with this engine (M20).
@@ -133,7 +126,7 @@ pub fn registered(facts: &Facts) -> Option<Blocker> {
     let found = others.find(|other| {
         other.record.endpoint_id != facts.endpoint && other.is_on_this_host == Some(true)
     })?;
-    let (id, endpoint) = (printable(&found.record.id), found.record.endpoint_id);
+    let (id, endpoint) = (&found.record.id, found.record.endpoint_id);
     let what = format!(
         "environment {endpoint} is this host, too, and Portainer stack {id} there has this name"
     );
@@ -153,10 +146,9 @@ pub fn hidden(facts: &Facts) -> Option<Blocker> {
         let line = || format!("{} was started in {dir}", container.name());
         (may_be_portainers(dir) && !facts.is_same(dir, facts.dir)).then(line)
     });
-    let started: Vec<String> = started.collect();
     let what = "Portainer may have started these containers, and the API key may not see their Portainer stack";
     let hint = "use an administrator's API key";
-    (!started.is_empty()).then(|| Blocker::new(what, hint).details(started))
+    Blocker::about(started.collect(), what, hint)
 }
 
 /// The first container that runs Portainer (B04). `port` is `None` if Portainer is not on this host.

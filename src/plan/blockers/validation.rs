@@ -21,7 +21,6 @@ use crate::{
         faithful::{self, Reason, Runs},
         literal::{TextEdit, edits},
     },
-    text::printable,
 };
 
 /// The reasons for which every Compose version rejects the text. `is_damaged`: the rewrite damages the text, which
@@ -32,56 +31,54 @@ pub fn refusals(
     stack: Option<&SentStack>,
     is_damaged: bool,
 ) -> Vec<Blocker> {
-    let mut refusals = Vec::new();
-    if let Some(error) = &text.env_error {
-        let hint = "write the variable on one line, with matching quotes and a name without spaces";
-        let refusal = Blocker::new("Compose would reject .env as Portainer stores it", hint)
-            .details(vec![problem(facts, error)])
-            .of_kind(BlockerKind::UnreadableEnv);
-        refusals.push(refusal);
-    }
+    let hint = "write the variable on one line, with matching quotes and a name without spaces";
+    let what = "Compose would reject .env as Portainer stores it";
+    let problems = text.env_error.iter().map(|error| problem(facts, error));
+    let env = Blocker::about(problems.collect(), what, hint);
     let lines = Lines::new(facts.source.compose);
     let blockers = faithful::rewrite(text.text, Some(text.env), text.context, &Runs::default())
         .err()
         .unwrap_or_default();
-    let mut rejected: Vec<String> = blockers
-        .iter()
-        .filter(|blocker| match blocker.reason {
-            Reason::NotYaml => !is_damaged && is_no_yaml(text.text),
-            reason => is_rejection(reason),
-        })
-        .map(|blocker| lines.describe(blocker))
-        .collect();
+    let rejections = blockers.iter().filter(|blocker| match blocker.reason {
+        Reason::NotYaml => !is_damaged && is_no_yaml(text.text),
+        // The other reasons concern the faithful rewrite, or are found elsewhere.
+        reason => matches!(
+            reason,
+            Reason::WrongType | Reason::BadVariable | Reason::Inconsistent
+        ),
+    });
+    let mut rejected: Vec<String> = rejections.map(|one| lines.describe(one)).collect();
     let unmountable = stack.map_or_else(Vec::new, |stack| unmountable(stack, &lines));
     // Compose stops at the first error, which is usually one of those above.
     if let Some(rejection) = &facts.details.rejection
         && rejected.is_empty()
         && unmountable.is_empty()
-        && refusals.is_empty()
+        && env.is_none()
         && !is_damaged
         && is_certain(rejection, stack)
     {
-        rejected.push(lines.describe_message(rejection));
+        rejected.push(format!(
+            "{}: {}",
+            rejection.by,
+            lines.map(&rejection.message)
+        ));
     }
-    if !rejected.is_empty() {
-        refusals.push(rejects(rejected));
-    }
-    if !unmountable.is_empty() {
-        let hint = "fix these lines: Compose accepts them, and fails when it creates the container";
-        let refusal = Blocker::new("Docker would reject mounts of the file that is sent", hint)
-            .details(unmountable)
-            .of_kind(BlockerKind::Rejected);
-        refusals.push(refusal);
-    }
-    refusals
+    let what = "Docker would reject mounts of the file that is sent";
+    let hint = "fix these lines: Compose accepts them, and fails when it creates the container";
+    let mounts = Blocker::about(unmountable, what, hint);
+    let all = [
+        env.map(|one| one.of_kind(BlockerKind::UnreadableEnv)),
+        rejects(rejected),
+        mounts.map(|one| one.of_kind(BlockerKind::Rejected)),
+    ];
+    all.into_iter().flatten().collect()
 }
 
-/// The refusal of a text that Compose would reject because of these lines.
-pub fn rejects(lines: Vec<String>) -> Blocker {
+/// The refusal of a text that Compose would reject because of these lines, if there are any.
+pub fn rejects(lines: Vec<String>) -> Option<Blocker> {
     let hint = "fix these lines: `docker compose config` must accept the file";
-    Blocker::new("Compose would reject the file that is sent", hint)
-        .details(lines)
-        .of_kind(BlockerKind::Rejected)
+    let blocker = Blocker::about(lines, "Compose would reject the file that is sent", hint);
+    blocker.map(|one| one.of_kind(BlockerKind::Rejected))
 }
 
 /// Mounts in the short syntax that Compose accepts and every engine rejects, as lines of a refusal. Compose reads `x:` with one
@@ -108,11 +105,11 @@ fn unmountable(stack: &SentStack, lines: &Lines) -> Vec<String> {
                 continue;
             };
             // As it is written: never the value of a variable.
-            let written = printable(node.as_str().unwrap_or_default());
+            let written = node.as_str().unwrap_or_default();
             found.push(format!(
                 "line {}: {}: Docker rejects the mount `{written}`: {why}",
                 lines.of(node.line()),
-                printable(service.name)
+                service.name
             ));
         }
     }
@@ -175,12 +172,6 @@ fn is_no_yaml(text: &str) -> bool {
     error.is_some_and(|error| !error.is_second_document)
 }
 
-/// The other reasons concern the faithful rewrite, or are found elsewhere.
-fn is_rejection(reason: Reason) -> bool {
-    use Reason::{BadVariable, Inconsistent, WrongType};
-    matches!(reason, WrongType | BadVariable | Inconsistent)
-}
-
 /// Keys that Portainer's Compose may not accept, as warnings. `first` is the oldest that it may be, if that is known.
 pub fn doubts(facts: &Facts, stack: &SentStack, first: Option<ComposeVersion>) -> Vec<String> {
     let first = first.unwrap_or(OLDEST).release();
@@ -208,13 +199,9 @@ pub fn newer(facts: &Facts, stack: &SentStack, file: &str, last: ComposeVersion)
         let node = service.node(&["pull_policy"])?;
         let policy = service.given(&["pull_policy"]).known()?;
         let is_newer = policy != "always" && !NOT_PULLED.contains(&policy.as_str());
-        (is_newer && last < PULLS_AT_INTERVALS).then(|| {
-            format!(
-                "{file}:{}: `pull_policy: {}`",
-                lines.of(node.line()),
-                printable(node.as_str().unwrap_or_default())
-            )
-        })
+        let (line, written) = (lines.of(node.line()), node.as_str().unwrap_or_default());
+        (is_newer && last < PULLS_AT_INTERVALS)
+            .then(|| format!("{file}:{line}: `pull_policy: {written}`"))
     });
     keys.chain(policies).collect()
 }
@@ -259,7 +246,6 @@ impl<F: Fn(Option<Release>) -> bool> Keys<F> {
             let Some(name) = entry.name() else { continue };
             let since = place.since(name);
             if (self.is_rejected)(since) {
-                let name = printable(name);
                 let key = match since {
                     Some((major, minor, _)) => {
                         format!("`{name}`, which requires Compose {major}.{minor}")
@@ -310,17 +296,8 @@ impl Lines {
     }
 
     fn of(&self, sent: usize) -> usize {
-        let mut line = sent;
-        for &deleted in &self.deleted {
-            if deleted <= line {
-                line += 1;
-            }
-        }
-        line
-    }
-
-    fn describe_message(&self, rejection: &Rejection) -> String {
-        format!("{}: {}", rejection.by, self.map(&rejection.message))
+        let deleted = self.deleted.iter();
+        deleted.fold(sent, |line, deleted| line + usize::from(*deleted <= line))
     }
 
     /// A message of Compose about the text that is sent, with line numbers of the Compose file.

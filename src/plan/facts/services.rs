@@ -162,6 +162,11 @@ impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
         }
     }
 
+    /// The value of a key of a mapping.
+    pub fn read_in(&self, mapping: Node<'_>, key: &str) -> Given {
+        mapping.get(key).map_or(Given::No, |node| self.read(node))
+    }
+
     /// The value of a scalar, as text. A number such as 1e3 or 0x10 has another text in the container.
     pub fn text(&self, node: Node<'_>) -> Given {
         let is_text = node.scalar_type() == Some(ScalarType::Text);
@@ -191,11 +196,8 @@ impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
 
     /// The engine's name of a network or volume, and whether it is external.
     pub fn resource(&self, section: &str, key: &str) -> (Given, bool) {
-        let node = self
-            .reader
-            .document
-            .get(section)
-            .and_then(|all| all.get(key));
+        let section = self.reader.document.get(section);
+        let node = section.and_then(|all| all.get(key));
         let external = node.and_then(|node| node.get("external"));
         let is_external = external.is_some_and(|external| {
             external.is_mapping() || external.as_str().is_some_and(|text| text == "true")
@@ -234,14 +236,9 @@ impl<'d> SentService<'_, 'd, '_> {
 
     /// All nodes of a key, the outermost base first.
     pub fn nodes(&self, key: &str) -> impl Iterator<Item = Node<'d>> {
-        let nodes = self
-            .chain
-            .iter()
-            .filter_map(|service| service.node.get(key));
-        nodes
-            .filter(|node| !node.is_null())
-            .collect::<Vec<_>>()
-            .into_iter()
+        let nodes = self.chain.iter().map(|service| service.node.get(key));
+        let nodes = nodes.flatten().filter(|node| !node.is_null());
+        nodes.collect::<Vec<_>>().into_iter()
     }
 
     /// The items of all lists of a key.

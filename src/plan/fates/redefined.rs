@@ -10,7 +10,6 @@ use crate::{
     model::Labeled,
     plan::{AdoptionFacts, Blocker, Fate, PortainerCompose},
     snapshot::Inspected,
-    text::printable,
 };
 
 /// The networks and volumes whose definition changed, by the engine's names.
@@ -71,18 +70,14 @@ impl Redefined {
         let networks = self.networks.iter().map(move |network| {
             Blocker::new(
                 format!(
-                    "network {} differs from the Compose file: Portainer {recreates} it, and its containers could no longer be reached by the names of their services",
-                    printable(network)
+                    "network {network} differs from the Compose file: Portainer {recreates} it, and its containers could no longer be reached by the names of their services"
                 ),
                 "undo the change in the Compose file, or run `docker compose down` and `docker compose up -d` first, which interrupts every service",
             )
         });
         let volumes = self.volumes.iter().map(|volume| {
             Blocker::new(
-                format!(
-                    "volume {} differs from the Compose file, and Docker cannot change a volume",
-                    printable(volume)
-                ),
+                format!("volume {volume} differs from the Compose file, and Docker cannot change a volume"),
                 "undo the change in the Compose file, or copy the data to a volume with another name",
             )
         });

@@ -67,11 +67,9 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
     /// The blocker if Portainer would remove containers, where `services` are planned.
     pub fn orphans(&self, services: &[ServicePlan]) -> Option<Blocker> {
         let why = self.removes_orphans()?;
-        let removed: Vec<String> = services
-            .iter()
-            .filter(|service| matches!(service.fate, Fate::Removed(_)))
-            .flat_map(|service| service.containers.clone())
-            .collect();
+        let services = services.iter();
+        let removed = services.filter(|service| matches!(service.fate, Fate::Removed(_)));
+        let removed = removed.flat_map(|service| service.containers.clone());
         let what = format!(
             "Portainer would remove containers that the Compose file does not define, because {why}"
         );
@@ -81,7 +79,7 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
             "turn that option off in Portainer".to_owned()
         };
         let hint = format!("{cure}, or add these services to the Compose file");
-        (!removed.is_empty()).then(|| Blocker::new(what, hint).details(removed))
+        Blocker::about(removed.collect(), what, hint)
     }
 
     /// The variables that make every deployment fail.
@@ -111,16 +109,11 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
 
     /// The blocker if Portainer does not start services that should run.
     pub fn not_started(&self) -> Option<Blocker> {
-        let by_profile = self.by_profile();
-        (!by_profile.is_empty() && self.follows_profiles() == Some(false)).then(|| {
-            Blocker::new(
-                format!(
-                    "this version of Portainer ignores {PROFILES}, and would not start {}",
-                    listed(&by_profile)
-                ),
-                "upgrade Portainer, or remove `profiles` from these services",
-            )
-        })
+        let services = self.by_profile_if(Some(false))?;
+        Some(Blocker::new(
+            format!("this version of Portainer ignores {PROFILES}, and would not start {services}"),
+            "upgrade Portainer, or remove `profiles` from these services",
+        ))
     }
 
     /// Whether Portainer's version decides what one of the variables does.
@@ -132,24 +125,19 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
 
     /// What could not be checked.
     pub fn doubt(&self) -> Option<String> {
-        let by_profile = self.by_profile();
-        (!by_profile.is_empty() && self.follows_profiles().is_none()).then(|| {
-            format!(
-                "this version of Portainer may ignore {PROFILES}: {} may not be started",
-                listed(&by_profile)
-            )
-        })
+        let services = self.by_profile_if(None)?;
+        Some(format!(
+            "this version of Portainer may ignore {PROFILES}: {services} may not be started"
+        ))
     }
 
-    fn follows_profiles(&self) -> Option<bool> {
-        self.portainer.and_then(|compose| compose.follows.profiles)
-    }
-
-    /// The services that only an active profile starts.
-    fn by_profile(&self) -> Vec<String> {
+    /// The services that only an active profile starts, if Portainer's Compose is known to follow profiles so.
+    fn by_profile_if(&self, follows: Option<bool>) -> Option<String> {
         let has_profile = |service: &SentService| service.nodes("profiles").next().is_some();
         let active = self.stack.active().into_iter().filter(has_profile);
-        active.map(|service| service.name.to_owned()).collect()
+        let names: Vec<&str> = active.map(|service| service.name).collect();
+        let is_it = self.portainer.and_then(|compose| compose.follows.profiles) == follows;
+        (is_it && !names.is_empty()).then(|| listed(&names))
     }
 
     fn is_true(&self, name: &str) -> bool {

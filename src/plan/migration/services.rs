@@ -4,6 +4,7 @@ use crate::{
     model::Container,
     plan::{
         Facts, Fate, ServicePlan,
+        adoption::NOT_STARTED,
         facts::services::{SentService, SentStack},
     },
     snapshot::Inspected,
@@ -42,13 +43,13 @@ pub fn services(facts: &Facts, stack: Option<&SentStack>) -> Vec<ServicePlan> {
 fn fate(facts: &Facts, stack: Option<&SentStack>, container: &Container, service: &str) -> Fate {
     // B10
     if container.compose_label(facts.tool, "project") != Some(facts.name) {
-        return Fate::Unknown("Portainer adopts its container".to_owned());
+        return Fate::unknown("Portainer adopts its container");
     }
     if container.compose_label(facts.tool, "oneoff") == Some("True") {
         return Fate::Removed("it was started by `compose run`".to_owned());
     }
     let Some(stack) = stack else {
-        return Fate::Unknown("the Compose file cannot be parsed".to_owned());
+        return Fate::unknown("the Compose file cannot be parsed");
     };
     let services = stack.services();
     let found = services.iter().find(|one| one.name == service);
@@ -73,19 +74,16 @@ fn stop_grace(facts: &Facts, container: &Container, fate: &Fate) -> u32 {
 
 /// The active services without a container; none if the containers cannot be read.
 fn starts(facts: &Facts, stack: &SentStack) -> Vec<ServicePlan> {
-    let (Some(_), Some(containers)) = (&facts.listed, &facts.details.containers) else {
+    if facts.listed.is_none() || facts.details.containers.is_none() {
         return Vec::new();
-    };
-    let has = |name: &str| {
-        let mut containers = containers.iter().map(Inspected);
-        containers.any(|one| one.compose_label(facts.tool, "service") == Some(name))
-    };
+    }
+    let has = |name: &str| facts.of_service(name).next().is_some();
     let mut services = stack.active();
     services.retain(|service| service.replicas() != Some(0) && !has(service.name));
     let started = services.iter().map(|service| ServicePlan {
         service: service.name.to_owned(),
         containers: Vec::new(),
-        fate: Fate::Started("has no container yet and will be started".to_owned()),
+        fate: Fate::Started(NOT_STARTED.to_owned()),
         stop_grace: None,
         needs: Vec::new(),
     });

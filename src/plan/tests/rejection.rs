@@ -21,7 +21,10 @@ fn b06_a_rejection_by_compose_is_a_refusal() {
     let text = "services:\n  web:\n    image: x\n    env_file: .env\n    user: lots\n";
     let plan = rejected(text, "line 4: invalid size: 'lots'", None);
     let line = "docker compose 2.26.1: line 5: invalid size: 'lots'".to_owned();
-    assert_eq!(plan.refusals, [validation::rejects(vec![line])]);
+    assert_eq!(
+        plan.refusals,
+        Vec::from_iter(validation::rejects(vec![line]))
+    );
     assert_eq!(plan.warnings, [""; 0]);
 }
 

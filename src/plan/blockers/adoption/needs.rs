@@ -9,7 +9,7 @@ use super::Blocking;
 use crate::{
     model::{Container, Pull, Variable},
     plan::{
-        Fate, Sent,
+        Blocker, Fate, Sent,
         blockers::conflicts::{held_by, used_on_host},
         blockers::missing,
         facts::services::{SentStack, with_sent},
@@ -37,24 +37,20 @@ impl Blocking<'_, '_> {
         pull.dedup();
         let images = pull.len() + build.len();
         if !build.is_empty() {
-            let dir = shell_word(dir);
-            pull.push(format!(
-                "cd {dir} && {tool} compose build {}",
-                build.join(" ")
-            ));
+            let (dir, services) = (shell_word(dir), build.join(" "));
+            pull.push(format!("cd {dir} && {tool} compose build {services}"));
         }
-        if !absent.is_empty() {
-            self.add_as(
-                "image missing",
-                format!("{} not on this host", counted_images(images)),
-                match (build.is_empty(), pull.as_slice()) {
-                    (true, [_]) => format!("pass --pull, or pull it first: {}", pull.join(" && ")),
-                    (true, _) => format!("pass --pull, or pull them first: {}", pull.join(" && ")),
-                    (false, _) => format!("get them first: {}", pull.join(" && ")),
-                },
-                absent,
-            );
-        }
+        let verb = if images == 1 { "is" } else { "are" };
+        let what = format!("{} {verb} not on this host", counted(images, "image"));
+        let how = match (build.is_empty(), pull.len()) {
+            (true, 1) => "pass --pull, or pull it first",
+            (true, _) => "pass --pull, or pull them first",
+            (false, _) => "get them first",
+        };
+        let hint = format!("{how}: {}", pull.join(" && "));
+        let blocker = Blocker::about(absent, what, hint);
+        self.blockers
+            .extend(blocker.map(|one| one.short("image missing")));
     }
 
     /// Directories and files that a container mounts in the short syntax, and that were deleted since: Docker would mount
@@ -62,12 +58,10 @@ impl Blocking<'_, '_> {
     pub fn sources(&mut self, stack: &SentStack) {
         for (service, source) in missing::missing_sources(self.facts, stack, true) {
             let shown = self.facts.below_dir(&source);
-            self.add_as(
-                "file or folder missing",
-                format!("{service} mounts {shown}, which does not exist"),
-                format!("create {source}, or correct the path in {}", self.file),
-                Vec::new(),
-            );
+            let what = format!("{service} mounts {shown}, which does not exist");
+            let hint = format!("create {source}, or correct the path in {}", self.file);
+            let blocker = Blocker::new(what, hint).short("file or folder missing");
+            self.blockers.push(blocker);
         }
     }
 
@@ -93,20 +87,13 @@ impl Blocking<'_, '_> {
         let own = own.filter(|one| staying.iter().any(|id| id.starts_with(&one.id)));
         let others: Vec<&Container> = self.facts.others.iter().flatten().chain(own).collect();
         let by_containers = held_by(&others, stack, is_asked).into_iter();
+        self.blockers
+            .extend(by_containers.map(|used| used.short("port or name in use")));
         let by_programs = used_on_host(self.facts, stack, is_asked).into_iter();
-        for used in by_containers {
-            self.add_as("port or name in use", used.message, used.hint, Vec::new());
-        }
-        for used in by_programs {
-            let hint = "stop that program, or change the port";
-            self.add_as("port in use", used, hint.to_owned(), Vec::new());
-        }
+        self.blockers.extend(by_programs.map(|used| {
+            Blocker::new(used, "stop that program, or change the port").short("port in use")
+        }));
     }
-}
-
-fn counted_images(count: usize) -> String {
-    let verb = if count == 1 { "is" } else { "are" };
-    format!("{} {verb}", counted(count, "image"))
 }
 
 /// The services whose image is not on this engine, with the image. Other policies than pulling what is missing are refused
@@ -115,18 +102,14 @@ fn absent_images<'d>(
     stack: &SentStack<'_, 'd, '_>,
     images: &BTreeMap<String, Option<Value>>,
 ) -> Vec<(&'d str, Pull)> {
-    let mut absent = Vec::new();
-    for service in stack.active() {
+    let absent = stack.active().into_iter().filter_map(|service| {
         let policy = service.given(&["pull_policy"]).known();
         let is_said = matches!(policy.as_deref(), Some("never" | "build"));
-        let image = service
-            .image()
-            .filter(|image| matches!(images.get(image), Some(None)));
-        if let Some(image) = image.filter(|_| !is_said && service.replicas() != Some(0)) {
-            absent.push((service.name, service.pull(image)));
-        }
-    }
-    absent
+        let is_absent = |image: &String| matches!(images.get(image), Some(None));
+        let image = service.image().filter(is_absent)?;
+        (!is_said && service.replicas() != Some(0)).then(|| (service.name, service.pull(image)))
+    });
+    absent.collect()
 }
 
 /// The images that are not on this engine, of a text and its variables; none of them if one has to be built. `on_disk` is the
@@ -141,14 +124,13 @@ pub fn images_to_pull(
         return Vec::new();
     };
     with_sent(Sent { text, env }, project, |_, stack| {
-        let absent = stack
-            .map(|stack| absent_images(stack, images))
-            .unwrap_or_default();
+        let absent = stack.map(|stack| absent_images(stack, images));
+        let mut absent = absent.unwrap_or_default();
         if absent
             .iter()
             .any(|(service, _)| is_built(&document, service))
         {
-            return Vec::new();
+            absent.clear();
         }
         let images: BTreeSet<Pull> = absent.into_iter().map(|(_, image)| image).collect();
         images.into_iter().collect()

@@ -3,21 +3,21 @@
 use super::Blocking;
 use crate::{
     model::{Carried, Deployment, Record, Rights, StackKind},
-    plan::{Facts, InPortainer, Request, losses::record},
-    text::{printable, shell_word},
+    plan::{Blocker, Facts, InPortainer, Request, losses::record},
+    text::shell_word,
 };
 
 impl Blocking<'_, '_> {
     /// The Portainer stacks of this name.
     pub fn records(&mut self) {
         let Facts { endpoint, .. } = *self.facts;
+        let own = self.facts.record.map_or("", |own| &own.record.id);
         for other in self.facts.namesakes.iter().map(|other| &other.record) {
             if other.endpoint_id == endpoint {
-                let id = printable(&other.id);
+                let id = &other.id;
                 self.add(
-                    format!("Portainer stack {id} on environment {endpoint} has the same name as Portainer stack {}", self.own_id()),
+                    format!("Portainer stack {id} on environment {endpoint} has the same name as Portainer stack {own}"),
                     "delete one of them in Portainer: this removes the containers of the project, so take a copy of their data first",
-                    Vec::new(),
                 );
             }
         }
@@ -25,13 +25,12 @@ impl Blocking<'_, '_> {
             return;
         };
         self.record(record.record);
-        let id = printable(&record.record.id);
+        let id = &record.record.id;
         let Facts { name, dir, .. } = *self.facts;
         if self.facts.is_portainers(dir) && !matches!(self.plan.request, Request::Nothing(_)) {
             self.add(
                 format!("{dir} is the folder of Portainer stack {id}: the stack is in Portainer already"),
                 format!("change the stack in Portainer, or write it into a directory of your own: stacklift export {}", shell_word(name)),
-                Vec::new(),
             );
         }
         if record.contents.is_none() && !self.facts.is_forbidden() {
@@ -44,7 +43,6 @@ impl Blocking<'_, '_> {
                 } else {
                     "use the API key of an administrator"
                 },
-                Vec::new(),
             );
         }
         if record.record.is_from_git() {
@@ -53,24 +51,16 @@ impl Blocking<'_, '_> {
         let lost = record::services_lost(&record, self.facts.sent);
         // Those that the file lacks since the last adoption are told of as containers.
         let is_edited = record.in_portainer != InPortainer::LastSent;
-        let is_lost = !lost.is_empty() && is_edited && !self.facts.sent.text.is_empty();
-        if is_lost && !self.keep.orphans {
+        if is_edited && !self.facts.sent.text.is_empty() && !self.keep.orphans {
             self.only_in_portainer.clone_from(&lost);
-            self.add(
-                format!("Portainer stack {id} has services that the Compose file lacks"),
-                "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans",
-                lost,
-            );
+            let what = format!("Portainer stack {id} has services that the Compose file lacks");
+            let hint = "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans";
+            self.blockers.extend(Blocker::about(lost, what, hint));
         }
     }
 
-    fn own_id(&self) -> String {
-        let id = self.facts.record.map(|own| own.record.id.as_str());
-        printable(id.unwrap_or_default()).into_owned()
-    }
-
     fn record(&mut self, record: &Record) {
-        let id = self.own_id();
+        let id = &record.id;
         let other = match record.kind {
             StackKind::Compose => None,
             StackKind::Swarm => Some("a swarm"),
@@ -80,32 +70,26 @@ impl Blocking<'_, '_> {
             self.add(
                 format!("Portainer stack {id} has the same name and is a stack of {other}"),
                 "delete it in Portainer first: Portainer allows each name only once",
-                Vec::new(),
             );
         }
         if record.deployment == Deployment::Deploying {
             self.add(
                 format!("Portainer stack {id} is still deploying"),
                 "wait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 can miss the end: upgrade it if this never changes",
-                Vec::new(),
             );
         }
-        let links: Vec<String> = record
-            .carries
-            .iter()
-            .filter_map(|carried| match carried {
-                Carried::Git(url) => Some(format!("it is deployed from Git: {url}")),
-                Carried::AutoUpdate => Some("it is updated automatically".to_owned()),
-                Carried::Webhook => Some("it has a webhook".to_owned()),
-                Carried::Access => None,
-            })
-            .collect();
-        if !links.is_empty() && matches!(self.plan.request, Request::Update(_)) {
-            self.add(
-                format!("an update of Portainer stack {id} would break its link"),
-                "change the Compose file where the Portainer stack takes it from; or remove the link in Portainer first",
-                links,
-            );
+        if !matches!(self.plan.request, Request::Update(_)) {
+            return;
         }
+        let links = record.carries.iter().filter_map(|carried| match carried {
+            Carried::Git(url) => Some(format!("it is deployed from Git: {url}")),
+            Carried::AutoUpdate => Some("it is updated automatically".to_owned()),
+            Carried::Webhook => Some("it has a webhook".to_owned()),
+            Carried::Access => None,
+        });
+        let what = format!("an update of Portainer stack {id} would break its link");
+        let hint = "change the Compose file where the Portainer stack takes it from; or remove the link in Portainer first";
+        self.blockers
+            .extend(Blocker::about(links.collect(), what, hint));
     }
 }
