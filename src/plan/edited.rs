@@ -104,7 +104,7 @@ pub fn differs_from_adoption(
     tool: &str,
 ) -> Option<bool> {
     let dir = container.compose_label(tool, "project.working_dir")?;
-    if dir.starts_with(PORTAINER_FOLDERS) || is_folder_of(&record.record.id, dir) {
+    if is_portainers(dir, record.record) {
         return Some(false);
     }
     let hash = container.compose_label(tool, "config-hash")?;
@@ -114,11 +114,13 @@ pub fn differs_from_adoption(
 /// Whether a container was created outside of Portainer after Portainer last deployed the stack.
 pub(super) fn is_by_hand_since(container: Inspected, record: &Record, tool: &str) -> bool {
     let dir = container.compose_label(tool, "project.working_dir");
-    let is_portainers =
-        |dir: &str| dir.starts_with(PORTAINER_FOLDERS) || is_folder_of(&record.id, dir);
     let created = DateTime::parse_from_rfc3339(container.text("/Created"));
     let is_later = created.is_ok_and(|at| at.timestamp() > record.deployed_at);
-    is_later && record.deployed_at > 0 && dir.is_some_and(|dir| !is_portainers(dir))
+    is_later && record.deployed_at > 0 && dir.is_some_and(|dir| !is_portainers(dir, record))
+}
+
+fn is_portainers(dir: &str, record: &Record) -> bool {
+    dir.starts_with(PORTAINER_FOLDERS) || is_folder_of(&record.id, dir)
 }
 
 /// What happened to a container if Portainer has what would be sent, and the container has neither.
@@ -143,25 +145,21 @@ pub(super) fn why_changed(
     if let Some(by_hand) = by_hand {
         return by_hand;
     }
-    match record {
-        Some(record) if record.in_portainer == InPortainer::Edited => {
-            if record.last_sent.has(sent.text, sent.env) {
-                "the stack was edited in Portainer".to_owned()
-            } else {
-                "edited in Portainer or in the files since the container started".to_owned()
-            }
-        }
-        _ => {
-            let last = record.filter(|one| one.in_portainer == InPortainer::LastSent);
-            let contents = last.and_then(|one| one.contents);
-            let changed = match contents {
-                Some((text, _)) if text == sent.text => ".env",
-                Some((_, env)) if values(env) == values(sent.env) => "the Compose file",
-                _ => "the Compose file or .env",
-            };
-            format!("{changed} has changed since the container started")
-        }
+    if let Some(edited) = record.filter(|one| one.in_portainer == InPortainer::Edited) {
+        let why = if edited.last_sent.has(sent.text, sent.env) {
+            "the stack was edited in Portainer"
+        } else {
+            "edited in Portainer or in the files since the container started"
+        };
+        return why.to_owned();
     }
+    let last = record.filter(|one| one.in_portainer == InPortainer::LastSent);
+    let changed = match last.and_then(|one| one.contents) {
+        Some((text, _)) if text == sent.text => ".env",
+        Some((_, env)) if values(env) == values(sent.env) => "the Compose file",
+        _ => "the Compose file or .env",
+    };
+    format!("{changed} has changed since the container started")
 }
 
 #[cfg(test)]

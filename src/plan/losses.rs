@@ -159,17 +159,14 @@ impl Loss {
             subject.is_some_and(|subject| one.containers.contains(subject))
         };
         let mut services = services.iter();
+        let mut own = services.clone().filter(is_own);
         match self.kind {
             LossKind::Replicas { now, after } => {
                 let fate = fates::fewer(now, after);
                 services.any(|one| Some(&one.service) == self.service.as_ref() && one.fate == fate)
             }
-            LossKind::Starts => services
-                .filter(is_own)
-                .any(|one| matches!(one.fate, Fate::Started(_))),
-            LossKind::Image => services
-                .filter(is_own)
-                .any(|one| one.fate.reason() == Some(&self.message)),
+            LossKind::Starts => own.any(|one| matches!(one.fate, Fate::Started(_))),
+            LossKind::Image => own.any(|one| one.fate.reason() == Some(&self.message)),
             _ => false,
         }
     }
@@ -217,12 +214,9 @@ const FILES_SHOWN: usize = 5;
 /// Names the changed files of a container's own layer that hold data, and that are lost with it. `placed` are those that
 /// Compose itself puts into it.
 pub fn files(container: Inspected, changes: &Changes, placed: &[String]) -> Option<String> {
-    let paths: Vec<&str> = changes
-        .listed
-        .iter()
-        .map(|change| change.path.as_str())
-        .filter(|path| placed.iter().all(|placed| placed != path))
-        .collect();
+    let paths = changes.listed.iter().map(|change| change.path.as_str());
+    let paths = paths.filter(|path| placed.iter().all(|placed| placed != path));
+    let paths: Vec<&str> = paths.collect();
     let unlisted = changes.total.saturating_sub(changes.listed.len());
     let files = container.own_files(&paths, placed);
     let shown = &files[..files.len().min(FILES_SHOWN)];
@@ -230,9 +224,7 @@ pub fn files(container: Inspected, changes: &Changes, placed: &[String]) -> Opti
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let named = format!(
-        "files written inside the container: {}{more}",
-        shown.join(", ")
-    );
-    (!files.is_empty() || unlisted > 0).then_some(named)
+    let shown = shown.join(", ");
+    (!files.is_empty() || unlisted > 0)
+        .then(|| format!("files written inside the container: {shown}{more}"))
 }

@@ -6,30 +6,28 @@ impl Adoption {
     /// What this plan does that the plan `shown` before did not list, one line each. Empty if the user has seen all of
     /// it. A fate that was shown as unknown covers every other one.
     pub fn worse_than(&self, shown: &Self) -> Vec<String> {
-        let shown_fate = |service: &str| {
-            let mut services = shown.services.iter();
-            services
-                .find(|one| one.service == service)
-                .map(|one| &one.fate)
+        let is_worse = |fate: &Fate, service: &str| {
+            let mut before = shown.services.iter().filter(|one| one.service == service);
+            match before.next().map(|one| &one.fate) {
+                Some(Fate::Unknown(_)) => false,
+                Some(before) => fate != before && fate.rank() >= before.rank(),
+                None => true,
+            }
         };
-        let is_worse = |fate: &Fate, before: Option<&Fate>| match before {
-            Some(Fate::Unknown(_)) => false,
-            Some(before) => fate != before && fate.rank() >= before.rank(),
-            None => true,
-        };
-        let services = self
-            .services
+        let services = self.services.iter();
+        let services =
+            services.filter(|one| !one.fate.is_unchanged() && is_worse(&one.fate, &one.service));
+        let services = services.map(|one| format!("{}: {}", one.service, one.fate));
+        let losses = self
+            .losses
             .iter()
-            .filter(|one| !one.fate.is_unchanged() && is_worse(&one.fate, shown_fate(&one.service)))
-            .map(|one| format!("{}: {}", one.service, one.fate));
-        let losses = self.losses.iter();
-        let losses = losses
-            .filter(|loss| !shown.losses.contains(loss))
-            .map(|loss| format!("loss: {loss}"));
-        let changes = self.changes.iter();
-        let changes = changes
-            .filter(|change| !shown.changes.contains(change))
-            .map(|change| format!("change: {change}"));
+            .filter(|loss| !shown.losses.contains(loss));
+        let losses = losses.map(|loss| format!("loss: {loss}"));
+        let changes = self
+            .changes
+            .iter()
+            .filter(|change| !shown.changes.contains(change));
+        let changes = changes.map(|change| format!("change: {change}"));
         services.chain(losses).chain(changes).collect()
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     },
     rewrite::faithful::{Runs, ServiceRuns},
     snapshot::Inspected,
-    text::{printable, said, sha256, shell_word},
+    text::{said, sha256, shell_word},
 };
 
 /// What to do with running and finished containers.
@@ -107,30 +107,30 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                         kept.flatten().is_none()
                             && matches!(given, Some(Given::Is(given)) if given == value)
                     };
-                    let foreign = foreign
-                        .into_iter()
-                        .filter(|(name, value)| !is_deployed(name, value))
-                        .map(|(name, value)| (name.to_owned(), value.to_owned()));
-                    found.variables.extend(foreign);
+                    let foreign = foreign.into_iter();
+                    let kept = foreign.filter(|(name, value)| !is_deployed(name, value));
+                    found
+                        .variables
+                        .extend(kept.map(|(name, value)| (name.to_owned(), value.to_owned())));
                 }
             }
             if containers.is_empty() {
                 found.volumes.extend(remembered_volumes(facts, &service));
             }
-            let is_created = planned
-                .is_some_and(|one| matches!(one.fate, Fate::Started(_) | Fate::Recreated(_)));
+            let fate = planned.map(|one| &one.fate);
+            let is_created = matches!(fate, Some(Fate::Started(_) | Fate::Recreated(_)));
             if is_created && containers.len() < 2 {
                 let paths = new_anonymous(facts, &service);
+                let left = (!paths.is_empty()).then(|| service.name.to_owned());
                 if keep.anonymous {
-                    let left = (!paths.is_empty()).then(|| service.name.to_owned());
                     runs.left_anonymous.extend(left);
                 } else if service.replicas() == Some(1) {
                     for path in paths {
                         let name = created_name(facts, service.name, &path);
                         found.volumes.entry(path).or_insert(name);
                     }
-                } else if !paths.is_empty() {
-                    runs.unnamed.insert(service.name.to_owned());
+                } else {
+                    runs.unnamed.extend(left);
                 }
             }
             let all = found.volumes.iter();
@@ -143,15 +143,17 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 let kept = last_sent?.kept_instead_of(service.name, name)?;
                 Some(found.instead_of.get(name)? == kept)
             };
-            let (kept, other) = std::mem::take(&mut found.variables)
-                .into_iter()
-                .partition(|(name, _)| keep.variables || is_kept(name) == Some(true));
-            found.variables = kept;
-            let other: BTreeMap<String, String> = other;
-            if !other.is_empty() {
-                let names: Vec<String> = other.into_keys().collect();
+            let is_other = |name: &String| !keep.variables && is_kept(name) != Some(true);
+            let names = found
+                .variables
+                .keys()
+                .filter(|name| is_other(name))
+                .cloned();
+            let names: Vec<String> = names.collect();
+            if !names.is_empty() {
                 blockers.push(other_variables(&service, &names, input.files));
             }
+            found.variables.retain(|name, _| !names.contains(name));
             runs.services.insert(service.name.to_owned(), found);
         }
         (runs, blockers)
@@ -163,10 +165,12 @@ fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>
     let contents = facts.record.as_ref().and_then(|record| record.contents);
     contents.map_or_else(BTreeMap::new, |(text, env)| {
         with_sent(Sent { text, env }, facts.project, |_, stack| {
-            let services = stack.map(SentStack::services).unwrap_or_default();
-            let variables = services
-                .iter()
-                .filter_map(|service| Some((service.name.to_owned(), service.environment()?)));
+            let services = stack
+                .map(SentStack::services)
+                .unwrap_or_default()
+                .into_iter();
+            let variables =
+                services.filter_map(|one| Some((one.name.to_owned(), one.environment()?)));
             variables.collect()
         })
     })
@@ -174,10 +178,8 @@ fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>
 
 /// The containers of a service, without those of `docker compose run`.
 fn containers<'a>(facts: &Facts<'a>, service: &str) -> Vec<Inspected<'a>> {
-    let all = facts.observed.inspected();
-    all.filter(|one| one.compose_label(facts.tool, "service") == Some(service))
-        .filter(|one| !one.is_one_off(facts.tool))
-        .collect()
+    let all = facts.of_service(service);
+    all.filter(|one| !one.is_one_off(facts.tool)).collect()
 }
 
 /// The anonymous volumes of a container that the text does not name yet, by their path.
@@ -187,21 +189,17 @@ fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<Stri
         Some((clean(&mount.target), name.known()?))
     });
     let named: Vec<(String, String)> = named.collect();
-    container
-        .anonymous_volumes()
-        .map(|(volume, target)| (clean(target), volume.to_owned()))
-        .filter(|volume| !named.contains(volume))
-        .collect()
+    let volumes = container.anonymous_volumes();
+    let volumes = volumes.map(|(volume, target)| (clean(target), volume.to_owned()));
+    volumes.filter(|volume| !named.contains(volume)).collect()
 }
 
 /// The anonymous volumes that a service gets by `volumes_from`. They get their names in the other service, or none.
 fn inherited_volumes<'a>(facts: &Facts<'a>, service: &SentService) -> BTreeSet<&'a str> {
     let sources = service.items("volumes_from");
     let sources = sources.filter_map(|item| service.stack.read(item).known());
-    let containers = sources.flat_map(|from| {
-        let name = from.split(':').next().unwrap_or_default();
-        containers(facts, name)
-    });
+    let containers =
+        sources.flat_map(|from| containers(facts, from.split(':').next().unwrap_or_default()));
     let volumes = containers.flat_map(Inspected::anonymous_volumes);
     volumes.map(|(name, _)| name).collect()
 }
@@ -213,9 +211,8 @@ fn remembered_volumes(facts: &Facts, service: &SentService) -> BTreeMap<String, 
     let exist = named.filter(|(path, name)| {
         facts.details.has_volume(name) && !mounts::mounts_other(service, path)
     });
-    exist
-        .map(|(path, name)| (path.clone(), name.clone()))
-        .collect()
+    let owned = exist.map(|(path, name)| (path.clone(), name.clone()));
+    owned.collect()
 }
 
 /// The paths at which each container of a service has an anonymous volume; none if the volumes of the engine are unknown.
@@ -248,16 +245,17 @@ fn other_variables(service: &SentService, names: &[String], files: &[String]) ->
     let given = service.environment().unwrap_or_default();
     let is_given = |name: &&String| matches!(given.get(*name), Some(Given::Is(_)));
     let (other, missing): (Vec<&String>, Vec<&String>) = names.iter().partition(is_given);
-    let told = |names: &[&String], how: &str| {
-        let names: Vec<_> = names.iter().map(|name| printable(name)).collect();
-        said(&names, how)
-    };
-    let service = service.name;
-    let differs = told(&other, "has another value in the files");
-    let lacks = told(&missing, "is not in the files");
-    let parts: Vec<String> = differs.into_iter().chain(lacks).collect();
+    let differs = said(&other, "has another value in the files");
+    let parts: Vec<String> = differs
+        .into_iter()
+        .chain(said(&missing, "is not in the files"))
+        .collect();
     Blocker::new(
-        format!("{service} does not run with the variables of its files: {}", parts.join(", and ")),
+        format!(
+            "{} does not run with the variables of its files: {}",
+            service.name,
+            parts.join(", and ")
+        ),
         format!(
             "pass --keep-variables to keep the values of the containers; to use those of the files, which recreates the container, go to the stack's directory and run: {}",
             up(files)
@@ -268,14 +266,12 @@ fn other_variables(service: &SentService, names: &[String], files: &[String]) ->
 
 /// The command that starts the files of a stack by hand.
 fn up(files: &[String]) -> String {
-    let mut flags = String::new();
-    if !matches!(files, [one] if DEFAULT_FILES.contains(&one.as_str())) {
-        for file in files {
-            flags.push_str(" -f ");
-            flags.push_str(&shell_word(file));
-        }
-    }
-    format!("docker compose{flags} up -d")
+    let files = match files {
+        [one] if DEFAULT_FILES.contains(&one.as_str()) => &[],
+        files => files,
+    };
+    let flags = files.iter().map(|file| format!(" -f {}", shell_word(file)));
+    format!("docker compose{} up -d", flags.collect::<String>())
 }
 
 #[cfg(test)]

@@ -15,7 +15,6 @@ use crate::{
         losses::LossKind,
     },
     snapshot::is_id,
-    text::printable,
 };
 
 /// The sections of a Compose file whose members are named.
@@ -43,10 +42,9 @@ pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
     let sent = named_volumes(facts, facts.sent);
     let mut left = deployed.unwrap_or_default();
     let last_sent = facts.last_sent.all_volumes();
-    left.extend(last_sent.map(|(service, path, name)| {
-        let place = (service.clone(), path.clone());
-        (name.clone(), place)
-    }));
+    left.extend(
+        last_sent.map(|(service, path, name)| (name.clone(), (service.clone(), path.clone()))),
+    );
     let containers: Vec<_> = facts.observed.inspected().collect();
     left.retain(|volume, _| {
         let exists = facts.details.has_volume(volume);
@@ -55,24 +53,17 @@ pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
     });
     let left = left.iter().map(|(volume, (service, path))| {
         format!(
-            "nothing mounts the volume {volume} any more; an earlier adoption had named it for {} of {}",
-            printable(path),
-            printable(service)
+            "nothing mounts the volume {volume} any more; an earlier adoption had named it for {path} of {service}"
         )
     });
     // A container would still have it.
     let gone = facts.last_sent.all_volumes().filter(|(service, _, name)| {
-        let mut own = containers.iter();
         facts.details.volumes.is_some()
             && !facts.details.has_volume(name)
-            && !own.any(|one| one.compose_label(facts.tool, "service") == Some(service))
+            && facts.of_service(service).next().is_none()
     });
     let gone = gone.map(|(service, path, name)| {
-        format!(
-            "{} had the volume {name} at {}, which no longer exists",
-            printable(service),
-            printable(path)
-        )
+        format!("{service} had the volume {name} at {path}, which no longer exists")
     });
     left.chain(gone).map(|loss| Loss::of_stack(&loss)).collect()
 }
@@ -112,10 +103,8 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
         return losses;
     };
     let (old, new) = (values(env), values(sent.env));
-    let changed = old.iter().filter_map(|(&name, value)| {
-        let is_changed = new.get(name).is_some_and(|new| new != value);
-        is_changed.then_some(name)
-    });
+    let is_changed = |(name, value): &(&str, &str)| new.get(name).is_some_and(|new| new != value);
+    let changed = old.into_iter().filter(is_changed).map(|(name, _)| name);
     let changed: Vec<_> = changed.collect();
     losses.extend(named("variables with another value in Portainer", &changed));
     if let (Ok(old), Ok(new)) = (Document::parse(text), Document::parse(sent.text)) {
@@ -137,18 +126,13 @@ fn named(what: &str, names: &[&str]) -> Option<Loss> {
 /// The loss of what was edited in Portainer, or may have been (B22): the `parts`, unless other losses say them.
 pub fn edit_lost(in_portainer: InPortainer, parts: &[String]) -> Option<Loss> {
     let edited = "what was edited in Portainer since the last adoption";
-    match (in_portainer, parts) {
-        (InPortainer::Edited, []) => Some(Loss::of_record(edited)),
-        (InPortainer::Edited, parts) => Some(Loss::of_record(&format!(
-            "{edited}: {}",
-            parts.join(" and ")
-        ))),
-        (InPortainer::Differs, _) => {
-            let what = "what only Portainer has in its Compose file and variables";
-            Some(Loss::of_record(what))
-        }
-        _ => None,
-    }
+    let what = match in_portainer {
+        InPortainer::Edited if parts.is_empty() => edited,
+        InPortainer::Edited => &format!("{edited}: {}", parts.join(" and ")),
+        InPortainer::Differs => "what only Portainer has in its Compose file and variables",
+        _ => return None,
+    };
+    Some(Loss::of_record(what))
 }
 
 /// The services of a Portainer stack that are not in the Compose file.
@@ -169,11 +153,8 @@ fn members_lost<'d>(old: &'d Document<'d>, new: &Document, section: &str) -> Vec
 }
 
 fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
-    let entries = document
-        .get(section)
-        .map(Node::entries)
-        .into_iter()
-        .flatten();
+    let entries = document.get(section).map(Node::entries);
+    let entries = entries.into_iter().flatten();
     entries.filter_map(|entry| entry.name()).collect()
 }
 
