@@ -49,10 +49,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let console = Arc::new(Console::new(
-        arguments.common.quiet,
-        arguments.common.verbose,
-    ));
+    let console = Arc::new(Console::new(&arguments.common));
     interrupt::clean_up_after_panics(&console);
     let ended = dispatch(arguments, &console);
     // What failed because of the handler is no error of the run.
@@ -106,11 +103,8 @@ impl From<anyhow::Error> for Ended {
 }
 
 fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
-    let Arguments {
-        migrate,
-        common,
-        command,
-    } = arguments;
+    let (migrate, common) = (&arguments.migrate, &arguments.common);
+    let command = arguments.command;
     if command.is_some() && migrate.is_used() {
         return Err(Ended::Usage(
             "put STACK, --force, --yes and --dry-run after the command",
@@ -124,11 +118,31 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::Rehearse(_)) => false,
         Some(_) => true,
     };
-    let cli = Cli {
-        common: &common,
-        console,
+    let cli = Cli { common, console };
+    let ended = match command {
+        None => migrate::run(migrate, Called::Bare, cli),
+        Some(Command::Migrate(migrate)) => migrate::run(&migrate, Called::Named, cli),
+        Some(Command::Adopt(adopt)) => adopt::run(&adopt, cli),
+        Some(Command::Plan(plan)) => plan::run(&plan, cli),
+        Some(Command::Export(export)) => export::run(&export, cli),
+        Some(Command::List { output }) => list::run(output, cli),
+        Some(Command::Doctor { output }) => doctor::run(output, cli),
+        Some(Command::Config(config)) => config::run(&config, cli),
+        Some(Command::Schema { output }) => Ok(schema::run(output, console)?),
+        Some(Command::Completions { shell }) => {
+            completions::script(shell);
+            Ok(())
+        }
+        Some(Command::Complete { words }) => {
+            completions::run(&words);
+            Ok(())
+        }
+        Some(Command::Man { into }) => Ok(man::run(&into)?),
+        Some(Command::Render(render)) => render::run(&render, cli),
+        Some(Command::Restore(restore)) => restore::run(&restore, cli),
+        Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, cli),
     };
-    run(&migrate, command, cli).map_err(|ended| match ended {
+    ended.map_err(|ended| match ended {
         // It left the stack as it was: its state needs no line.
         Ended::Stopped(stopped) if only_reads => Ended::Failed(stopped.error),
         ended => ended,
@@ -143,31 +157,6 @@ struct Cli<'a> {
     console: &'a Arc<Console>,
 }
 
-fn run(migrate: &MigrateArguments, command: Option<Command>, cli: Cli) -> Result<(), Ended> {
-    match command {
-        None => migrate::run(migrate, Called::Bare, cli),
-        Some(Command::Migrate(migrate)) => migrate::run(&migrate, Called::Named, cli),
-        Some(Command::Adopt(adopt)) => adopt::run(&adopt, cli),
-        Some(Command::Plan(plan)) => plan::run(&plan, cli),
-        Some(Command::Export(export)) => export::run(&export, cli),
-        Some(Command::List(list)) => list::run(&list, cli),
-        Some(Command::Doctor(doctor)) => doctor::run(&doctor, cli),
-        Some(Command::Config(config)) => config::run(&config, cli),
-        Some(Command::Schema(schema)) => Ok(schema::run(&schema, cli.console)?),
-        Some(Command::Completions(completions)) => {
-            completions::script(completions.shell);
-            Ok(())
-        }
-        Some(Command::Complete(complete)) => {
-            completions::run(&complete.words);
-            Ok(())
-        }
-        Some(Command::Man(man)) => Ok(man::run(&man.into)?),
-        Some(Command::Render(render)) => render::run(&render, cli),
-        Some(Command::Restore(restore)) => restore::run(&restore, cli),
-        Some(Command::Rehearse(rehearse)) => rehearse::run(&rehearse, cli),
-    }
-}
 
 /// The error of C01.
 fn stack_required() -> anyhow::Error {

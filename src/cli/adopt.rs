@@ -2,7 +2,7 @@
 
 use super::{
     Cli, Console, Ended,
-    arguments::{AdoptArguments, Output, Reporting},
+    arguments::{AdoptArguments, Output},
     confirm::consent,
     interrupt::Interrupt,
     opened::Opened,
@@ -14,7 +14,7 @@ use crate::{
     inventory::Ways,
     plan::Adoption,
     report::AdoptReport,
-    run::{Event, Stopped},
+    run::Stopped,
 };
 
 mod all;
@@ -51,11 +51,8 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
             overwrite: arguments.overwrite,
             ..Ways::default()
         };
-        let reporting = Reporting {
-            output: arguments.output,
-            exit_code: arguments.exit_code,
-        };
-        return plan::report(&opened, ways, reporting, console);
+        let wanted = (arguments.output, arguments.exit_code);
+        return plan::report(&opened, ways, wanted, console);
     }
     let (report, ended) = adopt(arguments, &opened, None, &interrupt, console)?;
     text::show_next(&report, console);
@@ -89,8 +86,7 @@ fn adopt(
         timeout: opened.settings.timeout,
         on_failure: arguments.on_failure,
     };
-    let mut listener = |event: Event| interrupt.show(&event);
-    let (report, ended) = adopt::run(&adopt, &mut listener);
+    let (report, ended) = adopt::run(&adopt, &mut |event| interrupt.show(&event));
     console.done();
     show(&report, console);
     if let (Some(patch), Output::Text) = (&report.patch, arguments.output) {

@@ -14,11 +14,10 @@ pub(super) use adopting::AdoptArguments;
 use color::{color_of, use_color};
 pub(super) use git::GitArguments;
 use planning::DryRun;
-pub(super) use planning::{Described, Output, PlanArguments, Reporting, SchemaArguments};
+pub(super) use planning::{Described, Output, PlanArguments};
 pub(super) use reading::{
-    CompleteArguments, CompletionsArguments, ConfigAction, ConfigArguments, DoctorArguments,
-    ExportArguments, ExportSource, InitArguments, ListArguments, ManArguments, RehearseArguments,
-    RehearsedWay, Shell,
+    ConfigAction, ConfigArguments, ExportArguments, ExportSource, InitArguments,
+    RehearseArguments, RehearsedWay, Shell,
 };
 
 use super::options;
@@ -165,12 +164,20 @@ pub(super) enum Command {
     ///
     /// Lists the directories in the stacks root, the Compose projects of this host, and the Portainer stacks of
     /// the environment. Only reads.
-    List(ListArguments),
+    List {
+        /// Format of the list
+        #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+        output: Output,
+    },
     /// Check everything that the other commands need
     ///
     /// Checks the settings, Docker, the Compose program, Portainer, the API key, the environment, the stacks root and
     /// the directory for snapshots. Only reads, and leaves no file behind. Exits with 1 if a check fails.
-    Doctor(DoctorArguments),
+    Doctor {
+        /// Format of the checks
+        #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+        output: Output,
+    },
     /// Show the settings; `config init` asks for them
     ///
     /// Shows every setting, and where its value comes from. Contacts neither Portainer nor Docker, and never shows the
@@ -203,7 +210,11 @@ pub(super) enum Command {
     /// The script completes commands, flags, stacks and snapshots. It runs stacklift, which reads the settings, the
     /// stacks root and the names of the snapshots, and contacts neither Portainer nor Docker.
     #[command(after_help = reading::EXAMPLES)]
-    Completions(CompletionsArguments),
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL", value_enum)]
+        shell: Shell,
+    },
     /// Show the request that would create the stack in Portainer
     ///
     /// Prints the JSON body of the request, with the values of .env masked. Reads the stack's files and,
@@ -212,13 +223,25 @@ pub(super) enum Command {
     Render(RenderArguments),
     /// Print the JSON schema of an output
     #[command(hide = true)]
-    Schema(SchemaArguments),
+    Schema {
+        /// The output to describe
+        #[arg(value_name = "OUTPUT", value_enum)]
+        output: Described,
+    },
     /// Write the man pages into a directory
     #[command(hide = true)]
-    Man(ManArguments),
+    Man {
+        /// Directory for the man pages; created if it does not exist
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        into: PathBuf,
+    },
     /// Print the completions of the last word
     #[command(name = COMPLETE, hide = true)]
-    Complete(CompleteArguments),
+    Complete {
+        /// The words after the program's name, the last of which may be empty
+        #[arg(value_name = "WORD", last = true)]
+        words: Vec<OsString>,
+    },
 }
 
 #[derive(Debug, Args)]

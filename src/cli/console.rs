@@ -19,7 +19,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
 use super::{
-    arguments::Output,
+    arguments::{Common, Output},
     columns::{of_terminal, readable, width, wrap, wrap_lines},
     signals::on_signal,
     spinner::Spinner,
@@ -57,10 +57,10 @@ pub(super) struct Console {
 }
 
 impl Console {
-    pub(super) fn new(quiet: bool, verbose: bool) -> Self {
+    pub(super) fn new(common: &Common) -> Self {
         Self {
-            quiet,
-            verbose,
+            quiet: common.quiet,
+            verbose: common.verbose,
             ..Self::default()
         }
     }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Cli, Common, Console, Ended,
-    arguments::DoctorArguments,
+    arguments::Output,
     peers as clients,
     settings::{Problem, Settings, Sourced},
     style::Meaning,
@@ -21,7 +21,7 @@ mod peers;
 /// The time limit for each request, so that the command ends even if nothing responds.
 const LIMIT: Duration = Duration::from_secs(5);
 
-pub(super) fn run(arguments: &DoctorArguments, cli: Cli) -> Result<(), Ended> {
+pub(super) fn run(output: Output, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
     console.waiting("checking the settings, Portainer and Docker");
     let checks = checks(cli);
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &DoctorArguments, cli: Cli) -> Result<(), Ended> {
         version: VERSION,
         checks,
     };
-    console.result(arguments.output, &report, show)?;
+    console.result(output, &report, show)?;
     let mut checks = report.checks.iter();
     if checks.any(|check| check.status == Status::Failed) {
         return Err(Ended::Verdict(1));

@@ -1,11 +1,11 @@
 //! `stacklift list`: every stack of the host, its state, and whether it can be adopted. Reads only.
 
-use super::{Cli, Ended, arguments::ListArguments, interrupt::watch_reading, opened::Surroundings};
+use super::{Cli, Ended, arguments::Output, interrupt::watch_reading, opened::Surroundings};
 use crate::{observe::with_hint, text::counted};
 
 pub(super) mod text;
 
-pub(super) fn run(arguments: &ListArguments, cli: Cli) -> Result<(), Ended> {
+pub(super) fn run(output: Output, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
     watch_reading(console);
     let surroundings = Surroundings::new(cli)?;
@@ -20,7 +20,7 @@ pub(super) fn run(arguments: &ListArguments, cli: Cli) -> Result<(), Ended> {
     if let Err(error) = &surroundings.portainer {
         list.warnings.insert(0, with_hint(error));
     }
-    console.result(arguments.output, &list, text::show)?;
+    console.result(output, &list, text::show)?;
     for warning in &list.warnings {
         console.warning(warning);
     }

@@ -64,7 +64,8 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
             migrate: Some(arguments.force),
             ..Ways::default()
         };
-        plan::report(&opened, ways, arguments.dry_run.reporting(), console)?;
+        let wanted = (arguments.dry_run.output, arguments.dry_run.exit_code);
+        plan::report(&opened, ways, wanted, console)?;
         note_the_plan(&name, console);
         return Ok(());
     }

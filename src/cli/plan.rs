@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{
     Cli, Console, Ended,
-    arguments::{PlanArguments, Reporting},
+    arguments::{Output, PlanArguments},
     interrupt::watch_reading,
     opened::Opened,
     render::{show_diff, show_request},
@@ -51,23 +51,24 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
         or_migrate: opened.git.is_none(),
         ..Ways::default()
     };
-    report(&opened, ways, arguments.reporting, console)
+    let wanted = (arguments.output, arguments.exit_code);
+    report(&opened, ways, wanted, console)
 }
 
 /// Plans and prints the report. Ends with its exit code if that was asked for, and with 1 if nothing is possible.
 pub(super) fn report(
     opened: &Opened,
     ways: Ways,
-    reporting: Reporting,
+    (output, exit_code): (Output, bool),
     console: &Console,
 ) -> Result<(), Ended> {
     console.waiting("inspecting what exists");
     let report = planned(opened, ways);
     console.done();
     let report = report.map_err(Stopped::untouched)?;
-    console.result(reporting.output, &report, show)?;
+    console.result(output, &report, show)?;
     match report.exit_code() {
-        code @ 1.. if reporting.exit_code => Err(Ended::Verdict(code)),
+        code @ 1.. if exit_code => Err(Ended::Verdict(code)),
         _ if report.is_impossible() => Err(Ended::Verdict(1)),
         _ => Ok(()),
     }

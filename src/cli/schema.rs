@@ -2,15 +2,11 @@
 
 use anyhow::Result;
 
-use super::{
-    Console,
-    arguments::{Described, SchemaArguments},
-    config::Config,
-};
+use super::{Console, arguments::Described, config::Config};
 use crate::report::{AdoptReport, AllReport, DoctorReport, ListReport, PlanReport};
 
-pub(super) fn run(arguments: &SchemaArguments, console: &Console) -> Result<()> {
-    let schema = match arguments.output {
+pub(super) fn run(output: Described, console: &Console) -> Result<()> {
+    let schema = match output {
         Described::Plan => schemars::schema_for!(PlanReport),
         Described::List => schemars::schema_for!(ListReport),
         Described::Doctor => schemars::schema_for!(DoctorReport),

@@ -17,34 +17,13 @@ pub(in crate::cli) struct DryRun {
     pub wanted: bool,
     /// Format of the plan
     #[arg(long, value_name = "FORMAT", value_enum, requires = "wanted")]
-    pub output: Option<Output>,
+    #[arg(default_value_t = Output::Text, hide_default_value = true)]
+    pub output: Output,
     /// Exit with 3 if something would be lost, and with 1 if the run would be refused
     #[arg(long, requires = "wanted", hide_short_help = true)]
     pub exit_code: bool,
 }
 
-impl DryRun {
-    pub(in crate::cli) fn reporting(&self) -> Reporting {
-        Reporting {
-            output: self.output.unwrap_or(Output::Text),
-            exit_code: self.exit_code,
-        }
-    }
-}
-
-/// How a plan is reported.
-#[derive(Debug, Clone, Copy, Args)]
-pub(in crate::cli) struct Reporting {
-    /// Format of the plan
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
-    pub output: Output,
-    /// Exit with 3 if something would be lost, and with 1 if the stack cannot be adopted
-    ///
-    /// Exits with 0 if nothing is lost, or if there is nothing to do. Without this flag, the exit code is 1 only if
-    /// nothing is possible.
-    #[arg(long)]
-    pub exit_code: bool,
-}
 
 /// The formats of a plan and of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,16 +56,17 @@ pub(in crate::cli) struct PlanArguments {
     pub access: AccessArguments,
     #[command(flatten)]
     pub git: GitArguments,
-    #[command(flatten)]
-    pub reporting: Reporting,
+    /// Format of the plan
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Exit with 3 if something would be lost, and with 1 if the stack cannot be adopted
+    ///
+    /// Exits with 0 if nothing is lost, or if there is nothing to do. Without this flag, the exit code is 1 only if
+    /// nothing is possible.
+    #[arg(long)]
+    pub exit_code: bool,
 }
 
-#[derive(Debug, Args)]
-pub(in crate::cli) struct SchemaArguments {
-    /// The output to describe
-    #[arg(value_name = "OUTPUT", value_enum)]
-    pub output: Described,
-}
 
 /// The outputs with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

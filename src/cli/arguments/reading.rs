@@ -5,24 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum};
 use rehearsal::Era;
 
 use super::Output;
 
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ListArguments {
-    /// Format of the list
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
-    pub output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct DoctorArguments {
-    /// Format of the checks
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
-    pub output: Output,
-}
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -168,12 +155,6 @@ Examples:
   stacklift completions nushell
   | save -f ($nu.data-dir | path join vendor autoload stacklift.nu)";
 
-#[derive(Debug, Args)]
-pub(in crate::cli) struct CompletionsArguments {
-    /// The shell
-    #[arg(value_name = "SHELL", value_enum)]
-    pub shell: Shell,
-}
 
 /// The shells with completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -184,16 +165,3 @@ pub(in crate::cli) enum Shell {
     Nushell,
 }
 
-#[derive(Debug, Args)]
-pub(in crate::cli) struct CompleteArguments {
-    /// The words after the program's name, the last of which may be empty
-    #[arg(value_name = "WORD", last = true)]
-    pub words: Vec<OsString>,
-}
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ManArguments {
-    /// Directory for the man pages; created if it does not exist
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub into: PathBuf,
-}
