@@ -157,7 +157,6 @@ struct Cli<'a> {
     console: &'a Arc<Console>,
 }
 
-
 /// The error of C01.
 fn stack_required() -> anyhow::Error {
     Failure::new("the stack name is required")

@@ -38,7 +38,7 @@ use crate::{
     parallel::lock,
     process::{self, Limits, Output, RunError},
     text::{Mask, excerpt},
-    trace::{Exchange, Peer, Trace},
+    trace::{Exchange, Trace},
 };
 
 /// What each call of the program may use.
@@ -323,7 +323,7 @@ impl Compose {
             Version::parse(&text).filter(|_| output.status.success())
         });
         trace.report(&Exchange {
-            peer: Peer::Compose,
+            peer: "compose",
             method: "run".to_owned(),
             path: format!("{} version --short", command.join(" ")),
             outcome: match &version {
@@ -451,7 +451,7 @@ impl Compose {
             Some(user) => process::run_as(user, &self.program, &words, LIMITS, prepare),
         };
         self.trace.report(&Exchange {
-            peer: Peer::Compose,
+            peer: "compose",
             method: "run".to_owned(),
             path: format!("{} {}", self.name, words[self.first.len()..].join(" ")),
             outcome: process::outcome(&output, LIMITS),

@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc, time::Duration};
 /// One request and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// The receiver of the request.
-    pub peer: Peer,
+    /// The receiver of the request: `portainer`, `engine` or `compose`.
+    pub peer: &'static str,
     /// `GET`, `POST`, …; `run` for a container command.
     pub method: String,
     /// The path with its query, or the command line.
@@ -15,17 +15,6 @@ pub struct Exchange {
     pub outcome: String,
     /// From sending the request to receiving the headers of the response, or to the exit of the command.
     pub elapsed: Duration,
-}
-
-/// The receiver of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
-    /// Portainer.
-    Portainer,
-    /// The container engine of this host.
-    Engine,
-    /// The Compose program of this host.
-    Compose,
 }
 
 type Reader = dyn Fn(&Exchange) + Send + Sync;

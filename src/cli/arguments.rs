@@ -16,8 +16,8 @@ pub(super) use git::GitArguments;
 use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments};
 pub(super) use reading::{
-    ConfigAction, ConfigArguments, ExportArguments, ExportSource, InitArguments,
-    RehearseArguments, RehearsedWay, Shell,
+    ConfigAction, ConfigArguments, ExportArguments, ExportSource, InitArguments, RehearseArguments,
+    RehearsedWay, Shell,
 };
 
 use super::options;

@@ -32,7 +32,7 @@ use crate::{
     parallel::lock,
     run::State,
     text::{Mask, needs_escaping, printable, without_error_numbers},
-    trace::{Exchange, Peer, Trace},
+    trace::{Exchange, Trace},
 };
 
 /// A verb is right-aligned in a column of this width.
@@ -82,11 +82,9 @@ impl Console {
 
     /// Prints a step: a verb and its object.
     pub(super) fn step(&self, verb: &str, about: &str) {
-        if !self.quiet {
-            let about = hanging(about, VERBS + 1, self.steps_width());
-            let style = Meaning::of_step(verb).style().bold();
-            self.progress(&format!("{style}{verb:>VERBS$}{style:#} {about}"));
-        }
+        let about = hanging(about, VERBS + 1, self.steps_width());
+        let style = Meaning::of_step(verb).style().bold();
+        self.progress(&format!("{style}{verb:>VERBS$}{style:#} {about}"));
     }
 
     /// Prints the result of a command, even with `--quiet`.
@@ -108,10 +106,7 @@ impl Console {
 
     /// Prints text for reading, broken at the width of the terminal, even with `--quiet`.
     pub(super) fn text(&self, meaning: Meaning, text: &str) {
-        let text = wrap_lines(&lines(text), 0, Self::width());
-        for line in text.split('\n') {
-            self.out(&meaning.paint(line));
-        }
+        self.out(&read(meaning, text, Self::width()));
     }
 
     /// The width of what the results are printed on; `None` if it is not a terminal.
@@ -129,13 +124,8 @@ impl Console {
 
     /// Prints a heading.
     pub(super) fn heading(&self, text: &str) {
-        if !self.quiet {
-            self.progress("");
-            let text = wrap_lines(&lines(text), 0, self.steps_width());
-            for line in text.split('\n') {
-                self.progress(&Meaning::Label.paint(line));
-            }
-        }
+        let text = read(Meaning::Label, text, self.steps_width());
+        self.progress(&format!("\n{text}"));
     }
 
     /// Prints a warning of one or more lines.
@@ -180,8 +170,7 @@ impl Console {
     /// Asks a yes-or-no question on the terminal. Anything but `y` and `yes` is a no, and so is the end of the input.
     pub(super) fn ask(&self, question: &str) -> bool {
         let answer = self.prompt(question, ANSWER).1;
-        let mut yes = ["y", "yes"].iter();
-        yes.any(|yes| answer.eq_ignore_ascii_case(yes))
+        answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes")
     }
 
     /// Asks for a text on the terminal: one line, without blanks around it. `None` at the end of the input.
@@ -243,32 +232,24 @@ impl Console {
 
     /// Prints a row of a plan: for whom, and what happens.
     pub(super) fn row(&self, start: &Part, text: &str) {
-        if !self.quiet {
-            self.progress(&item(std::slice::from_ref(start), text, self.steps_width()));
-        }
+        self.progress(&item(std::slice::from_ref(start), text, self.steps_width()));
     }
 
     /// Prints a sentence of a plan or of a result. What does not fit is indented.
     pub(super) fn told(&self, text: &str) {
-        if !self.quiet {
-            self.progress(&wrap_lines(&lines(text), 0, self.steps_width()));
-        }
+        self.progress(&wrap_lines(&lines(text), 0, self.steps_width()));
     }
 
     /// Prints a sentence of a result with what must stay whole: an address, a command.
     pub(super) fn told_whole(&self, text: &str) {
-        if !self.quiet {
-            self.progress(&lines(text));
-        }
+        self.progress(&lines(text));
     }
 
     /// Prints what a run has done, and to what.
     pub(super) fn outcome(&self, verb: &str, about: &str) {
-        if !self.quiet {
-            let about = wrap_lines(&lines(about), width(verb) + 1, self.steps_width());
-            let verb = Meaning::Done.paint(verb);
-            self.progress(&format!("{verb} {about}"));
-        }
+        let about = wrap_lines(&lines(about), width(verb) + 1, self.steps_width());
+        let verb = Meaning::Done.paint(verb);
+        self.progress(&format!("{verb} {about}"));
     }
 
     /// Prints `label: text`, broken at the width of the terminal.
@@ -328,10 +309,10 @@ impl Console {
         self.table(&["Names", "Image", "Status"], containers.iter().map(row));
     }
 
-    /// Prints a table.
+    /// Prints a table, even with `--quiet`.
     pub(super) fn table(&self, header: &[&str], rows: impl IntoIterator<Item: Into<TableRow>>) {
         for line in table::lines(header, rows, self.steps_width()) {
-            self.progress(&line);
+            self.to_steps(&line);
         }
     }
 
@@ -362,7 +343,14 @@ impl Console {
         self.quiet
     }
 
+    /// Prints a text among the steps, which `--quiet` hides.
     fn progress(&self, text: &str) {
+        if !self.quiet {
+            self.to_steps(text);
+        }
+    }
+
+    fn to_steps(&self, text: &str) {
         if self.to_stderr.load(Ordering::Relaxed) {
             self.err(text);
         } else {
@@ -420,13 +408,9 @@ impl Console {
     }
 
     fn exchange(&self, exchange: &Exchange) {
-        let peer = match exchange.peer {
-            Peer::Portainer => "portainer",
-            Peer::Engine => "engine",
-            Peer::Compose => "compose",
-        };
         self.detail(&format!(
-            "{peer}: {} {} -> {} in {:.1} ms",
+            "{}: {} {} -> {} in {:.1} ms",
+            exchange.peer,
             exchange.method,
             exchange.path,
             exchange.outcome,
@@ -496,6 +480,13 @@ fn sentence(text: &str) -> String {
     format!("{}{rest}.", first.to_uppercase())
 }
 
+/// A text for reading, broken at the width of the terminal.
+fn read(meaning: Meaning, text: &str, columns: Option<usize>) -> String {
+    let text = wrap_lines(&lines(text), 0, columns);
+    let painted: Vec<String> = text.split('\n').map(|line| meaning.paint(line)).collect();
+    painted.join("\n")
+}
+
 /// Parts in the colors of what they mean.
 fn painted(parts: &[Part]) -> String {
     let painted = parts
@@ -550,7 +541,7 @@ mod tests {
 
     #[test]
     fn c56_the_key_is_masked_in_escaped_forms() {
-        let console = Console::new(false, false);
+        let console = Console::default();
         console.hide(&"ptr_a+b/c12345=".into());
         for text in [
             "ptr_a+b/c12345=",

@@ -30,7 +30,7 @@ use crate::{
     model::{Container, Mount, PublishedPort, Pull, compose_label},
     process::{self, Limits, Output, RunError},
     text::{excerpt, printable},
-    trace::{Exchange, Peer, Trace},
+    trace::{Exchange, Trace},
 };
 
 /// Inspects containers.
@@ -265,7 +265,7 @@ impl Command {
         let output = process::run(program, arguments, limits, |process| self.prepare(process));
         let line = format!("{tool} {}", arguments.join(" "));
         self.trace.report(&Exchange {
-            peer: Peer::Engine,
+            peer: "engine",
             method: "run".to_owned(),
             path: printable(&line).into_owned(),
             outcome: process::outcome(&output, limits),

@@ -30,7 +30,7 @@ use super::{
 use crate::{
     failure::Failure,
     text::Mask,
-    trace::{Exchange, Peer, Trace},
+    trace::{Exchange, Trace},
 };
 
 /// How much of the body of an error is read, in bytes. The rest is ignored.
@@ -250,7 +250,7 @@ impl Client {
         let started = Instant::now();
         let result = request.run().map_err(NoResponse::from);
         trace.report(&Exchange {
-            peer: Peer::Portainer,
+            peer: "portainer",
             method,
             path: path.to_owned(),
             outcome: match &result {

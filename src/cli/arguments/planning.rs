@@ -24,7 +24,6 @@ pub(in crate::cli) struct DryRun {
     pub exit_code: bool,
 }
 
-
 /// The formats of a plan and of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Output {
@@ -66,7 +65,6 @@ pub(in crate::cli) struct PlanArguments {
     #[arg(long)]
     pub exit_code: bool,
 }
-
 
 /// The outputs with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

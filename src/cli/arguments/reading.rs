@@ -10,7 +10,6 @@ use rehearsal::Era;
 
 use super::Output;
 
-
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(in crate::cli) struct ConfigArguments {
@@ -155,7 +154,6 @@ Examples:
   stacklift completions nushell
   | save -f ($nu.data-dir | path join vendor autoload stacklift.nu)";
 
-
 /// The shells with completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Shell {
@@ -164,4 +162,3 @@ pub(in crate::cli) enum Shell {
     Fish,
     Nushell,
 }
-

@@ -14,7 +14,7 @@ use ureq::{
 use super::{Api, ApiResponse};
 use crate::{
     engine::{Archive, MAX_OUTPUT},
-    trace::{Exchange, Peer},
+    trace::Exchange,
 };
 
 /// The type of a body.
@@ -76,7 +76,7 @@ impl Api {
             self.run(request.body(())?, limit)
         };
         self.trace.report(&Exchange {
-            peer: Peer::Engine,
+            peer: "engine",
             method: method.to_string(),
             path: path.to_owned(),
             outcome: match &response {
