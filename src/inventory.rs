@@ -97,7 +97,9 @@ impl<'a> Inventory<'a> {
         let found = self.find(&host)?;
         let done = AtomicUsize::new(0);
         let stacks = in_parallel(&found, |one| {
-            let entry = self.entry(one, &host, command);
+            let (interrupted, adopt) = (self.interrupted(one), self.plan(one, &host));
+            let mut entry = self.entry(one, &host, interrupted.as_ref(), adopt, command);
+            entry.next_command = self.next(one, &entry, command);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, found.len());
             entry
         });
@@ -121,46 +123,34 @@ impl<'a> Inventory<'a> {
         })
     }
 
-    fn entry(&self, found: &Found, host: &Host, command: &RestoreCommand) -> ListEntry {
+    /// What is known of a stack with this unfinished run, without the command to run next. `adopt` is what an adoption would do.
+    pub fn entry(
+        &self,
+        found: &Found,
+        host: &Host,
+        interrupted: Option<&Unfinished>,
+        adopt: WayReport,
+        command: &RestoreCommand,
+    ) -> ListEntry {
         let containers = found.containers.as_ref();
         let containers =
             containers.map(|all| Containers::of(all.iter().copied(), &self.location.tool));
-        let interrupted = self.interrupted(found);
-        let adopt = match &found.files {
-            Files::Stack(stack) => self.plan(stack, host),
-            Files::Unusable(_, error) => WayReport::failed(error),
-            // A stack without files is not offered. Portainer itself is named as such (B04).
-            Files::None => WayReport {
-                blockers: self.refusal(found).into_iter().collect(),
-                ..WayReport::unplanned(Readiness::NoFile)
-            },
-        };
-        let stack = match &found.files {
-            Files::Stack(stack) => Some(stack),
-            _ => None,
-        };
-        let mut entry = ListEntry {
-            state: self.state(
-                found,
-                host,
-                containers.as_ref(),
-                interrupted.as_ref(),
-                &adopt,
-            ),
+        ListEntry {
+            state: self.state(found, host, containers.as_ref(), interrupted, &adopt),
             interrupted_run: interrupted
-                .as_ref()
                 .map(|run| interrupted_run(run, (&found.name, found.record), command)),
             name: found.name.clone(),
             dir: found.dir().map(str::to_owned),
             outside_stacks_root: found.is_outside(&self.location.root),
-            file: stack.map(|stack| stack.file().to_owned()),
+            file: match &found.files {
+                Files::Stack(stack) => Some(stack.file().to_owned()),
+                _ => None,
+            },
             containers,
             portainer_stack: found.record.map(PortainerStack::of),
             adopt,
             next_command: None,
-        };
-        entry.next_command = self.next(found, &entry, command);
-        entry
+        }
     }
 
     /// The command to run next for a stack.
@@ -210,7 +200,7 @@ impl<'a> Inventory<'a> {
     }
 
     /// The state of a stack with these containers and this unfinished run. `adopt` tells what Portainer has.
-    pub fn state(
+    fn state(
         &self,
         found: &Found,
         host: &Host,
@@ -254,7 +244,18 @@ impl<'a> Inventory<'a> {
     }
 
     /// What `adopt` would do, as far as the plan of a list tells.
-    fn plan(&self, stack: &Stack, host: &Host) -> WayReport {
+    fn plan(&self, found: &Found, host: &Host) -> WayReport {
+        let stack = match &found.files {
+            Files::Stack(stack) => stack,
+            Files::Unusable(_, error) => return WayReport::failed(error),
+            // A stack without files is not offered. Portainer itself is named as such (B04).
+            Files::None => {
+                return WayReport {
+                    blockers: self.refusal(found).into_iter().collect(),
+                    ..WayReport::unplanned(Readiness::NoFile)
+                };
+            }
+        };
         if let Err(error) = stack.name().refuse_management_plane() {
             return WayReport::failed(&error);
         }
@@ -285,7 +286,7 @@ impl<'a> Inventory<'a> {
 }
 
 /// The run, with the command that heals the stack.
-pub fn interrupted_run(
+fn interrupted_run(
     run: &Unfinished,
     (name, record): (&str, Option<&Record>),
     command: &RestoreCommand,

@@ -24,14 +24,13 @@ use crate::{
     },
     compose,
     failure::Failure,
-    inventory::{Files, Found, Inventory, adoption, interrupted_run, missing},
+    inventory::{Files, Found, Inventory, adoption, missing},
     model::{Pull, WantedAccess},
     observe::{Host, with_hint},
     parallel::{in_parallel, lock},
     plan::Adoption,
     report::{
-        AdoptReport, AllEntry, AllReport, Containers, Outcome, Readiness, StackResult, VERSION,
-        WayReport,
+        AdoptReport, AllEntry, AllReport, Outcome, Readiness, StackResult, VERSION, WayReport,
     },
     run::{Peers, RestoreCommand, State, Stopped},
     snapshot::{Interrupted, Place, Unfinished},
@@ -291,24 +290,15 @@ impl All<'_> {
             (None, Files::Unusable(_, error)) => failed(error),
             (None, Files::None) => unplanned(StackResult::NoFile, Readiness::NoFile),
         };
-        let tool = &self.settings.location.tool;
-        let containers = found.containers.as_ref();
-        let containers = containers.map(|all| Containers::of(all.iter().copied(), tool));
-        let state = inventory.state(
-            found,
-            host,
-            containers.as_ref(),
-            interrupted.as_ref(),
-            &entry.adopt,
-        );
+        let (interrupted, typed) = (interrupted.as_ref(), &self.settings.typed);
+        let listed = inventory.entry(found, host, interrupted, entry.adopt, typed);
         let entry = AllEntry {
-            name: found.name.clone(),
-            dir: found.dir().map(str::to_owned),
-            state_before: state,
-            interrupted_run: interrupted
-                .as_ref()
-                .map(|run| interrupted_run(run, (&found.name, found.record), &self.settings.typed)),
-            containers,
+            name: listed.name,
+            dir: listed.dir,
+            state_before: listed.state,
+            interrupted_run: listed.interrupted_run,
+            containers: listed.containers,
+            adopt: listed.adopt,
             ..entry
         };
         (entry, planned)
