@@ -96,9 +96,19 @@ impl From<Stopped> for Ended {
     }
 }
 
-impl From<anyhow::Error> for Ended {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Failed(error)
+impl<E: Into<anyhow::Error>> From<E> for Ended {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Ended {
+    /// The end of a command whose exit code tells its result.
+    fn verdict(code: u8) -> Result<(), Self> {
+        match code {
+            0 => Ok(()),
+            code => Err(Self::Verdict(code)),
+        }
     }
 }
 

@@ -16,11 +16,10 @@ use super::{
     table::plain,
 };
 
+use crate::report::VERSION;
+
 mod init;
 mod template;
-
-/// The version of the format.
-const VERSION: u32 = 1;
 
 /// What `stacklift config --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -75,12 +74,12 @@ pub(super) fn run(arguments: &ConfigArguments, cli: Cli) -> Result<(), Ended> {
     let of_settings = config.settings.iter().map(|setting| &setting.error);
     let others = [&config.api_key.error, &config.state_directory.error];
     let problems = of_files.chain(of_settings).chain(others).flatten();
-    let mut ended = Ok(());
+    let mut code = 0;
     for problem in problems {
         console.error(&problem.to_error(), None);
-        ended = Err(Ended::Verdict(1));
+        code = 1;
     }
-    ended
+    Ended::verdict(code)
 }
 
 /// Where the API key comes from. Reads it, to mask it and to report a file that cannot be used.

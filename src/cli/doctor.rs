@@ -32,10 +32,7 @@ pub(super) fn run(output: Output, cli: Cli) -> Result<(), Ended> {
     };
     console.result(output, &report, show)?;
     let mut checks = report.checks.iter();
-    if checks.any(|check| check.status == Status::Failed) {
-        return Err(Ended::Verdict(1));
-    }
-    Ok(())
+    Ended::verdict(checks.any(|check| check.status == Status::Failed).into())
 }
 
 fn checks(Cli { common, console }: Cli) -> Vec<Check> {

@@ -94,20 +94,18 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
                     .to_owned()
             }
         };
-        return Err(anyhow::Error::from(Failure::new(missing).hint(hint)).into());
+        return Err(Failure::new(missing).hint(hint).into());
     };
     let to = arguments.to(&record.name);
     let tool = &settings.location.tool;
     if let Some(other) = other_project(&engine, tool, &to).filter(|other| *other != record.name) {
-        return Err(anyhow::Error::from(
-            Failure::new(format!(
-                "cannot export {name}: {} is the directory of the stack {}",
-                to.display(),
-                printable(&other)
-            ))
-            .hint("pass another directory with --to"),
-        )
-        .into());
+        let what = format!(
+            "cannot export {name}: {} is the directory of the stack {}",
+            to.display(),
+            printable(&other)
+        );
+        let hint = "pass another directory with --to";
+        return Err(Failure::new(what).hint(hint).into());
     }
     let inventory = inventory(
         &settings,
@@ -116,11 +114,7 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
         &compose,
     );
     let existed = to.exists();
-    let own = if existed {
-        stack_in(&inventory, &name, &to)
-    } else {
-        None
-    };
+    let own = existed.then(|| stack_in(&inventory, &name, &to)).flatten();
     if let Some(own) = &own {
         check_files(own)?;
         exporting.export.file = Some(own.file());
@@ -277,11 +271,10 @@ impl Exporting<'_> {
             }
         }
         self.console.done();
-        if failed == 0 {
-            return Ok(());
+        if failed > 0 {
+            let text = format!("failed to export {failed} of {all}");
+            self.console.warning(&text);
         }
-        self.console
-            .warning(&format!("failed to export {failed} of {all}"));
-        Err(Ended::Verdict(1))
+        Ended::verdict((failed > 0).into())
     }
 }

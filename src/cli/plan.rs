@@ -13,7 +13,6 @@ use crate::{
     adopt::Prepared,
     inventory::{Commands, Ways, plan},
     report::PlanReport,
-    run::Stopped,
 };
 
 mod text;
@@ -31,7 +30,7 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
         console.waiting("inspecting what exists");
         let prepared = Prepared::new(&opened.situation(), keep);
         console.done();
-        let prepared = prepared.map_err(Stopped::untouched)?;
+        let prepared = prepared?;
         let (stack, reveal) = (&opened.stack, arguments.git.reveal);
         if arguments.diff {
             show_diff(&prepared, stack, reveal, console)?;
@@ -41,9 +40,10 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
         let is_edited = prepared.plan.in_portainer.may_be_theirs();
         // A patch for a repository solves what it shows.
         let is_patch = arguments.diff && prepared.patch().is_some();
-        let blocked = prepared.payload(stack.name().as_str()).err();
-        let blocked = blocked.filter(|_| !is_edited && !is_patch);
-        return blocked.map_or(Ok(()), |error| Err(Stopped::untouched(error).into()));
+        if !is_edited && !is_patch {
+            prepared.payload(stack.name().as_str())?;
+        }
+        return Ok(());
     }
     let ways = Ways {
         adopt: Some(keep),
@@ -65,13 +65,13 @@ pub(super) fn report(
     console.waiting("inspecting what exists");
     let report = planned(opened, ways);
     console.done();
-    let report = report.map_err(Stopped::untouched)?;
+    let report = report?;
     console.result(output, &report, show)?;
-    match report.exit_code() {
-        code @ 1.. if exit_code => Err(Ended::Verdict(code)),
-        _ if report.is_impossible() => Err(Ended::Verdict(1)),
-        _ => Ok(()),
-    }
+    Ended::verdict(if exit_code {
+        report.exit_code()
+    } else {
+        report.is_impossible().into()
+    })
 }
 
 /// Plans each way. Fails if none can be planned.

@@ -26,7 +26,6 @@ use crate::{
         faithful::Faithful,
         masked,
     },
-    run::Stopped,
     stack::{Stack, StackName},
     text::{HIDDEN, Mask, printable},
 };
@@ -179,14 +178,9 @@ fn mask_of(prepared: &Prepared, rewrite: &Faithful) -> Mask {
 }
 
 /// The rewrite. Prints what to know about it.
-fn rewrite<'p>(
-    prepared: &'p Prepared,
-    stack: &Stack,
-    console: &Console,
-) -> Result<&'p Faithful, Ended> {
+fn rewrite<'p>(prepared: &'p Prepared, stack: &Stack, console: &Console) -> Result<&'p Faithful> {
     let rewrite = prepared.rewrite.as_ref();
-    let rewrite =
-        rewrite.map_err(|blockers| Stopped::untouched(adopt::blocked(stack, blockers).into()))?;
+    let rewrite = rewrite.map_err(|blockers| adopt::blocked(stack, blockers))?;
     for notice in &rewrite.notices {
         console.remark(&notice.in_file(stack.file()));
     }

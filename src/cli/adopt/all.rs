@@ -92,10 +92,8 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
         if arguments.output == Output::Json {
             console.json(&*report)?;
         }
-        return match report.exit_code() {
-            code @ 1.. if arguments.exit_code => Err(Ended::Verdict(code)),
-            _ => Ok(()),
-        };
+        let code = arguments.exit_code.then(|| report.exit_code());
+        return Ended::verdict(code.unwrap_or_default());
     }
     // An interrupt shows the report: it is not held while the user thinks.
     if let Err(error) = all.ask(&planned) {
@@ -120,10 +118,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
         text::show_left(one, all.settings.typed.with(&words), console);
         is_missing = true;
     }
-    if is_missing {
-        return Err(Ended::Verdict(1));
-    }
-    Ok(())
+    Ended::verdict(is_missing.into())
 }
 
 /// An interrupt shows the state of the stack that is being adopted, and what became of the others.
