@@ -14,7 +14,7 @@ use crate::{
     disk::{self, Access, Contents, Refused},
     failure::Failure,
     model::{Container, is_portainers, may_be_portainers},
-    text::{near, printable, shell_word},
+    text::{command, near, printable, shell_word},
 };
 use composefile::{dotenv, reader::DEFAULT_FILES};
 
@@ -253,12 +253,16 @@ impl Stack {
     /// The command that writes Portainer's version over the files. `None` for several files: they would still be what `plan` and
     /// `adopt` read.
     pub fn export_command(&self) -> Option<String> {
-        let files = self
-            .started
-            .as_ref()
-            .map_or(1, |files| files.compose.len() + files.env.len());
-        let (name, dir) = (shell_word(self.name.as_str()), shell_word(self.dir_text()));
-        (files < 2).then(|| format!("stacklift export {name} --to {dir} --force"))
+        let started = self.started.as_ref();
+        let files = started.map_or(1, |files| files.compose.len() + files.env.len());
+        let words = [
+            "export",
+            self.name.as_str(),
+            "--to",
+            self.dir_text(),
+            "--force",
+        ];
+        (files < 2).then(|| command(&words))
     }
 
     /// Whether Compose finds this file by itself. It merges override files only into that one.
@@ -376,11 +380,10 @@ fn lost(
     );
     let dir = started_by_hand(containers, tool);
     let words = [export_words(name.as_str(), dir), vec!["--from", source]].concat();
-    let words: Vec<_> = words.into_iter().map(shell_word).collect();
+    let export = command(&words);
     Failure::new(message)
         .hint(format!(
-            "if it has another name, pass that name with --file; if {what}, run this to write a new one: stacklift {}",
-            words.join(" ")
+            "if it has another name, pass that name with --file; if {what}, run this to write a new one: {export}"
         ))
         .mistyped()
         .into()

@@ -28,7 +28,7 @@ use crate::{
     portainer::{HINT_FOR_UNCLEAR, PortainerReader},
     snapshot::Place,
     stack::{Stack, StackName, is_same},
-    text::{counted, listed, printable, shell_word},
+    text::{command, counted, listed, printable},
 };
 
 pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
@@ -211,11 +211,8 @@ fn exported(name: &str, to: &Path, files: &[String], variables: usize) -> String
 
 /// What to do with the files that were written for a lost Compose file.
 fn next(name: &StackName, to: &Path) -> String {
-    format!(
-        "next: check the files, then stacklift adopt {} --dir {}",
-        shell_word(name.as_str()),
-        shell_word(&to.to_string_lossy())
-    )
+    let adopt = command(&["adopt", name.as_str(), "--dir", &to.to_string_lossy()]);
+    format!("next: check the files, then {adopt}")
 }
 
 struct Exporting<'a> {

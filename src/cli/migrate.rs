@@ -16,7 +16,7 @@ use crate::{
     failure::Failure,
     inventory::Ways,
     migrate::{self, Migration},
-    run::{Event, Stopped},
+    run::Stopped,
     stack::{Stack, StackName, started_elsewhere},
 };
 
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
         .map_err(Stopped::untouched)?;
     peers::warn_about_tls(&settings, console);
     let interrupt = Interrupt::watch(console);
-    let clients = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
+    let clients = peers::open(&settings, Some(key), console).map_err(Stopped::untouched)?;
     let opened = Opened::of(stack, settings, Arc::new(clients), console);
     let opened = opened.map_err(Stopped::untouched)?;
     let opened = opened.shared_with(&arguments.access.grants)?;
@@ -82,8 +82,9 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
         consent: consent(arguments.yes || !is_on_terminal(), &question),
         setup: &setup,
     };
-    let mut listener = |event: Event| interrupt.show(&event.in_full());
-    Ok(migrate::run(&migration, &mut listener)?)
+    Ok(migrate::run(&migration, &mut |event| {
+        interrupt.show(&event.in_full());
+    })?)
 }
 
 fn note_the_plan(name: &StackName, console: &Console) {
@@ -113,7 +114,8 @@ fn suggest_command(name: &StackName, error: anyhow::Error, otherwise: &str) -> a
         return error;
     };
     let hint = format!("did you mean `stacklift {command}`?{otherwise}");
-    error
-        .downcast::<Failure>()
-        .map_or_else(|error| error, |failure| failure.hint(hint).into())
+    match error.downcast::<Failure>() {
+        Ok(failure) => failure.hint(hint).into(),
+        Err(error) => error,
+    }
 }

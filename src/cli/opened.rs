@@ -22,7 +22,7 @@ use crate::{
     portainer::{Portainer, PortainerReader, Repository},
     run::{Peers, Setup, Stopped},
     stack::{Location, Stack, StackName, export_words, is_same},
-    text::{Mask, shell_word},
+    text::{Mask, command},
 };
 
 /// Reads the settings and the API key of a run on these stacks.
@@ -63,16 +63,12 @@ fn without_files(
     if !Failure::is_mistyped(&error) || !records.is_ok_and(|all| all.iter().any(is_here)) {
         return error;
     }
-    let words: Vec<_> = export_words(name.as_str(), dir)
-        .into_iter()
-        .map(shell_word)
-        .collect();
+    let export = command(&export_words(name.as_str(), dir));
     Failure::new(format!(
         "{name} is in Portainer, and has no Compose file on this host"
     ))
     .hint(format!(
-        "edit it in Portainer; to write it to files: stacklift {}",
-        words.join(" ")
+        "edit it in Portainer; to write it to files: {export}"
     ))
     .into()
 }
@@ -138,7 +134,7 @@ impl Opened {
         let name = StackName::new(name)?;
         let (settings, key) = settings_and_key(common, Some(&name), console)?;
         peers::warn_about_tls(&settings, console);
-        let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
+        let peers = peers::open(&settings, Some(key), console).map_err(Stopped::untouched)?;
         let opened = Self::open(&name, settings, Arc::new(peers), console);
         Ok(opened.map_err(Stopped::untouched)?)
     }
@@ -160,8 +156,7 @@ impl Opened {
         let earlier = || earlier(settings.state.as_deref(), name, &settings.location.tool);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier);
         let stack = stack.map_err(|error| {
-            let endpoint = peers::environment(&mut settings.clone(), peers.readers(), console);
-            match endpoint {
+            match peers::environment(&mut settings.clone(), peers.readers(), console) {
                 Ok(endpoint) => {
                     let dir = lost_dir(&containers, earlier(), &settings.location.tool);
                     let stack = (name, dir.as_deref());
@@ -172,8 +167,7 @@ impl Opened {
         })?;
         let opened = Self::of(stack, settings, peers, console)?;
         console.done();
-        let location = &opened.settings.location;
-        say_where(name, opened.stack.dir(), location, console);
+        say_where(name, opened.stack.dir(), &opened.settings.location, console);
         Ok(opened)
     }
 

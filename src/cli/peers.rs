@@ -22,7 +22,7 @@ use crate::{
     engine::{self, Engine, EngineReader},
     failure::Failure,
     observe::Search,
-    portainer::{self, Fingerprint, Headers, Portainer, PortainerReader},
+    portainer::{self, Headers, Portainer, PortainerReader},
     run::{Peers, RestoreCommand, Setup},
     snapshot::Place,
     stack::StackName,
@@ -38,29 +38,17 @@ const OF_ENGINE: [&str; 6] = [
     "DOCKER_TLS_VERIFY",
 ];
 
-/// Prepares both clients without sending a request.
+/// Prepares both clients without sending a request. Without a key, the run sends nothing to Portainer.
 pub(super) fn open(
     settings: &Settings,
-    key: SecretString,
+    key: Option<SecretString>,
     console: &Arc<Console>,
 ) -> Result<Peers> {
-    let portainer = portainer(settings, key, true, console)?;
+    let portainer = match key {
+        Some(key) => portainer(settings, key, true, console)?,
+        None => Portainer::new(unpinned(settings, SecretString::default(), console))?,
+    };
     Ok(Peers::new(portainer, engine(settings, console)))
-}
-
-/// The same for a run that sends nothing to Portainer.
-pub(super) fn open_engine_only(settings: &Settings, console: &Arc<Console>) -> Result<Peers> {
-    let portainer = unpinned(settings, SecretString::default(), console)?;
-    Ok(Peers::new(portainer, engine(settings, console)))
-}
-
-/// The client of Portainer without `--tls pin` and `--header-file`.
-pub(super) fn unpinned(
-    settings: &Settings,
-    key: SecretString,
-    console: &Arc<Console>,
-) -> Result<Portainer> {
-    client(settings, (key, None, Headers::default()), console)
 }
 
 /// The client of Portainer, without a request. If `--tls pin` needs it, asks whether to trust its certificate, or fails if it
@@ -71,9 +59,11 @@ pub(super) fn portainer(
     may_ask: bool,
     console: &Arc<Console>,
 ) -> Result<Portainer> {
-    let headers = headers(settings, console)?;
-    let pin = certificate::pinned(settings, may_ask.then_some(&**console))?;
-    client(settings, (key, pin, headers), console)
+    Portainer::new(portainer::Options {
+        headers: headers(settings, console)?,
+        pin: certificate::pinned(settings, may_ask.then_some(&**console))?,
+        ..unpinned(settings, key, console)
+    })
 }
 
 /// The headers of `--header-file`. Their values are masked from now on.
@@ -96,20 +86,21 @@ fn headers(settings: &Settings, console: &Console) -> Result<Headers> {
     Ok(headers)
 }
 
-fn client(
+/// What a client of Portainer needs, without `--tls pin` and `--header-file`.
+pub(super) fn unpinned(
     settings: &Settings,
-    (key, pin, headers): (SecretString, Option<Fingerprint>, Headers),
+    key: SecretString,
     console: &Arc<Console>,
-) -> Result<Portainer> {
-    Portainer::new(portainer::Options {
+) -> portainer::Options {
+    portainer::Options {
         base_url: settings.base_url.clone(),
         key,
         tls: settings.tls.clone(),
-        pin,
-        headers,
+        pin: None,
+        headers: Headers::default(),
         timeout: settings.timeout,
         trace: console.trace(),
-    })
+    }
 }
 
 /// The ID of the environment. For `--endpoint auto`, finds it, says with `-v` which it is, and keeps it in the settings.
@@ -175,9 +166,7 @@ pub(super) fn setup(settings: &Settings, name: &StackName) -> Result<Setup> {
 fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
     let absolute = |path: &Path| {
         let absolute = std::path::absolute(path);
-        absolute
-            .unwrap_or_else(|_| path.to_owned())
-            .into_os_string()
+        OsString::from(absolute.unwrap_or_else(|_| path.to_owned()))
     };
     let at = &settings.location;
     let endpoint = OsString::from(settings.endpoint.to_string());
@@ -206,13 +195,10 @@ fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
     let state = state.map(|state| ("STACKLIFT_STATE_DIR", absolute(&state)));
     let engine = OF_ENGINE.iter().filter_map(|&name| {
         let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
-        let is_path = matches!(name, "DOCKER_CERT_PATH" | "DOCKER_CONFIG");
-        let value = if is_path {
-            absolute(Path::new(&value))
-        } else {
-            value
-        };
-        Some((name, value))
+        Some(match name {
+            "DOCKER_CERT_PATH" | "DOCKER_CONFIG" => (name, absolute(Path::new(&value))),
+            _ => (name, value),
+        })
     });
     RestoreCommand {
         variables: state.into_iter().chain(engine).collect(),

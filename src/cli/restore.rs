@@ -17,18 +17,14 @@ use crate::{
     disk,
     observe::with_hint,
     restore::{self, Cause, Restore, Scope},
-    run::Event,
     snapshot::{Known, Saved, Store},
     stack::{Location, StackName, stack_dir},
 };
 
 pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) -> Result<(), Ended> {
     let name = StackName::new(&arguments.stack)?;
-    let key = if arguments.list || arguments.engine_only {
-        None
-    } else {
-        Some(KeySource::find(common)?)
-    };
+    let needs_key = !arguments.list && !arguments.engine_only;
+    let key = needs_key.then(|| KeySource::find(common)).transpose()?;
     let settings = Settings::load(common)?;
     let setup = peers::setup(&settings, &name)?;
     if arguments.list {
@@ -45,13 +41,10 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
     }
     let key = key.map(KeySource::read).transpose()?;
     let interrupt = Interrupt::watch(console);
-    let peers = match key {
-        Some(key) => {
-            console.hide(&key);
-            peers::open(&settings, key, console)?
-        }
-        None => peers::open_engine_only(&settings, console)?,
-    };
+    if let Some(key) = &key {
+        console.hide(key);
+    }
+    let peers = peers::open(&settings, key, console)?;
     let to = arguments.to.as_deref();
     let dir = dir(&name, &settings.location, || {
         setup.store(peers.readers().1).choose(to)
@@ -79,8 +72,7 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         git_password: git_password()?,
         dry_run: arguments.dry_run,
     };
-    let mut listener = |event: Event| interrupt.show(&event);
-    restore::run(&restore, &mut listener)?;
+    restore::run(&restore, &mut |event| interrupt.show(&event))?;
     if arguments.dry_run {
         let mut words = vec!["restore", name.as_str()];
         words.extend(to.into_iter().flat_map(|to| ["--to", to]));
@@ -140,12 +132,12 @@ fn list(store: &Store, console: &Console) -> Result<()> {
                 ["unknown", "unknown", "unknown", "unreadable"].map(str::to_owned)
             }
         };
-        let state = if Some(&id) == default.as_ref() {
-            format!("{state} (default)")
+        let mark = if Some(&id) == default.as_ref() {
+            " (default)"
         } else {
-            state
+            ""
         };
-        rows.push(plain([id, by, containers, record, state]));
+        rows.push(plain([id, by, containers, record, state + mark]));
     }
     for error in unreadable {
         console.warning(&format!("{error:#}"));

@@ -16,7 +16,7 @@ use crate::{
     model::{Container, MountKind, Variable, portainers_folder},
     portainer::{Contents, Stored},
     rewrite::{export, portainer::STACK_ENV},
-    text::{bulleted, printable, shell_word},
+    text::{bulleted, command, printable},
 };
 
 /// Where a stack of a Portainer that is gone was found.
@@ -152,8 +152,8 @@ fn newest<'f, 'c>(
 }
 
 fn from_containers(name: &str) -> String {
-    let name = shell_word(name);
-    format!("if the Compose file is lost, run: stacklift export {name} --from containers")
+    let export = command(&["export", name, "--from", "containers"]);
+    format!("if the Compose file is lost, run: {export}")
 }
 
 /// Every directory of this host that may have been mounted into Portainer's container.

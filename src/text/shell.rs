@@ -2,6 +2,13 @@
 
 use std::borrow::Cow;
 
+/// `stacklift` with these arguments, quoted for a shell.
+pub fn command(arguments: &[&str]) -> String {
+    let words = ["stacklift"].iter().chain(arguments);
+    let words: Vec<_> = words.map(|word| shell_word(word)).collect();
+    words.join(" ")
+}
+
 /// A text as one word of a shell command, in POSIX shells and in fish.
 pub fn shell_word(text: &str) -> Cow<'_, str> {
     // In fish, single quotes do not make these literal.

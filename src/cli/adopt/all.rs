@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     let interrupt = watch(&report, arguments.output, cli);
     let (mut settings, key) = settings_and_key(common, &names, console)?;
     peers::warn_about_tls(&settings, console);
-    let peers = peers::open(&settings, key, console).map_err(Stopped::untouched)?;
+    let peers = peers::open(&settings, Some(key), console).map_err(Stopped::untouched)?;
     let endpoint =
         peers::environment(&mut settings, peers.readers(), console).map_err(Stopped::untouched)?;
     let access = peers.readers().0.wanted_access(&arguments.access.grants);

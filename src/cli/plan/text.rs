@@ -13,7 +13,7 @@ use crate::{
     model::Grant,
     plan::{Fate, InPortainer, Loss, Request, downtime},
     report::{InterruptedRun, PlanReport, Readiness, StackReport, Way, WayReport},
-    text::{counted, listed, numbered, plural, said, shell_word},
+    text::{command, counted, listed, numbered, plural, said},
 };
 
 /// Prints the report, and its warnings on standard error.
@@ -43,8 +43,8 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
                 "The last run did not finish: restore what ran before, then plan again."
             }
             InterruptedRun::Continue(_) => &format!(
-                "The last run did not finish. To undo it, run: stacklift restore {}",
-                shell_word(&stack.name)
+                "The last run did not finish. To undo it, run: {}",
+                command(&["restore", &stack.name])
             ),
             InterruptedRun::NotDeployed(command) => &format!(
                 "The last adoption failed: what ran before runs, but Portainer has what was sent. To undo that: {command}"
@@ -96,7 +96,7 @@ fn show_next(report: &PlanReport, console: &Console) {
                 .iter()
                 .all(|(_, way)| way.readiness != Readiness::Blocked && way.git.is_none()) =>
         {
-            Some(format!("stacklift adopt {}", shell_word(&stack.name)))
+            Some(command(&["adopt", &stack.name]))
         }
         None if report.is_edited() => {
             console.parts(&[]);
@@ -130,8 +130,8 @@ fn show_next(report: &PlanReport, console: &Console) {
                 _ => "Your files are right: see --diff, then:".to_owned(),
             };
             console.text(Meaning::Plain, &first);
-            let overwrite = format!("  stacklift adopt {} --overwrite", shell_word(&stack.name));
-            console.parts(&[(Meaning::Command, overwrite)]);
+            let overwrite = command(&["adopt", &stack.name, "--overwrite"]);
+            console.parts(&[(Meaning::Command, format!("  {overwrite}"))]);
             None
         }
         None => None,

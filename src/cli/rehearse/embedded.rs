@@ -13,7 +13,7 @@ use crate::{
     engine::{self, Engine},
     migrate::{self, Migration},
     plan::Keep,
-    portainer::{BaseUrl, Tls},
+    portainer::{BaseUrl, Portainer, Tls},
     report::AdoptReport,
     run::{Consent, Listener, Peers, RestoreCommand, Setup, Stopped},
     snapshot::Place,
@@ -66,7 +66,7 @@ impl Embedded {
             tls: Tls::Off,
             ..settings.clone()
         };
-        let portainer = peers::unpinned(&settings, key, console)?;
+        let portainer = Portainer::new(peers::unpinned(&settings, key, console))?;
         let client = engine::ClientConfig {
             docker_host: Some(format!("unix://{}", rehearsal.socket().display())),
             ..engine::ClientConfig::default()
