@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Cli, Common, Console, Ended,
+    Cli, Console, Ended,
     arguments::Output,
     peers as clients,
     settings::{Problem, Settings, Sourced},
@@ -36,31 +36,25 @@ pub(super) fn run(output: Output, cli: Cli) -> Result<(), Ended> {
 }
 
 fn checks(Cli { common, console }: Cli) -> Vec<Check> {
-    let common = Common {
-        dir: None,
-        ..common.clone()
-    };
+    let mut common = common.clone();
+    common.dir = None;
     let sourced = Sourced::load(&common);
     let mut checks = here::settings(&sourced);
     // Everything else depends on the settings.
-    let Ok(settings) = sourced.settings else {
-        return checks;
-    };
-    checks.extend(with_settings(settings, console));
+    if let Ok(settings) = sourced.settings {
+        checks.extend(with_settings(settings, console));
+    }
     checks
 }
 
 /// Asks the engine, the Compose program and Portainer at the same time.
-fn with_settings(settings: Settings, console: &Arc<Console>) -> Vec<Check> {
+fn with_settings(mut settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     let (key, api_key) = here::api_key(&settings);
     if let Some(key) = &key {
         console.hide(key);
     }
     let has_key = key.is_some();
-    let settings = Settings {
-        timeout: settings.timeout.min(LIMIT),
-        ..settings
-    };
+    settings.timeout = settings.timeout.min(LIMIT);
     let compose = compose::Host::new(&settings.location.tool, console.trace());
     let engine = clients::engine(&settings, console);
     let reader = engine.reader();
@@ -124,11 +118,10 @@ fn show(report: &DoctorReport, console: &Console) {
         let checks = report.checks.iter();
         checks.filter(move |check| check.status == status)
     };
-    let has_failed = with(Status::Failed).next().is_some();
     let again = "Fix this, then run stacklift doctor again:";
     hints(again, with(Status::Failed), console);
     hints("Consider this:", with(Status::Warning), console);
-    if !has_failed && !console.is_quiet() {
+    if with(Status::Failed).next().is_none() && !console.is_quiet() {
         console.next("stacklift list");
     }
 }
@@ -152,13 +145,12 @@ fn line(check: &Check, console: &Console) {
 /// What to do about some checks, if there are any.
 fn hints<'c>(heading: &str, checks: impl Iterator<Item = &'c Check>, console: &Console) {
     let (first, second) = WIDTHS;
-    let mut heading = Some(heading);
-    for check in checks {
-        let Some(hint) = &check.hint else { continue };
-        if let Some(heading) = heading.take() {
+    let hints = checks.filter_map(|check| Some((check.subject, check.hint.as_ref()?)));
+    for (at, (subject, hint)) in hints.enumerate() {
+        if at == 0 {
             console.line(&format!("\n{heading}"));
         }
-        let subject = format!("{:first$}  {:second$}  ", "", check.subject.name());
+        let subject = format!("{:first$}  {:second$}  ", "", subject.name());
         console.item(&[(Meaning::Name, subject)], hint);
     }
 }

@@ -79,13 +79,13 @@ impl Sourced {
     pub(super) fn load(flags: &Common) -> Self {
         let (mut contents, mut files) = (Vec::new(), Vec::new());
         for path in user_file().into_iter().chain([system_file()]) {
-            let read = file::read(&path);
+            let read = settings_text(&path);
             files.push(FileEntry {
                 path: path.display().to_string(),
                 exists: !matches!(read, Ok(None)),
                 error: read.as_ref().err().map(Problem::of),
             });
-            contents.extend(read.ok().flatten().map(|values| (path, values)));
+            contents.extend(read.ok().flatten().map(|(_, values)| (path, values)));
         }
         let entries = merge(flags, &|name| env::var_os(name), &contents);
         let of_file = files.iter().find_map(|file| file.error.as_ref());
@@ -105,15 +105,12 @@ fn merge(flags: &Common, variables: Variables, files: &[(PathBuf, Values)]) -> V
     let entry = |setting: &Setting| {
         let (source, text) = find(setting, flags, variables, files);
         let name = setting.key;
-        let value = text.and_then(|text| match (setting.check)(&text) {
-            Ok(()) => Ok(Some(text).filter(|text| !text.is_empty())),
-            Err(reason) => Err(
-                Failure::new(format!("invalid {}: {reason}", source.of(name)))
-                    .hint(format!(
-                        "see --{name} in `stacklift --help` for valid values"
-                    ))
-                    .into(),
-            ),
+        let value = text.and_then(|text| {
+            (setting.check)(&text).map_err(|reason| {
+                let hint = format!("see --{name} in `stacklift --help` for valid values");
+                Failure::new(format!("invalid {}: {reason}", source.of(name))).hint(hint)
+            })?;
+            Ok(Some(text).filter(|text| !text.is_empty()))
         });
         let error = value.as_ref().err().map(Problem::of);
         SettingEntry {
@@ -138,12 +135,7 @@ fn find(
         return (Source::flag(key), Ok(text.to_owned()));
     }
     if let Some(given) = variables(variable).filter(|text| !text.is_empty()) {
-        let invalid = || {
-            Failure::new(format!("{variable} is not valid UTF-8"))
-                .hint("set it to valid UTF-8, or unset it")
-        };
-        let text = given.into_string().map_err(|_| invalid().into());
-        return (Source::variable(variable), text);
+        return (Source::variable(variable), utf8(variable, given));
     }
     let mut files = files.iter();
     let found = files.find_map(|(path, values)| Some((path, values.get(key)?)));
@@ -212,6 +204,15 @@ impl Settings {
     }
 }
 
+/// The value of a variable as text.
+fn utf8(variable: &str, value: OsString) -> Result<String> {
+    value.into_string().map_err(|_| {
+        Failure::new(format!("{variable} is not valid UTF-8"))
+            .hint("set it to valid UTF-8, or unset it")
+            .into()
+    })
+}
+
 /// The system's settings file.
 pub(super) fn system_file() -> PathBuf {
     let named = env::var_os(SYSTEM_SETTINGS).filter(|path| !path.is_empty());
@@ -247,12 +248,11 @@ fn default_state_folder() -> Result<PathBuf> {
     }
     let dirs = etcetera::choose_base_strategy().ok();
     let state = dirs.and_then(|dirs| dirs.state_dir());
-    Ok(state
-        .ok_or_else(|| {
-            Failure::new("cannot find a directory for snapshots: HOME is not set")
-                .hint("set STACKLIFT_STATE_DIR to a directory")
-        })?
-        .join("stacklift"))
+    let state = state.ok_or_else(|| {
+        Failure::new("cannot find a directory for snapshots: HOME is not set")
+            .hint("set STACKLIFT_STATE_DIR to a directory")
+    })?;
+    Ok(state.join("stacklift"))
 }
 
 /// `STACKLIFT_STATE_DIR`, absolute, if it is set.

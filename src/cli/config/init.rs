@@ -47,28 +47,24 @@ pub(super) fn run(arguments: InitArguments, cli: Cli) -> Result<()> {
     let path = target(arguments, is_root)?;
     check(&path)?;
     let before = settings_text(&path)?;
-    let now = before
-        .as_ref()
-        .map(|(_, now)| now.clone())
-        .unwrap_or_default();
+    let all = before.iter().flat_map(|(_, now)| now);
+    let now: Values = all.map(|(key, (_, now))| (*key, now.clone())).collect();
     let key = ask(&mut values, &now, &path, cli)?;
     let text = match &before {
         Some((text, _)) => edited(&path, text, &values)?,
         None => settings_file(&values),
     };
     let mut written = path.display().to_string();
-    let key = key.map(|(file, key)| (file, format!("{}\n", key.expose_secret())));
-    if let Some((file, _)) = &key {
-        written = format!("{written} and {} (0600)", file.display());
-    }
     // A new key must not go to an old address: both files are written before the first gets its name.
     let mut files = vec![(path, text, MODE_OF_SETTINGS)];
-    files.extend(key.map(|(file, key)| (file, key, MODE_OF_KEY)));
+    if let Some((file, key)) = key {
+        written = format!("{written} and {} (0600)", file.display());
+        files.push((file, format!("{}\n", key.expose_secret()), MODE_OF_KEY));
+    }
     write(&files)?;
     console.line(&format!("written {written}"));
-    let has_key = [&values, &now]
-        .iter()
-        .any(|all| all.contains_key(options::API_KEY_FILE.key));
+    let key_file = options::API_KEY_FILE.key;
+    let has_key = values.contains_key(key_file) || now.contains_key(key_file);
     if !has_key && !api_key_is_given() {
         console.line(&format!("no API key yet: run it again, or set {API_KEY}"));
     }
@@ -119,11 +115,9 @@ fn ask(
         .map(|setting| format!("--{}", setting.key))
         .collect();
     if !missing.is_empty() && !is_on_terminal() {
-        return Err(
-            Failure::new("cannot ask for the settings without a terminal")
-                .hint(format!("pass {}", missing.join(", ")))
-                .into(),
-        );
+        let hint = format!("pass {}", missing.join(", "));
+        let failure = Failure::new("cannot ask for the settings without a terminal");
+        return Err(failure.hint(hint).into());
     }
     let [base_url, key_file, stacks_root] = asked;
     if !values.contains_key(base_url.key) {
@@ -134,13 +128,11 @@ fn ask(
         let answer = answer(&question, console, base_url.check)?;
         values.extend((!answer.is_empty()).then_some((base_url.key, answer)));
     }
-    let key = if values.contains_key(key_file.key) {
-        None
-    } else {
-        ask_key(now.get(key_file.key), path, console)?
-    };
-    if let Some((file, _)) = &key {
-        values.insert(key_file.key, file.display().to_string());
+    let mut key = None;
+    if !values.contains_key(key_file.key) {
+        key = ask_key(now.get(key_file.key), path, console)?;
+        let file = key.iter().map(|(file, _)| file.display().to_string());
+        values.extend(file.map(|file| (key_file.key, file)));
     }
     if !values.contains_key(stacks_root.key) {
         let root = ask_root(now.get(stacks_root.key), cli)?;
@@ -180,29 +172,26 @@ fn ask_key(
     let file = now.map_or_else(|| settings.with_extension("key"), PathBuf::from);
     check(&file)?;
     let what = match now {
-        Some(file) => format!("hidden; empty keeps {file}"),
-        None => "hidden; My account → Access tokens".to_owned(),
+        Some(file) => &format!("empty keeps {file}"),
+        None => "My account → Access tokens",
     };
-    let key = console.ask_secret(&format!("API key ({what}):"))?;
+    let key = console.ask_secret(&format!("API key (hidden; {what}):"))?;
     let key = key.ok_or_else(canceled)?;
-    if key.expose_secret().is_empty() {
-        return Ok(None);
-    }
     console.hide(&key);
-    Ok(Some((file, key)))
+    Ok((!key.expose_secret().is_empty()).then_some((file, key)))
 }
 
 /// Asks for the stacks root. The default is the one of the settings, otherwise where most projects run from.
 fn ask_root(now: Option<&String>, cli: Cli) -> Result<String> {
-    let default = options::STACKS_ROOT.default;
+    let default = options::STACKS_ROOT.default.to_owned();
     let (root, why) = match (now, most_projects(cli)) {
         (Some(root), _) => (root.clone(), String::new()),
-        (None, Some((root, 1))) => (root, ": 1 project runs from there".to_owned()),
         (None, Some((root, projects))) => {
+            let run = if projects == 1 { "runs" } else { "run" };
             let projects = counted(projects, "project");
-            (root, format!(": {projects} run from there"))
+            (root, format!(": {projects} {run} from there"))
         }
-        (None, None) => (default.to_owned(), String::new()),
+        (None, None) => (default, String::new()),
     };
     let question = format!("Directory of your stacks [{root}{why}]:");
     let is_dir = |answer: &str| match Path::new(answer) {
@@ -217,11 +206,8 @@ fn ask_root(now: Option<&String>, cli: Cli) -> Result<String> {
 
 /// The directory in which most projects of the engine have theirs, and how many. `None` if the engine does not answer.
 fn most_projects(Cli { common, console }: Cli) -> Option<(String, usize)> {
-    let settings = Settings::load(common).ok()?;
-    let settings = Settings {
-        timeout: settings.timeout.min(LIMIT),
-        ..settings
-    };
+    let mut settings = Settings::load(common).ok()?;
+    settings.timeout = settings.timeout.min(LIMIT);
     let tool = &settings.location.tool;
     let containers = peers::engine(&settings, console).reader().list_all().ok()?;
     let mut projects: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -245,10 +231,10 @@ fn started<'c>(container: &'c Container, tool: &str) -> Option<(&'c str, &'c str
 fn check(path: &Path) -> Result<()> {
     let (dir, name) = parts(path);
     let found = disk::check_path(dir).and_then(|()| match Dir::open(dir) {
-        Err(error) if disk::is_absent(&error) => Ok(false),
-        dir => dir?.has_file(name),
+        Err(error) if disk::is_absent(&error) => Ok(()),
+        dir => dir?.has_file(name).map(drop),
     });
-    found.map(|_| ()).map_err(|error| {
+    found.map_err(|error| {
         Failure::new(format!("refusing to write {}", path.display()))
             .source(error)
             .hint("it must be a regular file or not exist, and no other user may be able to replace it: correct that, then run the command again")
@@ -259,23 +245,22 @@ fn check(path: &Path) -> Result<()> {
 /// Writes files with at most these modes and those that they have, and syncs them. Each is complete before the first gets its
 /// name. Creates their directories.
 fn write(files: &[(PathBuf, String, u32)]) -> Result<()> {
+    let failed = |path: &Path| format!("failed to write {}", path.display());
     let mut dirs = Vec::new();
     for (path, ..) in files {
         check(path)?;
-        let failed = || format!("failed to write {}", path.display());
-        dirs.push(Dir::create(parts(path).0).with_context(failed)?);
+        dirs.push(Dir::create(parts(path).0).with_context(|| failed(path))?);
     }
     let mut prepared = Vec::new();
     for ((path, text, mode), dir) in files.iter().zip(&dirs) {
         let now = disk::metadata(path).map_or(*mode, |found| found.mode());
         let rights = Rights::AtMost(mode & now);
         let file = dir.prepare(parts(path).1, text.as_bytes(), rights, Existing::Replace);
-        prepared.push(file.with_context(|| format!("failed to write {}", path.display()))?);
+        prepared.push((path, dir, file.with_context(|| failed(path))?));
     }
-    for (((path, ..), dir), file) in files.iter().zip(&dirs).zip(prepared) {
-        file.finish()
-            .and_then(|()| dir.sync())
-            .with_context(|| format!("failed to write {}", path.display()))?;
+    for (path, dir, file) in prepared {
+        let finished = file.finish().and_then(|()| dir.sync());
+        finished.with_context(|| failed(path))?;
     }
     Ok(())
 }

@@ -59,21 +59,12 @@ fn text_of(
 }
 
 /// The text of a settings file and its settings by their keys; `None` if it does not exist.
-pub(in crate::cli) fn settings_text(
-    path: &Path,
-) -> Result<Option<(String, BTreeMap<&'static str, String>)>> {
+pub(in crate::cli) fn settings_text(path: &Path) -> Result<Option<(String, Values)>> {
     let Some(text) = text(path)? else {
         return Ok(None);
     };
-    let values = parse(path, &text)?.into_iter();
-    let values = values.map(|(key, (_, value))| (key, value)).collect();
+    let values = parse(path, &text)?;
     Ok(Some((text, values)))
-}
-
-/// The settings in a file; `None` if it does not exist.
-pub(super) fn read(path: &Path) -> Result<Option<Values>> {
-    let text = text(path)?;
-    Ok(text.map(|text| parse(path, &text)).transpose()?)
 }
 
 /// The text of a settings file; `None` if it does not exist.
@@ -143,8 +134,9 @@ fn line_of(text: &str, place: &Range<usize>) -> usize {
 /// The valid keys, and the one that an unknown key probably misspells.
 fn near_key(key: &str) -> String {
     let keys = options::ALL.map(|setting| setting.key);
-    let near = near(key, keys);
-    let near = near.first();
-    let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-    format!("{near}valid keys: {}", keys.join(", "))
+    let meant = match near(key, keys).first() {
+        Some(near) => format!("did you mean `{near}`? "),
+        None => String::new(),
+    };
+    format!("{meant}valid keys: {}", keys.join(", "))
 }

@@ -5,7 +5,7 @@ use std::env;
 use anyhow::Result;
 use secrecy::SecretString;
 
-use super::key::first_line;
+use super::{key::first_line, utf8};
 use crate::{cli::arguments::GitArguments, failure::Failure, portainer::Repository};
 
 /// The variables with the user name and the password for a repository.
@@ -18,15 +18,15 @@ pub(in crate::cli) fn repository(flags: &GitArguments, file: &str) -> Result<Opt
         return Ok(None);
     };
     let user = flags.git_user.clone().or(given(USER)?);
-    let password = match (&flags.git_password_file, git_password()?) {
-        (Some(path), _) => {
+    let password = match &flags.git_password_file {
+        Some(path) => {
             let hint = "set --git-password-file to a text file whose first line is the password";
             let (what, secret) = ("Git password file", "the password or token");
             Some(first_line(what, path, hint, secret)?)
         }
-        (None, password) => password,
+        None => git_password()?,
     };
-    if let (Some(_), None) = (&user, &password) {
+    if user.is_some() && password.is_none() {
         return Err(Failure::new("--git-user needs a password")
             .hint(format!("pass --git-password-file, or set {PASSWORD}"))
             .into());
@@ -52,9 +52,6 @@ pub(in crate::cli) fn git_password() -> Result<Option<SecretString>> {
 }
 
 fn given(variable: &str) -> Result<Option<String>> {
-    let Some(value) = env::var_os(variable).filter(|value| !value.is_empty()) else {
-        return Ok(None);
-    };
-    let invalid = |_| Failure::new(format!("{variable} is not valid UTF-8"));
-    Ok(Some(value.into_string().map_err(invalid)?))
+    let value = env::var_os(variable).filter(|value| !value.is_empty());
+    value.map(|value| utf8(variable, value)).transpose()
 }

@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use secrecy::SecretString;
 
-use super::{Settings, file::read_secret};
+use super::{Settings, file::read_secret, utf8};
 use crate::{
     cli::{
         arguments::Common,
@@ -48,32 +48,22 @@ impl KeySource {
 
     /// The source, if this file is the one that the settings name.
     pub(in crate::cli) fn of(file: Option<&Path>) -> Result<Self> {
-        match env::var_os(VARIABLE) {
+        let refused = match (env::var_os(VARIABLE), file) {
             // The file replaces only an unset key.
-            Some(key) if key.is_empty() => {
-                let empty = format!("{KEY_REQUIRED}: the variable is set, but empty");
-                Err(Failure::new(empty)
+            (Some(key), _) if key.is_empty() => {
+                Failure::new(format!("{KEY_REQUIRED}: the variable is set, but empty"))
                     .hint("set it to a Portainer API key, or unset it")
-                    .into())
             }
-            Some(key) => {
-                let key = key.into_string().map_err(|_| {
-                    Failure::new("STACKMGR_API_KEY is not valid UTF-8")
-                        .hint("set it to a Portainer API key")
-                })?;
-                Ok(Self::Given(key.into()))
-            }
-            None => match file {
-                // An API key must not appear in a message.
-                Some(path) if is_api_key(&path.to_string_lossy()) => Err(Failure::new(
-                    "invalid --api-key-file: it contains an API key instead of the path of a file",
-                )
-                .hint("write the API key to a file, and pass the path of that file")
-                .into()),
-                Some(path) => Ok(Self::File(path.to_owned())),
-                None => Err(key_required().into()),
-            },
-        }
+            (Some(key), _) => return Ok(Self::Given(utf8(VARIABLE, key)?.into())),
+            // An API key must not appear in a message.
+            (None, Some(path)) if is_api_key(&path.to_string_lossy()) => Failure::new(
+                "invalid --api-key-file: it contains an API key instead of the path of a file",
+            )
+            .hint("write the API key to a file, and pass the path of that file"),
+            (None, Some(path)) => return Ok(Self::File(path.to_owned())),
+            (None, None) => Failure::new(format!("{KEY_REQUIRED}: run `stacklift config init`")),
+        };
+        Err(refused.into())
     }
 
     /// Reads the key.
@@ -95,23 +85,18 @@ pub(super) fn first_line(
     secret: &str,
 ) -> Result<SecretString> {
     let text = read_secret(what, path, hint)?;
-    let line = text.lines().next().unwrap_or_default().trim();
-    if line.is_empty() {
-        let path = path.display();
-        return Err(
-            Failure::new(format!("the first line of the {what} {path} is empty"))
-                .hint(format!("write {secret} to its first line"))
-                .into(),
-        );
+    match text.lines().next().unwrap_or_default().trim() {
+        "" => Err(Failure::new(format!(
+            "the first line of the {what} {} is empty",
+            path.display()
+        ))
+        .hint(format!("write {secret} to its first line"))
+        .into()),
+        line => Ok(line.into()),
     }
-    Ok(line.into())
 }
 
 /// Whether `STACKMGR_API_KEY` is set, even if it is empty: then no file is used.
 pub(in crate::cli) fn is_given() -> bool {
     env::var_os(VARIABLE).is_some()
-}
-
-fn key_required() -> Failure {
-    Failure::new(format!("{KEY_REQUIRED}: run `stacklift config init`"))
 }
