@@ -21,7 +21,10 @@ pub(super) use reading::{
 };
 
 use super::options;
-use crate::text::{near, without_credentials};
+use crate::{
+    run::RestoreCommand,
+    text::{near, without_credentials},
+};
 
 mod adopting;
 mod color;
@@ -421,12 +424,15 @@ impl Common {
         typed.and_then(|(_, value)| value.to_str())
     }
 
-    /// The flags for a command that is printed. A value that may be a misplaced API key is left out (C56).
-    pub(super) fn repeatable(&self) -> Vec<(String, OsString)> {
+    /// The flags of a command that is printed. A value that may be a misplaced API key is left out (C56).
+    pub(super) fn repeatable(&self) -> RestoreCommand {
         let is_key = |value: &OsString| value.to_str().is_some_and(options::is_api_key);
-        let mut typed = self.typed.clone();
-        typed.retain(|(_, value)| !is_key(value));
-        typed
+        let typed = self.typed.iter().filter(|(_, value)| !is_key(value));
+        let words = typed.flat_map(|(flag, value)| [format!("--{flag}").into(), value.clone()]);
+        RestoreCommand {
+            flags: words.collect(),
+            ..RestoreCommand::default()
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::{
     Cli, Common, Console, Ended,
     arguments::GitArguments,
-    options::Endpoint,
     peers,
     settings::{KeySource, Settings, repository},
 };
@@ -233,8 +232,8 @@ impl Surroundings {
                 peers::warn_about_tls(&settings, console);
                 let portainer = peers::portainer(&settings, key, true, console)?;
                 let id = match settings.endpoint {
-                    Endpoint::Id(id) => Ok(id),
-                    Endpoint::Auto => match Search::new(portainer.reader(), engine.reader()) {
+                    Some(id) => Ok(id),
+                    None => match Search::new(portainer.reader(), engine.reader()) {
                         Ok(search) => Ok(peers::found(&search, &settings, console)?),
                         Err(error) => Err(error),
                     },
@@ -244,7 +243,7 @@ impl Surroundings {
             Err(error) => Err(error),
         };
         if let Ok((_, id)) = portainer {
-            settings.endpoint = Endpoint::Id(id);
+            settings.endpoint = Some(id);
         }
         Ok(Self {
             compose: compose::Host::new(&settings.location.tool, console.trace()),

@@ -1,7 +1,7 @@
 //! The settings that a flag, an environment variable and a settings file can give. The flags, the settings file of
 //! `config init`, and what `config` shows come from this table.
 
-use std::{ffi::OsString, fmt, path::absolute, str::FromStr, time::Duration};
+use std::{ffi::OsString, path::absolute, str::FromStr, time::Duration};
 
 use clap::{Arg, ValueHint};
 
@@ -66,7 +66,7 @@ pub(super) const ENDPOINT: Setting = Setting {
     help: "ID of the Portainer environment for this host, or `auto`",
     more: "`auto` asks Portainer which environment is this host.",
     hint: ValueHint::Other,
-    check: parses::<Endpoint>,
+    check: |text| environment(text).map(drop),
 };
 pub(super) const TOOL: Setting = Setting {
     key: "tool",
@@ -187,36 +187,11 @@ fn any(_: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `--endpoint`: the Portainer environment for this host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Endpoint {
-    /// The environment with this ID.
-    Id(i64),
-    /// The one whose engine is the engine of this host.
-    Auto,
-}
-
-impl FromStr for Endpoint {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            id => id
-                .parse()
-                .map(Self::Id)
-                .map_err(|_| "expected a number or `auto`".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Id(id) => id.fmt(f),
-            Self::Auto => f.write_str("auto"),
-        }
-    }
+/// `--endpoint`: the ID of the Portainer environment for this host. `None` for `auto`: the one whose engine is the engine of
+/// this host.
+pub(super) fn environment(text: &str) -> Result<Option<i64>, String> {
+    let id = (text != "auto").then(|| text.parse()).transpose();
+    id.map_err(|_| "expected a number or `auto`".to_owned())
 }
 
 /// How the API keys of Portainer start.

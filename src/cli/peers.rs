@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use super::{
     certificate,
     console::Console,
-    options::{self, Endpoint},
+    options,
     settings::{
         Settings, api_key_is_given, given_state_folder, read_secret, state_folder, system_file,
         user_file,
@@ -110,10 +110,10 @@ pub(super) fn environment(
     console: &Console,
 ) -> Result<i64> {
     let id = match settings.endpoint {
-        Endpoint::Id(id) => id,
-        Endpoint::Auto => found(&Search::new(portainer, engine)?, settings, console)?,
+        Some(id) => id,
+        None => found(&Search::new(portainer, engine)?, settings, console)?,
     };
-    settings.endpoint = Endpoint::Id(id);
+    settings.endpoint = Some(id);
     Ok(id)
 }
 
@@ -169,7 +169,10 @@ fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
         OsString::from(absolute.unwrap_or_else(|_| path.to_owned()))
     };
     let at = &settings.location;
-    let endpoint = OsString::from(settings.endpoint.to_string());
+    let endpoint = settings
+        .endpoint
+        .map_or("auto".to_owned(), |id| id.to_string());
+    let endpoint = OsString::from(endpoint);
     let mut flags = Vec::new();
     for setting in &options::ALL {
         let mut changed = settings.changed.iter();

@@ -29,7 +29,7 @@ use super::{
     events, plan,
     settings::Settings,
     signals::on_signal,
-    style::Meaning,
+    table::plain,
 };
 use crate::{
     compose,
@@ -102,7 +102,7 @@ struct Rehearsed<'a> {
 impl Rehearsed<'_> {
     fn migrate(&self, world: World) -> Result<(), Ended> {
         let console = self.console;
-        let embedded = self.embed(world, "migrate")?;
+        let embedded = Embedded::new(self, world, "migrate")?;
         let ended = embedded.migrate(self.arguments.force, &mut |event| {
             // Nobody can undo it.
             if !matches!(event, Event::Whole(_)) {
@@ -117,7 +117,7 @@ impl Rehearsed<'_> {
     /// Plans and adopts. Then migrates the same stack in an equal world, to compare.
     fn adopt(&self, world: World) -> Result<(), Ended> {
         let console = self.console;
-        let embedded = self.embed(world.clone(), "adopt")?;
+        let embedded = Embedded::new(self, world.clone(), "adopt")?;
         console.waiting("planning");
         let ways = Ways {
             adopt: Some(KEEP),
@@ -147,35 +147,24 @@ impl Rehearsed<'_> {
         forget_what_is_embedded(&mut report);
         adopt_command::show(&report, console);
         self.show_requests(&embedded);
-        let adopted = Outcome::new(&before, &embedded.world(), self.stack, ended.is_ok());
-        let embedded = self.embed(world, "migrate")?;
+        let compared = |before: &World, embedded: &Embedded, way: Option<WayReport>, succeeded| {
+            let losses = way.map_or(0, |way| way.losses.len());
+            outcome(before, &embedded.world(), self.stack, losses, succeeded)
+        };
+        let adopted = compared(&before, &embedded, planned.adopt, ended.is_ok());
+        let embedded = Embedded::new(self, world, "migrate")?;
         let before = embedded.world();
         console.waiting("migrating the same stack, to compare");
         let migrated = embedded.migrate(self.arguments.force, &mut |_| ());
         console.done();
-        let migrated = Outcome::new(&before, &embedded.world(), self.stack, migrated.is_ok());
-        let losses = |way: Option<WayReport>| way.map_or(0, |way| way.losses.len());
-        compare(
-            &[
-                ("adopt", adopted, losses(planned.adopt)),
-                ("migrate", migrated, losses(migration)),
-            ],
-            console,
-        );
+        let migrated = compared(&before, &embedded, migration, migrated.is_ok());
+        console.heading("Both ways compared");
+        let rows = FACTS.into_iter().zip(adopted.into_iter().zip(migrated));
+        let rows = rows.filter(|(_, (adopted, migrated))| *adopted != "0" || *migrated != "0");
+        let rows =
+            rows.map(|(fact, (adopted, migrated))| plain([fact.to_owned(), adopted, migrated]));
+        console.table(&["", "adopt", "migrate"], rows);
         ended.map_err(without_snapshot)
-    }
-
-    fn embed(&self, world: World, run: &str) -> Result<Embedded, Ended> {
-        let era = self.arguments.era.into();
-        let rehearsal = embedded::start(world, era, self.folder)?;
-        let snapshots = self.folder.join("state").join(run);
-        Ok(Embedded::new(
-            rehearsal,
-            self.stack,
-            self.settings,
-            &snapshots,
-            self.console,
-        )?)
     }
 
     fn show_requests(&self, embedded: &Embedded) {
@@ -249,59 +238,42 @@ fn unknown_example(name: &StackName) -> anyhow::Error {
         .into()
 }
 
-/// What a run did to the containers that existed before it.
-#[derive(Default)]
-struct Outcome {
+/// What is compared of two ways.
+const FACTS: [&str; 6] = [
+    "kept running",
+    "restarted",
+    "recreated",
+    "removed",
+    "losses",
+    "result",
+];
+
+/// The [`FACTS`] of a run: what it did to the containers that existed before it, how much the stack loses, and how it ended.
+fn outcome(
+    before: &World,
+    after: &World,
+    stack: &Stack,
+    losses: usize,
     succeeded: bool,
-    untouched: usize,
-    /// Those that were stopped and started.
-    restarted: usize,
-    /// Those that another container replaced.
-    recreated: usize,
-    /// Those that nothing replaced.
-    removed: usize,
-}
-
-impl Outcome {
-    fn new(before: &World, after: &World, stack: &Stack, succeeded: bool) -> Self {
-        let mut outcome = Self {
-            succeeded,
-            ..Self::default()
-        };
-        for old in before.project(stack.name().as_str()) {
-            let count = match after.container(&old.name) {
-                None => &mut outcome.removed,
-                Some(now) if now.id != old.id => &mut outcome.recreated,
-                Some(now) if now.started != old.started => &mut outcome.restarted,
-                Some(_) => &mut outcome.untouched,
-            };
-            *count += 1;
-        }
-        outcome
+) -> [String; 6] {
+    let (mut kept, mut restarted, mut recreated, mut removed) = (0, 0, 0, 0);
+    for old in before.project(stack.name().as_str()) {
+        *match after.container(&old.name) {
+            None => &mut removed,
+            Some(now) if now.id != old.id => &mut recreated,
+            Some(now) if now.started != old.started => &mut restarted,
+            Some(_) => &mut kept,
+        } += 1;
     }
-}
-
-/// Prints a table with a column for each way: what it did to the containers, and how much the stack loses.
-fn compare(ways: &[(&str, Outcome, usize)], console: &Console) {
-    console.heading("Both ways compared");
-    let row = |name: &str, cell: &dyn Fn(&Outcome, usize) -> String| {
-        let cells = ways
-            .iter()
-            .map(|(_, outcome, losses)| cell(outcome, *losses));
-        let cells = std::iter::once(name.to_owned()).chain(cells);
-        cells.map(|cell| (Meaning::Plain, cell)).collect::<Vec<_>>()
-    };
-    let ended = |succeeded| if succeeded { "succeeded" } else { "failed" };
-    let head: Vec<&str> = ways.iter().map(|(way, ..)| *way).collect();
-    let all = [
-        row("kept running", &|of, _| of.untouched.to_string()),
-        row("restarted", &|of, _| of.restarted.to_string()),
-        row("recreated", &|of, _| of.recreated.to_string()),
-        row("removed", &|of, _| of.removed.to_string()),
-        row("losses", &|_, losses| losses.to_string()),
-        row("result", &|of, _| ended(of.succeeded).to_owned()),
-    ];
-    let is_told = |row: &Vec<(Meaning, String)>| row[1..].iter().any(|(_, cell)| cell != "0");
-    let rows = all.into_iter().filter(is_told);
-    console.table(&[&[""], head.as_slice()].concat(), rows);
+    let [kept, restarted, recreated, removed, losses] =
+        [kept, restarted, recreated, removed, losses].map(|count| count.to_string());
+    let ended = if succeeded { "succeeded" } else { "failed" };
+    [
+        kept,
+        restarted,
+        recreated,
+        removed,
+        losses,
+        ended.to_owned(),
+    ]
 }

@@ -7,7 +7,7 @@ use etcetera::BaseStrategy;
 
 use super::{
     arguments::Common,
-    options::{self, Endpoint, Setting},
+    options::{self, Setting},
 };
 use crate::{
     disk, engine,
@@ -47,8 +47,8 @@ pub(super) struct Settings {
     /// The file with the API key, if one is named. `STACKMGR_API_KEY` takes precedence over it (C02).
     pub api_key_file: Option<PathBuf>,
     pub location: Location,
-    /// The environment. Never `Auto` where Portainer is used.
-    pub endpoint: Endpoint,
+    /// The ID of the environment. `None` for `auto`, but never where Portainer is used.
+    pub endpoint: Option<i64>,
     pub engine: engine::Choice,
     pub tls: Tls,
     pub header_file: Option<PathBuf>,
@@ -192,13 +192,13 @@ impl Settings {
                 file: flags.file.clone(),
                 tool: text(&options::TOOL),
             },
-            endpoint: text(&options::ENDPOINT).parse().map_err(invalid)?,
+            endpoint: options::environment(&text(&options::ENDPOINT)).map_err(invalid)?,
             engine: text(&options::ENGINE).parse().map_err(invalid)?,
             tls: text(&options::TLS).parse().map_err(invalid)?,
             header_file: given(&options::HEADER_FILE).map(PathBuf::from),
             timeout: options::duration(&text(&options::TIMEOUT)).map_err(invalid)?,
             state: state_folder().ok(),
-            typed: RestoreCommand::typed(&flags.repeatable()),
+            typed: flags.repeatable(),
             changed: changed.collect(),
         })
     }
@@ -283,11 +283,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_in_a_file_is_a_number_or_auto() {
-        for (value, endpoint) in [
-            ("3", Endpoint::Id(3)),
-            ("\"3\"", Endpoint::Id(3)),
-            ("\"auto\"", Endpoint::Auto),
-        ] {
+        for (value, endpoint) in [("3", Some(3)), ("\"3\"", Some(3)), ("\"auto\"", None)] {
             let settings = of_file(&format!("endpoint = {value}\n")).expect(value);
             assert_eq!(settings.endpoint, endpoint, "{value}");
         }

@@ -129,17 +129,6 @@ pub struct RestoreCommand {
 }
 
 impl RestoreCommand {
-    /// The settings that were typed as flags: name and value.
-    pub fn typed(flags: &[(String, OsString)]) -> Self {
-        let flags = flags.iter();
-        Self {
-            variables: Vec::new(),
-            flags: flags
-                .flat_map(|(flag, value)| [format!("--{flag}").into(), value.clone()])
-                .collect(),
-        }
-    }
-
     /// The command for one snapshot, quoted for a shell.
     pub fn to(&self, stack: &str, id: &str) -> String {
         self.with(&["restore", stack, "--to", id])

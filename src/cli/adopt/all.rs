@@ -32,7 +32,7 @@ use crate::{
     report::{
         AdoptReport, AllEntry, AllReport, Outcome, Readiness, StackResult, VERSION, WayReport,
     },
-    run::{Peers, RestoreCommand, State, Stopped},
+    run::{Peers, State, Stopped},
     snapshot::{Interrupted, Place, Unfinished},
     stack::{Stack, StackName},
     text::counted,
@@ -128,7 +128,7 @@ fn watch(
     Cli { common, console }: Cli,
 ) -> Interrupt {
     let report = Arc::clone(report);
-    let typed = RestoreCommand::typed(&common.repeatable());
+    let typed = common.repeatable();
     Interrupt::watch_with(console, move |console, state| {
         let mut report = lock(&report);
         let began = report.stacks.iter().any(|one| one.report.is_some());

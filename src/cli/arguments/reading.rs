@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{
+    Args, Subcommand, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use rehearsal::Era;
 
 use super::Output;
@@ -103,8 +106,8 @@ pub(in crate::cli) struct RehearseArguments {
     #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Adopt)]
     pub way: RehearsedWay,
     /// First version of Portainer that behaves like the simulated one
-    #[arg(long, value_name = "ERA", value_enum, default_value_t = EraArgument::Sync)]
-    pub era: EraArgument,
+    #[arg(long, value_name = "ERA", value_parser = eras(), default_value = "2.23")]
+    pub era: Era,
     /// Override the safety checks
     #[arg(long)]
     pub force: bool,
@@ -119,28 +122,23 @@ pub(in crate::cli) enum RehearsedWay {
     Migrate,
 }
 
-/// `--era`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum EraArgument {
-    /// Portainer up to 2.23: runs a Compose program
-    #[value(name = "2.23", alias = "sync")]
-    Sync,
-    /// Portainer 2.24 to 2.40: has Compose built in
-    #[value(name = "2.24")]
-    Library,
-    /// Portainer 2.41 and later: also responds before the deployment
-    #[value(name = "2.41", alias = "async")]
-    Async,
-}
-
-impl From<EraArgument> for Era {
-    fn from(era: EraArgument) -> Self {
-        match era {
-            EraArgument::Sync => Self::Sync,
-            EraArgument::Library => Self::Library,
-            EraArgument::Async => Self::Async,
-        }
-    }
+/// The values of `--era`.
+fn eras() -> impl TypedValueParser<Value = Era> {
+    let era = |name, help| PossibleValue::new(name).help(help);
+    PossibleValuesParser::new([
+        era("2.23", "Portainer up to 2.23: runs a Compose program").alias("sync"),
+        era("2.24", "Portainer 2.24 to 2.40: has Compose built in"),
+        era(
+            "2.41",
+            "Portainer 2.41 and later: also responds before the deployment",
+        )
+        .alias("async"),
+    ])
+    .map(|era| match era.as_str() {
+        "2.23" | "sync" => Era::Sync,
+        "2.24" => Era::Library,
+        _ => Era::Async,
+    })
 }
 
 /// Of `completions`.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 
 use crate::{
-    cli::{options::Endpoint, settings::Settings},
+    cli::settings::Settings,
     engine::{About, EngineReader},
     model::Rights,
     observe::{self, Search},
@@ -208,8 +208,8 @@ fn user(reader: &PortainerReader) -> Result<Check, Check> {
 fn environment((portainer, engine): Peers, settings: &Settings) -> Check {
     let subject = Subject::Environment;
     let (id, name) = match settings.endpoint {
-        Endpoint::Id(id) => (id, id.to_string()),
-        Endpoint::Auto => {
+        Some(id) => (id, id.to_string()),
+        None => {
             let search = Search::new(portainer, engine);
             match search.and_then(|search| search.found(&settings.base_url).cloned()) {
                 Ok(one) => (one.id, one.to_string()),

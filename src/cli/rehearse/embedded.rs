@@ -1,14 +1,14 @@
 //! An embedded Portainer and engine, and the clients that reach them.
 
-use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use anyhow::{Result, anyhow};
-use rehearsal::{Era, Options, Rehearsal, World};
+use anyhow::{Error, Result};
+use rehearsal::{Options, Rehearsal, World};
 
-use super::program;
+use super::{Rehearsed, program};
 use crate::{
     adopt::{self, Adopt, OnFailure},
-    cli::{Console, opened::Opened, peers, settings::Settings},
+    cli::{opened::Opened, peers, settings::Settings},
     compose, disk,
     engine::{self, Engine},
     migrate::{self, Migration},
@@ -17,7 +17,7 @@ use crate::{
     report::AdoptReport,
     run::{Consent, Listener, Peers, RestoreCommand, Setup, Stopped},
     snapshot::Place,
-    stack::{Stack, stack_dir},
+    stack::stack_dir,
 };
 
 /// How long an adoption waits for containers, as without `--wait`.
@@ -31,16 +31,6 @@ pub(super) const KEEP: Keep = Keep {
     jobs: true,
 };
 
-/// Starts Portainer and the engine.
-pub(super) fn start(world: World, era: Era, folder: &Path) -> Result<Rehearsal> {
-    let options = Options {
-        era,
-        folder: Some(folder.to_owned()),
-        ..Options::default()
-    };
-    Rehearsal::start(world, &options)
-}
-
 /// A stack in a simulated Portainer and Docker.
 pub(super) struct Embedded {
     pub(super) rehearsal: Arc<Rehearsal>,
@@ -49,22 +39,24 @@ pub(super) struct Embedded {
 }
 
 impl Embedded {
-    pub(super) fn new(
-        rehearsal: Rehearsal,
-        stack: &Stack,
-        settings: &Settings,
-        snapshots: &Path,
-        console: &Arc<Console>,
-    ) -> Result<Self> {
+    /// Starts Portainer and the engine. `run` names the directory of its snapshots.
+    pub(super) fn new(of: &Rehearsed, world: World, run: &str) -> Result<Self> {
+        let (stack, console) = (of.stack, of.console);
+        let options = Options {
+            era: of.arguments.era,
+            folder: Some(of.folder.to_owned()),
+            ..Options::default()
+        };
+        let rehearsal = Rehearsal::start(world, &options)?;
+        let snapshots = of.folder.join("state").join(run);
         let key = rehearsal.key().into();
         console.hide(&key);
-        let base_url =
-            BaseUrl::from_str(&rehearsal.base_url()).map_err(|reason| anyhow!(reason))?;
+        let base_url: BaseUrl = rehearsal.base_url().parse().map_err(Error::msg::<String>)?;
         let settings = Settings {
             base_url: base_url.clone(),
-            state: Some(snapshots.to_owned()),
+            state: Some(snapshots.clone()),
             tls: Tls::Off,
-            ..settings.clone()
+            ..of.settings.clone()
         };
         let portainer = Portainer::new(peers::unpinned(&settings, key, console))?;
         let client = engine::ClientConfig {
@@ -76,7 +68,7 @@ impl Embedded {
         let engine = engine::Options::new(tool, choice, client, timeout, console.trace());
         let engine = Engine::open(engine);
         let setup = Setup::new(
-            Place::new(snapshots, stack.name().as_str()),
+            Place::new(&snapshots, stack.name().as_str()),
             base_url,
             settings.timeout,
             RestoreCommand::default(),
