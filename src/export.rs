@@ -90,7 +90,11 @@ impl Export<'_> {
         }
         let stored = stored()?;
         let files = match kind {
-            StackKind::Swarm => as_it_is(&stored),
+            StackKind::Swarm => ExportedFiles {
+                text: stored.contents.text.clone(),
+                env: stack_env(&stored.contents.env),
+                ..ExportedFiles::default()
+            },
             _ => self.files_of(name, &stored)?,
         };
         let written = write((dir, self.file), &files, self.force)?;
@@ -106,37 +110,25 @@ impl Export<'_> {
     /// would merge.
     pub fn check(dir: &Path, force: bool) -> Result<()> {
         let hint = "pass another directory with --to";
-        let entries = match fs::read_dir(dir) {
+        let refused = |why: &str| {
+            Failure::new(format!("cannot export into {}{why}", dir.display())).hint(hint)
+        };
+        let mut entries = match fs::read_dir(dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => {
-                return Err(
-                    Failure::new(format!("cannot export into {}", dir.display()))
-                        .source(error)
-                        .hint(hint)
-                        .into(),
-                );
-            }
+            Err(error) => return Err(refused("").source(error).into()),
         };
         if let Some(file) = OVERRIDE_FILES.iter().find(|file| dir.join(file).exists()) {
-            return Err(Failure::new(format!(
-                "cannot export into {}: Compose would merge its {file} into the exported file",
-                dir.display()
-            ))
-            .hint(hint)
-            .into());
+            let why = format!(": Compose would merge its {file} into the exported file");
+            return Err(refused(&why).into());
         }
-        let is_other =
-            |entry: io::Result<DirEntry>| entry.map_or(true, |entry| !is_incomplete(&entry));
-        if !force && entries.into_iter().any(is_other) {
-            return Err(Failure::new(format!(
-                "cannot export into {}: the directory is not empty",
-                dir.display()
-            ))
-            .hint(format!(
+        let is_incomplete =
+            |entry: DirEntry| entry.file_name().to_string_lossy().starts_with(INCOMPLETE);
+        if !force && !entries.all(|entry| entry.is_ok_and(is_incomplete)) {
+            let replace = format!(
                 "{hint}; if this is the right one, pass it with --to and --force, which replaces its Compose file and {ENV_FILE}"
-            ))
-            .into());
+            );
+            return Err(refused(": the directory is not empty").hint(replace).into());
         }
         Ok(())
     }
@@ -226,15 +218,6 @@ fn text_of_git(git: &Repository, text: &str, env: &[Variable]) -> Result<String,
     unset.map_or(Ok(text), Err)
 }
 
-/// The text, unchanged.
-fn as_it_is(stored: &Stored) -> ExportedFiles {
-    ExportedFiles {
-        text: stored.contents.text.clone(),
-        env: stack_env(&stored.contents.env),
-        ..ExportedFiles::default()
-    }
-}
-
 /// How the text differs from the one in Portainer.
 fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
     let changes = files.changes.iter().map(|change| {
@@ -243,14 +226,8 @@ fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
             change.line
         )
     });
-    let left_out = files.left_out.iter();
-    let left_out = left_out
-        .map(|name| format!("{name} is left out of {ENV_FILE}: it has no effect in Portainer"));
-    changes.chain(left_out).collect()
-}
-
-fn is_incomplete(entry: &DirEntry) -> bool {
-    entry.file_name().to_string_lossy().starts_with(INCOMPLETE)
+    let told = |name| format!("{name} is left out of {ENV_FILE}: it has no effect in Portainer");
+    changes.chain(files.left_out.iter().map(told)).collect()
 }
 
 /// Writes the files, the Compose file last, which may contain secrets, too. Returns their names. Without the name of the
@@ -293,10 +270,12 @@ pub fn write(
     if !files.env.is_empty() || files.names_stack_env || disk::exists(&path.join(ENV_FILE)) {
         one(ENV_FILE, &|| text(ENV_FILE, &files.env))?;
     }
-    let mut defaults = DEFAULT_FILES.into_iter();
-    let compose_file =
-        compose_file.or_else(|| defaults.find(|file| disk::exists(&path.join(file))));
-    let compose_file = compose_file.unwrap_or(COMPOSE_FILE);
+    let mut found = DEFAULT_FILES
+        .into_iter()
+        .filter(|file| disk::exists(&path.join(file)));
+    let compose_file = compose_file
+        .or_else(|| found.next())
+        .unwrap_or(COMPOSE_FILE);
     one(compose_file, &|| text(compose_file, &files.text))?;
     if files.names_stack_env {
         one(STACK_ENV, &|| dir.link(STACK_ENV, ENV_FILE, existing))?;

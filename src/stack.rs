@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::{
     disk::{self, Access, Contents, Refused},
@@ -299,10 +299,8 @@ impl Stack {
     fn read_compose(&self) -> Result<(String, Access)> {
         let path = self.compose_path();
         let Contents { bytes, access } = disk::read(&self.dir, &path).map_err(|error| {
-            let hint = match disk::Refused::of(&error) {
-                Some(disk::Refused::TooLarge) => {
-                    "is it the right file? pass another one with --file"
-                }
+            let hint = match Refused::of(&error) {
+                Some(Refused::TooLarge) => "is it the right file? pass another one with --file",
                 _ => "make it readable for the user who runs stacklift, then run the command again",
             };
             unreadable("Compose file", &path, error, hint)
@@ -363,21 +361,16 @@ fn lost(
     } else {
         ("the Compose file is lost", "containers")
     };
-    let files = containers
-        .iter()
-        .find_map(|one| one.compose_label(tool, "project.config_files"));
-    let is_gone = |file: &&str| !disk::is_file(Path::new(file));
-    let gone =
-        files.filter(|files| source == "containers" && files.split(',').all(|file| is_gone(&file)));
-    let message = gone.map_or_else(
-        || format!("{error:#}"),
-        |files| {
-            format!(
-                "{name} was started from {}, which does not exist",
-                printable(files)
-            )
-        },
-    );
+    let mut files = containers.iter();
+    let files = files.find_map(|one| one.compose_label(tool, "project.config_files"));
+    let is_gone = |file: &str| !disk::is_file(Path::new(file));
+    let message = match files {
+        Some(files) if source == "containers" && files.split(',').all(is_gone) => {
+            let files = printable(files);
+            format!("{name} was started from {files}, which does not exist")
+        }
+        _ => format!("{error:#}"),
+    };
     let dir = started_by_hand(containers, tool);
     let words = [export_words(name.as_str(), dir), vec!["--from", source]].concat();
     let export = command(&words);
@@ -410,25 +403,26 @@ pub fn stack_dir(name: &StackName, at: &Location) -> Result<PathBuf> {
     };
     let dir = std::path::absolute(&dir)
         .with_context(|| format!("failed to resolve the directory {}", dir.display()))?;
-    require_utf8(&dir)?;
+    if dir.to_str().is_none() {
+        bail!(
+            "the path of the directory {} is not UTF-8: it cannot be written into a Compose file",
+            dir.display()
+        );
+    }
     Ok(dir)
 }
 
 /// Why a file is not read. `hint` is for a file that is not [`Refused::NotReadableBy`] somebody.
 fn unreadable(what: &str, path: &Path, error: io::Error, hint: &str) -> Failure {
-    let is_in_dir_of = |user| {
-        let dir = path.parent().map(disk::metadata);
-        dir.is_some_and(|dir| dir.is_ok_and(|dir| dir.uid() == user)) && !disk::is_link(path)
-    };
+    let dir = path.parent().and_then(|dir| disk::metadata(dir).ok());
+    // A link could lead the command to a file of root.
+    let owner = dir.map(|dir| dir.uid()).filter(|_| !disk::is_link(path));
     let hint = match Refused::of(&error) {
         Some(Refused::NotReadableBy(user)) => {
-            // A link could lead the command to a file of root.
-            let how = if is_in_dir_of(user) {
-                let path = path.to_string_lossy();
-                format!(
-                    "if this is the stack's file, run: chown -h {user} {}",
-                    shell_word(&path)
-                )
+            let path = path.to_string_lossy();
+            let how = if owner == Some(user) {
+                let file = shell_word(&path);
+                format!("if this is the stack's file, run: chown -h {user} {file}")
             } else {
                 format!(
                     "make the file readable for the user {user}, or make root the owner of the directory"
@@ -463,8 +457,8 @@ fn listed(dir: &Path) -> Result<Option<String>> {
     };
     let variables = dotenv::parse(&env, &|_| None).unwrap_or_default();
     let value = |wanted| {
-        let mut found = variables.iter().filter(|(name, _)| name == wanted);
-        found.next().map(|(_, value)| value.as_str())
+        let found = variables.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.as_str())
     };
     let separator = value("COMPOSE_PATH_SEPARATOR").unwrap_or(":");
     let files = value("COMPOSE_FILE").unwrap_or_default();
@@ -531,25 +525,14 @@ fn is(path: &Path, kind: impl Fn(&fs::Metadata) -> bool) -> Result<bool> {
     }
 }
 
-fn require_utf8(dir: &Path) -> Result<()> {
-    if dir.to_str().is_some() {
-        return Ok(());
-    }
-    Err(Failure::new(format!(
-        "the path of the directory {} is not UTF-8: it cannot be written into a Compose file",
-        dir.display()
-    ))
-    .into())
-}
-
 fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
-    let what = if disk::exists(dir) {
+    let is = if disk::exists(dir) {
         "is not a directory"
     } else {
         "does not exist"
     };
-    let dir = dir.display();
-    let failure = Failure::new(format!("there is no stack named {name}: {dir} {what}")).mistyped();
+    let what = format!("there is no stack named {name}: {} {is}", dir.display());
+    let failure = Failure::new(what).mistyped();
     if at.dir.is_some() {
         return failure;
     }
@@ -565,12 +548,10 @@ fn missing_dir(name: &StackName, dir: &Path, at: &Location) -> Failure {
 
 /// The stacks below `root` whose names are close to `name`, the closest first.
 fn near_stacks(name: &str, root: &Path) -> Vec<String> {
-    let entries = disk::entries(root).unwrap_or_default().into_iter();
-    let dirs: Vec<String> = entries
-        .filter(|entry| disk::is_dir(entry))
-        .filter_map(|entry| Some(entry.file_name()?.to_str()?.to_owned()))
-        .collect();
-    let near = near(name, dirs.iter().map(String::as_str)).into_iter();
+    let mut dirs = disk::entries(root).unwrap_or_default();
+    dirs.retain(|dir| disk::is_dir(dir));
+    let names = dirs.iter().filter_map(|dir| dir.file_name()?.to_str());
+    let near = near(name, names).into_iter();
     near.take(3).map(str::to_owned).collect()
 }
 
@@ -587,19 +568,18 @@ pub fn started_in_several<'d>(name: &StackName, dirs: impl Iterator<Item = &'d s
 }
 
 fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {
-    let failure = Failure::new(format!(
-        "the Compose file of the stack {name} is missing: {} is not a file",
-        dir.join(file).display()
-    ));
-    let found: Vec<&str> = DEFAULT_FILES
-        .into_iter()
-        .filter(|other| *other != file && disk::is_file(&dir.join(other)))
-        .collect();
-    match found.first() {
-        Some(other) => failure.hint(format!(
+    let mut found = Vec::from(DEFAULT_FILES);
+    found.retain(|other| *other != file && disk::is_file(&dir.join(other)));
+    let hint = match found.first() {
+        Some(other) => format!(
             "found {}; to use it, pass --file {other}",
             found.join(" and ")
-        )),
-        None => failure.hint("if the Compose file has another name, pass that name with --file"),
-    }
+        ),
+        None => "if the Compose file has another name, pass that name with --file".to_owned(),
+    };
+    Failure::new(format!(
+        "the Compose file of the stack {name} is missing: {} is not a file",
+        dir.join(file).display()
+    ))
+    .hint(hint)
 }

@@ -77,9 +77,9 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
                 (name, anyhow::Error::from(why))
             })
         });
-        let is_elsewhere =
-            |one: &Result<Record, _>| matches!(one, Ok(one) if one.endpoint_id != endpoint);
-        return exporting.all(records.filter(|one| !is_elsewhere(one)).collect(), &to);
+        let is_elsewhere = |one: &Record| one.endpoint_id != endpoint;
+        let records = records.filter(|one| !one.as_ref().is_ok_and(is_elsewhere));
+        return exporting.all(records.collect(), &to);
     };
     let mut records = portainer.records(endpoint, name.as_str(), &name.portainer_name())?;
     records.retain(|record| record.endpoint_id == endpoint);
@@ -107,12 +107,8 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
         let hint = "pass another directory with --to";
         return Err(Failure::new(what).hint(hint).into());
     }
-    let inventory = inventory(
-        &settings,
-        Some((portainer, endpoint)),
-        engine.reader(),
-        &compose,
-    );
+    let reached = Some((portainer, endpoint));
+    let inventory = inventory(&settings, reached, engine.reader(), &compose);
     let existed = to.exists();
     let own = existed.then(|| stack_in(&inventory, &name, &to)).flatten();
     if let Some(own) = &own {
@@ -154,10 +150,10 @@ fn stack_in(inventory: &Inventory, name: &StackName, dir: &Path) -> Option<Stack
 /// Refuses the directory of a stack that was started from several Compose files, or with `--env-file`: they would still be
 /// what `plan` and `adopt` read.
 fn check_files(own: &Stack) -> Result<()> {
-    let Some(started) = own.started() else {
-        return Ok(());
-    };
-    let files: Vec<&String> = started.compose.iter().chain(&started.env).collect();
+    let started = own.started().into_iter();
+    let files: Vec<_> = started
+        .flat_map(|files| files.compose.iter().chain(&files.env))
+        .collect();
     if files.len() < 2 {
         return Ok(());
     }
@@ -190,10 +186,8 @@ fn remember(inventory: &Inventory, name: &StackName, to: &Path) -> Result<()> {
 
 /// What was written, and how it differs from the text in Portainer.
 fn show(name: &str, to: &Path, exported: &Exported, console: &Console) {
-    let Exported {
-        files, variables, ..
-    } = exported;
-    console.outcome("exported", &self::exported(name, to, files, *variables));
+    let what = self::exported(name, to, &exported.files, exported.variables);
+    console.outcome("exported", &what);
     for note in &exported.notes {
         console.step("note", note);
     }
@@ -246,19 +240,16 @@ impl Exporting<'_> {
         let (mut failed, mut seen) = (0, BTreeSet::new());
         for record in records {
             let exported = record.and_then(|record| {
-                let name = record.name.clone();
-                let exported = StackName::new(OsStr::new(&name)).and_then(|own| {
-                    if !seen.insert(name.clone()) {
-                        return Err(Failure::new(format!(
-                            "Portainer has another stack named {own}, with the ID {}",
-                            record.id
-                        ))
-                        .hint("rename or delete one of them in Portainer")
-                        .into());
+                let (name, id) = (&record.name, &record.id);
+                let exported = StackName::new(OsStr::new(name)).and_then(|own| {
+                    if seen.insert(name.clone()) {
+                        return self.one(&record, &to.join(name));
                     }
-                    self.one(&record, &to.join(&name))
+                    let what = format!("Portainer has another stack named {own}, with the ID {id}");
+                    let hint = "rename or delete one of them in Portainer";
+                    Err(Failure::new(what).hint(hint).into())
                 });
-                exported.map_err(|error| (name, error))
+                exported.map_err(|error| (name.clone(), error))
             });
             if let Err((name, error)) = exported {
                 failed += 1;

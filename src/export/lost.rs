@@ -71,19 +71,17 @@ pub fn find(
     }
     let stack = printable(name);
     let Some(folder) = newest(engine, &own, &folders)? else {
-        return Err(
-            Failure::new(format!("no container of {stack} was started by Portainer"))
-                .hint(from_containers(name))
-                .into(),
-        );
+        let what = format!("no container of {stack} was started by Portainer");
+        return Err(Failure::new(what).hint(from_containers(name)).into());
     };
     if folder.file.contains(',') {
-        let files = printable(folder.file);
-        return Err(
-            Failure::new(format!("{stack} has several Compose files: {files}"))
-                .hint("clone its Git repository instead")
-                .into(),
+        let what = format!(
+            "{stack} has several Compose files: {}",
+            printable(folder.file)
         );
+        return Err(Failure::new(what)
+            .hint("clone its Git repository instead")
+            .into());
     }
     let services: BTreeSet<&str> = own
         .iter()
@@ -103,36 +101,31 @@ pub fn find(
         }
     }
     let is_older = |stored: &Stored| data.is_none() && stored.folder != folder.dir;
-    match (found.pop_first(), found.len()) {
-        (None, _) => Err(
-            Failure::new(format!("found no {} of {stack}", printable(folder.file)))
-                .hint(format!(
-                    "pass the directory that was mounted at {} with --portainer-data; {}",
-                    folder.data(),
-                    from_containers(name)
-                ))
-                .into(),
-        ),
-        (Some((file, (stored, _))), 0) if is_older(&stored) => Err(Failure::new(format!(
-            "the newest containers of {stack} were started from {}, but only {} was found",
-            printable(folder.file),
+    let wanted = printable(folder.file);
+    let pass = format!(
+        "pass the directory that was mounted at {} with --portainer-data",
+        folder.data()
+    );
+    let failure = match (found.pop_first(), found.len()) {
+        (None, _) => Failure::new(format!("found no {wanted} of {stack}"))
+            .hint(format!("{pass}; {}", from_containers(name))),
+        (Some((file, (stored, _))), 0) if is_older(&stored) => Failure::new(format!(
+            "the newest containers of {stack} were started from {wanted}, but only {} was found",
             file.display()
         ))
         .hint(format!(
-            "pass the directory that was mounted at {} with --portainer-data; for the file that was found, it is the one that contains `compose`",
-            folder.data()
-        ))
-        .into()),
-        (Some((_, found)), 0) => Ok(found),
+            "{pass}; for the file that was found, it is the one that contains `compose`"
+        )),
+        (Some((_, found)), 0) => return Ok(found),
         (Some((first, _)), _) => {
             let files = [first].into_iter().chain(found.into_keys());
             let files = files.map(|file| file.display().to_string());
-            Err(Failure::new(format!("found several Compose files of {stack}"))
+            Failure::new(format!("found several Compose files of {stack}"))
                 .details(bulleted(files))
                 .hint("pass the directory that contains the right `compose` directory with --portainer-data, or a copy that contains only that file")
-                .into())
         }
-    }
+    };
+    Err(failure.into())
 }
 
 /// The folder that the most recently created container names, if there are several.
@@ -160,22 +153,13 @@ fn from_containers(name: &str) -> String {
 fn places(engine: &EngineReader, all: &[Container], folder: &Folder) -> Result<Vec<Place>> {
     let names: Vec<String> = engine.all_volumes()?.into_keys().collect();
     let volumes = engine.inspect_volumes(&names)?;
-    let volumes = volumes
-        .iter()
-        .filter_map(|one| one["Mountpoint"].as_str())
-        .map(|dir| folder.data_in(Path::new(dir)));
+    let dirs = volumes.iter().filter_map(|one| one["Mountpoint"].as_str());
+    let volumes = dirs.map(|dir| folder.data_in(Path::new(dir)));
     let mounts = all.iter().flat_map(|one| &one.mounts);
-    let binds = mounts
-        .filter(|mount| mount.kind == MountKind::Bind)
-        .map(|mount| Place {
-            inside: mount.target.clone(),
-            here: PathBuf::from(&mount.source),
-        });
+    let binds = mounts.filter(|mount| mount.kind == MountKind::Bind);
+    let binds = binds.map(|mount| Place::new(&mount.target, Path::new(&mount.source)));
     // A Portainer without a container had the same paths.
-    let same = Place {
-        inside: "/".to_owned(),
-        here: PathBuf::from("/"),
-    };
+    let same = Place::new("/", Path::new("/"));
     Ok(volumes.chain(binds).chain([same]).collect())
 }
 
@@ -208,10 +192,7 @@ impl<'c> Folder<'c> {
 
     /// The place of Portainer's data in the directory `here`.
     fn data_in(&self, here: &Path) -> Place {
-        Place {
-            inside: self.data().to_owned(),
-            here: here.to_owned(),
-        }
+        Place::new(self.data(), here)
     }
 
     /// What is stored at a place. `None` if there is no Compose file with these services.
@@ -262,9 +243,8 @@ impl<'c> Folder<'c> {
                 env_files.insert(path, Some(text));
             }
         }
-        let contents = Contents { text, env };
         let stored = Stored {
-            contents,
+            contents: Contents { text, env },
             folder: self.dir.to_owned(),
             git: None,
             further_files: 0,
@@ -279,6 +259,11 @@ impl<'c> Folder<'c> {
 }
 
 impl Place {
+    fn new(inside: &str, here: &Path) -> Self {
+        let (inside, here) = (inside.to_owned(), here.to_owned());
+        Self { inside, here }
+    }
+
     /// Reads a file of Portainer's container. `None` if it is not here.
     fn read(&self, path: &str) -> Result<Option<(PathBuf, String)>> {
         let Ok(below) = Path::new(path).strip_prefix(&self.inside) else {

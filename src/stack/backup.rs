@@ -28,13 +28,9 @@ impl Stack {
     pub fn backup_path(&self, day: NaiveDate) -> PathBuf {
         self.dir.join(self.backup_name(day))
     }
-
     fn backup_name(&self, day: NaiveDate) -> String {
-        format!(
-            "{}.bak-pre-stackmgr-migration-{}",
-            self.file,
-            day.format("%Y-%m-%d")
-        )
+        // A date is displayed as %Y-%m-%d.
+        format!("{}.bak-pre-stackmgr-migration-{day}", self.file)
     }
 
     /// Copies the Compose file to its backup of that day, unless one exists (C21, C22). The copy has the rights that the file
@@ -54,12 +50,8 @@ impl Stack {
                         "free some space or make the directory writable, then run the command again"
                     }
                 };
-                Err(
-                    Failure::new(format!("failed to write the backup {}", path.display()))
-                        .source(error)
-                        .hint(hint)
-                        .into(),
-                )
+                let what = format!("failed to write the backup {}", path.display());
+                Err(Failure::new(what).source(error).hint(hint).into())
             }
         }
     }

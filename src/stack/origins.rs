@@ -145,10 +145,8 @@ impl Reading<'_> {
 
     fn include(&mut self, item: Node, path: &Path, dir: &Path, depth: usize) -> Result<()> {
         let all = |key| {
-            item.get(key)
-                .into_iter()
-                .flat_map(one_or_many)
-                .filter_map(Node::as_str)
+            let named = item.get(key).into_iter().flat_map(one_or_many);
+            named.filter_map(Node::as_str)
         };
         let mut included = Vec::new();
         for named in all("path").chain(item.as_str()) {
@@ -204,10 +202,8 @@ impl Reading<'_> {
         let Some(base) = self.one("Compose file", path, dir, file)? else {
             return Ok(());
         };
-        let extended = extends
-            .get("service")
-            .and_then(Node::as_str)
-            .unwrap_or_default();
+        let extended = extends.get("service").and_then(Node::as_str);
+        let extended = extended.unwrap_or_default();
         let key = (name.to_owned(), extended.to_owned());
         if depth > MAX_DEPTH || !self.seen.insert((base.clone(), Some(key))) {
             return Ok(());
@@ -306,15 +302,13 @@ impl Reading<'_> {
 
 /// The documents of a text. Some versions of Compose read several.
 fn documents(text: &str) -> Vec<Document<'_>> {
-    Document::parse(text).map_or_else(
-        |_| {
-            let parts = text.split("\n---");
-            parts
-                .filter_map(|part| Document::parse(part).ok())
-                .collect()
-        },
-        |document| vec![document],
-    )
+    if let Ok(document) = Document::parse(text) {
+        return vec![document];
+    }
+    let parts = text.split("\n---");
+    parts
+        .filter_map(|part| Document::parse(part).ok())
+        .collect()
 }
 
 #[cfg(test)]

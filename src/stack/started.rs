@@ -29,10 +29,9 @@ pub(super) fn is_in(containers: &[Container], tool: &str, dir: &Path) -> bool {
 /// recreate them (B28).
 pub(super) fn spelling(containers: &[Container], tool: &str, dir: &Path) -> Option<PathBuf> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for one in in_dir(containers, tool, dir) {
-        if let Some(from) = one.compose_label(tool, "project.working_dir") {
-            *counts.entry(from).or_default() += 1;
-        }
+    let started = in_dir(containers, tool, dir);
+    for from in started.filter_map(|one| one.compose_label(tool, "project.working_dir")) {
+        *counts.entry(from).or_default() += 1;
     }
     let most = counts.into_iter().max_by_key(|(_, count)| *count);
     most.map(|(from, _)| PathBuf::from(from))
