@@ -34,6 +34,7 @@ pub(in crate::cli) enum Output {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct PlanArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]

@@ -207,16 +207,13 @@ fn user(reader: &PortainerReader) -> Result<Check, Check> {
 /// Whether the environment is this host, and its stacks are not for administrators only (M17, M22).
 fn environment((portainer, engine): Peers, settings: &Settings) -> Check {
     let subject = Subject::Environment;
-    let (id, name) = match settings.endpoint {
-        Some(id) => (id, id.to_string()),
-        None => {
-            let search = Search::new(portainer, engine);
-            match search.and_then(|search| search.found(&settings.base_url).cloned()) {
-                Ok(one) => (one.id, one.to_string()),
-                Err(error) => {
-                    return Check::of_error(subject, &error, "pass its ID with --endpoint");
-                }
-            }
+    let (id, name) = if let Some(id) = settings.endpoint {
+        (id, id.to_string())
+    } else {
+        let search = Search::new(portainer, engine);
+        match search.and_then(|search| search.found(&settings.base_url).cloned()) {
+            Ok(one) => (one.id, one.to_string()),
+            Err(error) => return Check::of_error(subject, &error, "pass its ID with --endpoint"),
         }
     };
     let environment = observe::environment(portainer, Some(engine), id);
