@@ -36,11 +36,11 @@ pub fn dependencies(service: &SentService) -> Vec<Dependency> {
             add(&name, false, false);
         }
         for entry in node.entries() {
-            let restarts = entry
+            let restart = entry
                 .value
                 .get("restart")
-                .map(|node| service.stack.read(node))
-                .is_some_and(|given| given != Given::Is("false".to_owned()));
+                .map(|node| service.stack.read(node));
+            let restarts = restart.is_some_and(|given| given != Given::Is("false".to_owned()));
             add(entry.name().unwrap_or_default(), restarts, false);
         }
     }
@@ -69,10 +69,8 @@ pub fn follow(
     portainer: Option<PortainerCompose>,
 ) {
     let dependents = portainer.map_or(Dependents::Unknown, PortainerCompose::dependents);
-    let needs: Vec<(&str, Vec<Dependency>)> = services
-        .iter()
-        .map(|service| (service.name, dependencies(service)))
-        .collect();
+    let needs = services.iter().map(|one| (one.name, dependencies(one)));
+    let needs: Vec<(&str, Vec<Dependency>)> = needs.collect();
     // Each round changes a fate to one of a higher rank, so this ends.
     while let Some((at, fate)) = next(found, &needs, dependents) {
         found[at].2 = fate;
@@ -84,23 +82,20 @@ fn next(
     needs: &[(&str, Vec<Dependency>)],
     dependents: Dependents,
 ) -> Option<(usize, Fate)> {
-    found
-        .iter()
-        .enumerate()
-        .find_map(|(at, (name, own, fate))| {
-            if own.is_empty() || matches!(fate, Fate::LeftBehind(_)) {
-                return None;
-            }
-            let (_, needed) = needs.iter().find(|(service, _)| service == name)?;
-            let fates = needed.iter().filter_map(|dependency| {
-                let of = found
-                    .iter()
-                    .find(|(name, ..)| *name == dependency.service)?;
-                followed(dependency, of, dependents)
-            });
-            let followed = fates.max_by_key(Fate::rank)?;
-            (followed.rank() > fate.rank()).then_some((at, followed))
-        })
+    let mut all = found.iter().enumerate();
+    all.find_map(|(at, (name, own, fate))| {
+        if own.is_empty() || matches!(fate, Fate::LeftBehind(_)) {
+            return None;
+        }
+        let (_, needed) = needs.iter().find(|(service, _)| service == name)?;
+        let fates = needed.iter().filter_map(|dependency| {
+            let mut all = found.iter();
+            let of = all.find(|(name, ..)| *name == dependency.service)?;
+            followed(dependency, of, dependents)
+        });
+        let followed = fates.max_by_key(Fate::rank)?;
+        (followed.rank() > fate.rank()).then_some((at, followed))
+    })
 }
 
 /// The fate of a dependent, because of what happens to the service that it needs.
@@ -116,20 +111,17 @@ fn followed(
             "it shares a namespace or volumes with {name}, which is recreated"
         )));
     }
-    let is_restarted = dependency.restarts;
+    let why = format!("it depends on {name}, which is recreated");
+    let &Dependency {
+        restarts, shares, ..
+    } = dependency;
     match (fate, dependents) {
-        (Fate::Recreated(_), Dependents::Recreated) => Some(Fate::Recreated(format!(
-            "it depends on {name}, which is recreated"
-        ))),
-        (Fate::Recreated(_), Dependents::RestartedIfAsked) if is_restarted => Some(
-            Fate::Restarted(format!("it depends on {name}, which is recreated")),
-        ),
-        (Fate::Recreated(_), Dependents::Unknown) => Some(Fate::Unknown(format!(
-            "it depends on {name}, which is recreated"
-        ))),
-        (Fate::Unknown(_), Dependents::RestartedIfAsked) if !is_restarted && !dependency.shares => {
-            None
+        (Fate::Recreated(_), Dependents::Recreated) => Some(Fate::Recreated(why)),
+        (Fate::Recreated(_), Dependents::RestartedIfAsked) if restarts => {
+            Some(Fate::Restarted(why))
         }
+        (Fate::Recreated(_), Dependents::Unknown) => Some(Fate::Unknown(why)),
+        (Fate::Unknown(_), Dependents::RestartedIfAsked) if !restarts && !shares => None,
         (Fate::Unknown(_), _) => Some(Fate::Unknown(format!(
             "it depends on {name}, which may be recreated"
         ))),

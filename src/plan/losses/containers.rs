@@ -14,7 +14,7 @@ use crate::{
     },
     rewrite::loss::TextLoss,
     snapshot::{Inspected, Known},
-    text::{counted, printable, shell_word},
+    text::{counted, shell_word},
 };
 
 /// The losses, and the parts of them that are unknown. `stack` is `None` if the text that is sent is not YAML; `text`
@@ -84,12 +84,8 @@ impl<'a> Running<'a, '_> {
             all.iter().map(|one| (one.name, one)).collect();
         let surplus = self.surplus(containers, &services);
         for &container in containers {
-            let fate = if stack.is_none() {
-                Fate::Unknown
-            } else {
-                self.fate(container, &services, &surplus)
-            };
-            self.container(container, fate);
+            let fate = stack.map(|_| self.fate(container, &services, &surplus));
+            self.container(container, fate.unwrap_or(Fate::Unknown));
         }
     }
 
@@ -110,7 +106,7 @@ impl<'a> Running<'a, '_> {
                 if replacement::is_image_unknown(self.facts, container) {
                     self.unknown.push(format!(
                         "cannot inspect the image of {}: the variables that it will lose are unknown",
-                        printable(container.name())
+                        container.name()
                     ));
                 }
             }
@@ -118,11 +114,10 @@ impl<'a> Running<'a, '_> {
         losses.extend(self.anonymous_volumes(container));
         losses.extend(self.files(container, &placed).map(other));
         losses.extend(self.uses_lost(container));
-        let losses = losses.into_iter();
-        let tool = self.facts.tool;
-        self.losses.extend(
-            losses.map(|(kind, message)| Loss::of_container(container, tool, kind, &message)),
-        );
+        for (kind, message) in losses {
+            let loss = Loss::of_container(container, self.facts.tool, kind, &message);
+            self.losses.push(loss);
+        }
     }
 
     fn fate<'s, 'r, 'd, 'x>(
@@ -213,9 +208,8 @@ impl<'a> Running<'a, '_> {
                     "they will be lost"
                 };
                 self.unknown.push(format!(
-                    "cannot list the files written inside {}: {lost} ({})",
-                    printable(container.name()),
-                    printable(reason)
+                    "cannot list the files written inside {}: {lost} ({reason})",
+                    container.name()
                 ));
                 None
             }

@@ -74,15 +74,12 @@ pub fn foreign(
         touch,
         distance,
     };
-    let first = touched.iter();
-    let mut hits: BTreeMap<&str, Hit> = first
-        .map(|&(one, touch)| (one.id(), hit(one, touch, 0)))
-        .collect();
-    let mut others: Vec<Inspected> = all
+    let first = touched
         .iter()
-        .map(Inspected)
-        .filter(|one| !hits.contains_key(one.id()))
-        .collect();
+        .map(|&(one, touch)| (one.id(), hit(one, touch, 0)));
+    let mut hits: BTreeMap<&str, Hit> = first.collect();
+    let mut others: Vec<Inspected> = all.iter().map(Inspected).collect();
+    others.retain(|one| !hits.contains_key(one.id()));
     others.sort_by_key(|one| one.name());
     let of = |one: Inspected, hits: &BTreeMap<&str, Hit>| harmed(one, hits, tool, projects);
     // Each round makes one worse, so this ends.
@@ -95,11 +92,8 @@ pub fn foreign(
         if spread.is_empty() {
             break;
         }
-        hits.extend(
-            spread
-                .into_iter()
-                .map(|(one, touch)| (one.id(), hit(one, touch, distance))),
-        );
+        let spread = spread.into_iter();
+        hits.extend(spread.map(|(one, touch)| (one.id(), hit(one, touch, distance))));
     }
     let distance = |one: &Inspected| hits.get(one.id()).map_or(0, |hit| hit.distance);
     others.sort_by_key(distance);
@@ -150,10 +144,7 @@ fn harmed(
     let how = match remedy {
         Remedy::Nothing => String::new(),
         Remedy::Restart => format!("; restart it then: {tool} restart {name}"),
-        Remedy::Recreate => {
-            let how = recreate(container, tool, is_own);
-            format!("; recreate it then: {how}")
-        }
+        Remedy::Recreate => format!("; recreate it then: {}", recreate(container, tool, is_own)),
     };
     let belongs = if is_own {
         "is not recreated with the stack"

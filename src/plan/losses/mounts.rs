@@ -20,7 +20,6 @@ use crate::{
         losses::{LossKind, reported::Reported},
     },
     snapshot::{Inspected, is_id},
-    text::printable,
 };
 
 /// How far `volumes_from` is followed from service to service.
@@ -33,6 +32,9 @@ struct Mount {
     /// `None` if it is not compared.
     is_read_only: Option<bool>,
 }
+
+/// A mount of the text: its target, its source, and whether it is read-only.
+type Written = (String, Source, Option<bool>);
 
 #[derive(Clone)]
 enum Source {
@@ -95,50 +97,46 @@ pub fn losses(
             Now::Volume(_) => "; the volume keeps its data",
             _ => "",
         };
-        let now_shown = now.source.to_string();
+        let source = &now.source;
         let Some(mount) = after.by_target.get(&target) else {
-            if after.is_whole {
-                let message = format!("{now_shown} is no longer mounted at {target}{kept}");
-                losses.push((LossKind::Other, message));
-            }
+            let message = format!("{source} is no longer mounted at {target}{kept}");
+            losses.extend(after.is_whole.then_some((LossKind::Other, message)));
             continue;
         };
-        match moved(facts, &now, &mount.source) {
-            Moved::No if is_gone(facts, &now.source) => {
-                let message = format!(
-                    "{now_shown} no longer exists: Docker mounts an empty directory at {target}"
-                );
-                losses.push((LossKind::Other, message));
-            }
-            Moved::No if is_in_clone(facts, &now) => {
-                let message = format!(
-                    "files that were written to {now_shown} may be lost: Portainer replaces its copy of the repository"
-                );
-                losses.push((LossKind::Other, message));
-            }
+
+        losses.push(match moved(facts, &now, &mount.source) {
+            Moved::No if is_gone(facts, source) => (
+                LossKind::Other,
+                format!("{source} no longer exists: Docker mounts an empty directory at {target}"),
+            ),
+            Moved::No if is_in_clone(facts, &now) => (
+                LossKind::Other,
+                format!(
+                    "files that were written to {source} may be lost: Portainer replaces its copy of the repository"
+                ),
+            ),
             Moved::No => match (mount.is_read_only, now.is_read_only) {
                 (Some(true), Some(false)) => {
-                    losses.push((LossKind::Edited, format!("{target} becomes read-only")));
+                    (LossKind::Edited, format!("{target} becomes read-only"))
                 }
                 (Some(false), Some(true)) => {
-                    losses.push((LossKind::Edited, format!("{target} becomes writable")));
+                    (LossKind::Edited, format!("{target} becomes writable"))
                 }
-                _ => {}
+                _ => continue,
             },
-            Moved::To(after) => {
-                let message =
-                    format!("{after} is mounted at {target} instead of {now_shown}{kept}");
-                losses.push((LossKind::Other, message));
+            Moved::To(after) => (
+                LossKind::Other,
+                format!("{after} is mounted at {target} instead of {source}{kept}"),
+            ),
+            Moved::Unknown => continue,
+            Moved::Unreadable(path) => {
+                unknown.push(format!(
+                    "cannot verify that {path} is the same directory as {source}, which {} mounts at {target}",
+                    container.name()
+                ));
+                continue;
             }
-            Moved::Unknown => {}
-            Moved::Unreadable(path) => unknown.push(format!(
-                "cannot verify that {} is the same directory as {}, which {} mounts at {}",
-                printable(&path),
-                printable(&now_shown),
-                printable(container.name()),
-                printable(&target)
-            )),
-        }
+        });
     }
     (losses, unknown)
 }
@@ -195,14 +193,12 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
             if now.places.iter().any(is_it) {
                 return Moved::No;
             }
-            Moved::To(format!(
-                "{} of Portainer's copy of the repository",
-                if below.is_empty() {
-                    "the folder"
-                } else {
-                    below
-                }
-            ))
+            let what = if below.is_empty() {
+                "the folder"
+            } else {
+                below
+            };
+            Moved::To(format!("{what} of Portainer's copy of the repository"))
         }
         // The losses of the text name the paths that Portainer resolves.
         (_, Source::Unknown)
@@ -217,9 +213,8 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
             if now.places.iter().any(|place| clean(place) == *path) {
                 return Moved::No;
             }
-            let same: Vec<_> = now
-                .places
-                .iter()
+            let places = now.places.iter();
+            let same: Vec<_> = places
                 .map(|place| (facts.is_same_file)(place, path))
                 .collect();
             if same.contains(&Some(true)) {
@@ -241,10 +236,8 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
 
 /// Whether a container may have written into Portainer's clone of a repository, which a deployment replaces.
 fn is_in_clone(facts: &Facts, now: &Running) -> bool {
-    let is_from_git = facts
-        .record
-        .is_some_and(|record| record.in_portainer == InPortainer::FromGit);
-    is_from_git
+    let record = facts.record;
+    record.is_some_and(|record| record.in_portainer == InPortainer::FromGit)
         && now.is_read_only != Some(true)
         && now.places.iter().any(|place| facts.is_portainers(place))
 }
@@ -266,24 +259,20 @@ fn running(container: Inspected) -> BTreeMap<String, Running> {
         let mut places = asked_for(container, &target);
         places.push(text("Source"));
         places.retain(|place| place.starts_with('/'));
-        let is_writable = mount["RW"].as_bool();
-        let (source, is_read_only) = match text("Type") {
+        let source = match text("Type") {
             "volume" if is_id(text("Name")) => continue,
-            "volume" => {
-                let name = text("Name").to_owned();
-                (Now::Volume(name), is_writable.map(|is| !is))
-            }
-            "bind" if !places.is_empty() => {
-                let path = clean(places[0]);
-                (Now::Path(path), is_writable.map(|is| !is))
-            }
-            "tmpfs" => (Now::Tmpfs, None),
+            "volume" => Now::Volume(text("Name").to_owned()),
+            "bind" if !places.is_empty() => Now::Path(clean(places[0])),
+            "tmpfs" => Now::Tmpfs,
             _ => continue,
         };
+        let is_writable = mount["RW"]
+            .as_bool()
+            .filter(|_| !matches!(source, Now::Tmpfs));
         let mount = Running {
             source,
             places,
-            is_read_only,
+            is_read_only: is_writable.map(|is| !is),
         };
         found.insert(target, mount);
     }
@@ -316,55 +305,44 @@ fn mounts(service: &SentService, reported: Reported, depth: usize) -> Mounts {
     for item in service.nodes("tmpfs").flat_map(one_or_many) {
         let text = service.stack.read(item).known();
         let target = text.as_deref().and_then(|text| text.split(':').next());
-        let mount = Mount {
-            source: Source::Tmpfs,
-            is_read_only: None,
-        };
-        found.add(target.map(|target| (target.to_owned(), mount)));
+        found.add(target.map(|target| (target.to_owned(), Source::Tmpfs, None)));
     }
     for item in service.items("volumes") {
-        if reported.names(service, item) {
-            found.is_whole = false;
-        }
+        let is_reported = reported.names(service, item);
+        found.is_whole &= !is_reported;
         let mount = if item.is_mapping() {
             long(service, item, reported)
         } else {
             short(service, item, reported)
         };
-        found.add(mount.map(|(target, mut mount)| {
-            if reported.names(service, item) {
-                mount.source = Source::Unknown;
-            }
-            (target, mount)
+        found.add(mount.map(|(target, source, is_read_only)| {
+            let source = if is_reported { Source::Unknown } else { source };
+            (target, source, is_read_only)
         }));
     }
     for (target, item) in placed(service) {
-        let mount = Mount {
-            source: content(service, item),
-            is_read_only: None,
-        };
-        found.add(target.map(|target| (target, mount)));
+        found.add(target.map(|target| (target, content(service, item), None)));
     }
     found
 }
 
 impl Mounts {
-    fn add(&mut self, mount: Option<(String, Mount)>) {
-        match mount {
-            Some((target, mount)) => {
-                self.by_target.insert(clean(&target), mount);
-            }
-            None => self.is_whole = false,
+    fn add(&mut self, mount: Option<Written>) {
+        self.is_whole &= mount.is_some();
+        if let Some((target, source, is_read_only)) = mount {
+            let mount = Mount {
+                source,
+                is_read_only,
+            };
+            self.by_target.insert(clean(&target), mount);
         }
     }
 
     /// An item of `volumes_from`: a service with an optional mode, or `container:NAME`, whose mounts are unknown.
     fn inherit(&mut self, service: &SentService, item: Node<'_>, reported: Reported, depth: usize) {
         let text = service.stack.read(item).known().unwrap_or_default();
-        let (name, mode) = match text.split_once(':') {
-            Some((name, mode)) => (name, Some(mode)),
-            None => (text.as_str(), None),
-        };
+        let mut parts = text.splitn(2, ':');
+        let (name, mode) = (parts.next().unwrap_or_default(), parts.next());
         let services = service.stack.services();
         let from = services.iter().find(|other| other.name == name);
         let Some(from) = from.filter(|_| name != "container" && depth > 0) else {
@@ -385,7 +363,7 @@ fn short<'d>(
     service: &SentService<'_, 'd, '_>,
     item: Node<'d>,
     reported: Reported,
-) -> Option<(String, Mount)> {
+) -> Option<Written> {
     let text = service.stack.read(item).known()?;
     let spec = MountSpec::parse(&text)?;
     let written = item.as_str().map(split_at_colons).unwrap_or_default();
@@ -394,23 +372,17 @@ fn short<'d>(
         (_, Some(key)) => volume(service, key),
         (_, None) => Source::Anonymous,
     };
-    let options = spec.options.unwrap_or_default();
-    let mount = Mount {
-        source,
-        is_read_only: Some(options.split(',').any(|option| option == "ro")),
-    };
-    Some((spec.target.to_owned(), mount))
+    let mut options = spec.options.unwrap_or_default().split(',');
+    let is_read_only = options.any(|option| option == "ro");
+    Some((spec.target.to_owned(), source, Some(is_read_only)))
 }
 
 fn long<'d>(
     service: &SentService<'_, 'd, '_>,
     item: Node<'d>,
     reported: Reported,
-) -> Option<(String, Mount)> {
-    let text = |key| {
-        item.get(key)
-            .map_or(Given::No, |node| service.stack.read(node))
-    };
+) -> Option<Written> {
+    let text = |key| service.stack.read_in(item, key);
     let target = text("target").known()?;
     let written = item.get("source").and_then(Node::as_str);
     let source = match (text("type").known()?.as_str(), text("source")) {
@@ -424,11 +396,7 @@ fn long<'d>(
         None => Some(false),
         Some(node) => node.as_bool(),
     };
-    let mount = Mount {
-        source,
-        is_read_only,
-    };
-    Some((target, mount))
+    Some((target, source, is_read_only))
 }
 
 /// The host path `path`, written as `written` in the text.

@@ -63,12 +63,11 @@ impl Publish {
             Some(address) => format!("{address}:"),
             None => String::new(),
         };
-        let ports = if self.ports == CHOSEN {
-            String::new()
-        } else {
-            format!("{address}{}->", range(&self.ports))
-        };
-        format!("{ports}{}/{}", range(&self.targets), self.protocol)
+        let inside = format!("{}/{}", range(&self.targets), self.protocol);
+        if self.ports == CHOSEN {
+            return inside;
+        }
+        format!("{address}{}->{inside}", range(&self.ports))
     }
 }
 
@@ -93,14 +92,13 @@ fn one(service: &SentService, item: Node<'_>) -> Option<Publish> {
     if !item.is_mapping() {
         return short(&service.stack.read(item).known()?);
     }
-    let text = |key| match item.get(key).map(|node| service.stack.read(node)) {
-        Some(Given::Unknown) => None,
-        Some(Given::Is(text)) => Some(Some(text)),
-        Some(Given::No) | None => Some(None),
+    let text = |key| match service.stack.read_in(item, key) {
+        Given::Unknown => None,
+        given => Some(given.known()),
     };
     Some(Publish {
         address: text("host_ip")?.filter(|address| !address.is_empty()),
-        ports: chosen(text("published")?.as_deref())?,
+        ports: chosen(&text("published")?.unwrap_or_default())?,
         targets: range(&text("target")??)?,
         protocol: text("protocol")?.unwrap_or_else(|| "tcp".to_owned()),
     })
@@ -109,17 +107,11 @@ fn one(service: &SentService, item: Node<'_>) -> Option<Publish> {
 /// `[[ADDRESS:]PUBLISHED:]TARGET[/PROTOCOL]`.
 fn short(text: &str) -> Option<Publish> {
     let (ports, protocol) = text.split_once('/').unwrap_or((text, "tcp"));
-    let (rest, target) = match ports.rsplit_once(':') {
-        Some((rest, target)) => (Some(rest), target),
-        None => (None, ports),
-    };
-    let (address, published) = match rest.and_then(|rest| rest.rsplit_once(':')) {
-        Some((address, published)) => (Some(address), Some(published)),
-        None => (None, rest),
-    };
-    let address = address.map(|address| address.trim_matches(['[', ']']).to_owned());
+    let (rest, target) = ports.rsplit_once(':').unwrap_or(("", ports));
+    let (address, published) = rest.rsplit_once(':').unwrap_or(("", rest));
+    let address = address.trim_matches(['[', ']']).to_owned();
     Some(Publish {
-        address: address.filter(|address| !address.is_empty()),
+        address: Some(address).filter(|address| !address.is_empty()),
         ports: chosen(published)?,
         targets: range(target)?,
         protocol: protocol.to_lowercase(),
@@ -127,8 +119,8 @@ fn short(text: &str) -> Option<Publish> {
 }
 
 /// The ports of the host; `None` if they are unknown.
-fn chosen(published: Option<&str>) -> Option<RangeInclusive<u16>> {
-    match published.unwrap_or_default() {
+fn chosen(published: &str) -> Option<RangeInclusive<u16>> {
+    match published {
         "" => Some(CHOSEN),
         text => range(text),
     }
@@ -145,27 +137,21 @@ pub fn lost(
     service: &SentService,
     reported: Reported,
 ) -> Option<(LossKind, String)> {
-    if service
-        .nodes("ports")
-        .any(|node| reported.names(service, node))
-    {
+    let mut nodes = service.nodes("ports");
+    if nodes.any(|node| reported.names(service, node)) {
         return None;
     }
     let after: Option<Vec<Publish>> = published(service).into_iter().collect();
     let after = after?;
-    let now = bindings(container);
-    let lost = now
-        .iter()
-        .filter(|now| !after.iter().any(|after| after.covers(now)));
-    let new = after
-        .iter()
-        .filter(|after| !now.iter().any(|now| after.covers(now)));
-    let (mut lost, mut new): (Vec<_>, Vec<_>) = (
-        lost.map(Publish::shown).collect(),
-        new.map(Publish::shown).collect(),
-    );
-    lost.sort();
-    new.sort();
+    let mut now = bindings(container);
+    let mut new = after.clone();
+    new.retain(|after| !now.iter().any(|now| after.covers(now)));
+    now.retain(|now| !after.iter().any(|after| after.covers(now)));
+    let [lost, new] = [now, new].map(|ports| {
+        let mut shown: Vec<_> = ports.iter().map(Publish::shown).collect();
+        shown.sort();
+        shown
+    });
     let mut message = format!("ports no longer published: {}", lost.join(", "));
     if !new.is_empty() {
         message = format!("{message}; new: {}", new.join(", "));
@@ -179,7 +165,7 @@ fn bindings(container: Inspected) -> Vec<Publish> {
     let known = bindings.filter_map(|(target, protocol, address, port)| {
         Some(Publish {
             address: Some(address.to_owned()).filter(|address| !address.is_empty()),
-            ports: chosen(Some(port))?,
+            ports: chosen(port)?,
             targets: range(target)?,
             protocol: protocol.to_owned(),
         })

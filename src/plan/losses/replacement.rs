@@ -42,17 +42,17 @@ pub fn losses(
     losses.extend(variables(facts, container, service, &told_variables));
     losses.extend(networks(facts, container, service));
     let (edited, reset) = limits(facts, container, service);
-    if !reset.is_empty() {
-        let message = format!(
-            "{if_recreated}settings reset to those of the Compose file: {}",
-            reset.join(", ")
-        );
-        losses.push((LossKind::Other, message));
-    }
-    if !edited.is_empty() {
-        let message = format!("{if_recreated}other settings: {}", edited.join(", "));
-        losses.push((LossKind::Edited, message));
-    }
+    let reset_to = "settings reset to those of the Compose file";
+    let settings = [
+        (LossKind::Other, reset_to, reset),
+        (LossKind::Edited, "other settings", edited),
+    ];
+    let settings = settings.into_iter().filter(|(.., names)| !names.is_empty());
+    losses.extend(
+        settings.map(|(kind, what, names)| {
+            (kind, format!("{if_recreated}{what}: {}", names.join(", ")))
+        }),
+    );
     (losses, unknown)
 }
 
@@ -100,10 +100,8 @@ fn name_after(facts: &Facts, container: Inspected, service: &SentService) -> Opt
         Given::Is(name) => Some(name),
         Given::No => {
             let number = container.compose_label(facts.tool, "container-number")?;
-            Some(format!(
-                "{}-{}-{number}",
-                service.stack.project, service.name
-            ))
+            let (project, service) = (service.stack.project, service.name);
+            Some(format!("{project}-{service}-{number}"))
         }
         Given::Unknown => None,
     }
@@ -159,10 +157,8 @@ fn variables(
         return Vec::new();
     };
     let old_image = image_env(facts, container.image_id());
-    let new_image = service
-        .image()
-        .and_then(|reference| image_env(facts, &reference))
-        .or_else(|| old_image.clone());
+    let new_image = service.image().and_then(|image| image_env(facts, &image));
+    let new_image = new_image.or_else(|| old_image.clone());
     let (mut lost, mut changed) = (Vec::new(), Vec::new());
     for (name, value) in env(container.at("/Config/Env")) {
         match given.get(name) {
@@ -196,10 +192,8 @@ pub fn foreign_variables<'c>(
     container: Inspected<'c>,
     service: &SentService,
 ) -> Vec<(&'c str, &'c str)> {
-    let (Some(given), Some(image)) = (
-        service.environment(),
-        image_env(facts, container.image_id()),
-    ) else {
+    let image = image_env(facts, container.image_id());
+    let (Some(given), Some(image)) = (service.environment(), image) else {
         return Vec::new();
     };
     let is_foreign = |(name, value): &(&str, &str)| match given.get(*name) {
@@ -207,9 +201,8 @@ pub fn foreign_variables<'c>(
         Some(Given::Unknown | Given::No) => false,
         None => image.get(name) != Some(value),
     };
-    env(container.at("/Config/Env"))
-        .filter(is_foreign)
-        .collect()
+    let all = env(container.at("/Config/Env"));
+    all.filter(is_foreign).collect()
 }
 
 /// Whether the variables of a container cannot be distinguished from those of its image.
@@ -234,30 +227,22 @@ fn networks(facts: &Facts, container: Inspected, service: &SentService) -> Vec<(
     let if_recreated = facts.if_recreated(container);
     // Engines before 25 list a hostname that was set among the aliases.
     let after = name_after(facts, container, service);
-    let own = [service.name, container.name()]
-        .into_iter()
-        .chain(container.hostname())
-        .chain(after.as_deref())
-        .collect::<Vec<_>>();
-    let mut losses = Vec::new();
-    for (network, endpoint) in container.networks() {
+    let mut own = vec![service.name, container.name()];
+    own.extend(container.hostname().into_iter().chain(after.as_deref()));
+    let losses = container.networks().filter_map(|(network, endpoint)| {
         let Some(aliases) = given.get(network) else {
-            losses.push(format!(
+            return Some(format!(
                 "{if_recreated}no longer connected to network {network}"
             ));
-            continue;
         };
         let mut names = Vec::from_iter(container.aliases(endpoint));
         names.retain(|alias| !own.contains(alias) && !aliases.iter().any(|given| given == alias));
-        if !names.is_empty() {
-            losses.push(format!(
-                "{if_recreated}no longer has these aliases in network {network}: {}",
-                names.join(", ")
-            ));
-        }
-    }
-    let other = |message| (LossKind::Other, message);
-    losses.into_iter().map(other).collect()
+        let all = names.join(", ");
+        (!names.is_empty()).then(|| {
+            format!("{if_recreated}no longer has these aliases in network {network}: {all}")
+        })
+    });
+    losses.map(|message| (LossKind::Other, message)).collect()
 }
 
 #[cfg(test)]
