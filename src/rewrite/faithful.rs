@@ -45,6 +45,7 @@ use composefile::{
 };
 
 use crate::{model::Variable, rewrite::env::stack_env};
+use blocker::FIX_LINE;
 
 /// What to send to Portainer, and how it differs from the original.
 #[derive(Clone, PartialEq, Eq)]
@@ -238,10 +239,7 @@ fn in_order(mut blockers: Vec<Blocker>) -> Vec<Blocker> {
 /// Parses the Compose file.
 fn parsed(text: &str) -> Result<Document<'_>, Blocker> {
     let document = Document::parse(text).map_err(|error| Blocker::not_yaml(&error))?;
-    match unseen_line_break(text) {
-        Some(blocker) => Err(blocker),
-        None => Ok(document),
-    }
+    unseen_line_break(text).map_or(Ok(document), Err)
 }
 
 /// The variables of `.env`, as Compose reads them.
@@ -250,11 +248,8 @@ fn variables_of(
     context: &Context<'_>,
 ) -> Result<Vec<(String, String)>, Blocker> {
     dotenv::parse(env.unwrap_or_default(), context.shell).map_err(|error| {
-        Blocker::new(
-            Reason::BadEnvFile,
-            format!("cannot parse {}: {error}", context.env_file),
-            "fix this line: `docker compose config` must accept the file",
-        )
+        let message = format!("cannot parse {}: {error}", context.env_file);
+        Blocker::new(Reason::BadEnvFile, message, FIX_LINE)
     })
 }
 
@@ -263,13 +258,12 @@ fn unseen_line_break(text: &str) -> Option<Blocker> {
     let breaks = ["\u{85}", "\u{2028}", "\u{2029}"];
     let find = |c: &&str| memchr::memmem::find(text.as_bytes(), c.as_bytes());
     let at = breaks.iter().filter_map(find).min()?;
+    let message =
+        "Compose treats this invisible character (U+0085, U+2028 or U+2029) as a line break";
+    let hint = "remove it, or write it as an escape (`\"\\u2028\"`)";
     Some(Blocker {
         position: Some(Position::of(text, at)),
-        ..Blocker::new(
-            Reason::NotYaml,
-            "Compose treats this invisible character (U+0085, U+2028 or U+2029) as a line break",
-            "remove it, or write it as an escape (`\"\\u2028\"`)",
-        )
+        ..Blocker::new(Reason::NotYaml, message, hint)
     })
 }
 

@@ -5,6 +5,9 @@ use composefile::document::{Node, ParseError, Position};
 /// What to do about a stack with several files, which only Compose can combine.
 pub const NO_COMPOSE: &str = "to combine the files, install Docker Compose (package docker-compose-plugin, or docker-compose-v2 on Ubuntu), then run the command again";
 
+/// What to do about a line that Compose rejects.
+pub(super) const FIX_LINE: &str = "fix this line: `docker compose config` must accept the file";
+
 /// A reason why the stack cannot be rewritten faithfully. Never holds a value of an env file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocker {
@@ -78,35 +81,28 @@ impl Blocker {
     }
 
     pub(super) fn not_yaml(error: &ParseError) -> Self {
+        let message = format!("cannot parse the Compose file: {}", error.message);
         Self {
             position: Some(error.position),
-            ..Self::new(
-                Reason::NotYaml,
-                format!("cannot parse the Compose file: {}", error.message),
-                "fix this line: `docker compose config` must accept the file",
-            )
+            ..Self::new(Reason::NotYaml, message, FIX_LINE)
         }
     }
 
     /// Variables that have no effect in Portainer, but would have one in `.env`.
     pub(in crate::rewrite) fn without_effect(names: &str) -> Self {
-        Self::new(
-            Reason::VersionDependent,
-            format!(
-                "{names}: Compose would read this setting from .env, but it has no effect in Portainer, and a service may get it as a variable (`env_file`)"
-            ),
-            "remove it from the variables of the Portainer stack",
-        )
+        let message = format!(
+            "{names}: Compose would read this setting from .env, but it has no effect in Portainer, and a service may get it as a variable (`env_file`)"
+        );
+        let hint = "remove it from the variables of the Portainer stack";
+        Self::new(Reason::VersionDependent, message, hint)
     }
 
     pub(in crate::rewrite) fn internal(message: &str, position: Option<Position>) -> Self {
+        let message = format!("internal error: {message}; nothing was changed");
+        let hint = "please report this with the Compose file";
         Self {
             position,
-            ..Self::new(
-                Reason::Internal,
-                format!("internal error: {message}; nothing was changed"),
-                "please report this with the Compose file",
-            )
+            ..Self::new(Reason::Internal, message, hint)
         }
     }
 }

@@ -3,7 +3,7 @@
 use composefile::{
     document::{Document, Entry, Node, NodeId, NodeKind, NodeMap, Position, ScalarType},
     reader::Reader,
-    services::services,
+    services::{Service, services},
 };
 
 use super::{
@@ -35,12 +35,10 @@ pub(super) fn prove(
     if runs.is_empty() {
         return Ok(());
     }
-    mounts::differing(reader, &again, runs).map_or(Ok(()), |service| {
+    mounts::differing(reader, &again, runs).map_or(Ok(()), |Service { name, node, .. }| {
         let message = format!(
-            "service {} needs its own `volumes`: it shares those of a service whose anonymous volumes get names",
-            service.name
+            "service {name} needs its own `volumes`: it shares those of a service whose anonymous volumes get names"
         );
-        let node = service.node;
         Err(Blocker::at(node, Reason::Shared, message, mounts::OWN_VOLUMES))
     })
 }
@@ -50,9 +48,7 @@ fn unreadable(reader: &Reader<'_, '_>, new: &Document<'_>) -> Option<String> {
     services(new).iter().find_map(|service| {
         let files = listed(reader, *service);
         let readable = |one: &Listed<'_>| one.named == "stack.env" && one.format.is_none();
-        let builds = service
-            .build()
-            .is_some_and(|build| !reader.is_remote(build));
+        let builds = service.build().is_some_and(|one| !reader.is_remote(one));
         let what = if !files.iter().all(readable) {
             "an env file"
         } else if builds {
@@ -192,11 +188,8 @@ fn has_value(node: Node<'_>, value: &NewValue) -> bool {
         }
         NewValue::EmptyList => node.is_sequence() && node.own_items().next().is_none(),
         NewValue::List(items) => {
-            node.is_sequence()
-                && node
-                    .own_items()
-                    .map(Node::as_str)
-                    .eq(items.iter().map(|item| Some(item.as_str())))
+            let expected = items.iter().map(|item| Some(item.as_str()));
+            node.is_sequence() && node.own_items().map(Node::as_str).eq(expected)
         }
         NewValue::External(volume) => {
             node.own_entries().count() == 2

@@ -121,11 +121,8 @@ impl<'d> Inline<'_, 'd, '_> {
             true
         };
         let elsewhere = || uses::elsewhere(self.reader.document);
-        !self
-            .elsewhere
-            .get_or_init(elsewhere)
-            .contains(&present.id())
-            && all.iter().all(is_right_for)
+        let elsewhere = self.elsewhere.get_or_init(elsewhere);
+        !elsewhere.contains(&present.id()) && all.iter().all(is_right_for)
     }
 
     /// Adds values to an `environment`.
@@ -204,10 +201,8 @@ impl<'d> Inline<'_, 'd, '_> {
         let texts = values.map(|(name, value)| (name.clone(), NewValue::Text(escaped(value))));
         let value = NewValue::Mapping(texts.collect());
         let mut new = vec![("environment".to_owned(), value)];
-        let files = addition
-            .files
-            .filter(|entry| is_own(mapping, *entry))
-            .and_then(|entry| self.dropped.get(&entry.key.id()));
+        let files = addition.files.filter(|entry| is_own(mapping, *entry));
+        let files = files.and_then(|entry| self.dropped.get(&entry.key.id()));
         let mut entries = mapping.own_entries();
         // The own key has no value, or is reset.
         let own = entries.find(|entry| entry.name() == Some("environment"));
@@ -225,15 +220,12 @@ impl<'d> Inline<'_, 'd, '_> {
     }
 
     fn block(&mut self, addition: &Addition<'d>) {
-        let name = addition.service.name;
-        self.found.block(
-            addition.service.node,
-            Reason::Shared,
-            format!(
-                "service {name} gets variables from its `env_file`, but shares its `environment` with services that do not get the same variables"
-            ),
-            "give the service its own `environment`, without an anchor",
+        let Service { name, node, .. } = addition.service;
+        let message = format!(
+            "service {name} gets variables from its `env_file`, but shares its `environment` with services that do not get the same variables"
         );
+        let hint = "give the service its own `environment`, without an anchor";
+        self.found.block(node, Reason::Shared, message, hint);
     }
 }
 

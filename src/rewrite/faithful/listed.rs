@@ -41,16 +41,10 @@ impl Listed<'_> {
 
     /// The blocker for a file that must exist.
     pub(super) fn missing(&self, service: Service<'_>) -> Blocker {
-        Blocker::at(
-            self.path,
-            Reason::MissingEnvFile,
-            format!(
-                "the env file {} of service {} does not exist",
-                self.shown(),
-                service.name
-            ),
-            "create it: Compose rejects the stack without it",
-        )
+        let (file, service) = (self.shown(), service.name);
+        let message = format!("the env file {file} of service {service} does not exist");
+        let hint = "create it: Compose rejects the stack without it";
+        Blocker::at(self.path, Reason::MissingEnvFile, message, hint)
     }
 }
 
@@ -68,6 +62,7 @@ pub(super) fn listed<'d>(reader: &Reader<'_, '_>, service: Service<'d>) -> Vec<L
         };
         let named = reader.read(path.as_str()?).ok()?;
         let word = |key: &str| reader.read(item.get(key)?.as_str()?).ok();
+        let format = word("format").filter(|format| !matches!(&**format, "" | ".env"));
         Some(Listed {
             entry,
             item,
@@ -75,15 +70,11 @@ pub(super) fn listed<'d>(reader: &Reader<'_, '_>, service: Service<'d>) -> Vec<L
             file: reader.base().local(&named),
             named: named.into_owned(),
             required: word("required").as_deref() != Some("false"),
-            format: word("format")
-                .filter(|format| !matches!(&**format, "" | ".env"))
-                .map(Cow::into_owned),
+            format: format.map(Cow::into_owned),
         })
     };
-    one_or_many(entry.value)
-        .into_iter()
-        .filter_map(read)
-        .collect()
+    let items = one_or_many(entry.value).into_iter();
+    items.filter_map(read).collect()
 }
 
 /// Each path once: in the place of its first mention, with the options of its last.

@@ -93,10 +93,8 @@ impl<'d> Merge<'d> {
         kept: &NodeSet,
         set: Vec<Scalar<'d>>,
     ) -> BTreeMap<NodeId, Scalar<'d>> {
-        let mut effective: BTreeMap<NodeId, Scalar<'d>> = inlined
-            .into_iter()
-            .map(|scalar| (scalar.node.id(), scalar))
-            .collect();
+        let inlined = inlined.into_iter().map(|one| (one.node.id(), one));
+        let mut effective: BTreeMap<NodeId, Scalar<'d>> = inlined.collect();
         let mut wanted: BTreeMap<NodeId, Scalar<'d>> = BTreeMap::new();
         for mut scalar in set {
             let id = scalar.node.resolved().id();
@@ -238,14 +236,13 @@ impl<'d> Merge<'d> {
         let nodes = self.document.nodes();
         let aliases = nodes.filter(|node| node.kind() == NodeKind::Alias);
         let lost = aliases.filter(|alias| self.is_gone(alias.resolved()) && !self.is_gone(*alias));
-        for alias in lost.collect::<Vec<_>>() {
-            self.blockers.push(Blocker::at(
-                alias,
-                Reason::Shared,
-                "the anchor of this alias is removed, because the part that contains it is rewritten",
-                "write out the value instead of the alias",
-            ));
-        }
+        let message =
+            "the anchor of this alias is removed, because the part that contains it is rewritten";
+        let hint = "write out the value instead of the alias";
+        let lost: Vec<_> = lost
+            .map(|one| Blocker::at(one, Reason::Shared, message, hint))
+            .collect();
+        self.blockers.extend(lost);
     }
 
     fn mark_gone(&mut self, entry: Entry<'d>) {
@@ -269,22 +266,16 @@ impl<'d> Merge<'d> {
     }
 
     fn block_shared(&mut self, node: Node<'d>) {
-        self.blockers.push(Blocker::at(
-            node,
-            Reason::Shared,
-            "an alias uses this value in places that need different values",
-            "write out the value in each place",
-        ));
+        let message = "an alias uses this value in places that need different values";
+        let hint = "write out the value in each place";
+        let blocker = Blocker::at(node, Reason::Shared, message, hint);
+        self.blockers.push(blocker);
     }
 
     fn written(&mut self, result: Result<(), Unwritable>, node: Node<'d>) {
-        if let Err(Unwritable) = result {
-            self.blockers.push(Blocker::at(
-                node,
-                Reason::Unwritable,
-                "cannot rewrite this value in its current form",
-                "put it on its own line",
-            ));
-        }
+        let message = "cannot rewrite this value in its current form";
+        let blocker =
+            |Unwritable| Blocker::at(node, Reason::Unwritable, message, "put it on its own line");
+        self.blockers.extend(result.err().map(blocker));
     }
 }

@@ -61,9 +61,7 @@ pub(super) fn wanted<'v, 'd>(
     service: Service<'d>,
 ) -> Vec<(&'v String, &'v String)> {
     let chain = reader.chain(service);
-    let lists = chain
-        .iter()
-        .filter_map(|base| base.node.get("volumes_from"));
+    let lists = chain.iter().filter_map(|one| one.node.get("volumes_from"));
     let others = lists.flat_map(Node::items).filter_map(|item| {
         let text = reader.read(item.as_str()?).ok()?;
         runs.services.get(text.split(':').next()?)
@@ -126,10 +124,8 @@ pub(super) fn is_external(reader: &Reader<'_, '_>, key: &str, volume: &str) -> b
 fn all<'d>(reader: &Reader<'d, '_>, service: Service<'d>) -> BTreeMap<String, Mounted> {
     let chain = reader.chain(service);
     let lists = lists(&chain).into_iter();
-    lists
-        .flat_map(|(_, list)| mounts(reader, list))
-        .map(|mount| (mount.target, mount.mounted))
-        .collect()
+    let mounts = lists.flat_map(|(_, list)| mounts(reader, list));
+    mounts.map(|mount| (mount.target, mount.mounted)).collect()
 }
 
 /// The first service that does not mount the same in the new text, but for the names of its anonymous volumes.

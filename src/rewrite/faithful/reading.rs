@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use composefile::{dotenv, interpolate::Lookup};
 
-use super::{Blocker, Reason, listed::Listed, write::quoted};
+use super::{Blocker, Reason, blocker::FIX_LINE, listed::Listed, write::quoted};
 
 /// YAML limits a key before its colon to 1024 characters, including quotes.
 const LONGEST_KEY: usize = 1000;
@@ -67,32 +67,25 @@ fn read_in(order: LookupOrder, sources: &Sources<'_>) -> Result<BTreeMap<String,
             }
         };
         let unreadable = |message: String, hint: &str| {
-            Err(Blocker::at(listed.path, Reason::BadEnvFile, message, hint))
+            Blocker::at(listed.path, Reason::BadEnvFile, message, hint)
         };
         let (file, is_raw) = (listed.shown(), listed.format.is_some());
-        let given = match read_over(text, is_raw, &lookup, &set_already) {
-            Ok(given) => given,
-            Err(error) => {
-                return unreadable(
-                    format!("cannot parse {file}: {error}"),
-                    "fix this line: `docker compose config` must accept the file",
-                );
-            }
-        };
+        let given = read_over(text, is_raw, &lookup, &set_already)
+            .map_err(|error| unreadable(format!("cannot parse {file}: {error}"), FIX_LINE))?;
         if given.iter().any(|(name, _)| name.is_empty()) {
-            return unreadable(
-                format!(
-                    "{file} contains a variable without a name (Compose also reads a bare name at the very end of the file, without a line break, this way)"
-                ),
-                "add the name, or a line break at the end of the file",
+            let message = format!(
+                "{file} contains a variable without a name (Compose also reads a bare name at the very end of the file, without a line break, this way)"
             );
+            let hint = "add the name, or a line break at the end of the file";
+            return Err(unreadable(message, hint));
         }
-        let is_long = |(name, _): &(String, String)| quoted(name).len() > LONGEST_KEY;
-        if given.iter().any(is_long) {
-            return unreadable(
-                format!("{file} contains a variable whose name is too long for a YAML key"),
-                "use a shorter name",
-            );
+        if given
+            .iter()
+            .any(|(name, _)| quoted(name).len() > LONGEST_KEY)
+        {
+            let message =
+                format!("{file} contains a variable whose name is too long for a YAML key");
+            return Err(unreadable(message, "use a shorter name"));
         }
         found.extend(given);
     }

@@ -56,29 +56,25 @@ impl Runs {
 
     /// The anonymous volumes to name in the text, by service.
     pub fn named_volumes(&self) -> BTreeMap<String, BTreeMap<String, String>> {
-        let all = self.services.iter();
-        let named = all.filter(|(_, runs)| !runs.volumes.is_empty());
-        named
-            .map(|(service, runs)| (service.clone(), runs.volumes.clone()))
-            .collect()
+        let services = self.services.iter();
+        let named = services.filter(|(_, runs)| !runs.volumes.is_empty());
+        let named = named.map(|(service, runs)| (service.clone(), runs.volumes.clone()));
+        named.collect()
     }
 
     /// The names of the variables to write into the text, by service, with the digests of what it says instead.
     pub fn variables(&self) -> BTreeMap<String, BTreeMap<String, String>> {
         let services = self.services.iter();
-        let named = services.filter(|(_, service)| !service.variables.is_empty());
-        named
-            .map(|(name, service)| (name.clone(), service.instead_of.clone()))
-            .collect()
+        let named = services.filter(|(_, runs)| !runs.variables.is_empty());
+        let named = named.map(|(service, runs)| (service.clone(), runs.instead_of.clone()));
+        named.collect()
     }
 
     /// The names of all volumes to name.
     pub(super) fn volumes(&self) -> BTreeSet<&str> {
         let services = self.services.values();
-        services
-            .flat_map(|service| service.volumes.values())
-            .map(String::as_str)
-            .collect()
+        let volumes = services.flat_map(|service| service.volumes.values());
+        volumes.map(String::as_str).collect()
     }
 }
 

@@ -23,9 +23,8 @@ pub(super) struct ServiceFiles<'r, 'd, 'a> {
 impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
     pub(super) fn new(reader: &'r Reader<'d, 'a>) -> Self {
         let services = reader.services.iter();
-        let by_service = services
-            .map(|&service| (service.name, listed(reader, service)))
-            .collect();
+        let by_service = services.map(|&service| (service.name, listed(reader, service)));
+        let by_service = by_service.collect();
         Self { reader, by_service }
     }
 
@@ -45,10 +44,7 @@ impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
         &'l self,
         chain: &[Service<'d>],
     ) -> impl Iterator<Item = &'l Listed<'d>> {
-        let listed = chain
-            .iter()
-            .filter_map(|service| self.by_service.get(service.name));
-        listed.flatten()
+        chain.iter().flat_map(|service| self.of(*service))
     }
 
     /// The files that exist, with their texts.
@@ -62,10 +58,7 @@ impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
     pub(super) fn explicit(&self, chain: &[Service<'d>]) -> Explicit {
         let reader = self.reader;
         let mut found = Explicit::new();
-        let places = chain
-            .iter()
-            .filter_map(|service| service.node.get("environment"));
-        for place in places {
+        for place in chain.iter().filter_map(|one| one.node.get("environment")) {
             for item in place.items().filter_map(Node::as_str) {
                 let item = reader.read(item).unwrap_or_default();
                 match item.split_once('=') {
@@ -98,14 +91,11 @@ impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
         else {
             return Ok(());
         };
-        Err(Blocker::at(
-            service.node,
-            Reason::Shared,
-            format!(
-                "service {} resets or overrides the `environment` of an extended service that has `env_file`",
-                service.name
-            ),
-            "write the service without `extends`",
-        ))
+        let message = format!(
+            "service {} resets or overrides the `environment` of an extended service that has `env_file`",
+            service.name
+        );
+        let hint = "write the service without `extends`";
+        Err(Blocker::at(service.node, Reason::Shared, message, hint))
     }
 }

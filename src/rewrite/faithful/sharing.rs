@@ -42,9 +42,8 @@ impl<'r, 'd, 'a> Sharing<'r, 'd, 'a> {
 
 /// Whether an entry is written in a mapping itself, not merged into it.
 pub(super) fn is_own(mapping: Node<'_>, entry: Entry<'_>) -> bool {
-    mapping
-        .own_entries()
-        .any(|own| own.key.id() == entry.key.id())
+    let mut entries = mapping.own_entries();
+    entries.any(|own| own.key.id() == entry.key.id())
 }
 
 /// The entries with the same name that a service's mapping merges and `entry` overrides.

@@ -2,14 +2,12 @@
 
 use std::ops::Range;
 
-use composefile::document::{
-    Document, Entry, Layout, Node, NodeId, NodeKind, NodeMap, NodeSet, Style,
-};
+use composefile::document::{Document, Entry, Node, NodeId, NodeKind, NodeMap, NodeSet, Style};
 
 use super::{
     TextChange,
     findings::{NewEntry, Secrecy},
-    write::{Unwritable, entries_text, quoted, scalar_text, separator},
+    write::{Unwritable, entries_text, is_flow, quoted, scalar_text, separator},
 };
 use crate::text::HIDDEN;
 
@@ -118,19 +116,19 @@ impl Splices {
     pub(super) fn empty(&mut self, mapping: Node<'_>, first: Entry<'_>) {
         self.changed.insert(mapping.id());
         self.expected.emptied.insert(mapping.id());
-        let is_flow = mapping.kind() == NodeKind::Mapping(Layout::Flow);
-        let text = if is_flow { "" } else { "{}" };
+        let text = if is_flow(mapping) { "" } else { "{}" };
         self.push(entry_span(first), text.to_owned());
     }
 
     /// Removes an item from a list.
     pub(super) fn remove_item(&mut self, list: Node<'_>, item: Node<'_>) -> Result<(), Unwritable> {
         self.changed.insert(list.id());
-        let text = list.document().text();
         let own = item_span(item);
-        let start = match list.kind() {
-            NodeKind::Sequence(Layout::Block) => text[..own.start].rfind('-').ok_or(Unwritable)?,
-            _ => own.start,
+        let before = &list.document().text()[..own.start];
+        let start = if is_flow(list) {
+            own.start
+        } else {
+            before.rfind('-').ok_or(Unwritable)?
         };
         let span = removal(list, &(start..own.end), start)?;
         self.expected.removed.insert(item.id());
@@ -173,24 +171,17 @@ impl Splices {
         let separator = separator(mapping, at);
         let text = entries_text(mapping, at, &new).join(&separator) + &separator;
         self.push(at..at, text);
-        self.expected
-            .before
-            .entry(key.id())
-            .or_default()
-            .extend(new);
+        let before = self.expected.before.entry(key.id());
+        before.or_default().extend(new);
     }
 
     /// Writes entries or items at the front of a collection.
     pub(super) fn insert_front(&mut self, collection: Node<'_>, new: Vec<NewEntry>) {
         self.changed.insert(collection.id());
         let span = collection.span();
-        let is_flow = matches!(
-            collection.kind(),
-            NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow)
-        );
         let first = collection.own_entries().next();
         let at = match first {
-            _ if is_flow => span.start + 1,
+            _ if is_flow(collection) => span.start + 1,
             Some(first) => key_start(first.key),
             None => span.start,
         };
@@ -203,11 +194,7 @@ impl Splices {
     }
 
     fn push(&mut self, span: Range<usize>, text: String) {
-        self.all.push(Splice {
-            span,
-            text,
-            shown: None,
-        });
+        self.push_value(span, text, "", Secrecy::Public);
     }
 
     /// The same for a value, which may be a secret. `comment` follows it in `text`.
@@ -293,23 +280,14 @@ fn removal(
     start: usize,
 ) -> Result<Range<usize>, Unwritable> {
     let text = collection.document().text();
-    let is_block = matches!(
-        collection.kind(),
-        NodeKind::Sequence(Layout::Block) | NodeKind::Mapping(Layout::Block)
-    );
-    if is_block {
+    if !is_flow(collection) {
         let line = collection.document().line_start(start);
-        if !text[line..start]
-            .trim_start_matches('\u{feff}')
-            .trim()
-            .is_empty()
-        {
+        let before = text[line..start].trim_start_matches('\u{feff}');
+        if !before.trim().is_empty() {
             return Err(Unwritable);
         }
-        let end = text[span.end..]
-            .find('\n')
-            .map_or(text.len(), |at| span.end + at + 1);
-        return Ok(line..end);
+        let after = text[span.end..].find('\n');
+        return Ok(line..after.map_or(text.len(), |at| span.end + at + 1));
     }
     let after = text[span.end..].trim_start();
     if after.starts_with(',') {
@@ -327,12 +305,9 @@ fn removal(
 
 /// The bytes of the header, `|` or `>` with its indicators; `None` for any other node.
 fn block_header(node: Node<'_>) -> Option<Range<usize>> {
-    if !matches!(
-        node.kind(),
-        NodeKind::Scalar(Style::Literal | Style::Folded)
-    ) {
+    let NodeKind::Scalar(Style::Literal | Style::Folded) = node.kind() else {
         return None;
-    }
+    };
     let text = node.document().text();
     // Its key, or another node that may be on the same line.
     let before = node.before()?;
@@ -346,11 +321,10 @@ fn block_header(node: Node<'_>) -> Option<Range<usize>> {
     let written = &text[line..from + region.len()];
     written.match_indices(['|', '>']).find_map(|(at, _)| {
         let rest = &written[at + 1..];
-        let length = rest
-            .bytes()
-            .take_while(|byte| matches!(byte, b'+' | b'-' | b'1'..=b'9'))
-            .count();
-        let after = rest[length..].trim_start();
+        let after =
+            rest.trim_start_matches(['+', '-', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+        let length = rest.len() - after.len();
+        let after = after.trim_start();
         let is_separate = written[..at].is_empty() || written[..at].ends_with([' ', '\t']);
         let is_header = is_separate && (after.is_empty() || after.starts_with('#'));
         is_header.then(|| line + at..line + at + 1 + length)

@@ -26,11 +26,8 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
         return found;
     }
     let mut seen: Vec<Vec<Use>> = vec![Vec::new(); document.nodes().len()];
-    let mut ahead: Vec<_> = document
-        .root()
-        .map(|root| (root, Use::At(&ROOT)))
-        .into_iter()
-        .collect();
+    let root = document.root().into_iter();
+    let mut ahead: Vec<_> = root.map(|root| (root, Use::At(&ROOT))).collect();
     while let Some((node, used)) = ahead.pop() {
         let seen = &mut seen[node.id().index()];
         if used == Use::Editable || seen.contains(&used) {
@@ -44,10 +41,8 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
         if used == Use::Pinned {
             found.insert(node.id());
         }
-        let values = node
-            .own_entries()
-            .map(|entry| (entry.value, used.below(&entry)));
-        ahead.extend(values);
+        let entries = node.own_entries();
+        ahead.extend(entries.map(|entry| (entry.value, used.below(&entry))));
         ahead.extend(node.own_items().map(|item| (item, used.item(item))));
     }
     found
@@ -96,9 +91,7 @@ impl Use {
     fn item(self, item: Node<'_>) -> Self {
         match self {
             Self::At(place) if place.holds() == Holds::Environment => Self::Fixed,
-            Self::At(place) => place
-                .item()
-                .map_or(self, |place| Self::of(Some(place), item)),
+            Self::At(place) => place.item().map_or(self, |one| Self::of(Some(one), item)),
             used => used,
         }
     }

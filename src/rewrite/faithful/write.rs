@@ -37,10 +37,8 @@ fn is_plain(value: &str, before: &str) -> bool {
     } else {
         format!("[{value}]")
     };
-    let Ok(document) = Document::parse(&line) else {
-        return false;
-    };
-    let Some(root) = document.root() else {
+    let document = Document::parse(&line);
+    let Some(root) = document.as_ref().ok().and_then(Document::root) else {
         return false;
     };
     let read = if is_in_block {
@@ -78,36 +76,32 @@ pub(in crate::rewrite) fn quoted(value: &str) -> String {
     out
 }
 
-/// The source text between two entries or items of a collection.
-pub(super) fn separator(collection: Node<'_>, at: usize) -> String {
-    match collection.kind() {
-        NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow) => ", ".to_owned(),
-        _ => {
-            let document = collection.document();
-            format!(
-                "{}{}",
-                document.line_end(),
-                " ".repeat(column(document, at))
-            )
-        }
-    }
+/// Whether a collection is written in flow style.
+pub(super) fn is_flow(collection: Node<'_>) -> bool {
+    matches!(
+        collection.kind(),
+        NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow)
+    )
 }
 
-fn column(document: &Document<'_>, at: usize) -> usize {
-    document.text()[document.line_start(at)..at]
-        .trim_start_matches('\u{feff}')
-        .chars()
-        .count()
+/// The source text between two entries or items of a collection.
+pub(super) fn separator(collection: Node<'_>, at: usize) -> String {
+    if is_flow(collection) {
+        return ", ".to_owned();
+    }
+    new_line(collection.document(), at)
+}
+
+/// A line end, with the indentation of what begins at `at`.
+fn new_line(document: &Document<'_>, at: usize) -> String {
+    let before = document.text()[document.line_start(at)..at].trim_start_matches('\u{feff}');
+    document.line_end().to_owned() + &" ".repeat(before.chars().count())
 }
 
 /// The source text of each new entry or item of a collection, `at` being where the first one is written.
 pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]) -> Vec<String> {
-    let is_flow = matches!(
-        collection.kind(),
-        NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow)
-    );
-    let document = collection.document();
-    let deeper = document.line_end().to_owned() + &" ".repeat(column(document, at) + 2);
+    let is_flow = is_flow(collection);
+    let deeper = new_line(collection.document(), at) + "  ";
     let one = |entry @ (name, value): &NewEntry| match value {
         NewValue::Item(item) if is_flow => quoted(item),
         NewValue::Item(item) => format!("- {}", quoted(item)),
@@ -117,9 +111,7 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
             format!("{}: [{}]", key(name), items.join(", "))
         }
         NewValue::List(items) => {
-            let lines = items
-                .iter()
-                .map(|item| format!("{deeper}- {}", quoted(item)));
+            let lines = items.iter().map(|one| format!("{deeper}- {}", quoted(one)));
             format!("{}:{}", key(name), lines.collect::<String>())
         }
         NewValue::EmptyList => format!("{}: []", key(name)),
@@ -128,9 +120,7 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
             format!("{}: {{{}}}", key(name), inside.join(", "))
         }
         NewValue::Mapping(entries) => {
-            let inside = entries
-                .iter()
-                .map(|entry| format!("{deeper}{}", flat(entry)));
+            let inside = entries.iter().map(|one| format!("{deeper}{}", flat(one)));
             format!("{}:{}", key(name), inside.collect::<String>())
         }
     };
@@ -139,17 +129,12 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
 
 /// An entry of a mapping, on a single line.
 fn flat((name, value): &NewEntry) -> String {
-    match value {
-        NewValue::Text(value) => format!("{}: {}", key(name), quoted(value)),
-        NewValue::External(volume) => {
-            format!(
-                "{}: {{external: true, name: {}}}",
-                key(name),
-                quoted(volume)
-            )
-        }
-        _ => format!("{}: null", key(name)),
-    }
+    let value = match value {
+        NewValue::Text(value) => quoted(value),
+        NewValue::External(volume) => format!("{{external: true, name: {}}}", quoted(volume)),
+        _ => "null".to_owned(),
+    };
+    format!("{}: {value}", key(name))
 }
 
 /// A name as a key.

@@ -19,9 +19,6 @@ use crate::rewrite::faithful::{
     shell::effective_text,
 };
 
-/// How many characters of the ID of a volume are shown.
-const SHORT_ID: usize = 12;
-
 /// Writes the name of every anonymous volume of `runs` into the text.
 pub(super) fn anonymous_volumes<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
     if runs.volumes().is_empty() {
@@ -67,15 +64,13 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             return;
         }
         if runs.containers > 1 || !self.is_single(&chain) {
-            self.found.block(
-                service.node,
-                Reason::Shared,
-                format!(
-                    "service {} has anonymous volumes and more than one container: with a name, all of them would share one volume",
-                    service.name
-                ),
-                "run a single container, or write a named volume or bind mount for the data",
+            let message = format!(
+                "service {} has anonymous volumes and more than one container: with a name, all of them would share one volume",
+                service.name
             );
+            let hint = "run a single container, or write a named volume or bind mount for the data";
+            self.found
+                .block(service.node, Reason::Shared, message, hint);
             return;
         }
         for (target, volume) in volumes {
@@ -131,12 +126,10 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     }
 
     fn is_tmpfs(&self, chain: &[Service<'d>], target: &str) -> bool {
-        let mut paths = chain
-            .iter()
-            .filter_map(|base| base.node.get("tmpfs"))
-            .flat_map(one_or_many)
-            .filter_map(|node| self.reader.read(node.as_str()?).ok());
+        let tmpfs = chain.iter().filter_map(|base| base.node.get("tmpfs"));
+        let mut paths = tmpfs.flat_map(one_or_many).filter_map(Node::as_str);
         paths.any(|path| {
+            let path = self.reader.read(path).unwrap_or_default();
             path.split(':')
                 .next()
                 .is_some_and(|path| clean(path) == target)
@@ -164,10 +157,8 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             return;
         }
         let new = vec![("source".to_owned(), NewValue::Text(key.to_owned()))];
-        let own = item
-            .own_entries()
-            .find(|entry| entry.name() == Some("source"));
-        match own {
+        let mut entries = item.own_entries();
+        match entries.find(|entry| entry.name() == Some("source")) {
             Some(entry) => self.found.replace(entry, new),
             None => self.found.insert(item, new),
         }
@@ -176,15 +167,13 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     /// Adds a mount that the service does not declare itself.
     fn insert(&mut self, service: Service<'d>, target: &str, key: &str, volume: &str) {
         if target.contains(':') {
-            self.found.block(
-                service.node,
-                Reason::Unwritable,
-                format!(
-                    "the anonymous volume of service {} at {target} cannot be written in the short syntax",
-                    service.name
-                ),
-                "write the mount in long syntax (`type: volume`)",
+            let message = format!(
+                "the anonymous volume of service {} at {target} cannot be written in the short syntax",
+                service.name
             );
+            let hint = "write the mount in long syntax (`type: volume`)";
+            self.found
+                .block(service.node, Reason::Unwritable, message, hint);
             return;
         }
         let list = service
@@ -224,11 +213,8 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         let used = all.filter(|(_, (_, volume))| {
             self.used.contains(*volume) && !self.runs.created.contains(*volume)
         });
-        used.map(|(name, (target, volume))| {
-            let id: String = volume.chars().take(SHORT_ID).collect();
-            format!("{target} of {name} (volume {id})")
-        })
-        .collect()
+        used.map(|(name, (target, volume))| format!("{target} of {name} (volume {volume:.12})"))
+            .collect()
     }
 
     /// Defines the volumes that the services use now.
@@ -263,22 +249,18 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             Some(empty) if empty.own_entries().next().is_none() => {
                 self.found.insert_front(empty, new);
             }
-            Some(mapping) => {
-                self.found.insert(mapping, new);
-            }
+            Some(mapping) => self.found.insert(mapping, new),
         }
     }
 
     fn conflict(&mut self, service: Service<'d>, node: Node<'d>, target: &str) {
-        self.found.block(
-            node,
-            Reason::Inconsistent,
-            format!(
-                "the container of service {} has an anonymous volume at {target}, but the file mounts something else there",
-                service.name
-            ),
-            "move the data, then run `docker compose up -d`; or remove the mount from the file",
+        let message = format!(
+            "the container of service {} has an anonymous volume at {target}, but the file mounts something else there",
+            service.name
         );
+        let hint =
+            "move the data, then run `docker compose up -d`; or remove the mount from the file";
+        self.found.block(node, Reason::Inconsistent, message, hint);
     }
 
     fn block_shared(&mut self, service: Service<'d>, node: Node<'d>) {
@@ -293,11 +275,9 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
 /// A key for each volume, after its service and path: `db-var-lib-mysql`.
 fn keys(reader: &Reader<'_, '_>, runs: &Runs) -> BTreeMap<String, String> {
     let present = reader.document.get("volumes").map(Node::entries);
-    let names = present
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.name());
-    let mut taken: BTreeSet<String> = names.map(str::to_owned).collect();
+    let present = present.into_iter().flatten();
+    let names = present.filter_map(|entry| Some(entry.name()?.to_owned()));
+    let mut taken: BTreeSet<String> = names.collect();
     let mut keys = BTreeMap::new();
     for &service in &reader.services {
         for (target, volume) in wanted(reader, runs, service) {
@@ -306,7 +286,7 @@ fn keys(reader: &Reader<'_, '_>, runs: &Runs) -> BTreeMap<String, String> {
             }
             let base = key(service.name, target);
             let numbered = (2..).map(|count| format!("{base}-{count}"));
-            let mut candidates = std::iter::once(base.clone()).chain(numbered);
+            let mut candidates = [base.clone()].into_iter().chain(numbered);
             let free = candidates.find(|key| taken.insert(key.clone()));
             keys.insert(volume.clone(), free.unwrap_or_default());
         }

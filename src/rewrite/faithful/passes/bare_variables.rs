@@ -107,11 +107,9 @@ impl<'d> BareVariables<'_, 'd, '_> {
     }
 
     fn block(&mut self, node: Node<'d>, name: &str) {
-        self.found.block(
-            node,
-            Reason::ShellVariable,
-            format!("{name} does not have the same value in Portainer as in your shell"),
-            format!("set a variable with another name in .env, and use it instead of {name}"),
-        );
+        let message = format!("{name} does not have the same value in Portainer as in your shell");
+        let hint =
+            format!("set a variable with another name in .env, and use it instead of {name}");
+        self.found.block(node, Reason::ShellVariable, message, hint);
     }
 }

@@ -42,15 +42,11 @@ impl<'d> Builds<'_, 'd, '_> {
             return;
         }
         if self.overrides_remote(service, &chain, build) {
-            self.found.block(
-                build.key,
-                Reason::Shared,
-                format!(
-                    "the build of service {} overrides a build with a remote context",
-                    service.name
-                ),
-                "remove the overridden build",
-            );
+            let name = service.name;
+            let message =
+                format!("the build of service {name} overrides a build with a remote context");
+            let hint = "remove the overridden build";
+            self.found.block(build.key, Reason::Shared, message, hint);
             return;
         }
         for entry in overridden(service, build) {
@@ -59,24 +55,18 @@ impl<'d> Builds<'_, 'd, '_> {
         let own_build = service.node.entry("build");
         match effective(&chain, "image") {
             None => self.replace_by_image(service, own_build),
-            Some(image) if self.reads_empty(image) => {
-                let name = self.image_name(service);
-                self.notice_recreated(service, &name);
-                self.found.set(image.value, name, Secrecy::Public);
-                if let Some(entry) = own_build {
-                    self.found.remove(entry);
+            Some(image) => {
+                if self.reads_empty(image) {
+                    let name = self.image_name(service);
+                    self.notice_recreated(service, &name);
+                    self.found.set(image.value, name, Secrecy::Public);
+                } else if own_build.is_some() {
+                    let (name, rebuild) = (service.name, rebuild(service.name));
+                    let message =
+                        format!("service {name} keeps its current image: to rebuild it, {rebuild}");
+                    self.found.notice(service.node.line(), message);
                 }
-            }
-            Some(_) => {
                 if let Some(entry) = own_build {
-                    let name = service.name;
-                    self.found.notice(
-                        service.node.line(),
-                        format!(
-                            "service {name} keeps its current image: to rebuild it, {}",
-                            rebuild(name)
-                        ),
-                    );
                     self.found.remove(entry);
                 }
             }
@@ -86,8 +76,7 @@ impl<'d> Builds<'_, 'd, '_> {
 
     fn reads_empty(&self, entry: Entry<'d>) -> bool {
         let text = entry.value.as_str();
-        text.and_then(|text| self.reader.read(text).ok())
-            .is_some_and(|text| text.is_empty())
+        text.is_some_and(|text| self.reader.read(text).is_ok_and(|text| text.is_empty()))
     }
 
     /// The name that Compose gives to the image that it builds for a service without `image`.
@@ -117,17 +106,15 @@ impl<'d> Builds<'_, 'd, '_> {
         let image = self.image_name(service);
         self.notice_recreated(service, &image);
         if self.sharing.is_shared(service) {
-            self.found.block(
-                service.node,
-                Reason::Shared,
-                format!(
-                    "service {} needs its own `image`, but another service uses the same mapping",
-                    service.name
-                ),
-                format!(
-                    "add `image: {image}` to the service, or write the service without an anchor"
-                ),
+            let message = format!(
+                "service {} needs its own `image`, but another service uses the same mapping",
+                service.name
             );
+            let hint = format!(
+                "add `image: {image}` to the service, or write the service without an anchor"
+            );
+            self.found
+                .block(service.node, Reason::Shared, message, hint);
             return;
         }
         let mapping = service.node.resolved();
@@ -144,14 +131,11 @@ impl<'d> Builds<'_, 'd, '_> {
     }
 
     fn notice_recreated(&mut self, service: Service<'d>, image: &str) {
-        let name = service.name;
-        self.found.notice(
-            service.node.line(),
-            format!(
-                "service {name} uses the image {image} that was built on this host. To rebuild the image, {}",
-                rebuild(name)
-            ),
+        let (name, rebuild) = (service.name, rebuild(service.name));
+        let message = format!(
+            "service {name} uses the image {image} that was built on this host. To rebuild the image, {rebuild}"
         );
+        self.found.notice(service.node.line(), message);
     }
 
     /// No registry has an image that was built here.
@@ -161,10 +145,7 @@ impl<'d> Builds<'_, 'd, '_> {
         };
         let name = service.name;
         match policy.value.as_str() {
-            Some("build") => {
-                let text = "missing".to_owned();
-                self.found.set(policy.value, text, Secrecy::Public);
-            }
+            Some("build") => self.found.set(policy.value, "missing".into(), Secrecy::Public),
             Some("always" | "daily" | "weekly") => self.found.notice(
                 policy.key.line(),
                 format!(

@@ -89,11 +89,8 @@ impl<'d> EnvFiles<'_, 'd, '_> {
             if !all.iter().any(|one| stays(&one)) {
                 let entry = first.entry;
                 let overrides = overridden(service, entry).next().is_some();
-                let known = dropped.entry(entry.key.id()).or_insert(Dropped {
-                    entry,
-                    overrides: false,
-                });
-                known.overrides |= overrides;
+                let known = dropped.entry(entry.key.id());
+                known.or_insert(Dropped { entry, overrides }).overrides |= overrides;
                 continue;
             }
             for one in all.iter().filter(|one| !stays(one)) {
@@ -141,15 +138,12 @@ impl<'d> EnvFiles<'_, 'd, '_> {
         addition.values.extend(runs.variables.clone());
         for &other in &self.reader.services {
             if let Some(name) = self.inherited(service, &runs.variables, other) {
-                found.block(
-                    service.node,
-                    Reason::Shared,
-                    format!(
-                        "service {} extends service {}, and would get its variable {name}",
-                        other.name, service.name
-                    ),
-                    "write out `environment` in each service, without `extends`",
+                let message = format!(
+                    "service {} extends service {}, and would get its variable {name}",
+                    other.name, service.name
                 );
+                let hint = "write out `environment` in each service, without `extends`";
+                found.block(service.node, Reason::Shared, message, hint);
             }
         }
     }
@@ -173,10 +167,8 @@ impl<'d> EnvFiles<'_, 'd, '_> {
         let is_set = |name: &str| {
             explicit.contains_key(name) || own.is_some_and(|own| own.variables.contains_key(name))
         };
-        variables
-            .keys()
-            .map(String::as_str)
-            .find(|name| !is_set(name))
+        let mut names = variables.keys().map(String::as_str);
+        names.find(|name| !is_set(name))
     }
 
     /// The variables of the files of a service that are written into its `environment`.
@@ -235,12 +227,9 @@ fn apply<'d>(
     found: &mut Findings<'d>,
 ) {
     if listed.format.as_deref().is_some_and(|name| name != "raw") {
-        found.block(
-            listed.path,
-            Reason::BadEnvFile,
-            format!("unknown `format` of the env file {}", listed.shown()),
-            "remove it, or write `format: raw`",
-        );
+        let message = format!("unknown `format` of the env file {}", listed.shown());
+        let hint = "remove it, or write `format: raw`";
+        found.block(listed.path, Reason::BadEnvFile, message, hint);
     }
     match disposition {
         Disposition::Renamed if listed.path.as_str() != Some("stack.env") => {

@@ -22,10 +22,8 @@ fn seccomp_profiles(reader: &Reader<'_, '_>, service: Service<'_>, blockers: &mu
     for option in options.flat_map(Node::items) {
         let text = option.as_str().and_then(|text| reader.read(text).ok());
         if text.is_some_and(|text| names_seccomp_profile(&text)) {
-            let message = format!(
-                "Portainer cannot read the seccomp profile of service {}",
-                service.name
-            );
+            let name = service.name;
+            let message = format!("Portainer cannot read the seccomp profile of service {name}");
             let hint = "set the profile for all containers (`seccomp-profile` in daemon.json) and remove it here";
             blockers.push(Blocker::at(option, Reason::UnreadableFile, message, hint));
         }
@@ -38,10 +36,9 @@ fn programs(service: Service<'_>, blockers: &mut Vec<Blocker>) {
         ("models", "needs a plugin of this host"),
     ] {
         if let Some(node) = service.node.get(key).filter(|node| !node.is_null()) {
-            let message = format!(
-                "`{key}` of service {} {needs}, which Portainer does not have",
-                service.name
-            );
+            let name = service.name;
+            let message =
+                format!("`{key}` of service {name} {needs}, which Portainer does not have");
             let hint = "run this service separately, outside the stack";
             blockers.push(Blocker::at(node, Reason::UnreadableFile, message, hint));
         }

@@ -78,20 +78,19 @@ enum Trouble {
 
 impl Trouble {
     fn at(self, node: Node<'_>) -> Blocker {
-        match self {
-            Self::Colon => Blocker::at(
-                node,
+        let (reason, message, hint) = match self {
+            Self::Colon => (
                 Reason::Unwritable,
                 "the absolute path contains a colon, which Docker reads as a separator in the short mount syntax",
                 "write the mount in long syntax (`type: bind`) without `create_host_path`, or move the stack to a directory without a colon",
             ),
-            Self::VersionDependent => Blocker::at(
-                node,
+            Self::VersionDependent => (
                 Reason::VersionDependent,
                 "the meaning of this path depends on the Compose version",
                 "avoid Windows shares, drive names that are not a single letter, and colons inside braces",
             ),
-        }
+        };
+        Blocker::at(node, reason, message, hint)
     }
 }
 
@@ -148,10 +147,8 @@ fn mount(
     if split_at_colons(&without_braces).len() != split_at_colons(read).len() {
         return Err(Trouble::VersionDependent);
     }
-    let Some(before) = MountSpec::parse(read) else {
-        return Ok(None);
-    };
-    let Some(source) = before.source else {
+    let before = MountSpec::parse(read);
+    let Some((before, source)) = before.and_then(|spec| Some((spec, spec.source?))) else {
         return Ok(None);
     };
     let expected = match before.kind {
@@ -160,10 +157,8 @@ fn mount(
         _ => source.to_owned(),
     };
     let reads_right = |new: &String| {
-        let Ok(read) = interpolate(new, here) else {
-            return false;
-        };
-        let after = MountSpec::parse(&read);
+        let read = interpolate(new, here).ok();
+        let after = read.as_deref().and_then(MountSpec::parse);
         after.is_some_and(|after| {
             after.kind == before.kind
                 && after.source == Some(&expected)

@@ -13,10 +13,11 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let blockers = &mut found.blockers;
     let include = document.get("include");
     if let Some(include) = include.filter(|include| include.items().next().is_some()) {
+        let message = "Portainer cannot read the files that `include` names";
         blockers.push(Blocker::at(
             include,
             Reason::SeveralFiles,
-            "Portainer cannot read the files that `include` names",
+            message,
             NO_COMPOSE,
         ));
     }
@@ -24,32 +25,32 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         let extended = service.extends_file().map(|_| "extends");
         let labels = (!service.label_files().is_empty()).then_some("label_file");
         for key in extended.into_iter().chain(labels) {
-            let message = format!(
-                "Portainer cannot read the file that `{key}` of service {} names",
-                service.name
-            );
+            let name = service.name;
+            let message =
+                format!("Portainer cannot read the file that `{key}` of service {name} names");
             let reason = Reason::SeveralFiles;
             let node = service.node.get(key).unwrap_or(service.node);
             blockers.push(Blocker::at(node, reason, message, NO_COMPOSE));
         }
     }
-    match &files[..] {
-        [one] if one == context.file => {}
-        [one] => blockers.push(Blocker::several_files(
+    let (message, hint) = match &files[..] {
+        [one] if one == context.file => return found,
+        [one] => (
             format!("COMPOSE_FILE names {one}, not {}", context.file),
-            format!("to use that file, pass --file {one}"),
-        )),
-        [file, other] if reader.listed_files().is_empty() => blockers.push(Blocker::several_files(
+            &*format!("to use that file, pass --file {one}"),
+        ),
+        [file, other] if reader.listed_files().is_empty() => (
             format!("Compose merges {other} into {file}, but Portainer takes a single file"),
             NO_COMPOSE,
-        )),
-        several => blockers.push(Blocker::several_files(
+        ),
+        several => (
             format!(
                 "COMPOSE_FILE names {} files, but Portainer takes a single file",
                 several.len()
             ),
             NO_COMPOSE,
-        )),
-    }
+        ),
+    };
+    blockers.push(Blocker::several_files(message, hint));
     found
 }

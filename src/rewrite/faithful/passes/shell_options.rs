@@ -10,7 +10,9 @@ const NO_ENV_FILE: &str = "COMPOSE_DISABLE_ENV_FILE";
 pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let shell = |name: &str| (reader.context.shell)(name).filter(|value| !value.is_empty());
     let mut found = Findings::default();
-    let blockers = &mut found.blockers;
+    let mut block = |reason, message: &str, hint: &str| {
+        found.blockers.push(Blocker::new(reason, message, hint));
+    };
     for name in [
         "COMPOSE_PROFILES",
         "COMPOSE_COMPATIBILITY",
@@ -18,38 +20,35 @@ pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     ] {
         let value = shell(name);
         if value.is_some() && value.as_deref() != reader.variables.get(name).copied() {
-            blockers.push(Blocker::new(
+            block(
                 Reason::ShellVariable,
-                format!("{name} is set in the shell, but .env does not set it to the same value"),
+                &format!("{name} is set in the shell, but .env does not set it to the same value"),
                 "set it in .env, or unset it: Portainer does not have the variables of your shell",
-            ));
+            );
         }
     }
     let others =
         shell("COMPOSE_ENV_FILES").filter(|files| reader.base().local(files) != reader.own_env);
     if others.is_some() {
-        blockers.push(Blocker::new(
+        block(
             Reason::ShellVariable,
             "COMPOSE_ENV_FILES names env files other than .env",
             "move their variables into .env, and unset COMPOSE_ENV_FILES: Portainer has only one env file",
-        ));
+        );
     }
+    let in_env = reader.variables.get(NO_ENV_FILE);
     if shell(NO_ENV_FILE).as_deref().is_some_and(is_true) && reader.env_text.is_some() {
-        blockers.push(Blocker::new(
+        block(
             Reason::ShellVariable,
-            format!("{NO_ENV_FILE} is set in the shell: Compose ignores .env"),
+            &format!("{NO_ENV_FILE} is set in the shell: Compose ignores .env"),
             "unset it, or remove .env",
-        ));
-    } else if reader
-        .variables
-        .get(NO_ENV_FILE)
-        .is_some_and(|value| is_true(value))
-    {
-        blockers.push(Blocker::new(
+        );
+    } else if in_env.is_some_and(|value| is_true(value)) {
+        block(
             Reason::VersionDependent,
-            format!(".env sets {NO_ENV_FILE}: whether Compose reads .env depends on its version"),
-            format!("remove {NO_ENV_FILE} from .env"),
-        ));
+            &format!(".env sets {NO_ENV_FILE}: whether Compose reads .env depends on its version"),
+            &format!("remove {NO_ENV_FILE} from .env"),
+        );
     }
     found
 }

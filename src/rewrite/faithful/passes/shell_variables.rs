@@ -27,10 +27,8 @@ pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         if !matches!(node.kind(), NodeKind::Scalar(_)) || is_key[node.id().index()] {
             continue;
         }
-        let Some((text, _)) = node
-            .scalar()
-            .filter(|(text, _)| text.as_bytes().contains(&b'$'))
-        else {
+        let text = node.scalar().map(|(text, _)| text);
+        let Some(text) = text.filter(|text| text.contains('$')) else {
             continue;
         };
         if let Err(error) = interpolate(text, &|name| reader.here(name)) {
