@@ -25,29 +25,21 @@ impl Consent<'_> {
     /// interrupted or lost, unless that was just shown. Returns whether it asked: what was read before may then be out of
     /// date.
     pub fn require(self, act: &str, effect: Option<&str>) -> Result<bool> {
-        let told = |start: &str, end: &str| {
-            effect.map_or_else(String::new, |effect| format!("{start}{effect}{end}"))
-        };
         let ask = match self {
             Self::Given => return Ok(false),
             Self::Ask(ask) => ask,
             Self::Impossible => {
-                return Err(Failure::new(format!(
-                    "refusing to {act} without confirmation{}",
-                    told(": ", "")
-                ))
-                .hint("run the command on a terminal, or pass --yes")
-                .into());
+                let why = effect.map_or_else(String::new, |effect| format!(": {effect}"));
+                let what = format!("refusing to {act} without confirmation{why}");
+                let hint = "run the command on a terminal, or pass --yes";
+                return Err(Failure::new(what).hint(hint).into());
             }
         };
         let (first, rest) = act.split_at(1);
-        if ask(&format!(
-            "{}{rest}?{}",
-            first.to_uppercase(),
-            told(" ", ".")
-        )) {
-            return Ok(true);
+        let effect = effect.map_or_else(String::new, |effect| format!(" {effect}."));
+        if !ask(&format!("{}{rest}?{effect}", first.to_uppercase())) {
+            return Err(Declined.into());
         }
-        Err(Declined.into())
+        Ok(true)
     }
 }

@@ -13,14 +13,6 @@ use crate::{
     stack::StackName,
 };
 
-/// What a response says about the end of its request.
-#[derive(PartialEq)]
-enum End {
-    Over,
-    /// The request was accepted; the deployment may continue.
-    Accepted,
-}
-
 /// A request of this run that is not known to have finished.
 pub(super) struct Open {
     pub(super) entry: Unanswered,
@@ -52,10 +44,7 @@ impl Run<'_> {
         self.send(
             request,
             |portainer| portainer.create(endpoint, payload),
-            |created| match created.deployment {
-                Deployment::Deploying => End::Accepted,
-                _ => End::Over,
-            },
+            |created| created.deployment != Deployment::Deploying,
         )
     }
 
@@ -70,11 +59,8 @@ impl Run<'_> {
         let mut request = self.request_to(RequestKind::Update, record);
         let own = || LastSent::of(&contents.text, &contents.env);
         request.last_sent = Some(last_sent.cloned().unwrap_or_else(own));
-        self.send(
-            request,
-            |portainer| portainer.update(record, contents),
-            |()| End::Accepted,
-        )
+        let update = |portainer: &Portainer| portainer.update(record, contents);
+        self.send(request, update, |()| false)
     }
 
     /// Lets a Git stack take its files from the repository again, and deploys it (M24). [`Self::wait_for_deployment`] must
@@ -87,23 +73,20 @@ impl Run<'_> {
     ) -> Result<(), Error> {
         let mut request = self.request_to(RequestKind::Update, record);
         request.last_sent = Some(LastSent::of(payload.text, payload.env));
-        self.send(
-            request,
-            |portainer| portainer.redeploy(record, from, payload.env),
-            |()| End::Accepted,
-        )
+        let redeploy = |portainer: &Portainer| portainer.redeploy(record, from, payload.env);
+        self.send(request, redeploy, |()| false)
     }
 
     /// Call B (C51).
     pub fn delete(&mut self, record: &Record) -> Result<Deletion, Error> {
         let request = self.request_to(RequestKind::Delete, record);
-        self.send(request, |portainer| portainer.delete(record), |_| End::Over)
+        self.send(request, |portainer| portainer.delete(record), |_| true)
     }
 
     /// Stops a record: Portainer removes its containers.
     pub fn stop(&mut self, record: &Record) -> Result<(), Error> {
         let request = self.request_to(RequestKind::Stop, record);
-        self.send(request, |portainer| portainer.stop(record), |()| End::Over)
+        self.send(request, |portainer| portainer.stop(record), |()| true)
     }
 
     /// Sets the access rights of a resource control. Not in the journal: it deploys nothing.
@@ -118,10 +101,12 @@ impl Run<'_> {
         (record, endpoint): (&str, i64),
         access: &Access,
     ) -> Result<bool> {
-        let what = format!("{name} runs in Portainer, but its access rights could not be set");
-        let hint = "set them in Portainer, or run the command again";
         let set = self.set_all_access(&name.portainer_name(), (record, endpoint), access);
-        set.map_err(|error| Failure::new(what).source(error).hint(hint).into())
+        set.map_err(|error| {
+            let what = format!("{name} runs in Portainer, but its access rights could not be set");
+            let hint = "set them in Portainer, or run the command again";
+            Failure::new(what).source(error).hint(hint).into()
+        })
     }
 
     fn set_all_access(
@@ -172,11 +157,12 @@ impl Run<'_> {
         }
     }
 
+    /// Sends a request. `is_over` says whether a response shows its end; otherwise, the deployment may continue.
     fn send<T>(
         &mut self,
         request: Request,
         call: impl FnOnce(&Portainer) -> Result<T, Error>,
-        end: impl FnOnce(&T) -> End,
+        is_over: impl FnOnce(&T) -> bool,
     ) -> Result<T, Error> {
         let action = format!("send {request}");
         let not_sent = |error: anyhow::Error| {
@@ -199,7 +185,7 @@ impl Run<'_> {
         self.report_state();
         let response = call(self.changes);
         let is_over = match &response {
-            Ok(response) => end(response) == End::Over,
+            Ok(response) => is_over(response),
             Err(Error::NotSent(_)) => true,
             Err(Error::Refused { response, .. }) => response.is_final(),
             Err(Error::Unknown(_)) => false,

@@ -24,15 +24,13 @@ impl Run<'_> {
     /// Looks for the record of a stack on an environment.
     pub fn seen(&self, name: &StackName, endpoint: i64) -> RecordSeen {
         let here = |record: &Record| record.endpoint_id == endpoint;
-        let records = self
-            .portainer
-            .records(endpoint, name.as_str(), &name.portainer_name());
-        match records {
-            Err(_) => RecordSeen::Unknown,
-            Ok(records) => match records.into_iter().find(here) {
-                Some(record) => RecordSeen::Exists(record.id, record.deployment),
-                None => RecordSeen::Absent,
-            },
+        let project = name.portainer_name();
+        let Ok(records) = self.portainer.records(endpoint, name.as_str(), &project) else {
+            return RecordSeen::Unknown;
+        };
+        match records.into_iter().find(here) {
+            Some(record) => RecordSeen::Exists(record.id, record.deployment),
+            None => RecordSeen::Absent,
         }
     }
 
@@ -44,18 +42,13 @@ impl Run<'_> {
         endpoint: i64,
         sent: &Payload,
     ) -> Option<String> {
-        match self.seen(name, endpoint) {
-            RecordSeen::Exists(found, _) if found == id => {}
-            RecordSeen::Unknown => {
-                return Some(format!(
-                    "Portainer reported stack {id}, and cannot be asked for it again"
-                ));
-            }
-            seen => {
-                return Some(format!(
-                    "Portainer reported stack {id}, but it was not found: {seen}"
-                ));
-            }
+        let why = match self.seen(name, endpoint) {
+            RecordSeen::Exists(found, _) if found == id => None,
+            RecordSeen::Unknown => Some(", and cannot be asked for it again".to_owned()),
+            seen => Some(format!(", but it was not found: {seen}")),
+        };
+        if let Some(why) = why {
+            return Some(format!("Portainer reported stack {id}{why}"));
         }
         let (contents, standing) = match self.portainer.read(id) {
             Ok(read) => read,

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use super::{Run, requests::Open};
+use super::{Event, Run, requests::Open};
 use crate::{
     failure::Failure,
     model::{Container, Deployment, Record, portainer_name, projects_of},
@@ -85,21 +85,15 @@ impl Run<'_> {
             return Ok(());
         }
         self.set_open(&entries);
-        let warnings: Vec<String> = self
-            .open
-            .iter()
-            .map(|open| {
-                let doing = open.entry.request.doing();
-                let what = if open.is_own {
-                    format!("this run was {doing} and got no answer")
-                } else {
-                    format!("an interrupted run was {doing}")
-                };
-                format!("{what}; waiting for Portainer to finish")
-            })
-            .collect();
-        for warning in warnings {
-            self.warn(warning);
+        for open in &self.open {
+            let doing = open.entry.request.doing();
+            let what = if open.is_own {
+                format!("this run was {doing} and got no answer")
+            } else {
+                format!("an interrupted run was {doing}")
+            };
+            let warning = format!("{what}; waiting for Portainer to finish");
+            (self.listener)(Event::Warning(warning));
         }
         self.wait(match witness {
             Witness::PortainerAndEngine => "waiting for Portainer to finish",
@@ -156,7 +150,11 @@ impl Run<'_> {
             if started.elapsed() + pause > timeout {
                 return Err(unsettled(requests, &look, started.elapsed()).into());
             }
-            self.wait_for_reported(&look)?;
+            // Portainer itself reports the end of these deployments (N01).
+            let records = look.records.iter().flatten();
+            for record in records.filter(|one| one.deployment == Deployment::Deploying) {
+                self.portainer.wait_for_deployment(&record.id)?;
+            }
             last = Some(look);
             thread::sleep(pause);
         }
@@ -170,15 +168,6 @@ impl Run<'_> {
         })
     }
 
-    /// Waits for the deployments that Portainer itself reports (N01).
-    fn wait_for_reported(&self, look: &Look) -> Result<()> {
-        let records = look.records.iter().flatten();
-        for record in records.filter(|one| one.deployment == Deployment::Deploying) {
-            self.portainer.wait_for_deployment(&record.id)?;
-        }
-        Ok(())
-    }
-
     fn look(
         &self,
         requests: &[Request],
@@ -189,29 +178,19 @@ impl Run<'_> {
         let records = match witness {
             Witness::EngineAlone => None,
             Witness::PortainerAndEngine => {
-                let listed = requests.iter().map(
-                    |Request {
-                         endpoint, stack, ..
-                     }| {
-                        let project = portainer_name(stack);
-                        self.portainer.records(*endpoint, stack, &project)
-                    },
-                );
-                Some(
-                    listed
-                        .collect::<Result<Vec<_>>>()
-                        .context(undetermined)?
-                        .concat(),
-                )
+                let listed = requests.iter().map(|request| {
+                    let (stack, project) = (&request.stack, portainer_name(&request.stack));
+                    self.portainer.records(request.endpoint, stack, &project)
+                });
+                let records = listed.collect::<Result<Vec<_>>>();
+                Some(records.context(undetermined)?.concat())
             }
         };
         let stacks = requests.iter().map(|one| &*one.stack);
         let projects: BTreeSet<String> = stacks.flat_map(projects_of).collect();
         let listed = projects.iter().map(|project| self.engine.list(project));
-        let containers = listed
-            .collect::<Result<Vec<_>>>()
-            .context(undetermined)?
-            .concat();
+        let containers = listed.collect::<Result<Vec<_>>>();
+        let containers = containers.context(undetermined)?.concat();
         let deploying = records.iter().flatten().find_map(deploying);
         let busy = deploying
             .or_else(|| self.process_in(portainer))
@@ -237,15 +216,10 @@ impl Run<'_> {
     fn process_in(&self, portainer: &[Container]) -> Option<String> {
         portainer.iter().find_map(|container| {
             let processes = self.engine.top(&container.id).ok()?;
-            let compose = processes
-                .iter()
-                .find(|line| line.contains("compose") && line.contains("--project-name"))?;
-            let command = compose.find("--project-name").map(|at| &compose[at..]);
-            Some(format!(
-                "Compose is running in container {}: {}",
-                container.name(),
-                command.unwrap_or_default()
-            ))
+            let mut compose = processes.iter().filter(|line| line.contains("compose"));
+            let command = compose.find_map(|line| Some(&line[line.find("--project-name")?..]))?;
+            let name = container.name();
+            Some(format!("Compose is running in container {name}: {command}"))
         })
     }
 
@@ -253,10 +227,8 @@ impl Run<'_> {
     fn quiet_period(&self, look: &Look) -> Duration {
         let ids: Vec<String> = look.containers.iter().map(|(id, _)| id.clone()).collect();
         let inspected = self.engine.inspect_containers(&ids).unwrap_or_default();
-        let graces = inspected
-            .iter()
-            .filter_map(|one| Inspected(one).stop_grace());
-        let longest = Duration::from_secs(graces.max().unwrap_or_default().into());
+        let graces = inspected.iter().map(|one| Inspected(one).stop_grace());
+        let longest = Duration::from_secs(graces.max().flatten().unwrap_or_default().into());
         QUIET.max(longest + AFTER_GRACE)
     }
 }
@@ -278,10 +250,10 @@ fn is_over(requests: &[Request], look: &Look, base_url: &str) -> bool {
         // (N01), which is not busy here.
         RequestKind::Create => records
             .iter()
-            .any(|record| record.endpoint_id == request.endpoint),
+            .any(|one| one.endpoint_id == request.endpoint),
         RequestKind::Delete => records
             .iter()
-            .all(|record| request.record.as_ref() != Some(&record.id)),
+            .all(|one| request.record.as_ref() != Some(&one.id)),
         RequestKind::Update | RequestKind::Stop => false,
     }
 }
@@ -293,16 +265,12 @@ fn deploying(record: &Record) -> Option<String> {
 
 /// A state that ends by itself. While Compose waits for a health check, nothing else changes.
 fn transient(container: &Container) -> Option<String> {
+    let name = container.name();
     if container.state == "removing" {
-        return Some(format!("container {} is being removed", container.name()));
+        return Some(format!("container {name} is being removed"));
     }
     let starts = container.status.contains("health: starting");
-    starts.then(|| {
-        format!(
-            "the health check of container {} has not finished",
-            container.name()
-        )
-    })
+    starts.then(|| format!("the health check of container {name} has not finished"))
 }
 
 /// A container that restarts again and again does not count as a change.
@@ -315,10 +283,10 @@ fn id_and_state(container: Container) -> (String, String) {
 }
 
 fn unsettled(requests: &[Request], look: &Look, after: Duration) -> Failure {
-    let why = match &look.busy {
-        Some(busy) => busy.as_str(),
-        None => "the stack is still changing",
-    };
+    let why = look
+        .busy
+        .as_deref()
+        .unwrap_or("the stack is still changing");
     let requests: Vec<String> = requests.iter().map(ToString::to_string).collect();
     Failure::new(format!(
         "the outcome of {} is still unknown after {} s: {why}",

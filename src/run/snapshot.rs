@@ -72,24 +72,21 @@ impl Run<'_> {
             if let (Some(planned), Some(Some(saved))) = (planned, snapshot.record.known())
                 && (planned.text != saved.text || planned.env != saved.env)
             {
-                return Err(Failure::new(format!(
-                    "Portainer stack {} was edited after this run had read it",
-                    saved.id
-                ))
-                .hint("look at the edit, then run the command again")
-                .into());
+                let id = &saved.id;
+                let what = format!("Portainer stack {id} was edited after this run had read it");
+                let hint = "look at the edit, then run the command again";
+                return Err(Failure::new(what).hint(hint).into());
             }
             let unknown = snapshot.unknowns();
             if unknown.is_empty() {
                 return Ok(());
             }
             let lines = unknown.iter().map(|(part, why)| format!("{part}: {why}"));
-            Err(Failure::new(
-                "the snapshot would be incomplete, and what it lacks could not be restored",
-            )
-            .details(bulleted(lines))
-            .hint("fix the problems above, then run the command again")
-            .into())
+            let what = "the snapshot would be incomplete, and what it lacks could not be restored";
+            Err(Failure::new(what)
+                .details(bulleted(lines))
+                .hint("fix the problems above, then run the command again")
+                .into())
         })
     }
 
@@ -182,11 +179,21 @@ impl Run<'_> {
             })
         });
         let volumes = Known::from_result(self.volumes(project, inspected));
+        let births = volumes.known().into_iter().flatten().filter_map(|volume| {
+            let name = volume["Name"].as_str()?.to_owned();
+            Some((name, engine.volume_birth(volume)?))
+        });
         let changes = if is_seen {
             seen.changes
         } else {
             read_changes(self.engine, inspected)
         };
+        let layers = in_parallel(inspected, |container| {
+            let container = Inspected(container);
+            let changes = changes.get(container.id())?.known()?;
+            let layer = || read_layer(engine, container, changes);
+            (!changes.listed.is_empty()).then(|| (container.id().to_owned(), layer()))
+        });
         Snapshot {
             version: VERSION,
             taken: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
@@ -210,14 +217,8 @@ impl Run<'_> {
             may_be_unseen: of.may_be_unseen,
             last_sent: self.store().last_sent(),
             networks: Known::from_result(of_projects(project, |project| engine.networks(project))),
-            births: volumes.known().map_or_else(BTreeMap::new, |volumes| {
-                let births = volumes.iter().filter_map(|volume| {
-                    let name = volume["Name"].as_str()?.to_owned();
-                    Some((name, engine.volume_birth(volume)?))
-                });
-                births.collect()
-            }),
-            layers: self.layers(inspected, &changes),
+            births: births.collect(),
+            layers: layers.into_iter().flatten().collect(),
             volumes,
             changes,
             containers,
@@ -228,29 +229,14 @@ impl Run<'_> {
     fn volumes(&self, stack: &str, containers: &[Value]) -> Result<Vec<Value>> {
         let mut volumes = of_projects(stack, |project| self.engine.volumes(project))?;
         let known: BTreeSet<&str> = volumes.iter().filter_map(|v| v["Name"].as_str()).collect();
-        let mounted: BTreeSet<String> = containers
-            .iter()
-            .flat_map(|container| Inspected(container).volumes())
-            .filter(|(name, _)| !known.contains(name))
-            .map(|(name, _)| name.to_owned())
+        let mounted = containers.iter().flat_map(|one| Inspected(one).volumes());
+        let mounted: BTreeSet<&str> = mounted.map(|(name, _)| name).collect();
+        let others: Vec<String> = mounted
+            .difference(&known)
+            .map(|&name| name.to_owned())
             .collect();
-        volumes.extend(self.engine.inspect_volumes(&Vec::from_iter(mounted))?);
+        volumes.extend(self.engine.inspect_volumes(&others)?);
         Ok(volumes)
-    }
-
-    /// The files of each container's own layer that are small enough to be saved.
-    fn layers(
-        &self,
-        containers: &[Value],
-        changes: &BTreeMap<String, Known<Changes>>,
-    ) -> BTreeMap<String, Layer> {
-        let layers = in_parallel(containers, |container| {
-            let container = Inspected(container);
-            let changes = changes.get(container.id())?.known()?;
-            let layer = || read_layer(self.engine, container, changes);
-            (!changes.listed.is_empty()).then(|| (container.id().to_owned(), layer()))
-        });
-        layers.into_iter().flatten().collect()
     }
 }
 
