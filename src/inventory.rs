@@ -319,19 +319,18 @@ pub fn missing(host: &Host) -> Vec<String> {
             let only = "the list shows only this host";
             missing.push(match &host.unlisted {
                 Some(error) if is_rejected_key(error) => {
-                    let why = "Portainer rejected the API key (401)";
-                    format!("{why}: {only}; {}", other_key())
+                    format!(
+                        "Portainer rejected the API key (401): {only}; {}",
+                        other_key()
+                    )
                 }
                 Some(error) => format!("{}: {only}", with_hint(error)),
                 None => format!("Portainer was not asked: {only}"),
             });
         }
         Some(records) => {
-            missing.extend(
-                records
-                    .iter()
-                    .filter_map(|one| one.record.as_ref().err().cloned()),
-            );
+            let unclear = records.iter().filter_map(|one| one.record.as_ref().err());
+            missing.extend(unclear.cloned());
             if !host.rights.see_every_stack() {
                 missing.push(host.rights.to_string());
             }
@@ -366,24 +365,22 @@ pub fn earlier(
     let place = state.map(|state| Place::new(state, name.as_str()));
     let store = place.as_ref().map(|place| place.open(None));
     let label = compose_label(tool, "project.working_dir");
+    let labeled = |labels| Container {
+        labels,
+        ..Container::default()
+    };
     let sent = iter::once_with(move || {
         let dir = place?.last_sent(None).dir?;
-        Some(vec![Container {
-            labels: [(label, dir)].into(),
-            ..Container::default()
-        }])
+        Some(vec![labeled([(label, dir)].into())])
     });
     let ids = store.as_ref().and_then(|store| store.ids().ok());
     let newest_first = ids.unwrap_or_default().into_iter().rev();
     let saved = newest_first.filter_map(move |id| store.as_ref()?.load(&id).ok());
-    let saved = saved.map(|saved| {
+    let saved = saved.map(move |saved| {
         let containers = saved.snapshot.containers.known().into_iter().flatten();
-        containers
-            .map(|container| Container {
-                labels: Deserialize::deserialize(&container["Config"]["Labels"])
-                    .unwrap_or_default(),
-                ..Container::default()
-            })
+        let labels = containers.map(|one| Deserialize::deserialize(&one["Config"]["Labels"]));
+        labels
+            .map(|labels| labeled(labels.unwrap_or_default()))
             .collect()
     });
     saved.chain(sent.flatten())

@@ -67,17 +67,16 @@ impl<'a, 'h> Finder<'a, 'h> {
         let environment = inventory.portainer.map(|(_, id)| id);
         let listed = host.records.iter().flatten();
         let records = listed.filter_map(|one| one.record.as_ref().ok());
-        let mut projects: Option<BTreeMap<&str, Vec<&Container>>> =
-            host.containers.is_some().then(BTreeMap::new);
+        let records = records.filter(|record| Some(record.endpoint_id) == environment);
+        let mut projects: BTreeMap<&str, Vec<&Container>> = BTreeMap::new();
         let mut dirs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for container in host.containers.iter().flatten() {
-            let Some(project) = container.compose_label(&at.tool, "project") else {
+            let label = |name| container.compose_label(&at.tool, name);
+            let Some(project) = label("project") else {
                 continue;
             };
-            if let Some(projects) = &mut projects {
-                projects.entry(project).or_default().push(container);
-            }
-            if let Some(dir) = container.compose_label(&at.tool, "project.working_dir") {
+            projects.entry(project).or_default().push(container);
+            if let Some(dir) = label("project.working_dir") {
                 dirs.entry(dir).or_default().insert(project);
             }
         }
@@ -93,11 +92,9 @@ impl<'a, 'h> Finder<'a, 'h> {
         Self {
             at,
             state: inventory.state,
-            projects,
+            projects: host.containers.is_some().then_some(projects),
             started,
-            records: records
-                .filter(|record| Some(record.endpoint_id) == environment)
-                .collect(),
+            records: records.collect(),
             found: Vec::new(),
         }
     }
@@ -117,11 +114,7 @@ impl<'a, 'h> Finder<'a, 'h> {
         for (path, found) in paths.into_iter().zip(found) {
             match found {
                 Ok(metadata) if metadata.is_dir() => dirs.push(path),
-                Err(error) if Refused::of(&error).is_some() => {
-                    let name = path.file_name().unwrap_or_default();
-                    let files = Files::Unusable(path.display().to_string(), error.into());
-                    self.add(name.to_string_lossy().into_owned(), files);
-                }
+                Err(error) if Refused::of(&error).is_some() => self.unusable(&path, error.into()),
                 _ => {}
             }
         }
@@ -130,23 +123,15 @@ impl<'a, 'h> Finder<'a, 'h> {
         let mut other_names = Vec::new();
         for dir in dirs {
             let own = dir.file_name().unwrap_or_default();
-            let name = match StackName::new(own) {
-                Ok(name) => name,
-                Err(error) => {
-                    if self.at.has_file(&dir) {
-                        let name = own.to_string_lossy().into_owned();
-                        let error = Failure::new(error.to_string()).hint("rename the directory");
-                        let files = Files::Unusable(dir.display().to_string(), error.into());
-                        self.add(name, files);
-                    }
-                    continue;
-                }
-            };
-            if self.is_known(name.as_str()) {
-                self.directory(&name, &dir);
-            } else {
+            match StackName::new(own) {
+                Ok(name) if self.is_known(name.as_str()) => self.directory(&name, &dir),
                 // It may have the name of a project that is found later.
-                other_names.push((name, dir));
+                Ok(name) => other_names.push((name, dir)),
+                Err(error) if self.at.has_file(&dir) => {
+                    let error = Failure::new(error.to_string()).hint("rename the directory");
+                    self.unusable(&dir, error.into());
+                }
+                Err(_) => {}
             }
         }
         for (name, dir) in other_names {
@@ -158,6 +143,13 @@ impl<'a, 'h> Finder<'a, 'h> {
             self.directory(&other.unwrap_or(name), &dir);
         }
         Ok(())
+    }
+
+    /// Adds the stack that a directory is named after, but that cannot be adopted.
+    fn unusable(&mut self, dir: &Path, error: anyhow::Error) {
+        let name = dir.file_name().unwrap_or_default();
+        let files = Files::Unusable(dir.display().to_string(), error);
+        self.add(name.to_string_lossy().into_owned(), files);
     }
 
     /// Adds the stack of a directory, if there is one.
@@ -172,8 +164,8 @@ impl<'a, 'h> Finder<'a, 'h> {
     /// that was started there, otherwise the one that Portainer gives it (C59), if there is such a project or Portainer
     /// stack.
     fn name_of_project(&self, own: &StackName, dir: &Path) -> Option<StackName> {
-        let started = disk::canonicalize(dir).ok();
-        let started = started.and_then(|dir| self.started.get(&dir));
+        let real = disk::canonicalize(dir).ok();
+        let started = real.and_then(|dir| self.started.get(&dir));
         let mut projects = started.into_iter().flatten();
         let project = match (projects.next(), projects.next()) {
             (Some(project), None) => (*project).to_owned(),
@@ -188,18 +180,13 @@ impl<'a, 'h> Finder<'a, 'h> {
 
     /// The projects that no directory below the stacks root has.
     fn projects(&mut self) {
-        let projects: Vec<&str> = self
-            .projects
-            .iter()
-            .flatten()
-            .map(|(&name, _)| name)
-            .collect();
+        let projects = self.projects.iter().flatten();
+        let projects: Vec<&str> = projects.map(|(&name, _)| name).collect();
         for project in projects {
-            if self.found.iter().any(|one| one.name == project) {
-                continue;
+            if !self.found.iter().any(|one| one.name == project) {
+                let files = self.files_elsewhere(project);
+                self.add(project.to_owned(), files);
             }
-            let files = self.files_elsewhere(project);
-            self.add(project.to_owned(), files);
         }
     }
 
@@ -257,12 +244,8 @@ impl<'a, 'h> Finder<'a, 'h> {
 
     /// The stack in a directory, as `plan` and `adopt` find it.
     fn stack(&self, name: &StackName, dir: &Path) -> Files {
-        let containers: Vec<Container> = self
-            .containers(name.as_str())
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect();
+        let containers = self.containers(name.as_str()).into_iter().flatten();
+        let containers: Vec<Container> = containers.cloned().collect();
         let at = Location {
             dir: Some(dir.to_owned()),
             ..self.at.clone()
@@ -328,11 +311,10 @@ impl Found<'_> {
     pub fn is_outside(&self, root: &Path) -> bool {
         let real = |path: &Path| disk::canonicalize(path).ok();
         let root = std::path::absolute(root).unwrap_or_default();
-        let is_in = |dir: &Path| {
+        self.dir().map(Path::new).is_some_and(|dir| {
             let below = real(dir).zip(real(&root));
-            dir.starts_with(&root) || below.is_some_and(|(dir, root)| dir.starts_with(root))
-        };
-        self.dir().is_some_and(|dir| !is_in(Path::new(dir)))
+            !dir.starts_with(&root) && !below.is_some_and(|(dir, root)| dir.starts_with(root))
+        })
     }
 
     /// Whether `plan` and `adopt` need `--dir` to find the stack.

@@ -18,6 +18,9 @@ use crate::{
     run::RestoreCommand,
 };
 
+/// The flags of `render` that show what a migration changes.
+const DIFF: [&str; 3] = ["--as", "migrate", "--diff"];
+
 /// The ways to plan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ways {
@@ -60,18 +63,15 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
     };
     let adopt = adopting.as_ref().map(|(keep, prepared)| WayReport {
         diff_command: Some(commands.diff_of_adoption(situation, *keep)),
-        ..report(prepared, |prepared| {
-            adoption(prepared, situation, ways.overwrite)
-        })
+        ..report(prepared, |one| adoption(one, situation, ways.overwrite))
     });
     let is_blocked = |way: &WayReport| way.readiness == Readiness::Blocked;
-    let is_asked =
-        ways.or_migrate && ways.migrate.is_none() && adopt.as_ref().is_some_and(is_blocked);
-    let otherwise = is_asked.then(migrating);
+    let may_migrate = ways.or_migrate && ways.migrate.is_none();
+    let otherwise = (may_migrate && adopt.as_ref().is_some_and(is_blocked)).then(migrating);
     let migrate = migrated.as_ref().or(otherwise.as_ref());
     let migrate = migrate.map(|prepared| WayReport {
-        diff_command: Some(commands.diff_of_migration(situation)),
-        ..report(prepared, |prepared| migration(prepared, situation, force))
+        diff_command: Some(commands.of_migration(situation, "render", &DIFF)),
+        ..report(prepared, |one| migration(one, situation, force))
     });
     let stack = stack(situation, before, commands.typed)?;
     let is_broken = matches!(
@@ -112,7 +112,6 @@ fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Re
     let name = situation.stack.name().as_str();
     let interrupted = situation.interrupted(before);
     let containers = before.listed.as_ref();
-    let unanswered = situation.unanswered()?;
     Ok(StackReport {
         name: name.to_owned(),
         dir: situation.stack.dir_text().to_owned(),
@@ -125,7 +124,7 @@ fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Re
         },
         export_command: situation.stack.export_command(),
         may_be_unseen: before.may_be_unseen(),
-        unanswered,
+        unanswered: situation.unanswered()?,
         interrupted_run: interrupted
             .as_ref()
             .map(|run| interrupted_run(run, (name, before.record.as_ref()), command)),
@@ -149,21 +148,17 @@ impl Commands<'_> {
         self.typed.with(&[&words, keep.flags().as_slice()].concat())
     }
 
-    fn diff_of_migration(&self, situation: &Situation) -> String {
-        self.of_migration(situation, &["render"], &["--as", "migrate", "--diff"])
-    }
-
     fn migration(&self, situation: &Situation, force: bool) -> String {
         let access = situation.access_flags();
         let mut flags: Vec<&str> = access.iter().map(String::as_str).collect();
         flags.extend(force.then_some("--force"));
-        self.of_migration(situation, &["migrate"], &flags)
+        self.of_migration(situation, "migrate", &flags)
     }
 
     /// A migration and the literal `render` may find another Compose file than the one that was started (C07).
-    fn of_migration(&self, situation: &Situation, command: &[&str], flags: &[&str]) -> String {
+    fn of_migration(&self, situation: &Situation, command: &str, flags: &[&str]) -> String {
         let (name, file) = (situation.stack.name().as_str(), situation.stack.file());
-        let mut words = [command, &[name], flags].concat();
+        let mut words = [&[command, name], flags].concat();
         if !self.has_file && !situation.stack.is_chosen(situation.tool) {
             words.extend(["--file", file]);
         }

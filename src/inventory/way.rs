@@ -12,7 +12,7 @@ use crate::{
 /// What an adoption would do, with `--overwrite` or without.
 pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bool) -> WayReport {
     let (plan, before) = (&prepared.plan, &prepared.before);
-    let rewrite = prepared.rewrite.as_ref().ok();
+    let (rewrite, now) = (prepared.rewrite.as_ref().ok(), before.contents.as_ref());
     WayReport {
         readiness: match plan.request {
             _ if plan.in_portainer.may_be_theirs() && !overwrite => Readiness::Edited,
@@ -26,22 +26,16 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
         edited: plan.edited.clone(),
         by_hand: plan.by_hand.clone(),
         files_differ: plan.files_differ,
-        changed_variables: before
-            .contents
-            .as_ref()
-            .zip(rewrite)
-            .map(|((now, _), sent)| changed_variables(&now.env, &sent.env))
-            .unwrap_or_default(),
+        changed_variables: now.zip(rewrite).map_or_else(Vec::new, |((now, _), sent)| {
+            changed_variables(&now.env, &sent.env)
+        }),
         losses: plan.losses.clone(),
         changes: plan.untold_changes(),
         losses_known: before.is_known(),
         blockers: plan.blockers.clone(),
         patch: prepared.patch(),
         warnings: prepared.warnings().cloned().collect(),
-        git: before
-            .contents
-            .as_ref()
-            .and_then(|(_, standing)| standing.git.clone()),
+        git: now.and_then(|(_, standing)| standing.git.clone()),
         access: plan.access.clone(),
         notices: prepared.notices(situation.stack.file()),
         changed_lines: rewrite
@@ -63,12 +57,11 @@ pub(super) fn migration(
     force: bool,
 ) -> WayReport {
     let (plan, before) = (&prepared.plan, &prepared.before);
-    let (stack, of_env) = (situation.stack, &prepared.rewrite.env.warnings);
-    let of_env = of_env
-        .iter()
-        .map(|warning| format!("{}/.env: {warning}", stack.dir_text()));
+    let stack = situation.stack;
+    let of_env = |warning| format!("{}/.env: {warning}", stack.dir_text());
     let mut warnings = before.warnings.clone();
-    warnings.extend(of_env.chain(plan.warnings.iter().cloned()));
+    warnings.extend(prepared.rewrite.env.warnings.iter().map(of_env));
+    warnings.extend(plan.warnings.iter().cloned());
     let mut blockers = Vec::new();
     for refusal in &plan.refusals {
         if force {
@@ -92,9 +85,7 @@ pub(super) fn migration(
         changes: plan.changes.clone(),
         losses_known: before.is_known() && plan.is_parsed,
         blockers,
-        patch: None,
         warnings,
-        git: None,
         access: before.uses.wanted.clone(),
         notices: plan.notices().collect(),
         changed_lines: Some(changed_lines(
