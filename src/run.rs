@@ -277,10 +277,10 @@ impl<'a> Run<'a> {
     }
 
     fn complete_state(&self) -> State {
-        let open = self.unanswered();
-        let restore = &self.setup.restore;
-        let state = self.state.clone();
-        state.complete(restore, &open, self.sees_every_stack)
+        let (restore, open) = (&self.setup.restore, self.unanswered());
+        self.state
+            .clone()
+            .complete(restore, &open, self.sees_every_stack)
     }
 
     /// The requests whose outcome is unknown (B11).
@@ -305,7 +305,7 @@ impl<'a> Run<'a> {
 
     /// The command that restores a snapshot of the stack, or its containers alone, wherever it is run.
     pub fn restore_command(&self, stack: &str, id: &str, engine_only: bool) -> String {
-        state::in_scope(self.setup.restore.to(stack, id), engine_only)
+        self.setup.restore.to(stack, id, engine_only)
     }
 
     /// Marks the stack before the first change (B15).
@@ -347,18 +347,17 @@ impl<'a> Run<'a> {
         self.secrets.extend(env.into_iter().flat_map(secrets));
         let values = variables.iter().map(|variable| variable.value.clone());
         self.secrets.extend(values);
-        self.hide_secrets();
+        self.portainer.hide(self.mask());
     }
 
     /// The same, of another secret.
     pub fn hide_secret(&mut self, secret: &str) {
         self.secrets.push(secret.to_owned());
-        self.hide_secrets();
+        self.portainer.hide(self.mask());
     }
 
-    fn hide_secrets(&self) {
-        let mask = Mask::new(self.secrets.iter().map(String::as_str));
-        self.portainer.hide(mask);
+    fn mask(&self) -> Mask {
+        Mask::new(self.secrets.iter().map(String::as_str))
     }
 
     /// Reports a step: its verb, and what it acts on.
@@ -413,11 +412,8 @@ impl<'a> Run<'a> {
 
     /// What the engine remembers of the starts and ends of a stack's containers since then, in their order.
     pub fn events(&self, stack: &str, since: Option<SystemTime>) -> Vec<ContainerEvent> {
-        let events = of_projects(stack, |project| match since {
-            Some(since) => self.engine.events(project, since),
-            None => Ok(Vec::new()),
-        });
-        let mut events = events.unwrap_or_default();
+        let of = |since| of_projects(stack, |project| self.engine.events(project, since)).ok();
+        let mut events = since.and_then(of).unwrap_or_default();
         events.sort_by_key(|event| event.at);
         events
     }
@@ -425,8 +421,7 @@ impl<'a> Run<'a> {
     /// The last lines of a container's log, without the values that must not be shown; none if it cannot be read.
     pub fn log_tail(&self, container: &str) -> Vec<String> {
         let log = self.engine.log_tail(container, LOG_LINES);
-        let mask = Mask::new(self.secrets.iter().map(String::as_str));
-        let shown = mask.hide(&log.unwrap_or_default());
+        let shown = self.mask().hide(&log.unwrap_or_default());
         shown.lines().map(excerpt).collect()
     }
 

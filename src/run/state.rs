@@ -79,8 +79,7 @@ impl State {
     /// The same state, for a run whose snapshot and journal do not outlive it.
     #[must_use]
     pub fn without_snapshot(mut self) -> Self {
-        self.roll_back = None;
-        self.unanswered = None;
+        (self.roll_back, self.unanswered) = (None, None);
         self
     }
 
@@ -98,7 +97,7 @@ impl State {
         sees_every_stack: bool,
     ) -> Self {
         let engine_only = self.is_unlisted && !sees_every_stack;
-        let command = |(stack, id): &(String, String)| in_scope(restore.to(stack, id), engine_only);
+        let command = |(stack, id): &(String, String)| restore.to(stack, id, engine_only);
         self.roll_back = self.snapshot.as_deref().map(command);
         self.unanswered = (!unanswered.is_empty()).then(|| unanswered.join("; "));
         self
@@ -129,9 +128,10 @@ pub struct RestoreCommand {
 }
 
 impl RestoreCommand {
-    /// The command for one snapshot, quoted for a shell.
-    pub fn to(&self, stack: &str, id: &str) -> String {
-        self.with(&["restore", stack, "--to", id])
+    /// The command that restores one snapshot, or its containers alone, quoted for a shell.
+    pub fn to(&self, stack: &str, id: &str, engine_only: bool) -> String {
+        let command = self.with(&["restore", stack, "--to", id]);
+        command + if engine_only { " --engine-only" } else { "" }
     }
 
     /// `stacklift` with these arguments and the settings, quoted for a shell.
@@ -144,15 +144,6 @@ impl RestoreCommand {
         words.extend(arguments.map(|word| quoted(OsStr::new(word))));
         words.extend(self.flags.iter().map(|flag| quoted(flag)));
         words.join(" ")
-    }
-}
-
-/// A command that restores, of the containers alone where it is `engine_only`.
-pub(super) fn in_scope(command: String, engine_only: bool) -> String {
-    if engine_only {
-        command + " --engine-only"
-    } else {
-        command
     }
 }
 

@@ -1,11 +1,6 @@
 //! The values of an argument that can be completed.
 
-use std::{
-    env,
-    ffi::{OsStr, OsString},
-    fs, iter,
-    path::Path,
-};
+use std::{env, ffi::OsString, fs, iter, path::Path};
 
 use crate::{
     cli::{
@@ -13,6 +8,7 @@ use crate::{
         options,
         settings::{Settings, state_folder},
     },
+    model::portainer_name,
     snapshot::{self, Place},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
 };
@@ -29,11 +25,8 @@ impl Given {
         let lenient = arguments::command().ignore_errors(true);
         let line = iter::once("stacklift".into()).chain(words.iter().cloned());
         let matches = lenient.try_get_matches_from(line).unwrap_or_default();
-        let matches = matches
-            .subcommand()
-            .map_or(&matches, |(_, matches)| matches);
-        let stack = matches.try_get_one::<OsString>("stack").ok().flatten();
-        let stacks = matches.try_get_one::<OsString>("stacks").ok().flatten();
+        let matches = matches.subcommand().map_or(&matches, |(_, own)| own);
+        let one = |id| matches.try_get_one::<OsString>(id).ok().flatten();
         // `help` has no flags.
         let has_flags = matches.try_contains_id("dir").is_ok();
         let common = has_flags.then(|| Common::of(matches));
@@ -49,7 +42,7 @@ impl Given {
             common.dir = Some(path);
         }
         Self {
-            stack: stack.or(stacks).cloned(),
+            stack: one("stack").or(one("stacks")).cloned(),
             common,
         }
     }
@@ -92,9 +85,7 @@ fn stacks(given: &Given) -> Vec<String> {
     let entries = fs::read_dir(&at.root).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| StackName::new(&entry.file_name()).ok());
     let stacks = names.filter_map(|name| Stack::find_like_compose(name, &at).ok());
-    let mut names: Vec<String> = stacks
-        .map(|stack| stack.name().as_str().to_owned())
-        .collect();
+    let mut names: Vec<String> = stacks.map(|stack| stack.name().to_string()).collect();
     names.sort();
     names
 }
@@ -102,13 +93,12 @@ fn stacks(given: &Given) -> Vec<String> {
 /// The stacks, and the projects that have only snapshots.
 fn with_snapshots(given: &Given) -> Vec<String> {
     let mut names = stacks(given);
-    let known: Vec<String> = names
-        .iter()
-        .filter_map(|name| Some(StackName::new(OsStr::new(name)).ok()?.portainer_name()))
-        .collect();
     let state = state_folder().ok();
-    let projects = state.map_or_else(Default::default, |state| snapshot::projects(&state));
-    names.extend(projects.into_iter().filter(|name| !known.contains(name)));
+    let mut others = state.map_or_else(Default::default, |state| snapshot::projects(&state));
+    for name in &names {
+        others.remove(&portainer_name(name));
+    }
+    names.extend(others);
     names
 }
 

@@ -74,10 +74,8 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
         let home = std::env::home_dir();
         let below_home =
             home.and_then(|home| Some(Path::new(HOME).join(path.strip_prefix(home).ok()?)));
-        for path in [Some(&to), Some(path), below_home.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        let paths = [Some(&to), Some(path), below_home.as_ref()];
+        for path in paths.into_iter().flatten() {
             let folder = path_text(path.parent().unwrap_or(Path::new("/")))?;
             let name = path.file_name().and_then(OsStr::to_str);
             world.add_stack(folder, [(name.unwrap_or_default(), text.as_str())]);
@@ -90,16 +88,13 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
             .source(reason)
             .hint("check it with `docker compose config`; the rehearsal knows only the stack's Compose files and env files")
     };
-    let needed = world
-        .add_external(name.as_str(), copy_text, &copied_file)
-        .map_err(cannot_start)?;
-    for path in needed.iter().map(Path::new) {
+    let needed = world.add_external(name.as_str(), copy_text, &copied_file);
+    for path in needed.map_err(cannot_start)?.iter().map(Path::new) {
         let original = original(path, folder, (&copy, stack.dir()));
         stand_in(&mut world, path, &original)?;
     }
-    world
-        .start_file_by_hand(name.as_str(), copy_text, &copied_file)
-        .map_err(cannot_start)?;
+    let started = world.start_file_by_hand(name.as_str(), copy_text, &copied_file);
+    started.map_err(cannot_start)?;
     // Containers that a run does not touch then look the same before and after.
     world.now += AGE;
     let location = Location {
@@ -112,9 +107,8 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
 
 /// The services that another one waits for until they have succeeded: they do in the world.
 fn jobs(files: &BTreeMap<PathBuf, String>) -> BTreeSet<String> {
-    let documents = files.values().filter_map(|text| Document::parse(text).ok());
     let mut jobs = BTreeSet::new();
-    for document in documents {
+    for document in files.values().filter_map(|text| Document::parse(text).ok()) {
         let services = document.get("services").into_iter().flat_map(Node::entries);
         let depends = services.filter_map(|service| service.value.get("depends_on"));
         for entry in depends.flat_map(Node::entries) {
@@ -152,8 +146,8 @@ fn stand_in(world: &mut World, path: &Path, original: &Path) -> Result<()> {
     if metadata.is_dir() {
         world.add_stack(path_text(path)?, []);
         if is_copy {
-            fs::create_dir_all(path)
-                .with_context(|| format!("failed to create {}", path.display()))?;
+            let failed = || format!("failed to create {}", path.display());
+            fs::create_dir_all(path).with_context(failed)?;
         }
         return Ok(());
     }
@@ -216,19 +210,12 @@ pub(super) fn folder() -> Result<TempDir> {
 /// A random API key for this rehearsal.
 fn key() -> Result<String> {
     let folder = folder()?;
-    let random = folder
-        .path()
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
-    Ok(format!("ptr_{random}"))
+    let random = folder.path().file_name().unwrap_or_default();
+    Ok(format!("ptr_{}", random.to_string_lossy()))
 }
 
 pub(super) fn path_text(path: &Path) -> Result<&str> {
-    path.to_str().with_context(|| {
-        format!(
-            "the path of the directory {} is not valid UTF-8",
-            path.display()
-        )
-    })
+    let shown = path.display();
+    path.to_str()
+        .with_context(|| format!("the path of the directory {shown} is not valid UTF-8"))
 }
