@@ -1,8 +1,6 @@
 //! The pinned certificate of Portainer (`--tls pin`): accepted once, then the only one that is
 //! accepted.
 
-use std::path::Path;
-
 use anyhow::Result;
 
 use super::{
@@ -24,15 +22,23 @@ pub(super) fn pinned(
     console: Option<&Console>,
 ) -> Result<Option<Fingerprint>> {
     let base_url = &settings.base_url;
-    let Tls::Pin(accepted) = settings.tls else {
+    let (Tls::Pin(accepted), true) = (&settings.tls, base_url.is_https()) else {
         return Ok(None);
     };
-    if !base_url.is_https() {
-        return Ok(None);
-    }
     let (state, server) = (state_folder()?, base_url.host_and_port());
-    if let Some(stored) = stored(&state, &server, accepted)? {
-        return Ok(Some(stored));
+    let invalid = |reason: String| {
+        Failure::new(format!(
+            "cannot parse the pinned certificate of {server} in {}: {reason}",
+            state.display()
+        ))
+    };
+    let stored: Option<Fingerprint> = pin_of(&state, &server)?
+        .map(|pin| pin.parse())
+        .transpose()
+        .map_err(invalid)?;
+    // `--tls` may accept another one.
+    if stored.is_some() && accepted.is_none_or(|accepted| stored == Some(accepted)) {
+        return Ok(stored);
     }
     let Some(console) = console else {
         return Err(Failure::new(format!(
@@ -43,7 +49,7 @@ pub(super) fn pinned(
     };
     let received = Portainer::certificate(base_url, settings.timeout)?;
     match accepted {
-        Some(accepted) if accepted == received => {}
+        Some(accepted) if *accepted == received => {}
         Some(accepted) => {
             return Err(Failure::new(format!(
                 "the certificate of Portainer at {base_url} does not match --tls: expected the SHA-256 fingerprint {accepted}, received {received}; it was not pinned, and the API key was not sent"
@@ -56,24 +62,6 @@ pub(super) fn pinned(
     set_pin(&state, &server, &received.to_string())?;
     console.note(&format!("pinned the certificate of {server}"));
     Ok(Some(received))
-}
-
-/// The pinned certificate of a server, unless `--tls` accepts another one.
-fn stored(
-    state: &Path,
-    server: &str,
-    accepted: Option<Fingerprint>,
-) -> Result<Option<Fingerprint>> {
-    let stored = pin_of(state, server)?
-        .map(|pin| pin.parse::<Fingerprint>())
-        .transpose()
-        .map_err(|reason| {
-            Failure::new(format!(
-                "cannot parse the pinned certificate of {server} in {}: {reason}",
-                state.display()
-            ))
-        })?;
-    Ok(stored.filter(|stored| accepted.is_none_or(|accepted| accepted == *stored)))
 }
 
 fn ask(settings: &Settings, received: Fingerprint, console: &Console) -> Result<()> {

@@ -106,14 +106,10 @@ fn api_key(entries: &[SettingEntry], common: &Common, console: &Console) -> ApiK
 }
 
 fn state_directory() -> StateDirectoryEntry {
-    let is_given = std::env::var_os(STATE_DIR).is_some_and(|folder| !folder.is_empty());
+    let given = std::env::var_os(STATE_DIR).filter(|folder| !folder.is_empty());
     let found = state_folder();
     StateDirectoryEntry {
-        source: if is_given {
-            Source::variable(STATE_DIR)
-        } else {
-            Source::DEFAULT
-        },
+        source: given.map_or(Source::DEFAULT, |_| Source::variable(STATE_DIR)),
         error: found.as_ref().err().map(Problem::of),
         path: found.ok().map(|path| path.display().to_string()),
     }
@@ -126,37 +122,33 @@ fn show(config: &Config, console: &Console) {
         Some(_) => format!("{source} (invalid)"),
         None => source.to_string(),
     };
-    let settings = config.settings.iter().map(|setting| {
-        let from = source(&setting.source, &setting.error);
-        [setting.name.to_owned(), value(&setting.value), from]
-    });
-    let mut rows: Vec<[String; 3]> = settings.collect();
+    let row = |name: &str, value, from| plain([name.to_owned(), value, from]);
     let (key, state) = (&config.api_key, &config.state_directory);
-    rows.push([
-        "API key".to_owned(),
-        if key.is_set { "set" } else { "-" }.to_owned(),
-        match &key.source {
-            Some(from) => source(from, &key.error),
-            None => "not set".to_owned(),
-        },
-    ]);
-    rows.push([
-        "state directory".to_owned(),
-        value(&state.path),
-        source(&state.source, &state.error),
-    ]);
-    rows.extend(config.files.iter().map(|file| {
+    let of_key = key.source.as_ref().map(|from| source(from, &key.error));
+    let others = [
+        row(
+            "API key",
+            if key.is_set { "set" } else { "-" }.to_owned(),
+            of_key.unwrap_or_else(|| "not set".to_owned()),
+        ),
+        row(
+            "state directory",
+            value(&state.path),
+            source(&state.source, &state.error),
+        ),
+    ];
+    let settings = config.settings.iter().map(|one| {
+        let from = source(&one.source, &one.error);
+        row(one.name, value(&one.value), from)
+    });
+    let files = config.files.iter().map(|file| {
         let found = match &file.error {
             Some(_) => "invalid: its settings are not shown",
             None if file.exists => "read",
             None => "not found",
         };
-        [
-            "settings file".to_owned(),
-            file.path.clone(),
-            found.to_owned(),
-        ]
-    }));
-    let rows = rows.into_iter().map(plain);
+        row("settings file", file.path.clone(), found.to_owned())
+    });
+    let rows = settings.chain(others).chain(files);
     console.result_table(&["SETTING", "VALUE", "SOURCE"], rows);
 }

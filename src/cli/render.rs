@@ -111,19 +111,16 @@ pub(super) fn show_diff(
         return Ok(());
     }
     let file = stack.file();
-    let (old, new) = match prepared.deployed() {
-        Some(_) => (
-            format!("{file}\t(in Portainer)"),
-            format!("{file}\t(to be sent)"),
-        ),
-        None => (file.to_owned(), format!("{file}\t(in Portainer)")),
+    let names = match prepared.deployed() {
+        Some(_) => ["in Portainer", "to be sent"].map(|which| format!("{file}\t({which})")),
+        None => [file.to_owned(), format!("{file}\t(in Portainer)")],
     };
     let mask = (!reveal).then(|| mask_of(prepared, rewrite));
     let after = Shown {
         text: &rewrite.text,
         shown: &rewrite.shown(),
     };
-    let text_differs = print_diff([old, new], prepared.compared(), after, mask.as_ref());
+    let text_differs = print_diff(names, prepared.compared(), after, mask.as_ref());
     let env_differs = prepared.before.contents.as_ref().and_then(|(now, _)| {
         let head = ["in Portainer", "to be sent"].map(|which| format!("variables\t({which})"));
         print_variables(head, &now.env, &rewrite.env, reveal)
@@ -143,20 +140,18 @@ pub(super) fn show_request(
     console: &Console,
 ) -> Result<(), Ended> {
     let rewrite = rewrite(prepared, stack, console)?;
+    let record = prepared.before.record.as_ref();
+    let prune = record.is_some_and(|record| record.prune);
     let body = match (&prepared.plan.request, &prepared.git) {
         (Request::Nothing(_), _) => {
             console.note("no request: Portainer is up to date");
             return Ok(());
         }
-        (Request::Redeploy(_), Some(git)) => {
-            let record = prepared.before.record.as_ref();
-            git.redeploy_body(record.is_some_and(|record| record.prune))
-        }
+        (Request::Redeploy(_), Some(git)) => git.redeploy_body(prune),
         (_, Some(git)) => git.payload(stack.name().as_str()).body(),
         (Request::Update(_), None) => {
-            let record = prepared.before.record.as_ref();
             let (text, env) = (rewrite.text.clone(), rewrite.env.clone());
-            Contents { text, env }.body(record.is_some_and(|record| record.prune))
+            Contents { text, env }.body(prune)
         }
         (_, None) => Payload {
             name: &rewrite.project,
@@ -215,22 +210,12 @@ fn note_masked<const N: usize>(are_masked: [Option<bool>; N], console: &Console)
 
 /// Prints the changes as a patch, and returns whether a value is hidden in it; `None` without changes. With a `mask`, the values
 /// of variables are hidden (B34). Control characters are escaped on a terminal and in a colored patch only: a patch in a file must be exact.
-fn print_diff(
-    [old, new]: [String; 2],
-    before: &str,
-    after: Shown,
-    mask: Option<&Mask>,
-) -> Option<bool> {
-    let Some(mask) = mask else {
-        return print_hunks([old, new], Shown::all(before), Shown::all(after.text));
+fn print_diff(names: [String; 2], before: &str, after: Shown, mask: Option<&Mask>) -> Option<bool> {
+    let (old, new) = match mask {
+        Some(mask) => (masked(before, mask), masked(after.shown, mask)),
+        None => (before.to_owned(), after.text.to_owned()),
     };
-    let of = |text, shown| Shown { text, shown };
-    let (of_before, of_after) = (masked(before, mask), masked(after.shown, mask));
-    print_hunks(
-        [old, new],
-        of(before, &of_before),
-        of(after.text, &of_after),
-    )
+    print_hunks(names, (before, old), (after.text, new))
 }
 
 /// The same for variables.
@@ -240,38 +225,38 @@ fn print_variables(
     after: &[Variable],
     reveal: bool,
 ) -> Option<bool> {
-    let lines = |env: &[Variable], value: &dyn Fn(&str) -> String| -> String {
-        let lines: Vec<String> = values(env)
-            .into_iter()
-            .map(|(name, of)| format!("{}={}\n", printable(name), value(of)))
-            .collect();
-        lines.concat()
+    let lines = |env: &[Variable], reveal: bool| -> String {
+        let line = |(name, value)| {
+            let shown = if reveal {
+                printable(value)
+            } else {
+                HIDDEN.into()
+            };
+            format!("{}={shown}\n", printable(name))
+        };
+        values(env).into_iter().map(line).collect()
     };
-    let texts = |env| {
-        (
-            lines(env, &|value| printable(value).into_owned()),
-            lines(env, &|value| {
-                let shown = if reveal {
-                    printable(value)
-                } else {
-                    HIDDEN.into()
-                };
-                shown.into_owned()
-            }),
-        )
-    };
-    let (before, after) = (texts(before), texts(after));
-    let of = |(text, shown)| Shown { text, shown };
-    print_hunks(head, of((&before.0, &before.1)), of((&after.0, &after.1)))
+    let (old, new) = (lines(before, reveal), lines(after, reveal));
+    print_hunks(
+        head,
+        (&lines(before, true), old),
+        (&lines(after, true), new),
+    )
 }
 
-fn print_hunks([old, new]: [String; 2], before: Shown, after: Shown) -> Option<bool> {
-    let hunks = diff::hunks(before, after);
+/// The same for two texts with what is shown of each.
+fn print_hunks(
+    [old, new]: [String; 2],
+    (before, old_shown): (&str, String),
+    (after, new_shown): (&str, String),
+) -> Option<bool> {
+    let of = |text, shown| Shown { text, shown };
+    let hunks = diff::hunks(of(before, &old_shown), of(after, &new_shown));
     if hunks.is_empty() {
         return None;
     }
     print_patch(&format!("--- {old}\n+++ {new}\n{hunks}"));
-    Some(hunks != diff::hunks(Shown::all(before.text), Shown::all(after.text)))
+    Some(hunks != diff::hunks(Shown::all(before), Shown::all(after)))
 }
 
 /// Prints a patch of one file: exact bytes, unless the output is a terminal or colored.

@@ -62,25 +62,23 @@ impl GitArguments {
             ("--git-user", self.git_user.as_ref()),
             ("--git-password-file", file.as_ref()),
         ];
-        let given = values
-            .into_iter()
-            .filter_map(|(flag, value)| Some([flag.to_owned(), value?.clone()]));
-        let skips = self.git_skip_tls_verify;
-        let additional = self.additional.iter();
-        let additional = additional.map(|file| ["--additional-file".to_owned(), file.clone()]);
-        given
-            .chain(additional)
-            .flatten()
-            .chain(skips.then(|| "--git-skip-tls-verify".to_owned()))
-            .collect()
+        let additional = self
+            .additional
+            .iter()
+            .map(|file| ("--additional-file", Some(file)));
+        let given = values.into_iter().chain(additional);
+        let given = given.filter_map(|(flag, value)| Some([flag.to_owned(), value?.clone()]));
+        let mut flags: Vec<String> = given.flatten().collect();
+        if self.git_skip_tls_verify {
+            flags.push("--git-skip-tls-verify".to_owned());
+        }
+        flags
     }
 }
 
 fn url(text: &str) -> Result<String, String> {
-    let after = ["http://", "https://"]
-        .iter()
-        .find_map(|scheme| text.strip_prefix(scheme));
-    let Some(after) = after else {
+    let mut schemes = ["http://", "https://"].iter();
+    let Some(after) = schemes.find_map(|scheme| text.strip_prefix(scheme)) else {
         return Err("expected an http:// or https:// URL: Portainer reads no others".to_owned());
     };
     let host = after.split('/').next().unwrap_or_default();
@@ -120,11 +118,7 @@ fn path(text: &str) -> Result<String, String> {
 fn interval(text: &str) -> Result<String, String> {
     options::duration(text)?;
     let has_unit = text.ends_with(|c: char| !c.is_ascii_digit());
-    Ok(if has_unit {
-        text.to_owned()
-    } else {
-        format!("{text}s")
-    })
+    Ok(text.to_owned() + if has_unit { "" } else { "s" })
 }
 
 #[cfg(test)]
