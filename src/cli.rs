@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use crate::{failure::Failure, process, run::Stopped, stack::EXAMPLES};
+use crate::{failure::Failure, process, run::Stopped};
 
 mod adopt;
 mod arguments;
@@ -165,14 +165,4 @@ struct Cli<'a> {
     /// The flags that every command has.
     common: &'a Common,
     console: &'a Arc<Console>,
-}
-
-/// The error of C01.
-fn stack_required() -> anyhow::Error {
-    Failure::new("the stack name is required")
-        .hint(format!(
-            "to begin, run `stacklift config init`, then `stacklift list`; examples for `stacklift rehearse`, lowest impact first: {}",
-            EXAMPLES.join(", ")
-        ))
-        .into()
 }

@@ -506,11 +506,6 @@ pub(super) fn near_command(name: &str) -> Option<String> {
     near.first().map(|near| (*near).to_owned())
 }
 
-/// What `-h` prints.
-pub(super) fn short_help() -> String {
-    command().render_help().to_string()
-}
-
 /// The command line.
 pub(super) fn command() -> clap::Command {
     let mut command =

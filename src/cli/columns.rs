@@ -78,14 +78,8 @@ pub(super) fn wrap_lines(text: &str, taken: usize, width: Option<usize>) -> Stri
         let taken = if index == 0 { taken } else { 0 };
         let (start, words, hanging) = indented(line);
         let room = |indent: usize| most.saturating_sub(indent);
-        for (at, part) in wrap(words, room(start.len() + taken), room(hanging))
-            .iter()
-            .enumerate()
-        {
-            let indent = if at == 0 { 0 } else { hanging };
-            let start = if at == 0 { start } else { "" };
-            wrapped.push(format!("{start}{:indent$}{part}", ""));
-        }
+        let parts = wrap(words, room(start.len() + taken), room(hanging));
+        wrapped.push(start.to_owned() + &parts.join(&format!("\n{:hanging$}", "")));
     }
     wrapped.join("\n")
 }

@@ -8,18 +8,14 @@ use crate::{
 
 /// Shows an event.
 pub(super) fn show(console: &Console, event: &Event) {
-    let is_shown = match event {
-        Event::State(_) => false,
-        Event::Detail(..) => console.is_verbose(),
-        _ => true,
-    };
-    if is_shown {
-        console.done();
+    match event {
+        Event::State(_) => return,
+        Event::Detail(..) if !console.is_verbose() => return,
+        _ => console.done(),
     }
     match event {
-        Event::Step(verb, object) => console.step(verb, object),
+        Event::Step(verb, object) | Event::Detail(verb, object) => console.step(verb, object),
         Event::Note(text) => console.step("note", text),
-        Event::Detail(verb, object) if is_shown => console.step(verb, object),
         Event::Services(services) => {
             for (start, text) in plan_rows(services) {
                 console.row(&start, &text);
@@ -31,7 +27,7 @@ pub(super) fn show(console: &Console, event: &Event) {
         Event::Warning(text) => console.warning(text),
         Event::Waiting(step) => console.waiting(step),
         Event::Containers(containers) => console.containers(containers),
-        Event::Detail(..) | Event::State(_) => {}
+        Event::State(_) => {}
     }
 }
 

@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use super::{
     Cli, Console, Ended, MigrateArguments,
-    arguments::{near_command, short_help},
+    arguments::{command, near_command},
     confirm::{consent, is_on_terminal},
     interrupt::Interrupt,
     opened::{Opened, settings_and_key},
     peers, plan,
     settings::Settings,
-    stack_required,
 };
 use crate::{
     failure::Failure,
     inventory::Ways,
     migrate::{self, Migration},
     run::Stopped,
-    stack::{Stack, StackName, started_elsewhere},
+    stack::{EXAMPLES, Stack, StackName, started_elsewhere},
 };
 
 /// How a migration is called.
@@ -33,9 +32,14 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
     let Cli { common, console } = cli;
     let Some(name) = &arguments.stack else {
         if called == Called::Bare {
-            console.details(&short_help());
+            console.details(&command().render_help().to_string());
         }
-        return Err(stack_required().into());
+        // C01
+        let required = Failure::new("the stack name is required").hint(format!(
+            "to begin, run `stacklift config init`, then `stacklift list`; examples for `stacklift rehearse`, lowest impact first: {}",
+            EXAMPLES.join(", ")
+        ));
+        return Err(required.into());
     };
     let name = StackName::new(name)?;
     let (settings, key) =

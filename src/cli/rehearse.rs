@@ -57,7 +57,13 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
         of_user(&name, &settings.location, folder.path())?
     } else {
         if !EXAMPLES.contains(&name.as_str()) {
-            return Err(unknown_example(&name).into());
+            let hint = format!(
+                "examples: {}; for your own stacks, use --stacks-root or --dir",
+                EXAMPLES.join(", ")
+            );
+            return Err(Failure::new(format!("unknown example stack {name}"))
+                .hint(hint)
+                .into());
         }
         of_examples(&settings.location, folder.path())?
     };
@@ -228,15 +234,6 @@ fn remove_on_signal(folder: &Path, console: &Arc<Console>) -> Result<()> {
 
 /// Removes the directory `$1` and exits with `$2`.
 const REMOVE: &str = r#"trap '' INT TERM HUP; rm -rf -- "$1"; exit "$2""#;
-
-fn unknown_example(name: &StackName) -> anyhow::Error {
-    Failure::new(format!("unknown example stack {name}"))
-        .hint(format!(
-            "examples: {}; for your own stacks, use --stacks-root or --dir",
-            EXAMPLES.join(", ")
-        ))
-        .into()
-}
 
 /// What is compared of two ways.
 const FACTS: [&str; 6] = [

@@ -44,20 +44,16 @@ pub(super) fn lines(
     rows: impl IntoIterator<Item: Into<TableRow>>,
     terminal: Option<usize>,
 ) -> Vec<String> {
-    let header = header
-        .iter()
-        .map(|name| (Meaning::Name, (*name).to_owned()));
-    let header = TableRow::from(header.collect::<Vec<_>>());
+    let head = |name: &&str| (Meaning::Name, (*name).to_owned());
+    let header: Vec<Part> = header.iter().map(head).collect();
     let rows = rows.into_iter().map(Into::into);
-    let mut rows: Vec<TableRow> = std::iter::once(header).chain(rows).collect();
+    let mut rows: Vec<TableRow> = std::iter::once(header.into()).chain(rows).collect();
     for TableRow { cells, command } in &mut rows {
-        let cells = cells.iter_mut().map(|(_, text)| text);
-        for text in cells.chain(command.iter_mut().flatten()) {
+        let texts = cells.iter_mut().map(|(_, text)| text);
+        for text in texts.chain(command.iter_mut().flatten()) {
             *text = printable(text).into_owned();
         }
-    }
-    for row in &mut rows {
-        if let (Some([_, command]), Some((_, last))) = (&row.command, row.cells.last_mut()) {
+        if let (Some([_, command]), Some((_, last))) = (command, cells.last_mut()) {
             last.push_str(command);
         }
     }
@@ -155,11 +151,10 @@ pub(super) fn line(
     text: &str,
 ) -> (Part, String) {
     if width(name) > column {
-        ((meaning, start.to_owned()), format!("{name}  {text}"))
-    } else {
-        let start = format!("{start}{}  ", pad(name, column));
-        ((meaning, start), text.to_owned())
+        return ((meaning, start.to_owned()), format!("{name}  {text}"));
     }
+    let start = format!("{start}{}  ", pad(name, column));
+    ((meaning, start), text.to_owned())
 }
 
 /// The width of a column of names.

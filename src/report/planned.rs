@@ -109,19 +109,13 @@ impl PlanReport {
         let containers = self.stack.containers.as_ref();
         // Without containers, a create that would fail is not refused (B06).
         let runs = containers.is_some_and(|containers| containers.all > 0);
+        let mut blockers = self.adopt.iter().flat_map(|way| &way.blockers);
         runs && self.stack.portainer_stack.is_none()
             && !self.stack.may_be_unseen
             && self.adopts(Readiness::Blocked)
-            && !self.has_another_name()
+            // It could be adopted under another name.
+            && !blockers.any(|blocker| blocker.kind == BlockerKind::OfName)
             && self.migrate.as_ref().is_some_and(works)
-    }
-
-    /// Whether the stack can be adopted under another name.
-    fn has_another_name(&self) -> bool {
-        let blockers = self.adopt.iter().flat_map(|way| &way.blockers);
-        blockers
-            .into_iter()
-            .any(|blocker| blocker.kind == BlockerKind::OfName)
     }
 
     /// Whether nothing can be done with the stack.

@@ -197,13 +197,12 @@ impl All<'_> {
             found.sort_by_key(|one| self.names.iter().position(|name| *name == one.name));
         }
         let mut stacks = Vec::new();
+        let all = counted(found.len(), "stack");
         for some in found.chunks(AT_ONCE) {
-            let all = counted(found.len(), "stack");
-            self.console
-                .still_waiting(&format!("planned {} of {all}", stacks.len()));
-            stacks.extend(in_parallel(some, |one| {
-                self.plan_one(one, &host, &inventory)
-            }));
+            let progress = format!("planned {} of {all}", stacks.len());
+            self.console.still_waiting(&progress);
+            let planned = in_parallel(some, |one| self.plan_one(one, &host, &inventory));
+            stacks.extend(planned);
         }
         let (stacks, plans) = stacks.into_iter().unzip();
         let mut report = lock(report);
@@ -316,21 +315,24 @@ impl All<'_> {
                 restored_first: true,
                 ..AllEntry::default()
             };
-            let planned = Planned {
-                stack: opened.stack,
-                settings,
-                plan: None,
-            };
-            return Ok((entry, Some(planned)));
+            let (stack, plan) = (opened.stack, None);
+            return Ok((
+                entry,
+                Some(Planned {
+                    stack,
+                    settings,
+                    plan,
+                }),
+            ));
         }
         let situation = opened.situation();
         let prepared = Prepared::new(&situation, self.arguments.keep)?;
         let adopt = adoption(&prepared, &situation, self.arguments.overwrite);
-        let pulls = if self.arguments.pull {
-            prepared.images_to_pull(&found.name)
-        } else {
-            Vec::new()
-        };
+        let pulls = self
+            .arguments
+            .pull
+            .then(|| prepared.images_to_pull(&found.name));
+        let pulls = pulls.unwrap_or_default();
         // An adoption waits for an earlier request without a known end (B11), and checks what an earlier run left, also if
         // nothing else is to do.
         let waits = interrupted.is_some()
@@ -374,13 +376,11 @@ impl All<'_> {
             .clone()
             .map(|one| one.stack.name().as_str())
             .collect();
-        let effects: Vec<String> = planned
-            .filter_map(|one| match &one.plan {
-                Some(plan) => plan.interruption(),
-                None => Some("what an interrupted run left is restored first".to_owned()),
-            })
-            .collect();
-        let told = match effects.as_slice() {
+        let effects = planned.filter_map(|one| match &one.plan {
+            Some(plan) => plan.interruption(),
+            None => Some("what an interrupted run left is restored first".to_owned()),
+        });
+        let told = match effects.collect::<Vec<_>>().as_slice() {
             [] => return Ok(()),
             [effect] if names.len() == 1 => effect.clone(),
             _ => "what is interrupted, started or lost is shown above".to_owned(),
@@ -394,24 +394,18 @@ impl All<'_> {
     /// Adopts one stack after the other, in the order of the report.
     fn adopt(&self, planned: &[Option<Planned>], report: &Mutex<AllReport>, interrupt: &Interrupt) {
         let all = planned.iter().flatten().count();
-        let numbered = planned.iter().enumerate();
-        let wanted = numbered.filter_map(|(at, one)| Some((at, one.as_ref()?)));
-        for (number, (at, one)) in wanted.enumerate() {
+        let places = planned.iter().enumerate();
+        let wanted = places.filter_map(|(at, one)| Some((at, one.as_ref()?)));
+        for (number, (at, one)) in (1..).zip(wanted) {
             // Until it ends, only an interrupt shows the report.
             interrupt.begin(|| lock(report).stacks[at].result = StackResult::Interrupted);
             let name = one.stack.name();
-            self.console
-                .heading(&format!("{name} ({} of {all})", number + 1));
+            self.console.heading(&format!("{name} ({number} of {all})"));
             let opened = self.open(&one.stack, &one.settings);
-            let ended = opened.map_err(Stopped::untouched).and_then(|opened| {
-                adopt(
-                    self.arguments,
-                    &opened,
-                    one.plan.as_ref(),
-                    interrupt,
-                    self.console,
-                )
-            });
+            let (arguments, plan) = (self.arguments, one.plan.as_ref());
+            let ended = opened
+                .map_err(Stopped::untouched)
+                .and_then(|opened| adopt(arguments, &opened, plan, interrupt, self.console));
             let (single, stopped) = match ended {
                 Ok((single, ended)) => (Some(single), ended.err()),
                 Err(stopped) => (None, Some(stopped)),
@@ -427,10 +421,9 @@ impl All<'_> {
                     }
                     None => StackResult::Adopted,
                 };
-                stack.error = stopped
-                    .as_ref()
-                    .map(|stopped| format!("{:#}", stopped.error));
-                stack.state = stopped.as_ref().map(|stopped| stopped.state.to_string());
+                let stopped = stopped.as_ref();
+                stack.error = stopped.map(|stopped| format!("{:#}", stopped.error));
+                stack.state = stopped.map(|stopped| stopped.state.to_string());
                 stack.report = single;
             });
             if let Some(stopped) = stopped {

@@ -18,11 +18,11 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
         Outcome::NothingToDo => {
             let is = up_to_date(report.git.as_ref());
             // An earlier run had not looked.
-            let happened = match report.services.as_slice() {
-                [] => String::new(),
-                _ => format!("; {}", happened(&containers(report))),
-            };
-            console.told(&format!("{name} {is}{happened}"));
+            let mut told = format!("{name} {is}");
+            if !report.services.is_empty() {
+                told = format!("{told}; {}", happened(&containers(report)));
+            }
+            console.told(&told);
         }
         Outcome::Adopted => {}
         _ => return,
@@ -60,13 +60,12 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
 /// That nothing has to be sent, and where to edit a Git stack.
 pub(in crate::cli) fn up_to_date(git: Option<&Repository>) -> String {
     match git {
-        Some(git) => {
-            let then = match git.auto_update {
-                Some(_) => "",
-                None => ", then pull and redeploy it in Portainer",
-            };
-            format!("is deployed from Git: edit {git} in the repository{then}")
+        Some(git) if git.auto_update.is_some() => {
+            format!("is deployed from Git: edit {git} in the repository")
         }
+        Some(git) => format!(
+            "is deployed from Git: edit {git} in the repository, then pull and redeploy it in Portainer"
+        ),
         None => "is up to date in Portainer".to_owned(),
     }
 }
@@ -76,10 +75,7 @@ pub(super) fn show_next(report: &AdoptReport, console: &Console) {
     if report.outcome == Outcome::Adopted && report.url.is_some() {
         let undo = report.undo.as_ref();
         let undo = undo.map_or_else(String::new, |undo| format!("; to undo: {undo}"));
-        let place = match report.git {
-            Some(_) => "in the repository",
-            None => "there",
-        };
+        let place = report.git.as_ref().map_or("there", |_| "in the repository");
         console.told_whole(&format!("  edit it {place} from now on{undo}"));
     }
 }
@@ -87,16 +83,9 @@ pub(super) fn show_next(report: &AdoptReport, console: &Console) {
 /// The containers, by the name of their service if it has only one.
 fn containers(report: &AdoptReport) -> Vec<(&str, &AdoptedContainer)> {
     let services = report.services.iter();
-    let named = services.flat_map(|service| {
-        let is_alone = service.containers.len() == 1;
-        service.containers.iter().map(move |container| {
-            let name = if is_alone {
-                &service.service
-            } else {
-                &container.name
-            };
-            (name.as_str(), container)
-        })
+    let named = services.flat_map(|service| match service.containers.as_slice() {
+        [one] => vec![(service.service.as_str(), one)],
+        all => all.iter().map(|one| (one.name.as_str(), one)).collect(),
     });
     named.collect()
 }
@@ -118,13 +107,10 @@ fn happened(containers: &[(&str, &AdoptedContainer)]) -> String {
             others.entry(verb).or_default().push(name);
         }
     }
-    let others = others
-        .into_iter()
-        .filter_map(|((order, verb), names)| Some((order, said(&names, verb)?)));
-    let mut parts: Vec<(u8, String)> = others.chain(down(&downs).map(|down| (1, down))).collect();
-    parts.sort();
-    let told: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
-    told.join(", ")
+    let others = others.into_iter();
+    let others = others.filter_map(|((order, verb), names)| Some((order, said(&names, verb)?)));
+    let parts: BTreeMap<u8, String> = others.chain(down(&downs).map(|down| (1, down))).collect();
+    parts.into_values().collect::<Vec<_>>().join(", ")
 }
 
 /// What happened to a container, and when it is told. Where it is known how long it was down, that is

@@ -1,6 +1,7 @@
 //! The checks of this host: settings, API key, Compose program, stacks root and state directory.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -9,7 +10,9 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use secrecy::SecretString;
 
 use crate::{
-    cli::settings::{API_KEY, KeySource, Settings, Sourced, api_key_is_given, state_folder},
+    cli::settings::{
+        API_KEY, KeySource, Problem, Settings, Sourced, api_key_is_given, state_folder,
+    },
     compose, disk,
     engine::EngineReader,
     parallel::in_parallel,
@@ -24,15 +27,13 @@ const CONFIG_INIT: &str = "run stacklift config init";
 /// The settings files that were read, or everything that is invalid.
 pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
     let subject = Subject::Settings;
-    let files = sourced.files.iter().filter_map(|file| file.error.clone());
-    let settings = sourced.entries.iter().filter_map(|one| one.error.clone());
-    let problems: Vec<Check> = files
-        .chain(settings)
-        .map(|problem| {
-            let otherwise = "to see every setting, run: stacklift config";
-            Check::of_error(subject, &problem.to_error(), otherwise)
-        })
-        .collect();
+    let files = sourced.files.iter().filter_map(|file| file.error.as_ref());
+    let settings = sourced.entries.iter().filter_map(|one| one.error.as_ref());
+    let check = |problem: &Problem| {
+        let otherwise = "to see every setting, run: stacklift config";
+        Check::of_error(subject, &problem.to_error(), otherwise)
+    };
+    let problems: Vec<Check> = files.chain(settings).map(check).collect();
     if !problems.is_empty() {
         return problems;
     }
@@ -69,11 +70,10 @@ pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
 pub(super) fn compose(host: &compose::Host, tool: &str) -> Check {
     match host.compose() {
         Ok(program) => Check::ok(Subject::Compose, program.name()),
-        Err(none) if none.failed() => Check::warning(
-            Subject::Compose,
-            none.to_string(),
-            "make it run: without it, a plan cannot tell which services keep running",
-        ),
+        Err(none) if none.failed() => {
+            let hint = "make it run: without it, a plan cannot tell which services keep running";
+            Check::warning(Subject::Compose, none.to_string(), hint)
+        }
         Err(_) => Check::warning(
             Subject::Compose,
             format!("not found: neither `{tool} compose` nor `docker-compose` prints a version"),
@@ -97,11 +97,10 @@ pub(super) fn stacks_root(at: &Location) -> Check {
     };
     let found = in_parallel(&dirs, |dir| at.has_file(dir));
     match found.into_iter().filter(|found| *found).count() {
-        0 => Check::warning(
-            subject,
-            format!("{shown} has no directory with a Compose file"),
-            hint,
-        ),
+        0 => {
+            let fact = format!("{shown} has no directory with a Compose file");
+            Check::warning(subject, fact, hint)
+        }
         stacks => Check::ok(subject, format!("{shown}: {}", counted(stacks, "stack"))),
     }
 }
@@ -134,7 +133,7 @@ pub(super) fn state_dir() -> Check {
 /// The stacks that a failed or interrupted run left, if there are any.
 pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> {
     let state = settings.state.as_ref()?;
-    let (mut failed, mut interrupted) = (Vec::new(), Vec::new());
+    let mut left: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for name in snapshot::marked(state) {
         let (Ok(id), Ok(containers)) = (engine.id(), engine.list(&name)) else {
             let reason = "Docker could not be read";
@@ -144,23 +143,23 @@ pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> 
         let tool = &settings.location.tool;
         match place.interrupted(Some(&id), &containers, tool) {
             Some(run) if run.left == Interrupted::InProgress => {}
-            Some(run) if run.has_failed => failed.push(place.name),
-            Some(_) => interrupted.push(place.name),
+            Some(run) => {
+                let kind = if run.has_failed {
+                    "failed"
+                } else {
+                    "interrupted"
+                };
+                left.entry(kind).or_default().push(place.name);
+            }
             None => {}
         }
     }
-    let kinds = [("failed", failed), ("interrupted", interrupted)].into_iter();
-    let facts: Vec<String> = kinds
-        .filter(|(_, stacks)| !stacks.is_empty())
-        .map(|(kind, stacks)| format!("{kind}: {}", stacks.join(", ")))
-        .collect();
-    (!facts.is_empty()).then(|| {
-        Check::warning(
-            Subject::Runs,
-            facts.join("; "),
-            "to see what to do, run: stacklift list",
-        )
-    })
+    let facts = left
+        .iter()
+        .map(|(kind, stacks)| format!("{kind}: {}", stacks.join(", ")));
+    let fact = facts.collect::<Vec<_>>().join("; ");
+    let hint = "to see what to do, run: stacklift list";
+    (!left.is_empty()).then(|| Check::warning(Subject::Runs, fact, hint))
 }
 
 /// The directory, or its nearest parent that exists.

@@ -28,15 +28,10 @@ pub(super) fn engine(reader: &EngineReader, about: &Result<About>) -> Check {
     if let Err(error) = reader.refuse_podman() {
         return Check::of_error(subject, &error, "use Docker Engine");
     }
+    let hint = format!("stacklift connects through {how}: check that Docker is running");
     let about = match about {
         Ok(about) => about,
-        Err(error) => {
-            return Check::of_error(
-                subject,
-                error,
-                &format!("stacklift connects through {how}: check that Docker is running"),
-            );
-        }
+        Err(error) => return Check::of_error(subject, error, &hint),
     };
     let version = about.version.as_deref().unwrap_or("unknown");
     let api = about.api.as_ref();
@@ -56,22 +51,18 @@ pub(super) fn portainer(settings: &Settings, status: &Result<Status>) -> Check {
         Ok(status) => status,
         Err(error) => return Check::of_error(subject, error, "check --base-url and --tls"),
     };
-    let base_url = &settings.base_url;
-    let needed = format!(
-        "stacklift needs Portainer {}.{} or later",
-        OLDEST.0, OLDEST.1
-    );
+    let (base_url, (major, minor)) = (&settings.base_url, OLDEST);
+    let needed = format!("stacklift needs Portainer {major}.{minor} or later");
     let Some(version) = &status.version else {
         let fact = format!("the version of Portainer at {base_url} is unknown");
         return Check::warning(subject, fact, needed);
     };
     let fact = format!("{version} at {base_url}");
     match major_and_minor(version) {
-        Some(found) if found < OLDEST => Check::failed(
-            subject,
-            format!("{fact} is too old"),
-            format!("upgrade Portainer: {needed}"),
-        ),
+        Some(found) if found < OLDEST => {
+            let hint = format!("upgrade Portainer: {needed}");
+            Check::failed(subject, format!("{fact} is too old"), hint)
+        }
         Some(_) => Check::ok(subject, fact),
         None => Check::warning(subject, fact, needed),
     }
@@ -120,26 +111,27 @@ fn unverified(
         _ => "certificates are not verified",
     };
     let who = owners.iter().map(|(address, owners)| match owners {
-        None => format!("who listens at {address} is unknown: cannot read /proc/net/tcp"),
+        None => format!("; who listens at {address} is unknown: cannot read /proc/net/tcp"),
         Some(owners) if owners.is_nobody() => {
-            format!("no program on this host listens at {address}")
+            format!("; no program on this host listens at {address}")
         }
-        Some(owners) => format!("{address} belongs to user {owners}"),
+        Some(owners) => format!("; {address} belongs to user {owners}"),
     });
-    let who: Vec<String> = who.collect();
-    let fact = format!("{what}; {}", who.join("; "));
-    let set = if settings.base_url.is_https() {
-        "set --tls pin"
-    } else {
-        "set --tls pin and an https:// address"
-    };
+    let fact = what.to_owned() + &who.collect::<String>();
+    let is_https = settings.base_url.is_https();
+    let set = "set --tls pin".to_owned()
+        + if is_https {
+            ""
+        } else {
+            " and an https:// address"
+        };
     let mut known = owners.iter().filter_map(|(_, owners)| owners.as_ref());
     let is_known = owners.iter().all(|(_, owners)| owners.is_some());
     if is_known && known.clone().all(Owners::is_nobody) && status.is_err() {
         return Check::not_checked(Subject::Tls, "Portainer could not be read");
     }
     if known.all(Owners::are_trusted) {
-        return if is_known && settings.tls == Tls::Off && settings.base_url.is_https() {
+        return if is_known && settings.tls == Tls::Off && is_https {
             Check::ok(Subject::Tls, format!("{fact}: --tls pin is stricter"))
         } else {
             Check::warning(Subject::Tls, fact, set)
@@ -176,11 +168,10 @@ fn user(reader: &PortainerReader) -> Result<Check, Check> {
     let user = match reader.user() {
         Ok(user) => user,
         Err(error) if is_rejected_key(&error) => {
+            let (fact, then) = ("Portainer rejected it (401)", other_key());
             let hint = format!(
-                "create another one in Portainer under My account → Access tokens; then {}",
-                other_key()
+                "create another one in Portainer under My account → Access tokens; then {then}"
             );
-            let fact = "Portainer rejected it (401)";
             return Err(Check::failed(Subject::ApiKey, fact, hint));
         }
         Err(error) => return Ok(Check::of_error(subject, &error, "create another API key")),

@@ -27,14 +27,13 @@ pub(super) fn show(list: &ListReport, console: &Console) {
     let is_outside = |stack: &&ListEntry| stack.outside_stacks_root;
     let mut outside = list.stacks.iter().filter(is_outside).peekable();
     if outside.peek().is_some() {
-        let root = &list.stacks_root;
-        console.note(
-            &if outside.all(|stack| stack.adopt.readiness == Readiness::NothingToDo) {
-                format!("* not in {root}")
-            } else {
-                format!("* not in {root}: `adopt --all` takes it only with --everywhere")
-            },
-        );
+        let is_taken = outside.all(|stack| stack.adopt.readiness == Readiness::NothingToDo);
+        let how = if is_taken {
+            ""
+        } else {
+            ": `adopt --all` takes it only with --everywhere"
+        };
+        console.note(&format!("* not in {}{how}", list.stacks_root));
     }
 }
 
@@ -54,10 +53,7 @@ fn row(stack: &ListEntry) -> TableRow {
 
 /// What adopting the stack would do, and the command to run next, if only that helps.
 fn last(stack: &ListEntry) -> (Part, Option<&str>) {
-    let hint = || {
-        let first = stack.adopt.blockers.first();
-        first.map_or("", |blocker| blocker.hint.as_str())
-    };
+    let hint = stack.adopt.blockers.first().map_or("", |one| &one.hint);
     let next = stack.next_command.as_deref();
     let found = readiness(&stack.adopt, None);
     let only = |meaning| (meaning, String::new());
@@ -89,7 +85,7 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
             ((Meaning::Plain, "no Compose project".to_owned()), None)
         }
         (Readiness::NoFile | Readiness::Blocked, None) => {
-            ((found.0, format!("{}; {}", found.1, hint())), None)
+            ((found.0, format!("{}; {hint}", found.1)), None)
         }
         _ => (found, None),
     }
@@ -118,10 +114,10 @@ fn is_to_be_planned(stack: &ListEntry) -> bool {
 
 /// How many containers run, and how many there are.
 pub(in crate::cli) fn running(containers: Option<&Containers>) -> String {
-    containers.map_or_else(
-        || "?".to_owned(),
-        |containers| format!("{}/{}", containers.running, containers.all),
-    )
+    match containers {
+        Some(containers) => format!("{}/{}", containers.running, containers.all),
+        None => "?".to_owned(),
+    }
 }
 
 /// The state of a stack in words.
@@ -191,10 +187,8 @@ pub(in crate::cli) fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
         (None, Some(_)) => Meaning::Unknown,
         (None, None) => Meaning::Kept,
     };
-    let changes = [interrupted, recreated, unknown, started]
-        .into_iter()
-        .flatten();
-    let changes: Vec<String> = changes.collect();
+    let changes = [interrupted, recreated, unknown, started];
+    let changes: Vec<String> = changes.into_iter().flatten().collect();
     let is_kept = way.services.iter().all(|one| one.fate.is_unchanged());
     let text = match changes.as_slice() {
         [] if is_kept => "keeps running".to_owned(),

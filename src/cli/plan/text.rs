@@ -27,14 +27,13 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
     let stack = &report.stack;
     let shown = shown_ways(report);
     let is_up_to_date = report.has_nothing_to_do() && !report.is_comparison;
-    if is_up_to_date && stack.interrupted_run.is_none() {
-        let name = (Meaning::Name, format!("{} ", stack.name));
+    let (gap, is) = if is_up_to_date && stack.interrupted_run.is_none() {
         let git = report.adopt.as_ref().and_then(|way| way.git.as_ref());
-        console.item(&[name], &up_to_date(git));
+        (" ", up_to_date(git))
     } else {
-        let name = (Meaning::Name, format!("{}  ", stack.name));
-        console.item(&[name], &state(report));
-    }
+        ("  ", state(report))
+    };
+    console.item(&[(Meaning::Name, format!("{}{gap}", stack.name))], &is);
     if let Some(run) = &stack.interrupted_run {
         let what = match run {
             InterruptedRun::InProgress => "A run is in progress: wait until it has ended.",
@@ -66,9 +65,10 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
         if !is_up_to_date {
             console.parts(&[]);
             if report.is_comparison {
-                let name = match way {
-                    Way::Adopt => "adopt",
-                    Way::Migrate => "migrate",
+                let name = if way == Way::Adopt {
+                    "adopt"
+                } else {
+                    "migrate"
                 };
                 console.parts(&[(Meaning::Name, name.to_owned())]);
             }
@@ -87,58 +87,59 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
 }
 
 fn show_next(report: &PlanReport, console: &Console) {
-    let stack = &report.stack;
+    let (stack, shown) = (&report.stack, shown_ways(report));
     let next = match &report.recommended {
         Some(recommended) => Some(recommended.command.clone()),
         None if report.heals().is_some() => report.heals().map(str::to_owned),
         None if stack.interrupted_run == Some(InterruptedRun::RunAgain)
-            && shown_ways(report)
+            && shown
                 .iter()
                 .all(|(_, way)| way.readiness != Readiness::Blocked && way.git.is_none()) =>
         {
             Some(command(&["adopt", &stack.name]))
         }
-        None if report.is_edited() => {
-            console.parts(&[]);
-            let runs = stack.containers.as_ref().is_none_or(|all| all.running > 0);
-            let edit = if runs { "keep editing it" } else { "start it" };
-            let export = match stack.export_command {
-                Some(_) => " To write that version over your files:",
-                None => "",
-            };
-            console.text(
-                Meaning::Plain,
-                &format!("Portainer is right: {edit} there.{export}"),
-            );
-            if let Some(command) = &stack.export_command {
-                console.parts(&[(Meaning::Command, format!("  {command}"))]);
+        None => {
+            if report.is_edited() {
+                show_choice(report, &shown, console);
             }
-            let is_blocked = shown_ways(report)
-                .iter()
-                .any(|(way, of)| *way == Way::Adopt && !of.blockers.is_empty());
-            let effect = report
-                .adopt
-                .as_ref()
-                .map(|way| ready(way, Some("may interrupt")));
-            let first = match effect {
-                _ if is_blocked => {
-                    "Your files are right: solve what is listed above, see --diff, then:".to_owned()
-                }
-                Some((Meaning::Changed | Meaning::Unknown, what)) => {
-                    format!("Your files are right: see --diff, then run this, which {what}:")
-                }
-                _ => "Your files are right: see --diff, then:".to_owned(),
-            };
-            console.text(Meaning::Plain, &first);
-            let overwrite = command(&["adopt", &stack.name, "--overwrite"]);
-            console.parts(&[(Meaning::Command, format!("  {overwrite}"))]);
             None
         }
-        None => None,
     };
     if let Some(command) = next {
         console.next(&command);
     }
+}
+
+/// Shows how to keep what was edited in Portainer, or else the files.
+fn show_choice(report: &PlanReport, shown: &[(Way, &WayReport)], console: &Console) {
+    let stack = &report.stack;
+    let tell = |text: &str| console.text(Meaning::Plain, text);
+    let run = |command: &str| console.parts(&[(Meaning::Command, format!("  {command}"))]);
+    console.parts(&[]);
+    let runs = stack.containers.as_ref().is_none_or(|all| all.running > 0);
+    let edit = if runs { "keep editing it" } else { "start it" };
+    if let Some(export) = &stack.export_command {
+        tell(&format!(
+            "Portainer is right: {edit} there. To write that version over your files:"
+        ));
+        run(export);
+    } else {
+        tell(&format!("Portainer is right: {edit} there."));
+    }
+    let is_blocked = |(way, of): &(Way, &WayReport)| *way == Way::Adopt && !of.blockers.is_empty();
+    let effect = report
+        .adopt
+        .as_ref()
+        .map(|way| ready(way, Some("may interrupt")));
+    let then = match effect {
+        _ if shown.iter().any(is_blocked) => "solve what is listed above, see --diff, then",
+        Some((Meaning::Changed | Meaning::Unknown, what)) => {
+            &format!("see --diff, then run this, which {what}")
+        }
+        _ => "see --diff, then",
+    };
+    tell(&format!("Your files are right: {then}:"));
+    run(&command(&["adopt", &stack.name, "--overwrite"]));
 }
 
 /// The ways to show: none before an interrupted run is restored, or while Portainer may still be working. A migration that was
@@ -159,19 +160,18 @@ fn shown_ways(report: &PlanReport) -> Vec<(Way, &WayReport)> {
 /// How many containers there are, and whether Portainer has the stack.
 fn state(report: &PlanReport) -> String {
     let stack = &report.stack;
-    let containers = match &stack.containers {
+    let all = stack.containers.as_ref();
+    let containers = match all.map(|all| (all.all, all.all - all.running)) {
         None => "containers unknown".to_owned(),
-        Some(containers) => match (containers.all, containers.running) {
-            (0, _) => "no containers on this host".to_owned(),
-            (all, 0) => format!("{} on this host", counted(all, "stopped container")),
-            (all, running) => {
-                let stopped = match all - running {
-                    0 => String::new(),
-                    stopped => format!(" ({stopped} stopped)"),
-                };
-                format!("{} on this host{stopped}", counted(all, "container"))
-            }
-        },
+        Some((0, _)) => "no containers on this host".to_owned(),
+        Some((all, 0)) => format!("{} on this host", counted(all, "container")),
+        Some((all, stopped)) if stopped == all => {
+            format!("{} on this host", counted(all, "stopped container"))
+        }
+        Some((all, stopped)) => {
+            let all = counted(all, "container");
+            format!("{all} on this host ({stopped} stopped)")
+        }
     };
     format!("{containers}, {}", in_portainer(report, stack))
 }
@@ -187,31 +187,24 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
         return what.to_owned();
     };
     let adopt = report.adopt.as_ref();
-    let is_known = !adopt.is_some_and(|way| way.readiness == Readiness::Blocked);
-    let is_updated = adopt.is_some_and(|way| matches!(way.request, Some(Request::Update(_))));
     let differs = adopt.is_some_and(|way| {
-        way.changed_lines.is_some_and(|lines| lines > 0) || !way.changed_variables.is_empty()
+        way.readiness != Readiness::Blocked
+            && matches!(way.request, Some(Request::Update(_)))
+            && (way.changed_lines.is_some_and(|lines| lines > 0)
+                || !way.changed_variables.is_empty())
     });
-    match adopt.map(|way| way.in_portainer) {
-        Some(InPortainer::Edited) => {
-            return "edited in Portainer since the last adoption".to_owned();
+    let what = match (adopt.map(|way| way.in_portainer), record.state.as_str()) {
+        (Some(InPortainer::Edited), _) => "edited in Portainer since the last adoption",
+        (Some(InPortainer::Differs), _) => "in Portainer, which differs from the files",
+        (Some(InPortainer::Redeployed), _) => {
+            "in Portainer, but containers were started outside of it since"
         }
-        Some(InPortainer::Differs) => {
-            return "in Portainer, which differs from the files".to_owned();
-        }
-        Some(InPortainer::Redeployed) => {
-            return "in Portainer, but containers were started outside of it since".to_owned();
-        }
-        _ => {}
-    }
-    match record.state.as_str() {
-        "active" if is_known && is_updated && differs => {
-            "in Portainer; your files differ from it".to_owned()
-        }
-        "active" => "in Portainer".to_owned(),
-        "inactive" => "in Portainer, where it is stopped".to_owned(),
-        state => format!("in Portainer, where it is {state}"),
-    }
+        (_, "active") if differs => "in Portainer; your files differ from it",
+        (_, "active") => "in Portainer",
+        (_, "inactive") => "in Portainer, where it is stopped",
+        (_, state) => &format!("in Portainer, where it is {state}"),
+    };
+    what.to_owned()
 }
 
 fn show_way(way: Way, of: &WayReport, console: &Console) {
@@ -233,8 +226,7 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
         console.parts(&[]);
     }
     if !of.blockers.is_empty() {
-        show_blockers(way, of, console);
-        return;
+        return show_blockers(way, of, console);
     }
     for (start, text) in plan_rows(&of.services) {
         console.item(&[start], &text);
@@ -242,9 +234,10 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
     if !of.services.is_empty() {
         console.parts(&[]);
     }
-    let verb = match way {
-        Way::Adopt => "Adopting it",
-        Way::Migrate => "Migrating it",
+    let verb = if way == Way::Adopt {
+        "Adopting it"
+    } else {
+        "Migrating it"
     };
     let down = downtime(&of.services);
     let started = of.services_with(|one| matches!(one.fate, Fate::Started(_)));
@@ -282,14 +275,10 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
 
 /// What an adoption would do to what somebody may have edited in Portainer (B22).
 fn overwritten(of: &WayReport) -> String {
+    let start = "Adopting it again would overwrite what was edited in Portainer";
     match (of.in_portainer, of.edited.as_slice()) {
-        (InPortainer::Edited, []) => {
-            "Adopting it again would overwrite what was edited in Portainer.".to_owned()
-        }
-        (InPortainer::Edited, edited) => format!(
-            "Adopting it again would overwrite what was edited in Portainer: {}.",
-            listed(edited)
-        ),
+        (InPortainer::Edited, []) => format!("{start}."),
+        (InPortainer::Edited, edited) => format!("{start}: {}.", listed(edited)),
         _ => "It is unknown which was changed. Adopting it would overwrite what Portainer has."
             .to_owned(),
     }
@@ -297,11 +286,12 @@ fn overwritten(of: &WayReport) -> String {
 
 /// Every reason, with what to do about it on the next line.
 fn show_blockers(way: Way, of: &WayReport, console: &Console) {
-    let heading = match way {
-        Way::Adopt => "Cannot be adopted yet:",
-        Way::Migrate => "Cannot be migrated yet:",
+    let verb = if way == Way::Adopt {
+        "adopted"
+    } else {
+        "migrated"
     };
-    console.parts(&[(Meaning::Failed, heading.to_owned())]);
+    console.parts(&[(Meaning::Failed, format!("Cannot be {verb} yet:"))]);
     console.text(Meaning::Plain, &numbered(&of.blockers));
     if let Some(patch) = &of.patch {
         console.parts(&[]);
@@ -309,15 +299,14 @@ fn show_blockers(way: Way, of: &WayReport, console: &Console) {
     }
 }
 
-fn show_list(list: &[Loss], console: &Console) {
-    let owner = |loss: &Loss| {
+fn show_list<'l>(list: &'l [Loss], console: &Console) {
+    let owner = |loss: &'l Loss| {
         let owner = loss.service.as_ref().or(loss.subject.as_ref());
-        owner.map_or("stack", String::as_str).to_owned()
+        owner.map_or("stack", String::as_str)
     };
-    let owners: Vec<String> = list.iter().map(owner).collect();
-    let column = column(owners.iter().map(String::as_str));
-    for (owner, loss) in owners.iter().zip(list) {
-        let (start, text) = line((Meaning::Plain, "  "), (owner, column), &loss.message);
+    let column = column(list.iter().map(owner));
+    for loss in list {
+        let (start, text) = line((Meaning::Plain, "  "), (owner(loss), column), &loss.message);
         console.item(&[start], &text);
     }
 }
@@ -331,11 +320,8 @@ fn difference(way: Way, of: &WayReport) -> Option<String> {
         return Some("Add --diff to see Portainer's copy.".to_owned());
     }
     let (lines, variables) = (of.changed_lines.unwrap_or_default(), &of.changed_variables);
-    let them = if lines + variables.len() == 1 {
-        "it"
-    } else {
-        "them"
-    };
+    let is_one = lines + variables.len() == 1;
+    let them = if is_one { "it" } else { "them" };
     let lines = (lines > 0).then(|| counted(lines, "line"));
     let what = match &of.request {
         Some(Request::Update(_)) => {

@@ -22,12 +22,9 @@ use crate::{
 
 /// Shows what would be done with each stack that would be adopted or was named, and what each would lose.
 pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console: &Console) {
+    use StackResult as R;
     let (shown, rest): (Vec<_>, Vec<_>) = report.stacks.iter().partition(|stack| {
-        let is_named = matches!(
-            stack.result,
-            StackResult::Planned | StackResult::Edited | StackResult::Unfinished
-        );
-        !arguments.all || is_named
+        !arguments.all || matches!(stack.result, R::Planned | R::Edited | R::Unfinished)
     });
     if !shown.is_empty() {
         let row = |stack: &&AllEntry| {
@@ -41,14 +38,9 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
         console.table(&HEADER, shown.iter().map(row));
     }
     if !rest.is_empty() {
-        let others = match shown.as_slice() {
-            [] => counted(rest.len(), "stack"),
-            _ => counted(rest.len(), "other"),
-        };
-        console.note(&format!(
-            "{others}: {}; see stacklift list",
-            kinds(&rest, &arguments.exclude)
-        ));
+        let noun = if shown.is_empty() { "stack" } else { "other" };
+        let (others, kinds) = (counted(rest.len(), noun), kinds(&rest, &arguments.exclude));
+        console.note(&format!("{others}: {kinds}; see stacklift list"));
     }
     for stack in report.to_adopt() {
         let losses = &stack.adopt.losses;
@@ -85,32 +77,30 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
     kinds.collect::<Vec<_>>().join(", ")
 }
 
+/// The names of the stacks with one of these results.
+fn names(report: &AllReport, is: impl Fn(StackResult) -> bool) -> Vec<&str> {
+    let stacks = report.stacks.iter().filter(|one| is(one.result));
+    stacks.map(|one| one.name.as_str()).collect()
+}
+
 /// Shows what became of each stack that was to be adopted, unless all of them are adopted: each run has said so.
 pub(super) fn show_end(report: &AllReport, console: &Console) {
-    let mut tried = report.stacks.iter().filter(|stack| {
-        use StackResult as R;
-        matches!(
-            stack.result,
-            R::Planned | R::Adopted | R::Failed | R::Interrupted
-        )
-    });
-    let is_adopted = |stack: &AllEntry| stack.result == StackResult::Adopted;
-    let all = tried.clone().count();
-    if tried.clone().all(is_adopted) {
-        let names: Vec<&str> = tried.map(|stack| stack.name.as_str()).collect();
-        if names.len() > 1 {
-            console.heading(&format!("adopted {}", names.join(", ")));
+    use StackResult as R;
+    let is_tried = |one: R| matches!(one, R::Planned | R::Adopted | R::Failed | R::Interrupted);
+    let tried = report.stacks.iter().filter(|one| is_tried(one.result));
+    let all = names(report, is_tried).len();
+    let adopted = names(report, |one| one == R::Adopted);
+    if adopted.len() == all {
+        if all > 1 {
+            console.heading(&format!("adopted {}", adopted.join(", ")));
         }
     } else {
         console.heading("Report");
         let row = |stack: &AllEntry| vec![(Meaning::Name, stack.name.clone()), ended(stack)];
-        console.table(&["STACK", "RESULT"], tried.by_ref().map(row));
+        console.table(&["STACK", "RESULT"], tried.clone().map(row));
     }
-    let adopted = report.stacks.iter().filter(|one| is_adopted(one));
-    let runs: Vec<&AdoptReport> = adopted
-        .clone()
-        .filter_map(|one| one.report.as_ref())
-        .collect();
+    let runs = tried.filter(|one| one.result == R::Adopted);
+    let runs: Vec<&AdoptReport> = runs.filter_map(|one| one.report.as_ref()).collect();
     // A stack that had no container and was not in Portainer has nothing to go back to.
     let undo = report.undo.as_ref();
     let undo = undo.filter(|_| runs.iter().all(|run| run.undo.is_some()));
@@ -119,12 +109,8 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
         [one] if all == 1 => show_next(one, console),
         _ => {
             let undo = undo.map_or_else(String::new, |undo| format!("; to undo one: {undo}"));
-            let names: Vec<&str> = adopted.map(|one| one.name.as_str()).collect();
-            let which = if names.len() == all {
-                "them".to_owned()
-            } else {
-                listed(&names)
-            };
+            let some = listed(&adopted);
+            let which = if adopted.len() == all { "them" } else { &some };
             console.told_whole(&format!("  edit {which} in Portainer from now on{undo}"));
         }
     }
@@ -144,10 +130,8 @@ pub(super) fn show_left(stack: &AllEntry, plan: String, console: &Console) {
 /// Shows which stacks of `--all` make it fail, and were not tried.
 pub(super) fn show_blocked(report: &AllReport, console: &Console) {
     use StackResult as R;
-    let stacks = report.stacks.iter();
-    let blocked = stacks.filter(|one| matches!(one.result, R::Blocked | R::Unfinished));
-    let names: Vec<&str> = blocked.map(|one| one.name.as_str()).collect();
-    if let Some(what) = said(&names, "was not adopted") {
+    let blocked = names(report, |one| matches!(one, R::Blocked | R::Unfinished));
+    if let Some(what) = said(&blocked, "was not adopted") {
         let hint = "`stacklift list` shows why; --exclude leaves a stack out";
         console.error(&Failure::new(what).hint(hint).into(), None);
     }
@@ -155,13 +139,9 @@ pub(super) fn show_blocked(report: &AllReport, console: &Console) {
 
 /// Shows which stacks were not tried because one before them failed.
 pub(super) fn show_untried(report: &AllReport, console: &Console) {
-    let stacks = report.stacks.iter();
-    let untried = stacks.filter(|one| one.result == StackResult::Planned);
-    let names: Vec<&str> = untried.map(|one| one.name.as_str()).collect();
-    let mut stacks = report.stacks.iter();
-    let failed = stacks.find(|one| one.result == StackResult::Failed);
-    if let Some((what, failed)) = said(&names, "was not tried").zip(failed) {
-        let failed = &failed.name;
+    let untried = names(report, |one| one == StackResult::Planned);
+    let failed = names(report, |one| one == StackResult::Failed);
+    if let (Some(what), Some(failed)) = (said(&untried, "was not tried"), failed.first()) {
         let hint = format!("fix {failed} and run the command again, or pass --keep-going");
         let what = format!("{what}: {failed} failed");
         console.error(&Failure::new(what).hint(hint).into(), None);
@@ -199,20 +179,19 @@ fn planned(stack: &AllEntry) -> Part {
 
 /// What became of a stack, with the reason if it was not adopted.
 fn ended(stack: &AllEntry) -> Part {
-    let with = |word: &str, why: Option<&String>| {
-        let why = why.and_then(|why| why.lines().next());
-        (
-            Meaning::Failed,
-            why.map_or_else(|| word.to_owned(), |why| format!("{word}: {why}")),
-        )
-    };
-    match stack.result {
-        StackResult::Adopted => (Meaning::Kept, "adopted".to_owned()),
-        StackResult::Failed => with("failed", stack.error.as_ref()),
-        StackResult::Interrupted => with("interrupted", stack.state.as_ref()),
+    let (meaning, what, why) = match stack.result {
+        StackResult::Adopted => (Meaning::Kept, "adopted", None),
+        StackResult::Failed => (Meaning::Failed, "failed", stack.error.as_ref()),
+        StackResult::Interrupted => (Meaning::Failed, "interrupted", stack.state.as_ref()),
         _ => (
             Meaning::Plain,
-            "not adopted: the run ended before this stack".to_owned(),
+            "not adopted: the run ended before this stack",
+            None,
         ),
-    }
+    };
+    let why = why.and_then(|why| why.lines().next());
+    (
+        meaning,
+        why.map_or_else(|| what.to_owned(), |why| format!("{what}: {why}")),
+    )
 }
