@@ -1,6 +1,6 @@
 //! Deployments on a real engine instead of the world.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::world::{Kind, PortainerError, Record, Work};
 
@@ -41,7 +41,7 @@ impl Deployer {
             let down = self.compose.down(&work.record);
             return down.map_err(|reason| PortainerError::failed_down(&reason));
         }
-        let _one_at_a_time = self.lock();
+        let _one_at_a_time = self.deploying.lock();
         self.compose.up(&work.record).map_err(|reason| {
             // Portainer reports the failure of `up`, even if `down` fails too.
             let _ = self.compose.down(&work.record);
@@ -51,15 +51,10 @@ impl Deployer {
 
     /// Deploys in the background. A failure undoes nothing (N06). A stack in error is removed first (N07).
     pub fn deploy(&self, work: &Work, in_error: bool) -> Result<(), String> {
-        let _one_at_a_time = self.lock();
+        let _one_at_a_time = self.deploying.lock();
         if in_error {
             self.compose.down(&work.record)?;
         }
         self.compose.up(&work.record)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ()> {
-        let deploying = self.deploying.lock();
-        deploying.unwrap_or_else(PoisonError::into_inner)
     }
 }

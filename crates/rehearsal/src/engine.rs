@@ -5,7 +5,7 @@ mod shown;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(super) use self::shown::info;
 use self::shown::{inspected, listed, network, version};
@@ -219,11 +219,8 @@ fn events(world: &World, incoming: &Incoming) -> String {
         .iter()
         .filter(|event| (since..=until).contains(&event.at) && wanted(&event.labels));
     let lines = found.map(|event| {
-        let labels = event.labels.iter();
-        let mut attributes = labels
-            .map(|(name, value)| (name.clone(), json!(value)))
-            .collect::<Map<_, _>>();
-        attributes.insert("name".to_owned(), json!(event.name));
+        let mut attributes = event.labels.clone();
+        attributes.insert("name".to_owned(), event.name.clone());
         let shown = json!({
             "Type": "container",
             "Action": event.action,

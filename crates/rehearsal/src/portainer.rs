@@ -309,7 +309,7 @@ fn access(
 fn no_control() -> PortainerError {
     let message =
         "Unable to find a resource control with the specified identifier inside the database";
-    PortainerError::new(404, message, message)
+    PortainerError::same(404, message)
 }
 
 /// The containers of an environment, as its engine lists them, each with its access rights: its own, else those of its
@@ -374,8 +374,7 @@ fn missing_endpoint() -> PortainerError {
 }
 
 fn denied() -> PortainerError {
-    let text = "Access denied to resource";
-    PortainerError::new(403, text, text)
+    PortainerError::same(403, "Access denied to resource")
 }
 
 /// The ID in the path `/api/stacks/<id>` or `/api/endpoints/<id>`.

@@ -1,7 +1,9 @@
 //! The engine's JSON in API version 1.41: the fields that `stacklift` and the `docker` command read.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, SecondsFormat};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::world::{Container, Network, Port, World};
 
@@ -119,20 +121,18 @@ pub(super) fn inspected(world: &World, container: &Container) -> Value {
 }
 
 fn published(container: &Container) -> Value {
-    let mut found = Map::new();
+    let mut found = BTreeMap::<String, Option<Vec<Value>>>::new();
     for port in container.ports.iter().filter(|_| container.is_running()) {
         let key = format!("{}/{}", port.target, port.protocol);
-        let entry = found.entry(key).or_insert(Value::Null);
+        let entry = found.entry(key).or_default();
         if let Some(bound) = port.bound {
             let number = bound.to_string();
-            let mut all = entry.as_array().cloned().unwrap_or_default();
-            for address in addresses(port) {
-                all.push(json!({ "HostIp": address, "HostPort": number }));
-            }
-            *entry = Value::Array(all);
+            let shown = |address| json!({ "HostIp": address, "HostPort": number });
+            let all = addresses(port).into_iter().map(shown);
+            entry.get_or_insert_default().extend(all);
         }
     }
-    Value::Object(found)
+    json!(found)
 }
 
 /// `/networks/<id>`

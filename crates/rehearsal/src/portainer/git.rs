@@ -88,7 +88,7 @@ pub(super) fn preview(world: &World, incoming: &Incoming) -> Result<Response, Po
             let text = format!(
                 "unable to clone git repository, error: failed to clone git repository: {why}"
             );
-            PortainerError::new(500, &text, &text)
+            PortainerError::same(500, &text)
         }
     })?;
     let file = given.target_file;
@@ -156,8 +156,7 @@ pub(super) fn redeployed(
 ) -> Result<Work, PortainerError> {
     let mut work = world.prepare(id, endpoint, Kind::Update)?;
     let Some((git, clone)) = work.record.git.clone().zip(work.record.clone.clone()) else {
-        let text = "Stack is not created from git";
-        return Err(PortainerError::new(400, text, text));
+        return Err(PortainerError::same(400, "Stack is not created from git"));
     };
     let given = payload::<Redeploy>(incoming)?;
     let stored = Some(given.repository_password).filter(|one| !one.is_empty());

@@ -1,5 +1,7 @@
 //! The request body that Compose sends to create the container of a service.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -109,7 +111,7 @@ impl Service {
     }
 
     fn port_bindings(&self) -> Value {
-        let mut bindings = Map::new();
+        let mut bindings = BTreeMap::<String, Vec<Value>>::new();
         for port in &self.ports {
             let Some(published) = port.published else {
                 continue;
@@ -119,12 +121,10 @@ impl Service {
                 0 => String::new(),
                 number => number.to_string(),
             };
-            let entry = bindings.entry(key).or_insert_with(|| json!([]));
-            if let Some(list) = entry.as_array_mut() {
-                list.push(json!({ "HostIp": port.address, "HostPort": number }));
-            }
+            let binding = json!({ "HostIp": port.address, "HostPort": number });
+            bindings.entry(key).or_default().push(binding);
         }
-        Value::Object(bindings)
+        json!(bindings)
     }
 
     fn restart_policy(&self) -> Value {

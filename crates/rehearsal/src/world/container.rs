@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// A container.
-#[derive(Clone, PartialEq, Serialize)]
+#[derive(Clone, Default, PartialEq, Serialize)]
 pub struct Container {
     /// 64 hexadecimal digits.
     pub id: String,

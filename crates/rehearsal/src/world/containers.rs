@@ -47,12 +47,8 @@ impl World {
         if text(&config, "Hostname").is_empty() {
             config["Hostname"] = json!(if mode == "host" { HOST } else { &id[..12] });
         }
-        let taken = |key: &str, config: &mut Value| {
-            let map = config.as_object_mut();
-            map.and_then(|map| map.insert(key.to_owned(), Value::Null))
-        };
-        let env = texts(taken("Env", &mut config).as_ref());
-        let labels = labels(taken("Labels", &mut config).as_ref());
+        let env = texts(Some(&config["Env"].take()));
+        let labels = labels(Some(&config["Labels"].take()));
         let mut command = texts(config.get("Entrypoint"));
         command.extend(texts(config.get("Cmd")));
         let container = Container {
@@ -61,11 +57,7 @@ impl World {
             image: text(&config, "Image").to_owned(),
             image_id,
             state: "created".to_owned(),
-            exit_code: 0,
-            error: String::new(),
             created: self.seconds(),
-            started: 0,
-            finished: 0,
             healthy_at: Some(0),
             labels,
             env,
@@ -76,7 +68,7 @@ impl World {
             network_mode: mode,
             config,
             host_config,
-            files: BTreeMap::new(),
+            ..Container::default()
         };
         self.happened(Action::Create, &container);
         self.containers.insert(id.clone(), container);

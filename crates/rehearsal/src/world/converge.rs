@@ -242,10 +242,8 @@ impl World {
         let service = run.service;
         let label = |name: &str| self.label_of(old, name);
         let image = self.image_of(service);
-        if label("config-hash") != Some(hash) {
-            return false;
-        }
-        if label("image").is_some_and(|label| label != image) {
+        let has_other_image = label("image").is_some_and(|label| label != image);
+        if label("config-hash") != Some(hash) || has_other_image {
             return false;
         }
         let on_all = service.networks.keys().all(|key| {

@@ -10,7 +10,7 @@ pub(super) const PROGRAM: &str = "2.26.1";
 const LIBRARY: &str = "2.40.3";
 
 /// The inputs of `compose up`.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Deployment {
     pub project: String,
     pub text: String,
@@ -37,8 +37,9 @@ pub(super) struct Deployment {
 }
 
 /// Which containers an `up` recreates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Recreate {
+    #[default]
     Changed,
     All,
 }
@@ -49,18 +50,12 @@ impl Deployment {
         Self {
             project: project.to_owned(),
             text: text.to_owned(),
-            more: Vec::new(),
-            recreate: Recreate::Changed,
-            env_text: None,
             env_path: format!("{folder}/stack.env"),
             folder: folder.to_owned(),
-            files: BTreeMap::new(),
             file: format!("{folder}/docker-compose.yml"),
             home: "/root".to_owned(),
-            by_library: false,
-            by_hand: false,
-            prune: None,
             is_here: true,
+            ..Self::default()
         }
     }
 

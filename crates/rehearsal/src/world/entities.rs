@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// A Portainer environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Endpoint {
     /// The name.
     pub name: String,
@@ -26,9 +26,7 @@ impl Endpoint {
         Self {
             name: name.to_owned(),
             engine: engine.to_owned(),
-            restricted: false,
-            forbids_stacks: false,
-            admin_only: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -125,7 +123,7 @@ pub struct Volume {
 }
 
 /// A network, as the engine inspects it, without its containers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Network {
     /// 64 hexadecimal digits.

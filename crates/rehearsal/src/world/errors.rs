@@ -20,6 +20,11 @@ impl PortainerError {
         }
     }
 
+    /// With the same text in both fields.
+    pub fn same(status: u16, text: &str) -> Self {
+        Self::new(status, text, text)
+    }
+
     pub fn no_record(id: &str) -> Self {
         Self::new(
             404,
@@ -42,11 +47,7 @@ impl PortainerError {
     }
 
     pub fn failed_down(reason: &str) -> Self {
-        Self::new(
-            500,
-            &format!("failed to remove a stack: {reason}\n"),
-            &format!("failed to remove a stack: {reason}\n"),
-        )
+        Self::same(500, &format!("failed to remove a stack: {reason}\n"))
     }
 }
 

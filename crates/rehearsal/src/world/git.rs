@@ -69,7 +69,7 @@ impl World {
                     format!("unable to clone git repository: failed to clone git repository: {why}")
                 }
             };
-            PortainerError::new(500, &text, &text)
+            PortainerError::same(500, &text)
         })?;
         let authentication = (!git.password.is_empty())
             .then(|| json!({ "Username": git.user, "Password": "", "GitCredentialID": 0 }));

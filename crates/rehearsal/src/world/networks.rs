@@ -1,7 +1,5 @@
 //! Networks, and the containers that are attached to them.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::{
@@ -26,12 +24,8 @@ impl World {
                 id,
                 name: name.to_owned(),
                 driver: if name == "none" { "null" } else { name }.to_owned(),
-                options: BTreeMap::new(),
                 ipam: json!({ "Driver": "default", "Options": null, "Config": pools }),
-                internal: false,
-                attachable: false,
-                ipv6: false,
-                labels: BTreeMap::new(),
+                ..Network::default()
             });
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::repository::GitClone;
 
 /// Portainer's entry of a stack. Without `Debug`, which could show secrets.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Record {
     /// The stack's ID.
     pub id: u64,
@@ -71,9 +71,10 @@ pub struct Variable {
 }
 
 /// The state of a stack, with its number in Portainer's JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Status {
     /// It is deployed.
+    #[default]
     Active = 1,
     /// It is stopped.
     Inactive = 2,

@@ -1,11 +1,11 @@
 //! A new world, and what a test adds to it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{
     clock::clock,
     entities::{ApiKey, Endpoint, Engine, Role},
-    state::{Counters, Era, World},
+    state::{Counters, World},
 };
 
 /// The `VOLUME`s of well-known images.
@@ -37,37 +37,22 @@ impl World {
             targets.push(target.to_owned());
         }
         let mut world = Self {
-            era: Era::Sync,
             tool: "docker".to_owned(),
             endpoints: BTreeMap::from([(1, local)]),
             keys: vec![ApiKey::new(secret, "admin", Role::Administrator)],
-            teams: Vec::new(),
-            controls: BTreeMap::new(),
-            records: BTreeMap::new(),
-            repositories: BTreeMap::new(),
-            fetch: None,
             engine,
-            containers: BTreeMap::new(),
-            volumes: Vec::new(),
-            networks: Vec::new(),
-            host: BTreeMap::new(),
-            images: BTreeMap::new(),
-            unpullable: BTreeSet::new(),
             image_volumes,
-            exits: BTreeMap::new(),
-            health: BTreeMap::new(),
             volume_folder: "/var/lib/docker/volumes".to_owned(),
             deploy_polls: 2,
             deploy_millis: Some(3_000),
             now: clock(),
-            in_flight: Vec::new(),
-            events: Vec::new(),
             next: Counters {
                 record: 1,
                 ticket: 1,
                 object: 1,
                 host_port: 32_768,
             },
+            ..Self::default()
         };
         world.add_predefined_networks();
         world

@@ -54,7 +54,7 @@ impl World {
         let forbidden = environment.is_some_and(|one| one.forbids_stacks);
         if forbidden && user.role != Role::Administrator {
             let message = format!("{action} is disabled for non-admin users");
-            return Err(PortainerError::new(403, &message, &message));
+            return Err(PortainerError::same(403, &message));
         }
         Ok(())
     }
@@ -99,7 +99,7 @@ impl World {
             || (self.era != Era::Async && has_containers && same.next().is_some());
         if is_taken {
             let text = format!("A stack with the normalized name '{name}' already exists");
-            return Err(PortainerError::new(409, &text, &text));
+            return Err(PortainerError::same(409, &text));
         }
         let record = self.new_record(&name, endpoint, text, env, user);
         let kind = Kind::Create;
@@ -147,8 +147,10 @@ impl World {
             return Err(PortainerError::no_endpoint(message, record.endpoint));
         }
         if record.status == Status::Deploying {
-            let text = "The stack deployment is in progress";
-            return Err(PortainerError::new(409, text, text));
+            return Err(PortainerError::same(
+                409,
+                "The stack deployment is in progress",
+            ));
         }
         Ok(Work { kind, record })
     }
@@ -232,8 +234,7 @@ impl World {
         let missing = || PortainerError::no_record(&id.to_string());
         let record = self.records.get_mut(&id).ok_or_else(missing)?;
         if record.status == Status::Inactive {
-            let text = "Stack is already inactive";
-            return Err(PortainerError::new(400, text, text));
+            return Err(PortainerError::same(400, "Stack is already inactive"));
         }
         record.status = Status::Inactive;
         let name = record.name.clone();
@@ -242,16 +243,13 @@ impl World {
     }
 
     /// Reads a stack. A deployment in progress advances by one poll (N01).
-    pub(crate) fn poll(&mut self, id: u64) -> Option<&Record> {
-        let pending = self.records.get_mut(&id)?.pending.as_mut();
-        if let Some(pending) = pending {
-            if pending.polls == 0 {
-                self.finish_deployment(id);
-            } else if pending.polls != u32::MAX {
-                pending.polls -= 1;
-            }
+    pub(crate) fn poll(&mut self, id: u64) {
+        let record = self.records.get_mut(&id);
+        match record.and_then(|record| record.pending.as_mut()) {
+            Some(Pending { polls: 0, .. }) => self.finish_deployment(id),
+            Some(pending) if pending.polls != u32::MAX => pending.polls -= 1,
+            _ => {}
         }
-        self.records.get(&id)
     }
 
     /// Finishes every deployment that is due.
@@ -348,23 +346,13 @@ impl World {
             endpoint,
             text,
             env,
-            status: Status::Active,
             created: self.seconds(),
             created_by: user.to_owned(),
-            updated: 0,
-            updated_by: String::new(),
             control: ResourceControl {
                 id,
                 ..ResourceControl::default()
             },
-            auto_update: None,
-            git: None,
-            clone: None,
-            deployments: Vec::new(),
-            prune: None,
-            lost_workflow: false,
-            before: None,
-            pending: None,
+            ..Record::default()
         }
     }
 

@@ -35,7 +35,7 @@ pub enum Health {
 
 /// The complete state. Tests compare two of them to prove that nothing changed. Without `Debug`, which could show values of
 /// `.env`.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 #[allow(unpredictable_function_pointer_comparisons, reason = "a test sets one")]
 pub struct World {
     /// The generation of Portainer to simulate.
@@ -92,7 +92,7 @@ pub struct World {
 }
 
 /// The next number of each sequence.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Counters {
     pub record: u64,
     pub ticket: u64,
@@ -148,11 +148,9 @@ impl World {
     pub(crate) fn find(&self, name: &str) -> Result<&Container, EngineError> {
         let plain = name.trim_start_matches('/');
         let exact = |one: &&Container| one.id == plain || one.name == plain;
-        let mut all = self.containers.values();
-        let found = all.find(exact).or_else(|| {
-            let mut all = self.containers.values();
-            all.find(|one| !plain.is_empty() && one.id.starts_with(plain))
-        });
+        let begins = |one: &&Container| !plain.is_empty() && one.id.starts_with(plain);
+        let all = || self.containers.values();
+        let found = all().find(exact).or_else(|| all().find(begins));
         found.ok_or_else(|| EngineError::new(404, format!("No such container: {name}")))
     }
 
