@@ -163,12 +163,8 @@ impl Procedure<'_, '_> {
         }
         prepared = self.pull_first(prepared)?;
         let payload = prepared.payload(self.at.stack.name().as_str())?;
-        self.before = prepared
-            .before
-            .details
-            .containers
-            .clone()
-            .unwrap_or_default();
+        let containers = prepared.before.details.containers.clone();
+        self.before = containers.unwrap_or_default();
         self.take_snapshot(&prepared)?;
         self.check_dependencies(&prepared.plan)?;
         // A deployment that fails may stop every container (M06).
@@ -217,12 +213,8 @@ impl Procedure<'_, '_> {
         self.run.wait("inspecting what exists");
         let prepared = Prepared::new(&self.at, self.a.keep)?;
         self.looked = Utc::now();
-        let sent = prepared
-            .rewrite
-            .as_ref()
-            .ok()
-            .map_or(&[][..], |rewrite| &rewrite.env);
-        self.run.hide(prepared.source.env.as_deref(), sent);
+        let sent = prepare::sent(&prepared.rewrite);
+        self.run.hide(prepared.source.env.as_deref(), sent.env);
         if let Some(password) = self.at.git.and_then(|git| git.password.as_ref()) {
             self.run.hide_secret(password.expose_secret());
         }

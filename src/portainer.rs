@@ -45,7 +45,6 @@ pub use git::{Fetched, Repository};
 pub use headers::Headers;
 pub use http::Options;
 pub use owner::Owners;
-pub use status::Status;
 pub use tls::Tls;
 pub use wire::{Contents, Created, HINT_FOR_UNCLEAR, Listed, Payload};
 
@@ -251,8 +250,7 @@ impl PortainerReader {
     /// The address of an environment, if it is a socket that Portainer's Compose does not use (M17).
     pub fn other_socket(&self, endpoint: i64) -> Option<String> {
         let path = format!("/api/endpoints/{endpoint}");
-        let response = self.client.get(&path, "read the environment").ok()?;
-        let json = wire::read(response).ok()?;
+        let json = self.json(&path, "read the environment").ok()?;
         let address = json["URL"].as_str()?;
         let socket = address.strip_prefix("unix://")?;
         let is_default = ["/var/run/docker.sock", "/run/docker.sock"].contains(&socket);
@@ -352,8 +350,7 @@ impl PortainerReader {
     /// The text and the variables of a record, and its JSON.
     fn contents(&self, id: &str) -> Result<(Contents, Value)> {
         let action = format!("read Portainer stack {id}");
-        let record = self.client.get(&format!("/api/stacks/{id}"), &action)?;
-        let record = wire::read(record).map_err(failed_to(&action))?;
+        let record = self.json(&format!("/api/stacks/{id}"), &action)?;
         let env = wire::env(&record).map_err(failed_to(&action))?;
         let action = format!("read the Compose file of Portainer stack {id}");
         let file = self.client.get(&format!("/api/stacks/{id}/file"), &action);
@@ -391,6 +388,12 @@ impl PortainerReader {
             }
             thread::sleep(pause);
         }
+    }
+
+    /// The JSON of the response to a GET.
+    fn json(&self, path: &str, action: &str) -> Result<Value> {
+        let response = self.client.get(path, action)?;
+        wire::read(response).map_err(failed_to(action))
     }
 
     fn deployment(&self, id: &str) -> Result<Option<Deployment>> {

@@ -3,7 +3,7 @@
 //! Invariant: pure; reads inspect JSON.
 #![deny(clippy::disallowed_methods)]
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -48,24 +48,14 @@ impl<'a> Compared<'a> {
     /// How long an original container did not run, from the end of the old one to the start of the one that runs now. `None`
     /// if that is unknown, or if it did not run before.
     pub(super) fn away(self, events: &[ContainerEvent]) -> Option<Duration> {
-        match self.change {
-            Change::Kept if self.told_change() == Change::RestartedByPolicy => {}
-            Change::Kept => return Some(Duration::ZERO),
-            Change::Restarted | Change::Recreated => {}
-            Change::RestartedByPolicy
-            | Change::Started
-            | Change::Ended
-            | Change::New
-            | Change::Missing
-            | Change::Stray => {
-                return None;
+        match self.told_change() {
+            Change::Kept => Some(Duration::ZERO),
+            Change::Restarted | Change::Recreated | Change::RestartedByPolicy => {
+                let before = self.before.filter(|old| old.is_running())?;
+                restore::away(before, self.now?, events)
             }
+            _ => None,
         }
-        restore::away(
-            self.before.filter(|old| old.is_running())?,
-            self.now?,
-            events,
-        )
     }
 
     /// What differs from before.
@@ -155,11 +145,8 @@ impl<'a> Compared<'a> {
 
     /// Whether it is a job that runs again now.
     pub(super) fn runs_again(self) -> bool {
-        let is_job = self.was_job().is_some();
-        is_job
-            && self
-                .now
-                .is_some_and(|now| now.is_running() && !now.is_kept_running())
+        let runs = |now: Inspected| now.is_running() && !now.is_kept_running();
+        self.was_job().is_some() && self.now.is_some_and(runs)
     }
 
     /// Whether it may end within a time: the last time, it did.
@@ -275,25 +262,19 @@ pub(super) fn compare<'a>(
             }
         })
         .collect();
-    let others: Vec<Compared> = now
-        .iter()
-        .filter(|one| {
-            !compared
-                .iter()
-                .any(|known| known.now.is_some_and(|known| known.id() == one.id()))
-        })
-        .map(|one| Compared {
-            change: if is_temporary(one.name()) {
-                Change::Stray
-            } else {
-                Change::New
-            },
-            before: None,
-            now: Some(*one),
-            looped: false,
-        })
-        .collect();
-    compared.extend(others);
+    let known = compared.iter().filter_map(|one| Some(one.now?.id()));
+    let known: BTreeSet<&str> = known.collect();
+    let others = now.iter().filter(|one| !known.contains(one.id()));
+    compared.extend(others.map(|one| Compared {
+        change: if is_temporary(one.name()) {
+            Change::Stray
+        } else {
+            Change::New
+        },
+        before: None,
+        now: Some(*one),
+        looped: false,
+    }));
     compared
 }
 

@@ -161,10 +161,8 @@ impl FromGit {
     /// Whether a Git stack has to be deployed again. Of what Portainer has, only the first file can be read: after a deployment
     /// that failed, that of the new commit.
     fn differs(&self, situation: &Situation, before: &Before, now: &Contents) -> bool {
-        let link = before
-            .contents
-            .as_ref()
-            .and_then(|(_, standing)| standing.git.as_ref());
+        let contents = before.contents.as_ref();
+        let link = contents.and_then(|(_, standing)| standing.git.as_ref());
         let last = &before.last_sent;
         let is_last = link.is_some_and(|link| last.commit.as_ref() == Some(&link.commit));
         now.text != self.text()
@@ -329,10 +327,8 @@ pub fn judged(
         if plan.is_left_to_git() && services.any(|one| one.containers.is_empty()) {
             (plan, hashes) = plan_of(git.read_as(), true);
         }
-        let kept = standing
-            .git
-            .as_ref()
-            .and_then(|link| link.auto_update.as_ref());
+        let link = standing.git.as_ref();
+        let kept = link.and_then(|link| link.auto_update.as_ref());
         let wanted = repository.auto_update.as_ref();
         if let Some(wanted) = wanted.filter(|wanted| Some(*wanted) != kept) {
             plan.warnings.push(format!(
@@ -356,20 +352,18 @@ pub fn blockers(
     before: &Before,
     wanted: &Repository,
     hashes: &Result<Hashes, String>,
-) -> Vec<Blocker> {
+) -> Option<Blocker> {
     let Some(record) = &before.record else {
-        let unknown = hashes.as_ref().err().map(|why| {
+        return hashes.as_ref().err().map(|why| {
             let what = format!("cannot compare what the repository deploys with what runs: {why}");
             let hint =
                 "install Compose on this host, or fix what it reports, then run the command again";
             Blocker::new(what, hint)
         });
-        return unknown.into_iter().collect();
     };
     let id = &record.id;
     let standing = before.contents.as_ref().map(|(_, standing)| standing);
-    let link = standing.and_then(|standing| standing.git.as_ref());
-    let blocker = match link {
+    match standing.and_then(|standing| standing.git.as_ref()) {
         _ if !record.is_from_git() => Some(Blocker::new(
             format!("Portainer stack {id} exists, and Portainer cannot link it to Git"),
             if before.last_sent.is_empty() {
@@ -386,6 +380,5 @@ pub fn blockers(
             "name what Portainer deploys with --git, --ref and --path; Portainer can change only the branch, on the page of the stack",
         )),
         _ => None,
-    };
-    blocker.into_iter().collect()
+    }
 }

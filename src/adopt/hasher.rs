@@ -2,6 +2,9 @@
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
+use anyhow::Result;
+use serde_json::Value;
+
 use crate::{
     compose::{Input, Profiles, Program, Values},
     model::{ConfigHashes, Variable},
@@ -23,18 +26,17 @@ pub(super) fn sent_of(rewrite: &Faithful) -> Sent<'_> {
 
 /// The ID of the container of each service that has exactly one.
 fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     for container in before.inspected() {
         let service = container.compose_label(tool, "service");
         if let Some(service) = service.filter(|_| !container.is_one_off(tool)) {
-            let ids = found.entry(service.to_owned()).or_default();
-            ids.push(container.id().to_owned());
+            let several = found.entry(service.to_owned()).and_modify(|id| *id = None);
+            several.or_insert_with(|| Some(container.id().to_owned()));
         }
     }
-    found.retain(|_, ids| ids.len() == 1);
     let found = found.into_iter();
     found
-        .filter_map(|(service, mut ids)| Some((service, ids.pop()?)))
+        .filter_map(|(service, id)| Some((service, id?)))
         .collect()
 }
 
@@ -76,9 +78,7 @@ impl<'a> Hasher<'a> {
             on_disk: OnceLock::new(),
         })
     }
-}
 
-impl Hasher<'_> {
     /// The hashes of the files on disk and of what is sent.
     pub(super) fn both(&self, sent: Sent) -> Result<Hashes, String> {
         let version = self.version()?;
@@ -132,22 +132,21 @@ impl Hasher<'_> {
             env_files,
             env: &stack_env(env),
         };
+        let config = self.config(&input).map(|config| config.to_string());
+        config.map_err(|error| format!("{error:#}"))
+    }
+
+    /// The configuration that Compose resolves.
+    fn config(&self, input: &Input) -> Result<Value> {
         let (profiles, values) = (Profiles::Active, Values::Resolved);
-        let config = self.compose.config(&input, profiles, values, self.mask);
-        config
-            .map(|config| config.to_string())
-            .map_err(|error| format!("{error:#}"))
+        self.compose.config(input, profiles, values, self.mask)
     }
 
     /// The keys of each service whose values differ between two texts, as far as Compose tells.
     pub(super) fn different(&self, one: Sent, other: Sent) -> BTreeMap<String, Vec<String>> {
         let config = |sent: Sent| {
             let env = stack_env(sent.env);
-            let input = self.input(sent, &env);
-            let (profiles, values) = (Profiles::Active, Values::Resolved);
-            self.compose
-                .config(&input, profiles, values, self.mask)
-                .ok()
+            self.config(&self.input(sent, &env)).ok()
         };
         let (one, other) = side_by_side(|| config(one), || config(other));
         let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();

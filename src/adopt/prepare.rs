@@ -252,17 +252,15 @@ impl Prepared {
 
     /// What is sent for the stack `name`. Fails with every blocker at once.
     pub fn payload<'a>(&'a self, name: &'a str) -> Result<Payload<'a>> {
-        if let (Some(git), []) = (&self.git, self.plan.blockers.as_slice()) {
-            return Ok(git.payload(name));
-        }
-        match (&self.rewrite, self.plan.blockers.as_slice()) {
-            (Ok(rewrite), []) => Ok(Payload {
+        match (&self.git, &self.rewrite, self.plan.blockers.as_slice()) {
+            (Some(git), _, []) => Ok(git.payload(name)),
+            (None, Ok(rewrite), []) => Ok(Payload {
                 name,
                 text: &rewrite.text,
                 env: &rewrite.env,
                 git: None,
             }),
-            (_, blockers) => Err(Failure::new(format!("cannot adopt {name}"))
+            (.., blockers) => Err(Failure::new(format!("cannot adopt {name}"))
                 .details(numbered(blockers))
                 .hint("fix the problems above, then run the command again")
                 .into()),
@@ -502,7 +500,7 @@ fn complete(plan: &mut Adoption, runs: &Runs, situation: &Situation, before: &Be
 }
 
 /// What is sent; nothing if the rewrite is blocked.
-fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
+pub(super) fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
     match rewrite {
         Ok(rewrite) => sent_of(rewrite),
         Err(_) => Sent { text: "", env: &[] },

@@ -51,11 +51,8 @@ impl Procedure<'_, '_> {
             }
         };
         let before = self.before.clone();
-        self.recover_from(
-            cause,
-            seen,
-            &compare((&before, self.looked), &now, self.at.tool),
-        )
+        let compared = compare((&before, self.looked), &now, self.at.tool);
+        self.recover_from(cause, seen, &compared)
     }
 
     fn recover_from(&mut self, cause: &Error, seen: RecordSeen, compared: &[Compared]) -> Error {

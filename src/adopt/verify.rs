@@ -270,11 +270,9 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
     let mut found = Findings::default();
     for one in compared {
         let service = one.service(tool);
-        let fate = plan
-            .services
-            .iter()
-            .find(|planned| planned.service == service);
-        let fate = fate.map(|planned| &planned.fate);
+        let mut all = plan.services.iter();
+        let planned = all.find(|planned| planned.service == service);
+        let fate = planned.map(|planned| &planned.fate);
         let name = one.name();
         match one.change {
             Change::Missing if is_replica(&plan.changes, service) => {}
@@ -354,9 +352,8 @@ fn not_copied(
         let Some(had) = known.and_then(Known::known) else {
             continue;
         };
-        let of_service = copied
-            .iter()
-            .filter(|(name, _)| name == one.service(at.tool));
+        let service = one.service(at.tool);
+        let of_service = copied.iter().filter(|(name, _)| name == service);
         let targets = of_service.map(|(_, target)| target.as_str());
         let targets: Vec<&str> = targets.filter(|target| had.has(target)).collect();
         if targets.is_empty() {
@@ -364,12 +361,10 @@ fn not_copied(
         }
         let has = engine.changes(now.id())?;
         let is_complete = has.total == has.listed.len();
-        let missing = targets
-            .into_iter()
-            .filter(|one| is_complete && !has.has(one));
+        let name = one.name();
+        let missing = targets.iter().filter(|one| is_complete && !has.has(one));
         found.extend(
-            missing
-                .map(|target| format!("{}: Portainer did not copy {target} into it", one.name())),
+            missing.map(|target| format!("{name}: Portainer did not copy {target} into it")),
         );
     }
     Ok(found)
@@ -379,10 +374,7 @@ fn not_copied(
 /// nothing is restored.
 fn warnings(compared: &[Compared], now: &[Value], is_stopped: bool) -> Vec<String> {
     if is_stopped {
-        return now
-            .iter()
-            .filter_map(|one| not_running(Inspected(one)))
-            .collect();
+        return now.iter().map(Inspected).filter_map(not_running).collect();
     }
     let jobs = compared.iter().filter(|one| one.runs_again());
     let told = jobs.map(|job| {

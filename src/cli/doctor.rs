@@ -67,7 +67,7 @@ fn with_settings(mut settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     };
     let of_compose = || here::compose(&compose, &settings.location.tool);
     let status = || match &client {
-        Ok(client) => client.reader().status(),
+        Ok(client) => client.reader().version(),
         Err(error) => Err(Problem::of(error).to_error()),
     };
     let (status, (compose, (engine, about))) =

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
-use super::{Error, Portainer, PortainerReader, Repository, failed_to, path_of, wire};
+use super::{Error, Portainer, PortainerReader, Repository, path_of};
 use crate::{
     failure::Failure,
     model::{Access, Grant, Record, WantedAccess},
@@ -130,8 +130,7 @@ impl PortainerReader {
     pub fn people(&self) -> Result<People> {
         let list = |what: &str, name: &str| {
             let action = format!("list the {what} of Portainer");
-            let response = self.client.get(&format!("/api/{what}"), &action)?;
-            let list = wire::read(response).map_err(failed_to(&action))?;
+            let list = self.json(&format!("/api/{what}"), &action)?;
             let all = list.as_array().into_iter().flatten();
             let named = |one: &Value| Some((one["Id"].as_i64()?, one[name].as_str()?.to_owned()));
             Ok::<_, anyhow::Error>(all.filter_map(named).collect())
@@ -154,25 +153,19 @@ impl PortainerReader {
         if ids.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let action = "read who may use the containers";
         let ids = ids.join("%22%2C%22");
         let path = format!(
             "/api/endpoints/{endpoint}/docker/containers/json?all=1&filters=%7B%22id%22%3A%5B%22{ids}%22%5D%7D"
         );
-        let list = self.client.get(&path, action)?;
-        let list = wire::read(list).map_err(failed_to(action))?;
+        let list = self.json(&path, "read who may use the containers")?;
         let own = |one: &Value| {
             let control = one.pointer("/Portainer/ResourceControl")?;
             let id = one["Id"].as_str()?;
             let is_own = control["ResourceId"] == id;
             is_own.then_some((id.to_owned(), (control["Id"].as_i64()?, access_of(control))))
         };
-        Ok(list
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(own)
-            .collect())
+        let all = list.as_array().into_iter().flatten();
+        Ok(all.filter_map(own).collect())
     }
 }
 

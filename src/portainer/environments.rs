@@ -32,11 +32,8 @@ impl PortainerReader {
     pub fn environments(&self) -> Result<Vec<NamedEnvironment>> {
         let action = "list Portainer's environments";
         // The snapshots are most of the response. A version that does not know the parameter ignores it.
-        let list = self
-            .client
-            .get("/api/endpoints?excludeSnapshots=true", action)?;
-        let list = wire::read(list).and_then(|list| environments(&list));
-        list.map_err(failed_to(action))
+        let list = self.json("/api/endpoints?excludeSnapshots=true", action)?;
+        environments(&list).map_err(failed_to(action))
     }
 }
 

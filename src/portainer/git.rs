@@ -20,7 +20,7 @@ use crate::{
 const SHORT: usize = 10;
 
 /// A repository, and the files in it that Portainer deploys.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Repository {
     /// Without credentials.
     pub url: String,
@@ -62,11 +62,9 @@ impl Repository {
             additional_files: files.into_iter().flatten().filter_map(text).collect(),
             auto_update: update.filter(|interval| !interval.is_empty()),
             user: text(&git["Authentication"]["Username"]),
-            password: None,
             skip_tls_verify: git["TLSSkipVerify"] == true,
             commit: text(&git["ConfigHash"]).unwrap_or_default(),
-            reveals: false,
-            flags: Vec::new(),
+            ..Self::default()
         })
     }
 

@@ -1,17 +1,9 @@
 //! What Portainer says about itself and about the user of the API key (M22, B24).
 
 use anyhow::{Context as _, Result};
-use serde_json::Value;
 
-use super::{Error, PortainerReader, failed_to, http::Unread, wire};
+use super::{Error, PortainerReader, failed_to, wire};
 use crate::model::{AdminOnly, Rights};
-
-/// What Portainer says about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    /// Such as `2.23.0` (M17); `None` where the response does not say.
-    pub version: Option<String>,
-}
 
 /// The user of the API key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,24 +14,20 @@ pub struct User {
 }
 
 impl PortainerReader {
-    /// What Portainer says about itself. Needs no API key.
-    pub fn status(&self) -> Result<Status> {
-        let action = "read Portainer's version";
-        let response = self.client.get("/api/system/status", action)?;
-        let version = version(response).map_err(failed_to(action))?;
-        Ok(Status { version })
-    }
-
-    /// Portainer's version, such as `2.23.0` (M17); `None` where the response does not say.
+    /// Portainer's version, such as `2.23.0` (M17); `None` where the response does not say. Needs no API key.
     pub fn version(&self) -> Result<Option<String>> {
-        Ok(self.status()?.version)
+        let status = self.json("/api/system/status", "read Portainer's version")?;
+        let version = status["Version"].as_str().filter(|text| !text.is_empty());
+        Ok(version.map(str::to_owned))
     }
 
     /// The user of the API key.
     pub fn user(&self) -> Result<User> {
-        let action = "get the user of the API key";
-        let response = self.client.get("/api/users/me", action)?;
-        user(response).map_err(failed_to(action))
+        let user = self.json("/api/users/me", "get the user of the API key")?;
+        Ok(User {
+            name: user["Username"].as_str().map(str::to_owned),
+            is_administrator: user["Role"].as_i64().map(|role| role == 1),
+        })
     }
 
     /// What the user of the API key sees and may do on an environment.
@@ -95,41 +83,3 @@ const ADMIN_ONLY: [(&str, AdminOnly); 7] = [
     ("SecurityOpt", AdminOnly::SecurityOpt),
     ("ContainerCapabilities", AdminOnly::Capabilities),
 ];
-
-/// The `Version` in Portainer's status (M17); `None` where it is missing or empty.
-fn version(response: Unread) -> Result<Option<String>> {
-    let json = wire::read(response)?;
-    let version = json.get("Version").and_then(Value::as_str);
-    Ok(version.filter(|text| !text.is_empty()).map(str::to_owned))
-}
-
-/// The `Username`, and whether the `Role` is 1, an administrator.
-fn user(response: Unread) -> Result<User> {
-    let json = wire::read(response)?;
-    let name = json.get("Username").and_then(Value::as_str);
-    let role = json.get("Role").and_then(Value::as_i64);
-    Ok(User {
-        name: name.map(str::to_owned),
-        is_administrator: role.map(|role| role == 1),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use ureq::{Body, http};
-
-    use super::*;
-
-    fn response(body: &[u8]) -> Unread {
-        http::Response::new(Body::builder().data(body.to_vec()))
-    }
-
-    proptest! {
-        #[test]
-        fn any_response_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            let _ = version(response(&bytes));
-            let _ = user(response(&bytes));
-        }
-    }
-}

@@ -143,8 +143,7 @@ fn entries(response: Unread, names: Option<&[&str]>) -> Result<Vec<Value>> {
 }
 
 fn name(entry: &Value) -> &str {
-    let name = entry.get("Name").and_then(Value::as_str);
-    name.unwrap_or_default()
+    entry["Name"].as_str().unwrap_or_default()
 }
 
 /// The record of an entry of the list; `None` if it is certainly not in the environment `endpoint` (B07).
@@ -231,8 +230,8 @@ pub(super) fn text(response: Unread) -> Result<String> {
 /// The `ID` of an engine (M17); `None` where it is missing or empty.
 pub(super) fn engine_id(response: Unread) -> Result<Option<String>> {
     let json = read(response)?;
-    let id = json.get("ID").and_then(Value::as_str).unwrap_or_default();
-    Ok((!id.is_empty()).then(|| id.to_owned()))
+    let id = json["ID"].as_str().filter(|id| !id.is_empty());
+    Ok(id.map(str::to_owned))
 }
 
 /// The Portainer stack in the response to a create or an update, if it is JSON with a non-empty `Id` (C54).
@@ -277,22 +276,18 @@ pub(super) fn unexpected(reason: &str) -> Failure {
 }
 
 fn body_with_text(response: Unread) -> Result<Vec<u8>, Failure> {
-    match body(response)? {
-        empty if empty.is_empty() => Err(Failure::new(EMPTY)),
-        body => Ok(body),
-    }
-}
-
-fn body(response: Unread) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     let config = response.into_body().into_with_config().limit(LARGEST_BODY);
-    let read = config.reader().read_to_end(&mut body);
-    read.map(|_| body).map_err(truncated)
+    match config.reader().read_to_end(&mut body) {
+        Ok(0) => Err(Failure::new(EMPTY)),
+        Ok(_) => Ok(body),
+        Err(error) => Err(truncated(error)),
+    }
 }
 
 /// `Type`: 1 swarm, 2 Compose, 3 Kubernetes.
 fn kind(json: &Value) -> StackKind {
-    match json.get("Type").and_then(Value::as_i64) {
+    match json["Type"].as_i64() {
         Some(1) => StackKind::Swarm,
         Some(3) => StackKind::Kubernetes,
         _ => StackKind::Compose,
@@ -301,7 +296,7 @@ fn kind(json: &Value) -> StackKind {
 
 /// `Status`: 1 active, 2 inactive, 3 deploying, 4 error with its reason (N01).
 fn deployment(json: &Value) -> Deployment {
-    match json.get("Status").and_then(Value::as_i64) {
+    match json["Status"].as_i64() {
         Some(2) => Deployment::Inactive,
         Some(3) => Deployment::Deploying,
         Some(4) => Deployment::Failed(reason(json)),
@@ -317,32 +312,26 @@ fn reason(json: &Value) -> Option<String> {
 
 /// The parts of a record that a new record of the same name does not get (B01).
 fn carries(json: &Value) -> Vec<Carried> {
-    let set = |value: Option<&Value>| match value {
-        None | Some(Value::Null | Value::Bool(false)) => false,
-        Some(Value::String(text)) => !text.is_empty(),
-        Some(Value::Array(items)) => !items.is_empty(),
-        Some(_) => true,
+    let set = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
     };
-    let update = json.get("AutoUpdate");
-    let control = json.get("ResourceControl");
-    let in_update = |key| update.and_then(|update| update.get(key));
-    let in_control = |key| control.and_then(|control| control.get(key));
+    let (update, control) = (&json["AutoUpdate"], &json["ResourceControl"]);
     let mut carried = Vec::new();
-    if set(json.get("GitConfig")) {
-        let url = json.pointer("/GitConfig/URL").and_then(Value::as_str);
-        let url = without_credentials(url.unwrap_or_default());
-        carried.push(Carried::Git(url.into_owned()));
+    if set(&json["GitConfig"]) {
+        let url = json["GitConfig"]["URL"].as_str().unwrap_or_default();
+        carried.push(Carried::Git(without_credentials(url).into_owned()));
     }
-    if set(in_update("Interval")) {
+    if set(&update["Interval"]) {
         carried.push(Carried::AutoUpdate);
     }
-    if set(in_update("Webhook")) || set(json.get("Webhook")) {
+    if set(&update["Webhook"]) || set(&json["Webhook"]) {
         carried.push(Carried::Webhook);
     }
-    if ["UserAccesses", "TeamAccesses", "Public"]
-        .into_iter()
-        .any(|key| set(in_control(key)))
-    {
+    let accesses = ["UserAccesses", "TeamAccesses", "Public"];
+    if accesses.into_iter().any(|key| set(&control[key])) {
         carried.push(Carried::Access);
     }
     carried
@@ -350,12 +339,9 @@ fn carries(json: &Value) -> Vec<Carried> {
 
 /// The names of the record's variables.
 fn variables(json: &Value) -> BTreeSet<String> {
-    let env = json.get("Env").and_then(Value::as_array);
-    env.into_iter()
-        .flatten()
-        .filter_map(|variable| variable.get("name")?.as_str())
-        .map(str::to_owned)
-        .collect()
+    let env = json["Env"].as_array().into_iter().flatten();
+    let names = env.filter_map(|variable| variable["name"].as_str());
+    names.map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -59,13 +59,13 @@ impl Plan {
                 }
             }
         }
-        let kept: BTreeSet<&String> = plan.keep.values().collect();
+        let kept: BTreeSet<&str> = plan.keep.values().map(String::as_str).collect();
         for now in existing.iter().map(Inspected) {
             if is_stranger(snapshot, now) {
                 let project = now.label(&snapshot.label("project"));
                 plan.strangers
                     .push((now.name().to_owned(), project.map(str::to_owned)));
-            } else if !kept.contains(&now.id().to_owned()) {
+            } else if !kept.contains(now.id()) {
                 plan.remove
                     .push((now.id().to_owned(), now.name().to_owned()));
             }
@@ -92,10 +92,8 @@ pub(super) fn saved(snapshot: &Snapshot) -> Vec<Inspected<'_>> {
 
 /// The container with this name, also if it belongs to another project.
 pub(super) fn named<'v>(existing: &'v [Value], name: &str) -> Option<Inspected<'v>> {
-    existing
-        .iter()
-        .map(Inspected)
-        .find(|now| now.name() == name)
+    let mut all = existing.iter().map(Inspected);
+    all.find(|now| now.name() == name)
 }
 
 /// The containers of the stack.
@@ -108,11 +106,8 @@ pub(super) fn own<'v>(snapshot: &Snapshot, existing: &'v [Value]) -> Vec<Inspect
 /// Whether a container belongs to another project, or to none.
 pub(super) fn is_stranger(snapshot: &Snapshot, container: Inspected) -> bool {
     let project = container.label(&snapshot.label("project"));
-    !project.is_some_and(|project| {
-        projects_of(&snapshot.stack)
-            .iter()
-            .any(|own| own == project)
-    })
+    let own = projects_of(&snapshot.stack);
+    project.is_none_or(|project| own.iter().all(|own| own != project))
 }
 
 /// Whether `now` has the configuration of `wanted`, and shares with the containers that match the saved ones.

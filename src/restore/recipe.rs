@@ -103,12 +103,10 @@ impl<'a> Inspected<'a> {
         }
         // Includes volumes of `volumes_from`, which look the same as its own.
         for mount in self.mounts().filter(|mount| mount["Type"] == "volume") {
-            let (Some(name), Some(target)) =
-                (mount["Name"].as_str(), mount["Destination"].as_str())
-            else {
-                continue;
-            };
-            if named.insert(target.to_owned()) {
+            let (name, target) = (mount["Name"].as_str(), mount["Destination"].as_str());
+            if let (Some(name), Some(target)) = (name, target)
+                && named.insert(target.to_owned())
+            {
                 mounts.push(json!({
                     "Type": "volume",
                     "Source": name,

@@ -180,10 +180,8 @@ impl Procedure<'_, '_, '_> {
 
     /// Stops a record that was stopped, and restores its access rights.
     fn restore_standing(&mut self) -> Result<()> {
-        let Some(record) = self.find_record()? else {
-            return Ok(());
-        };
-        let Some(saved) = self.snapshot().record.known().and_then(Option::as_ref) else {
+        let saved = self.snapshot().record.known().and_then(Option::as_ref);
+        let (Some(record), Some(saved)) = (self.find_record()?, saved) else {
             return Ok(());
         };
         let (_, standing) = self.run.portainer.read(&record.id)?;

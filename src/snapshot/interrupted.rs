@@ -70,12 +70,13 @@ impl Place {
         }
         let before = store.choose(None).ok().map(|saved| saved.snapshot);
         let how = match runs_as_before(now, before.as_ref(), tool) {
+            // Somebody deployed it since then.
+            false if !is_open => return None,
+            _ if before.is_none() => Interrupted::RunAgain,
             true if is_unanswered && !store.was_restored() => Interrupted::RunAgain,
             true if is_not_deployed => Interrupted::NotDeployed,
             true if store.was_restored() => Interrupted::RestoreAgain,
             true => Interrupted::RunAgain,
-            // Somebody deployed it since then.
-            false if !is_open => return None,
             // Its error would come again.
             false if store.has_failed() => Interrupted::Restore,
             false => match last.as_ref().map(|last| last.command.as_str()) {
@@ -84,12 +85,7 @@ impl Place {
                 _ => Interrupted::Restore,
             },
         };
-        let can_restore = before.is_some();
-        Some(unfinished(if can_restore {
-            how
-        } else {
-            Interrupted::RunAgain
-        }))
+        Some(unfinished(how))
     }
 }
 

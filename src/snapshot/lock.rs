@@ -57,18 +57,12 @@ impl Place {
                         created,
                     });
                 }
-                Ok(None) => thread::sleep(PAUSE),
+                Ok(None) => {}
                 // Somebody may only look whether it is locked.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if attempt > LOOKS {
-                        return Err(self.is_busy());
-                    }
-                    thread::sleep(PAUSE);
-                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock && attempt <= LOOKS => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(self.is_busy()),
                 // Another run removed a directory while this one created it, or it is not a directory.
-                Err(error) if disk::is_absent(&error) && attempt < ATTEMPTS => {
-                    thread::sleep(PAUSE);
-                }
+                Err(error) if disk::is_absent(&error) && attempt < ATTEMPTS => {}
                 Err(error) => {
                     return Err(Failure::new(format!("failed to lock {}", path.display()))
                         .source(error)
@@ -76,6 +70,7 @@ impl Place {
                         .into());
                 }
             }
+            thread::sleep(PAUSE);
         }
         Err(self.is_busy())
     }

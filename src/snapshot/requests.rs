@@ -92,22 +92,7 @@ impl Request {
         }
         self
     }
-}
 
-impl Unanswered {
-    /// Removes the request from the journal.
-    pub(super) fn forget(&self) -> Result<()> {
-        let removed = folder::remove(&self.dir, &self.name);
-        removed.with_context(|| {
-            format!(
-                "failed to remove the finished request {}",
-                self.dir.join(&self.name).display()
-            )
-        })
-    }
-}
-
-impl Request {
     /// `deleting Portainer stack 3`.
     pub fn doing(&self) -> String {
         let verb = match self.kind {
@@ -120,6 +105,19 @@ impl Request {
             Some(id) => format!("{verb} Portainer stack {id}"),
             None => format!("{verb} the Portainer stack {}", self.stack),
         }
+    }
+}
+
+impl Unanswered {
+    /// Removes the request from the journal.
+    pub(super) fn forget(&self) -> Result<()> {
+        let removed = folder::remove(&self.dir, &self.name);
+        removed.with_context(|| {
+            format!(
+                "failed to remove the finished request {}",
+                self.dir.join(&self.name).display()
+            )
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     observe::{self, Search},
     parallel::side_by_side,
     plan::{self, Environment, management_of},
-    portainer::{Owners, PortainerReader, Status, Tls, is_rejected_key, other_key},
+    portainer::{Owners, PortainerReader, Tls, is_rejected_key, other_key},
     report::{Check, Status as CheckStatus, Subject},
 };
 
@@ -45,7 +45,7 @@ pub(super) fn engine(reader: &EngineReader, about: &Result<About>) -> Check {
 }
 
 /// Portainer's address and version.
-pub(super) fn portainer(settings: &Settings, status: &Result<Status>) -> Check {
+pub(super) fn portainer(settings: &Settings, status: &Result<Option<String>>) -> Check {
     let subject = Subject::Portainer;
     let status = match status {
         Ok(status) => status,
@@ -53,7 +53,7 @@ pub(super) fn portainer(settings: &Settings, status: &Result<Status>) -> Check {
     };
     let (base_url, (major, minor)) = (&settings.base_url, OLDEST);
     let needed = format!("stacklift needs Portainer {major}.{minor} or later");
-    let Some(version) = &status.version else {
+    let Some(version) = status else {
         let fact = format!("the version of Portainer at {base_url} is unknown");
         return Check::warning(subject, fact, needed);
     };
@@ -76,7 +76,7 @@ fn major_and_minor(version: &str) -> Option<(u32, u32)> {
 }
 
 /// How Portainer's certificate is verified.
-pub(super) fn tls(settings: &Settings, status: &Result<Status>) -> Check {
+pub(super) fn tls(settings: &Settings, status: &Result<Option<String>>) -> Check {
     let subject = Subject::Tls;
     let base_url = &settings.base_url;
     let owners = base_url.owners();
@@ -102,7 +102,7 @@ pub(super) fn tls(settings: &Settings, status: &Result<Status>) -> Check {
 /// Who receives the API key on this host if no certificate is verified (B31).
 fn unverified(
     settings: &Settings,
-    status: &Result<Status>,
+    status: &Result<Option<String>>,
     owners: &[(SocketAddr, Option<Owners>)],
 ) -> Check {
     let what = match &settings.tls {
