@@ -27,9 +27,10 @@ mod scalar;
 
 use std::{fmt, ops::Range, sync::OnceLock};
 
+pub use granit_parser::{ScalarStyle as Style, StructureStyle as Layout};
 pub use ids::{NodeMap, NodeSet};
 pub use node::{Entry, Node, NodeKind};
-pub use scalar::{ScalarType, Style};
+pub use scalar::ScalarType;
 
 /// A parsed text that holds at most one YAML document.
 pub struct Document<'t> {
@@ -53,15 +54,6 @@ impl NodeId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
-}
-
-/// The layout of a collection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    /// By indentation.
-    Block,
-    /// In brackets.
-    Flow,
 }
 
 /// A line and a column of a text, as editors count them.
@@ -176,12 +168,8 @@ impl<'t> Document<'t> {
 
 impl fmt::Debug for Document<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Document({} bytes, {} nodes)",
-            self.text.len(),
-            self.nodes.len()
-        )
+        let (bytes, nodes) = (self.text.len(), self.nodes.len());
+        write!(f, "Document({bytes} bytes, {nodes} nodes)")
     }
 }
 

@@ -272,11 +272,8 @@ fn unescape(value: &str) -> String {
         };
         let plain = match c {
             '0' => {
-                let digits = rest[1..]
-                    .bytes()
-                    .take(3)
-                    .take_while(u8::is_ascii_digit)
-                    .count();
+                let ahead = rest[1..].bytes().take(3);
+                let digits = ahead.take_while(u8::is_ascii_digit).count();
                 push_octal(&rest[1..=digits], &mut out);
                 rest = &rest[1 + digits..];
                 continue;
@@ -305,16 +302,12 @@ fn unescape(value: &str) -> String {
 
 /// Resolves `\0123`, the character with the octal number 123. Fewer than three digits stay, without the 0.
 fn push_octal(digits: &str, out: &mut String) {
-    let code = if digits.len() == 3 {
-        u8::from_str_radix(digits, 8).ok()
-    } else {
-        None
-    };
-    if let Some(code) = code {
-        out.push(char::from(code));
-    } else {
-        out.push('\\');
-        out.push_str(digits);
+    match u8::from_str_radix(digits, 8) {
+        Ok(code) if digits.len() == 3 => out.push(char::from(code)),
+        _ => {
+            out.push('\\');
+            out.push_str(digits);
+        }
     }
 }
 

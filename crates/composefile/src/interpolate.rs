@@ -167,14 +167,10 @@ fn read_at(text: &str, start: usize) -> Option<(usize, Option<Occurrence<'_>>)> 
 
 /// The name of a variable at the start of `text`; may be empty.
 fn name_at(text: &str) -> &str {
-    let is_name = |(at, byte): (usize, u8)| {
+    let is_name = |&(at, byte): &(usize, u8)| {
         byte == b'_' || byte.is_ascii_alphabetic() || (at > 0 && byte.is_ascii_digit())
     };
-    let length = text
-        .bytes()
-        .enumerate()
-        .take_while(|&(at, byte)| is_name((at, byte)))
-        .count();
+    let length = text.bytes().enumerate().take_while(is_name).count();
     &text[..length]
 }
 

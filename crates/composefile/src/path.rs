@@ -103,15 +103,7 @@ fn without_dots<'p>(
             part => kept.push(part),
         }
     }
-    let mut path = String::with_capacity(kept.iter().map(|part| part.len() + 1).sum());
-    for part in &kept {
-        path.push('/');
-        path.push_str(part);
-    }
-    if kept.is_empty() {
-        path.push('/');
-    }
-    path
+    format!("/{}", kept.join("/"))
 }
 
 /// The components of a path that holds variables. A slash inside `${…}` does not separate.
@@ -122,14 +114,11 @@ fn parts_of(path: &str) -> Vec<&str> {
     let mut start = 0;
     for (at, _) in path.match_indices('/') {
         while ahead.next_if(|variable| variable.span.end <= at).is_some() {}
-        if ahead
-            .peek()
-            .is_some_and(|variable| variable.span.contains(&at))
-        {
-            continue;
+        let is_separator = ahead.peek().is_none_or(|next| !next.span.contains(&at));
+        if is_separator {
+            parts.push(&path[start..at]);
+            start = at + 1;
         }
-        parts.push(&path[start..at]);
-        start = at + 1;
     }
     parts.push(&path[start..]);
     parts

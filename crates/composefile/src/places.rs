@@ -31,10 +31,9 @@ pub fn of_service<'d>(service: Service<'d>, lookup: Lookup<'_>) -> Vec<(Node<'d>
 pub fn of_root<'d>(root: Node<'d>, lookup: Lookup<'_>) -> Vec<(Node<'d>, Role)> {
     let mut paths = Paths::new(lookup);
     for entry in root.entries() {
-        let place = ROOT
-            .below(&entry)
-            .filter(|_| entry.name() != Some("services"));
-        if let Some(place) = place {
+        if entry.name() != Some("services")
+            && let Some(place) = ROOT.below(&entry)
+        {
             paths.collect(entry.value, place, [root; 2]);
         }
     }

@@ -87,12 +87,8 @@ pub fn includes<'d>(document: &'d Document<'d>) -> Vec<&'d str> {
 impl<'d> Service<'d> {
     /// The files of `env_file`: one path, or a list of paths and mappings.
     pub fn env_files(&self) -> Vec<EnvFile<'d>> {
-        let value = self.node.get("env_file");
-        value
-            .into_iter()
-            .flat_map(one_or_many)
-            .filter_map(env_file)
-            .collect()
+        let values = self.node.get("env_file").into_iter();
+        values.flat_map(one_or_many).filter_map(env_file).collect()
     }
 
     /// The variables of `environment`: a mapping, or a list of `NAME=value` and bare `NAME`.

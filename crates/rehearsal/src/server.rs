@@ -185,18 +185,6 @@ fn exchange(
         Peer::Portainer => portainer::call(incoming),
         Peer::Engine => engine::call(incoming),
     };
-    let log = |status: Option<u16>| {
-        shared.log().push(Request {
-            peer,
-            call,
-            method: incoming.method.clone(),
-            path: incoming.target.clone(),
-            status,
-            headers: incoming.headers.clone(),
-            body: incoming.body.clone(),
-            port,
-        });
-    };
     let broken_off = || io::Error::from(io::ErrorKind::ConnectionAborted);
     let fault = shared.faults.take(call, &incoming.target);
     let response = match &fault {
@@ -210,7 +198,16 @@ fn exchange(
         }
     };
     // First the log: a client that has the response finds the request in it.
-    log(response.as_ref().map(|response| response.status));
+    shared.log().push(Request {
+        peer,
+        call,
+        method: incoming.method.clone(),
+        path: incoming.target.clone(),
+        status: response.as_ref().map(|response| response.status),
+        headers: incoming.headers.clone(),
+        body: incoming.body.clone(),
+        port,
+    });
     let Some(response) = response else {
         match fault {
             Some(FaultKind::Hang | FaultKind::HangAfter) => drop(shared.pause(Duration::MAX)),

@@ -2,9 +2,11 @@
 
 use std::{ops::Range, sync::OnceLock};
 
-use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
+use granit_parser::{Event, Parser, Span};
 
-use super::{Document, Layout, NodeId, NodeMap, ParseError, Position, RawNode, Shape, Style};
+use super::{
+    Document, Layout, NodeId, NodeMap, ParseError, Position, RawNode, Shape, Style, scalar::inside,
+};
 
 /// Parses `text`. Nothing else calls the YAML parser.
 pub(super) fn build(text: &str) -> Result<Document<'_>, ParseError> {
@@ -69,10 +71,9 @@ impl<'t> Builder<'t> {
             Event::DocumentStart(..) => self.start_document(range.start)?,
             Event::Scalar(value, style, anchor, _) => {
                 let range = match style {
-                    ScalarStyle::Plain => self.behind_colon(range, span),
+                    Style::Plain => self.behind_colon(range, span),
                     _ => range,
                 };
-                let style = style_of(style);
                 let is_value = self.is_value(&value, style, range.clone());
                 self.push(range, Shape::Scalar(style), anchor, span);
                 if !is_value {
@@ -80,18 +81,14 @@ impl<'t> Builder<'t> {
                     self.document.values.insert(id, value.into_owned());
                 }
             }
-            Event::SequenceStart(style, anchor, _) => {
-                let layout = layout(style);
+            Event::SequenceStart(layout, anchor, _) => {
                 let start = self.sequence_start(layout, range.start);
                 let shape = Shape::Sequence { layout, after: 0 };
                 self.push(start..range.end.max(start), shape, anchor, span);
                 self.open(span);
             }
-            Event::MappingStart(style, anchor, _) => {
-                let shape = Shape::Mapping {
-                    layout: layout(style),
-                    after: 0,
-                };
+            Event::MappingStart(layout, anchor, _) => {
+                let shape = Shape::Mapping { layout, after: 0 };
                 self.push(range, shape, anchor, span);
                 self.open(span);
             }
@@ -199,7 +196,7 @@ impl<'t> Builder<'t> {
         let written = self.document.text.get(range).unwrap_or_default();
         // The parser reports a missing scalar as `~`.
         let is_missing = style == Style::Plain && written.is_empty();
-        is_missing || style.inside(written) == value
+        is_missing || inside(style, written) == value
     }
 
     /// The parser reports a block sequence that is not indented more than its key after its first hyphen.
@@ -230,22 +227,5 @@ fn error(text: &str, offset: usize, message: String) -> ParseError {
         message,
         is_second_document: false,
         position: Position::of(text, offset),
-    }
-}
-
-fn layout(style: StructureStyle) -> Layout {
-    match style {
-        StructureStyle::Block => Layout::Block,
-        StructureStyle::Flow => Layout::Flow,
-    }
-}
-
-fn style_of(style: ScalarStyle) -> Style {
-    match style {
-        ScalarStyle::Plain => Style::Plain,
-        ScalarStyle::SingleQuoted => Style::SingleQuoted,
-        ScalarStyle::DoubleQuoted => Style::DoubleQuoted,
-        ScalarStyle::Literal => Style::Literal,
-        ScalarStyle::Folded => Style::Folded,
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, fmt, iter, ops::Range};
 
 use foldhash::fast::RandomState;
 
-use super::{Document, Layout, NodeId, NodeSet, RawNode, ScalarType, Shape, Style};
+use super::{Document, Layout, NodeId, NodeSet, RawNode, ScalarType, Shape, Style, scalar::inside};
 
 /// A node of a document.
 ///
@@ -110,10 +110,8 @@ impl<'d> Node<'d> {
             };
             return Some((name, below));
         }
-        let (index, item) = self
-            .own_items()
-            .enumerate()
-            .find(|(_, item)| item.last_id() >= id)?;
+        let mut items = self.own_items().enumerate();
+        let (index, item) = items.find(|(_, item)| item.last_id() >= id)?;
         Some((format!("[{index}]"), item))
     }
 
@@ -157,10 +155,8 @@ impl<'d> Node<'d> {
 
     /// The name of the anchor.
     pub fn anchor(self) -> Option<&'d str> {
-        self.document
-            .text
-            .get(self.anchor_span()?)?
-            .strip_prefix('&')
+        let written = self.document.text.get(self.anchor_span()?)?;
+        written.strip_prefix('&')
     }
 
     /// The bytes of the anchor, with the `&`.
@@ -218,7 +214,7 @@ impl<'d> Node<'d> {
         let Shape::Scalar(style) = node.raw().shape else {
             return None;
         };
-        let written = || style.inside(&self.document.text[node.span()]);
+        let written = || inside(style, &self.document.text[node.span()]);
         let stored = self.document.values.get(&node.id());
         Some((stored.map_or_else(written, String::as_str), style))
     }
@@ -288,9 +284,8 @@ impl<'d> Node<'d> {
 
     /// The entry of a key, found as in [`Node::get`].
     pub fn entry(self, key: &str) -> Option<Entry<'d>> {
-        let found = self
-            .mappings()
-            .find_map(|mapping| mapping.own_entries().find(|entry| entry.is_named(key)))?;
+        let mut all = self.mappings().flat_map(Self::own_entries);
+        let found = all.find(|entry| entry.is_named(key))?;
         (!found.value.is_reset()).then_some(found)
     }
 

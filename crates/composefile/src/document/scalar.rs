@@ -1,27 +1,12 @@
-//! The style of a scalar, and the type that Compose gives it.
+//! The text of a scalar, and the type that Compose gives it.
 
-/// How a scalar is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// Without quotes.
-    Plain,
-    /// `'…'`
-    SingleQuoted,
-    /// `"…"`
-    DoubleQuoted,
-    /// A `|` block.
-    Literal,
-    /// A `>` block.
-    Folded,
-}
+use super::Style;
 
-impl Style {
-    /// The text of a scalar without its quotes.
-    pub(super) fn inside(self, written: &str) -> &str {
-        let quotes = usize::from(matches!(self, Self::SingleQuoted | Self::DoubleQuoted));
-        let end = written.len().saturating_sub(quotes);
-        written.get(quotes..end).unwrap_or_default()
-    }
+/// The text of a scalar without its quotes.
+pub(super) fn inside(style: Style, written: &str) -> &str {
+    let quotes = usize::from(matches!(style, Style::SingleQuoted | Style::DoubleQuoted));
+    let end = written.len().saturating_sub(quotes);
+    written.get(quotes..end).unwrap_or_default()
 }
 
 /// The type that Compose gives a scalar.
