@@ -3,7 +3,7 @@
 use std::error::Error;
 
 /// An error message with an optional hint and details. Printed as `error: message: cause`, then `hint: …`.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Default, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
     message: String,
@@ -19,11 +19,7 @@ impl Failure {
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
-            hint: None,
-            details: None,
-            body: None,
-            source: None,
-            is_mistyped: false,
+            ..Self::default()
         }
     }
 

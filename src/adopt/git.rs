@@ -108,11 +108,8 @@ impl FromGit {
             if is_own || path == repository.stack_env() {
                 return Some(STACK_ENV.to_owned());
             }
-            fetched
-                .env_files
-                .iter()
-                .position(|(name, _)| name == path)
-                .map(env_file)
+            let mut others = fetched.env_files.iter();
+            others.position(|(name, _)| name == path).map(env_file)
         };
         let files = fetched.files.iter();
         let mut texts: Vec<String> = files.map(|(_, text)| with_env_files(text, flat)).collect();
@@ -215,18 +212,14 @@ impl FromGit {
             let found = services.find(|one| one.service == service);
             found.map_or(0, |one| one.fate.rank())
         };
-        let worse = plan
-            .services
-            .iter()
-            .filter(|one| one.fate.rank() > rank_of(&one.service));
+        let is_worse = |one: &&ServicePlan| one.fate.rank() > rank_of(&one.service);
+        let worse = plan.services.iter().filter(is_worse);
         let mut details: Vec<String> = match compared {
             Ok(keys) => worse.map(|one| told(one, keys)).collect(),
             Err(why) => vec![why.to_owned()],
         };
-        let other = plan
-            .blockers
-            .iter()
-            .filter(|one| !best.blockers.contains(one));
+        let is_other = |one: &&Blocker| !best.blockers.contains(one);
+        let other = plan.blockers.iter().filter(is_other);
         details.extend(other.map(|one| one.message.clone()));
         if !self.different.is_empty() && (self.reads_own || !details.is_empty()) {
             details.push(format!(

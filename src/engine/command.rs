@@ -88,10 +88,8 @@ impl Command {
                 &format,
             ];
             let printed = self.read(&arguments.concat()).unwrap_or_default();
-            let status: BTreeMap<&str, &str> = printed
-                .lines()
-                .filter_map(|line| line.split_once('\t'))
-                .collect();
+            let lines = printed.lines().filter_map(|line| line.split_once('\t'));
+            let status: BTreeMap<&str, &str> = lines.collect();
             for container in &mut containers {
                 if let Some(status) = status.get(container.id.as_str()) {
                     (*status).clone_into(&mut container.status);

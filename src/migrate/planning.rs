@@ -62,12 +62,8 @@ impl Procedure<'_, '_> {
             return Ok(false);
         }
         let name = self.at.stack.name().as_str();
-        let effect = effect(name, plan, before);
-        if !self
-            .m
-            .consent
-            .require(&format!("migrate {name}"), Some(&effect))?
-        {
+        let (act, effect) = (format!("migrate {name}"), effect(name, plan, before));
+        if !self.m.consent.require(&act, Some(&effect))? {
             return Ok(false);
         }
         self.require_unchanged(before, "before you answered")?;
@@ -90,16 +86,11 @@ impl Procedure<'_, '_> {
 /// What a migration interrupts or loses, in one line.
 fn effect(name: &str, plan: &Plan, before: &Before) -> String {
     let record = before.record.as_ref();
-    let mut effects: Vec<String> = record
-        .map(|record| format!("Portainer stack {} is deleted", record.id))
-        .into_iter()
-        .collect();
+    let deleted = record.map(|record| format!("Portainer stack {} is deleted", record.id));
+    let mut effects = Vec::from_iter(deleted);
     let containers = before.own.as_deref();
-    let names: Vec<&str> = containers
-        .into_iter()
-        .flatten()
-        .map(Container::name)
-        .collect();
+    let all = containers.into_iter().flatten();
+    let names: Vec<&str> = all.map(Container::name).collect();
     effects.extend(match names.as_slice() {
         [] if containers.is_some() => None,
         [] => Some(format!("{name}'s containers are unknown")),

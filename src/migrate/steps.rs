@@ -60,10 +60,8 @@ impl Procedure<'_, '_> {
 
     /// C20–C22.
     pub(super) fn back_up(&mut self, source: &StackText) -> Result<()> {
-        let backup = self
-            .at
-            .stack
-            .back_up(source, self.m.today, self.run.lock())?;
+        let (stack, lock) = (self.at.stack, self.run.lock());
+        let backup = stack.back_up(source, self.m.today, lock)?;
         let (path, outcome) = match &backup {
             Backup::Made(path) => (path, "written"),
             Backup::Kept(path) => (path, "already exists and is kept"),

@@ -68,16 +68,15 @@ impl People {
         let name = |of: &BTreeMap<i64, String>, id: &i64| {
             of.get(id).cloned().unwrap_or_else(|| id.to_string())
         };
-        let users = access
-            .users
-            .iter()
-            .map(|id| Grant::User(name(&self.users, id)));
-        let teams = access
-            .teams
-            .iter()
-            .map(|id| Grant::Team(name(&self.teams, id)));
+        let user = |id| Grant::User(name(&self.users, id));
+        let team = |id| Grant::Team(name(&self.teams, id));
+        let (users, teams) = (access.users.iter(), access.teams.iter());
         let public = access.public.then_some(Grant::Public);
-        users.chain(teams).chain(public).collect()
+        users
+            .map(user)
+            .chain(teams.map(team))
+            .chain(public)
+            .collect()
     }
 }
 

@@ -99,10 +99,8 @@ impl FromStr for BaseUrl {
         if host.is_empty() {
             return Err(no_host());
         }
-        let port_text = authority
-            .as_str()
-            .rsplit_once(':')
-            .map_or("", |(_, port)| port);
+        let parts = authority.as_str().rsplit_once(':');
+        let port_text = parts.map_or("", |(_, port)| port);
         if authority.port_u16().is_none() && !port_text.is_empty() && !port_text.ends_with(']') {
             return Err(format!("{port_text:?} is not a port"));
         }

@@ -127,10 +127,8 @@ impl Procedure<'_, '_, '_> {
         };
         let (removed, possible) = self.removed(planned);
         let changing = self.changing(planned);
-        let stops = changing
-            .values()
-            .flatten()
-            .any(|change| matches!(change, StateChange::Stop | StateChange::Pause));
+        let mut changes = changing.values().flatten();
+        let stops = changes.any(|one| matches!(one, StateChange::Stop | StateChange::Pause));
         let sends = matches!(
             planned.record,
             RecordStep::Delete(_) | RecordStep::Update(..) | RecordStep::Stop(_)

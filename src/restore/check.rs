@@ -89,12 +89,10 @@ impl Procedure<'_, '_, '_> {
             return Ok(problems);
         }
         let containers = saved(self.snapshot());
-        let recreated: Vec<Inspected> = containers
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| record.replaces_containers() || plan.create.contains(index))
-            .map(|(_, container)| *container)
-            .collect();
+        let is_recreated =
+            |index: &usize| record.replaces_containers() || plan.create.contains(index);
+        let indices = (0..containers.len()).filter(is_recreated);
+        let recreated: Vec<Inspected> = indices.map(|index| containers[index]).collect();
         problems.extend(self.missing_images(&recreated)?);
         problems.extend(self.missing_networks(&recreated)?);
         problems.extend(self.missing_partners(&recreated)?);
@@ -147,11 +145,8 @@ impl Procedure<'_, '_, '_> {
         let found = self.run.engine.inspect_volumes(&names)?;
         let saved = self.snapshot().volumes.known().into_iter().flatten();
         // A saved one that is missing is a problem already.
-        let known: BTreeSet<&str> = found
-            .iter()
-            .chain(saved)
-            .map(|one| text(one, "Name"))
-            .collect();
+        let known = found.iter().chain(saved).map(|one| text(one, "Name"));
+        let known: BTreeSet<&str> = known.collect();
         names.retain(|name| !known.contains(name.as_str()));
         Ok(names)
     }
@@ -171,10 +166,7 @@ impl Procedure<'_, '_, '_> {
             .map(|(name, _)| name.as_str())
             .filter(|name| !matches!(*name, "bridge" | "host" | "none"))
             .collect();
-        let fixed: BTreeSet<&str> = recreated
-            .iter()
-            .flat_map(|container| container.fixed_networks())
-            .collect();
+        let fixed = BTreeSet::from_iter(recreated.iter().flat_map(|one| one.fixed_networks()));
         let mut problems = Vec::new();
         for name in names {
             match own.iter().find(|network| text(network, "Name") == name) {

@@ -1,11 +1,7 @@
 //! The steps of a restore that remove, create and start containers. Those that are independent of each other are
 //! handled at the same time.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    thread,
-    time::Duration,
-};
+use std::{collections::BTreeSet, thread, time::Duration};
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -181,11 +177,9 @@ impl Procedure<'_, '_, '_> {
         for mut wave in plan.dependencies.to_create() {
             wave.retain(|index| plan.create.contains(index));
             let missing = |index: usize| {
-                let mut shared = containers[index]
-                    .shares_with()
-                    .into_iter()
-                    .filter_map(|id| containers.iter().find(|other| other.id() == id));
-                shared.find(|other| !ids.contains_key(other.id()))
+                let mut shared = containers[index].shares_with().into_iter();
+                let is_it = |other: &Inspected, id| other.id() == id && !ids.contains_key(id);
+                shared.find_map(|id| containers.iter().find(|other| is_it(other, id)))
             };
             let (ready, waiting): (Vec<_>, Vec<_>) = wave
                 .into_iter()
@@ -229,10 +223,7 @@ impl Procedure<'_, '_, '_> {
         let limits = self.restore.limits();
         let new_ids: Vec<String> = ids.values().cloned().collect();
         let inspected = self.run.engine.inspect_containers(&new_ids)?;
-        let current: BTreeMap<&str, Inspected> = inspected
-            .iter()
-            .map(|now| (Inspected(now).id(), Inspected(now)))
-            .collect();
+        let current: Vec<Inspected> = inspected.iter().map(Inspected).collect();
         for wave in plan.dependencies.to_start() {
             let mut tasks = Vec::new();
             for index in wave {
@@ -240,7 +231,7 @@ impl Procedure<'_, '_, '_> {
                     continue;
                 };
                 let container = containers[index];
-                let Some(now) = current.get(id.as_str()) else {
+                let Some(now) = current.iter().find(|now| now.id() == id) else {
                     self.trouble(format!(
                         "container {} was removed during the restore",
                         container.name()

@@ -89,11 +89,9 @@ pub(super) fn written_since(
         let layer = snapshot.layers.get(container.id());
         layer.map(Layer::files).unwrap_or_default()
     };
-    let before = saved(snapshot)
-        .into_iter()
-        .find(|before| before.name() == container.name())
-        .map(|before| files(snapshot, before))
-        .unwrap_or_default();
+    let mut all = saved(snapshot).into_iter();
+    let old = all.find(|old| old.name() == container.name());
+    let before = old.map(|old| files(snapshot, old)).unwrap_or_default();
     let now = files(replaced, container).into_iter();
     let new = now.filter(|(path, file)| before.get(path) != Some(file));
     Files {
@@ -116,11 +114,9 @@ pub(super) fn fill(
     }
     let found = engine.inspect_containers(&[id.to_owned()])?;
     let changes = engine.changes(id)?;
-    let now = found
-        .first()
-        .map(|now| read_layer(engine, Inspected(now), &changes))
-        .unwrap_or_default()
-        .files();
+    let filled = found.first().map(Inspected);
+    let layer_now = filled.map(|now| read_layer(engine, now, &changes));
+    let now = layer_now.unwrap_or_default().files();
     let mut wanted = layer.files();
     wanted.retain(|path, file| now.get(path) != Some(file));
     Ok(Files {

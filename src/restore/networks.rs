@@ -27,12 +27,8 @@ impl Procedure<'_, '_, '_> {
 
     /// The existing networks with the names of the saved ones, by name.
     pub(super) fn existing_networks(&self) -> Result<BTreeMap<String, Value>> {
-        let names: Vec<String> = self
-            .saved_networks()
-            .iter()
-            .map(|saved| text(saved, "Name"))
-            .map(str::to_owned)
-            .collect();
+        let saved = self.saved_networks().iter();
+        let names: Vec<String> = saved.map(|one| text(one, "Name").to_owned()).collect();
         let found = self.run.engine.inspect_networks(&names)?.into_iter();
         Ok(found
             .map(|network| (text(&network, "Name").to_owned(), network))

@@ -73,29 +73,20 @@ impl<'a> Inspected<'a> {
 
     /// Adds the name of each mounted volume that the configuration does not name.
     fn mount_by_name(self, host: &mut Map<String, Value>) {
-        let mut named: BTreeSet<String> = host
-            .get("Binds")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|bind| bind.as_str()?.split(':').nth(1))
-            .map(str::to_owned)
-            .collect();
+        let binds = self.items("/HostConfig/Binds");
+        let targets = binds.filter_map(|bind| bind.as_str()?.split(':').nth(1));
+        let mut named: BTreeSet<String> = targets.map(str::to_owned).collect();
         let mut mounts = match host.remove("Mounts") {
             Some(Value::Array(mounts)) => mounts,
             _ => Vec::new(),
         };
-        let volumes: BTreeMap<&str, &str> = self
-            .volumes()
-            .into_iter()
-            .map(|(name, target)| (target, name))
-            .collect();
+        let volumes = self.volumes();
         for mount in &mut mounts {
             let target = mount["Target"].as_str().unwrap_or_default().to_owned();
             let nameless = mount["Source"].as_str().unwrap_or_default().is_empty();
             if mount["Type"] == "volume"
                 && nameless
-                && let Some(name) = volumes.get(target.as_str())
+                && let Some((name, _)) = volumes.iter().find(|(_, place)| *place == target)
             {
                 mount["Source"] = (*name).into();
             }
@@ -153,11 +144,8 @@ impl<'a> Inspected<'a> {
 /// Replaces the IDs of other containers in a configuration.
 fn replace_ids(host: &mut Map<String, Value>, new_ids: &NewIds) {
     for mode in ["NetworkMode", "PidMode", "IpcMode"] {
-        let new = host
-            .get(mode)
-            .and_then(Value::as_str)
-            .and_then(|mode| mode.strip_prefix("container:"))
-            .and_then(|id| new_ids.get(id));
+        let old = host.get(mode).and_then(Value::as_str);
+        let new = old.and_then(|old| new_ids.get(old.strip_prefix("container:")?));
         if let Some(new) = new {
             host.insert(mode.to_owned(), format!("container:{new}").into());
         }

@@ -329,12 +329,10 @@ impl Procedure<'_, '_, '_> {
     fn wait_for_deployment(&mut self, id: &str) -> Result<()> {
         match self.run.wait_for_deployment(id)? {
             Some(Deployment::Failed(reason)) => {
-                let reason = reason
-                    .as_deref()
-                    .unwrap_or("Portainer reported no reason")
-                    .trim();
+                let reason = reason.as_deref().unwrap_or("Portainer reported no reason");
                 self.trouble(format!(
-                    "the deployment of Portainer stack {id} failed: {reason}"
+                    "the deployment of Portainer stack {id} failed: {}",
+                    reason.trim()
                 ));
             }
             None => self.trouble(format!(

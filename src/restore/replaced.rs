@@ -169,10 +169,7 @@ impl Procedure<'_, '_, '_> {
         replaced: &Snapshot,
         removed: &[Inspected],
     ) -> bool {
-        let mut told: Vec<String> = carried(step)
-            .iter()
-            .map(|carried| format!("lost: {carried}"))
-            .collect();
+        let mut told = carried(step);
         self.replaces_edit = is_edited(step, replaced);
         if self.replaces_edit {
             told.push("what was edited in Portainer since the last adoption is removed, and kept in a new snapshot".to_owned());
@@ -259,7 +256,8 @@ fn carried(step: &RecordStep) -> Vec<String> {
     let stays =
         |carried: &&Carried| **carried == Carried::Access && matches!(step, RecordStep::Update(..));
     let lost = record.carries.iter().filter(|one| !stays(one));
-    lost.map(|one| Loss::of_carried(one).message).collect()
+    lost.map(|one| format!("lost: {}", Loss::of_carried(one).message))
+        .collect()
 }
 
 /// The paths below Portainer's folder of the Portainer stack `id` that a container may have written to.

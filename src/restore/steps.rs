@@ -1,6 +1,6 @@
 //! The steps of a restore before its first change: what exists, and the plan.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::Result;
 use chrono::{DateTime, Local};
@@ -10,7 +10,7 @@ use super::{
     Cause, Planned, Procedure,
     containers::{StateChange, changes},
     files::unsaved,
-    plan::saved,
+    plan::{named, saved},
 };
 use crate::{
     failure::Failure,
@@ -51,12 +51,8 @@ impl Procedure<'_, '_, '_> {
         let listed = self.list()?;
         let ids: Vec<String> = listed.into_iter().map(|container| container.id).collect();
         let mut existing = engine.inspect_containers(&ids)?;
-        let known: BTreeSet<String> = existing
-            .iter()
-            .map(|c| Inspected(c).name().to_owned())
-            .collect();
         let mut others = saved(snapshot);
-        others.retain(|container| !known.contains(container.name()));
+        others.retain(|container| named(&existing, container.name()).is_none());
         for other in in_parallel(&others, |container| {
             engine.container_by_name(container.name())
         }) {

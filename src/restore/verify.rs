@@ -76,11 +76,8 @@ impl Procedure<'_, '_, '_> {
                 self.run.restore_command(&self.snapshot().stack, &self.saved.id, false)
             ))
         } else {
-            let running = existing
-                .iter()
-                .map(Inspected)
-                .filter(|now| now.is_running())
-                .count();
+            let all = existing.iter().map(Inspected);
+            let running = all.filter(|now| now.is_running()).count();
             let mut matching = match (running, saved(self.snapshot()).len()) {
                 (0, _) => format!("{matching}; nothing runs"),
                 (_, all) if all == running => matching,
@@ -260,11 +257,8 @@ impl Procedure<'_, '_, '_> {
                 wrong.push(format!("{name} is a container {owner}"));
                 continue;
             }
-            let mut differences: Vec<String> = wanted
-                .differences(now)
-                .iter()
-                .map(ToString::to_string)
-                .collect();
+            let found = wanted.differences(now).into_iter();
+            let mut differences: Vec<String> = found.map(|one| one.to_string()).collect();
             let looped = snapshot.is_in_loop(*wanted);
             if wanted.state() != now.state() && !(looped && now.gave_up()) {
                 differences.push(format!("expected {}, got {}", wanted.state(), now.state()));

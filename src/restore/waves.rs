@@ -34,10 +34,8 @@ impl Dependencies {
             })
             .collect();
         let needs = saved.iter().zip(&shares).map(|(container, shares)| {
-            let mut needs: Vec<_> = shares
-                .iter()
-                .map(|&index| (index, Condition::Started))
-                .collect();
+            let shared = shares.iter().map(|&index| (index, Condition::Started));
+            let mut needs = Vec::from_iter(shared);
             for (name, condition) in container.depends_on(&depends_on) {
                 let condition = Condition::named(condition);
                 let is_of_service = |other: &Inspected| other.label(&service) == Some(name);

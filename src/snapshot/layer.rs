@@ -160,10 +160,7 @@ fn roots<'c>(
     leaves: &BTreeSet<&str>,
 ) -> Vec<&'c Change> {
     let targets = container.own_targets(&[]);
-    let made: BTreeSet<&str> = targets
-        .iter()
-        .flat_map(|target| ancestors(target))
-        .collect();
+    let made = BTreeSet::from_iter(targets.iter().flat_map(|target| ancestors(target)));
     let mut existing: Vec<&Change> = changes
         .listed
         .iter()
@@ -198,11 +195,8 @@ fn parent(path: &str) -> &str {
 
 /// Whether a file belongs to a process that no longer runs: a PID file, or a lock in a directory for such files.
 fn names_a_process(path: &str) -> bool {
-    let name = path
-        .rsplit('/')
-        .next()
-        .unwrap_or_default()
-        .to_ascii_lowercase();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let name = last.to_ascii_lowercase();
     let ends_with = |word: &str| {
         let before = name.strip_suffix(word);
         before.is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_alphanumeric()))

@@ -41,13 +41,8 @@ impl Place {
     /// Locks the project. Fails if another run holds the lock, or if the state directory cannot be written.
     pub fn lock(&self) -> Result<ProjectLock> {
         let path = self.path_of_lock();
-        let missing = |dir: &&std::path::Path| !dir.exists();
-        let created: Vec<PathBuf> = self
-            .state
-            .ancestors()
-            .take_while(missing)
-            .map(PathBuf::from)
-            .collect();
+        let missing = self.state.ancestors().take_while(|dir| !dir.exists());
+        let created: Vec<PathBuf> = missing.map(PathBuf::from).collect();
         for attempt in 1..=ATTEMPTS {
             match self.try_lock(&path) {
                 Ok(Some(file)) => {

@@ -468,11 +468,8 @@ fn file_of(id: &str) -> String {
 
 fn ids_in(dir: &Path) -> Result<Vec<String>> {
     let names = folder::names(dir)?;
-    let mut ids: Vec<String> = names
-        .iter()
-        .filter_map(|name| name.strip_suffix(SNAPSHOT))
-        .map(str::to_owned)
-        .collect();
+    let found = names.iter().filter_map(|name| name.strip_suffix(SNAPSHOT));
+    let mut ids: Vec<String> = found.map(str::to_owned).collect();
     ids.sort();
     Ok(ids)
 }

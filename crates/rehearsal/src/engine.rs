@@ -12,7 +12,7 @@ use self::shown::{inspected, listed, network, version};
 use super::{
     faults::{Call, Peer},
     http::{Incoming, JSON, Response, TEXT, decode},
-    world::{AnonymousVolumes, EngineError, World, tagged, texts},
+    world::{AnonymousVolumes, EngineError, Event, World, tagged, texts},
 };
 
 /// The process ID on the host of a container's first process.
@@ -214,10 +214,8 @@ fn events(world: &World, incoming: &Incoming) -> String {
         time("until").unwrap_or(i64::MAX),
     );
     let wanted = labels(incoming);
-    let found = world
-        .events
-        .iter()
-        .filter(|event| (since..=until).contains(&event.at) && wanted(&event.labels));
+    let is_wanted = |one: &&Event| (since..=until).contains(&one.at) && wanted(&one.labels);
+    let found = world.events.iter().filter(is_wanted);
     let lines = found.map(|event| {
         let mut attributes = event.labels.clone();
         attributes.insert("name".to_owned(), event.name.clone());

@@ -212,10 +212,7 @@ impl Faults {
         let matches = |rule: &&mut Rule| {
             rule.call == call
                 && rule.times > 0
-                && rule
-                    .path
-                    .as_ref()
-                    .is_none_or(|part| target.contains(part.as_str()))
+                && rule.path.iter().all(|part| target.contains(part))
         };
         let rule = rules.iter_mut().find(matches)?;
         if rule.after > 0 {

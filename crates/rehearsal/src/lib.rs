@@ -77,10 +77,8 @@ impl Rehearsal {
         let socket = folder.path().join("engine.sock");
         let certificate = tls::Certificate::new()?;
         let key = world.admin_key().to_owned();
-        let deployer = options
-            .compose
-            .clone()
-            .map(|compose| Arc::new(Deployer::new(compose)));
+        let compose = options.compose.clone();
+        let deployer = compose.map(|compose| Arc::new(Deployer::new(compose)));
         let server = Server::start(world, certificate, socket, deployer)
             .context("failed to listen on 127.0.0.1 and on the socket of the engine")?;
         Ok(Self {

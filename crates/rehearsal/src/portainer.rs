@@ -259,14 +259,12 @@ fn filter(incoming: &Incoming) -> Result<Option<u64>, PortainerError> {
         #[serde(rename = "EndpointID")]
         endpoint: u64,
     }
-    let filters = incoming.query("filters");
-    let filters = filters.map(|text| serde_json::from_str::<Filters>(&text));
-    filters
-        .transpose()
-        .map(|filters| filters.map(|filters| filters.endpoint))
-        .map_err(|error| {
-            PortainerError::new(400, "Invalid query parameter: filters", &error.to_string())
-        })
+    let given = incoming.query("filters");
+    let filters = given.map(|text| serde_json::from_str::<Filters>(&text));
+    let filters = filters.transpose().map_err(|error| {
+        PortainerError::new(400, "Invalid query parameter: filters", &error.to_string())
+    })?;
+    Ok(filters.map(|filters| filters.endpoint))
 }
 
 fn lost_workflow() -> PortainerError {

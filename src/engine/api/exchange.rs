@@ -101,11 +101,8 @@ impl Api {
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
         let is_podman = response.headers().contains_key("Libpod-Api-Version");
-        let body = response
-            .body_mut()
-            .with_config()
-            .limit(MAX_OUTPUT)
-            .read_to_vec();
+        let limited = response.body_mut().with_config().limit(MAX_OUTPUT);
+        let body = limited.read_to_vec();
         Ok(ApiResponse {
             request: format!("{method} {path}"),
             status: response.status().as_u16(),

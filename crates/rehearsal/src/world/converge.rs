@@ -294,11 +294,8 @@ impl World {
         if let Some(problem) = self.failed_dependency(id) {
             return Err(problem);
         }
-        if self
-            .containers
-            .get(id)
-            .is_some_and(|one| one.state == "running")
-        {
+        let container = self.containers.get(id);
+        if container.is_some_and(|one| one.state == "running") {
             return Ok(());
         }
         let failed = |error: EngineError| format!("Error response from daemon: {}", error.message);

@@ -33,13 +33,10 @@ impl World {
     pub(crate) fn has_path(&self, path: &str) -> bool {
         let below = format!("{}/", path.trim_end_matches('/'));
         let inside = |known: &str| known == path || known.starts_with(&below);
+        let next = self.host.range(below.clone()..).next();
         ALWAYS.into_iter().any(inside)
             || self.host.contains_key(path)
-            || self
-                .host
-                .range(below.clone()..)
-                .next()
-                .is_some_and(|(known, _)| inside(known))
+            || next.is_some_and(|(known, _)| inside(known))
     }
 
     pub(super) fn read_host(&self, path: &str) -> Option<&str> {

@@ -1,6 +1,6 @@
 //! Git repositories that Portainer can read, and its clones of them (M24, M25).
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     deployment::{Deployment, Recreate},
@@ -38,11 +38,8 @@ impl World {
         let failed = |why: &str| CloneError::Failed(why.to_owned());
         let repository = self.repositories.get(url);
         let repository = repository.ok_or_else(|| failed("repository not found"))?;
-        if repository
-            .password
-            .as_ref()
-            .is_some_and(|own| *own != git.password)
-        {
+        let own = repository.password.as_ref();
+        if own.is_some_and(|own| *own != git.password) {
             return Err(CloneError::Credential);
         }
         let branch = match reference {
@@ -95,10 +92,7 @@ impl World {
 
 /// What stands for the commit of these files.
 fn commit_of(files: &Files) -> String {
-    let all: Value = files
-        .iter()
-        .map(|(name, text)| json!([name, text]))
-        .collect();
+    let all = json!(Vec::from_iter(files));
     fingerprint(&all.to_string())[..40].to_owned()
 }
 
