@@ -291,7 +291,12 @@ impl EngineReader {
         match &self.client {
             Client::Api(api) => Ok(api),
             Client::Command(_) => Err(self.needs_the_api()),
-            Client::Unavailable => Err(self.unavailable()),
+            Client::Unavailable => Err(Failure::new(format!(
+                "no Unix socket for the Engine API: {}",
+                self.adapter.reason
+            ))
+            .hint("set DOCKER_HOST to Docker's socket (unix:///…), or use `--engine command`")
+            .into()),
         }
     }
 
@@ -304,15 +309,6 @@ impl EngineReader {
             "if the engine of `{tool}` has a Unix socket on this host, use `--engine api`; if it is not the default \
              socket, set DOCKER_HOST=unix:///…"
         ))
-        .into()
-    }
-
-    fn unavailable(&self) -> anyhow::Error {
-        Failure::new(format!(
-            "no Unix socket for the Engine API: {}",
-            self.adapter.reason
-        ))
-        .hint("set DOCKER_HOST to Docker's socket (unix:///…), or use `--engine command`")
         .into()
     }
 }

@@ -137,9 +137,10 @@ impl Prepared {
             }
         }
         complete(&mut plan, &runs, situation, &before);
+        let combined = texts.combined.as_ref().map(|one| one.files(&texts.files));
         Ok(Self {
             dir: stack.dir_text().to_owned(),
-            combined: texts.combined_files(),
+            combined: combined.unwrap_or_default(),
             source,
             rewrite,
             runs,
@@ -148,11 +149,6 @@ impl Prepared {
             git,
             hashes,
         })
-    }
-
-    /// The volumes that have to exist before the request.
-    pub(super) fn new_volumes(&self) -> BTreeSet<String> {
-        missing(&self.runs, &self.before)
     }
 
     /// The text that Portainer has, if the stack is there.
@@ -296,7 +292,7 @@ fn dispensable(runs: &Runs, before: &Before) -> BTreeSet<String> {
 }
 
 /// The volumes that the adoption has to create.
-fn missing(runs: &Runs, before: &Before) -> BTreeSet<String> {
+pub(super) fn missing(runs: &Runs, before: &Before) -> BTreeSet<String> {
     let named = runs.services.values().flat_map(|one| one.volumes.values());
     let created = named.filter(|name| runs.created.contains(*name));
     let new = created.filter(|name| !before.details.has_volume(name));
@@ -430,11 +426,6 @@ impl Texts {
                 "write one Compose file for which `docker compose config` prints the same, then pass it with --file",
             )],
         });
-    }
-
-    fn combined_files(&self) -> Vec<String> {
-        let combined = self.combined.as_ref();
-        combined.map_or_else(Vec::new, |combined| combined.files(&self.files))
     }
 
     fn text<'t>(&'t self, source: &'t StackText) -> &'t str {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Error, Result};
 use serde_json::json;
 
-use super::{Prepared, Procedure, progress::Progress};
+use super::{Prepared, Procedure, prepare::missing, progress::Progress};
 use crate::{
     failure::Failure,
     model::Deployment,
@@ -107,7 +107,7 @@ impl Procedure<'_, '_> {
 
     /// Creates the volumes that the text names and that do not exist. A later adoption uses them if this one fails.
     fn create_volumes(&mut self, prepared: &Prepared) -> Result<()> {
-        for name in prepared.new_volumes() {
+        for name in missing(&prepared.runs, &prepared.before) {
             // Without the label of an anonymous one, which `docker volume prune` deletes.
             self.run.engine.create_volume(&json!({ "Name": name }))?;
             if self.start == Progress::NotSent {

@@ -40,7 +40,6 @@ use crate::{
     model::{Container, compose_label},
     parallel::{MAX_CONCURRENT, in_parallel},
     text::excerpt,
-    trace::Trace,
 };
 
 /// The oldest API version that this client supports: Docker Engine 20.10.
@@ -62,10 +61,7 @@ pub(super) struct Api {
     socket: PathBuf,
     agent: Agent,
     label: String,
-    connect_timeout: Duration,
-    read_timeout: Duration,
-    change_timeout: Duration,
-    trace: Trace,
+    options: Options,
     version: OnceLock<Version>,
     is_podman: OnceLock<bool>,
 }
@@ -90,10 +86,7 @@ impl Api {
             agent: Agent::with_parts(config, connector, NoResolver),
             socket,
             label: compose_label(&options.tool, "project"),
-            connect_timeout: options.connect_timeout,
-            read_timeout: options.read_timeout,
-            change_timeout: options.change_timeout,
-            trace: options.trace,
+            options,
             version: OnceLock::new(),
             is_podman: OnceLock::new(),
         }
@@ -158,7 +151,7 @@ impl Api {
     /// Removes `containers` in parallel, but not their volumes.
     pub(super) fn remove(&self, containers: &[Container]) -> Result<()> {
         let version = self.version()?;
-        let deadline = Instant::now() + self.change_timeout;
+        let deadline = Instant::now() + self.options.change_timeout;
         let failed = in_parallel(containers, |container| {
             let removed = self.remove_one(version, &container.id, deadline);
             removed.err().map(|error| format!("{error:#}"))
@@ -234,7 +227,7 @@ impl Api {
     /// Sends `GET` for `path`, which does not include the API version.
     fn ask(&self, path: &str) -> Result<ApiResponse> {
         let path = format!("/v{}{path}", self.version()?);
-        self.send(&Method::GET, &path, &[], self.read_timeout)
+        self.send(&Method::GET, &path, &[], self.options.read_timeout)
     }
 
     /// The response to [`Self::ask`], if its status is 200.
@@ -277,7 +270,7 @@ impl Api {
         if let Some(version) = self.version.get() {
             return Ok(*version);
         }
-        let response = self.send(&Method::GET, "/_ping", &[], self.read_timeout)?;
+        let response = self.send(&Method::GET, "/_ping", &[], self.options.read_timeout)?;
         let newest = response.api_version.as_deref().and_then(Version::parse);
         // A failing engine returns 500, but still its version.
         let Some(newest) = newest else {
@@ -309,7 +302,7 @@ impl Api {
 
     /// The oldest API version that the engine supports, if it says.
     fn oldest(&self) -> Result<Option<Version>> {
-        let response = self.send(&Method::GET, "/version", &[], self.read_timeout)?;
+        let response = self.send(&Method::GET, "/version", &[], self.options.read_timeout)?;
         let version: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         Ok(version["MinAPIVersion"].as_str().and_then(Version::parse))
     }
@@ -336,7 +329,7 @@ impl Api {
         match error {
             ureq::Error::Timeout(ureq::Timeout::Connect) => Failure::new(format!(
                 "Docker on {socket} did not accept a connection within {:.0?}",
-                self.connect_timeout
+                self.options.connect_timeout
             ))
             .hint("check that Docker is healthy"),
             ureq::Error::Timeout(_) => Failure::new(format!(

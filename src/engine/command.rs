@@ -30,7 +30,7 @@ use crate::{
     model::{Container, Mount, PublishedPort, Pull, compose_label},
     process::{self, Limits, Output, RunError},
     text::{excerpt, printable},
-    trace::{Exchange, Trace},
+    trace::Exchange,
 };
 
 /// Inspects containers.
@@ -45,24 +45,18 @@ pub(super) struct Command {
     tool: String,
     /// Its path, if it is on `PATH`.
     program: Option<PathBuf>,
-    client: ClientConfig,
     label: String,
-    read_timeout: Duration,
-    change_timeout: Duration,
-    trace: Trace,
+    options: Options,
 }
 
 impl Command {
     /// Uses the command at `program`. Runs nothing.
     pub(super) fn new(program: Option<PathBuf>, options: Options) -> Self {
         Self {
+            tool: options.tool.clone(),
             program,
-            client: options.client,
             label: compose_label(&options.tool, "project"),
-            tool: options.tool,
-            read_timeout: options.read_timeout,
-            change_timeout: options.change_timeout,
-            trace: options.trace,
+            options,
         }
     }
 
@@ -149,7 +143,7 @@ impl Command {
 
     /// Removes `containers`, but not their volumes.
     pub(super) fn remove(&self, containers: &[Container]) -> Result<()> {
-        let deadline = Instant::now() + self.change_timeout;
+        let deadline = Instant::now() + self.options.change_timeout;
         let errors = match self.run(
             &with_ids(&["rm", "-f"], &ids(containers)),
             left_until(deadline),
@@ -203,7 +197,7 @@ impl Command {
 
     /// Whether the command, or the engine that it reaches, says that it is Podman.
     pub(super) fn is_podman(&self) -> bool {
-        let output = self.run(&["version"], self.read_timeout);
+        let output = self.run(&["version"], self.options.read_timeout);
         output.is_ok_and(|output| is_podman(&String::from_utf8_lossy(&output.stdout)))
     }
 
@@ -226,7 +220,7 @@ impl Command {
 
     /// Runs a command that only reads. Returns its standard output.
     fn read(&self, arguments: &[&str]) -> Result<String> {
-        let output = self.successful(arguments, self.read_timeout)?;
+        let output = self.successful(arguments, self.options.read_timeout)?;
         Ok(String::from_utf8_lossy(&output).into_owned())
     }
 
@@ -262,7 +256,7 @@ impl Command {
         };
         let output = process::run(program, arguments, limits, |process| self.prepare(process));
         let line = format!("{tool} {}", arguments.join(" "));
-        self.trace.report(&Exchange {
+        self.options.trace.report(&Exchange {
             peer: "engine",
             method: "run".to_owned(),
             path: printable(&line).into_owned(),
@@ -293,7 +287,7 @@ impl Command {
             docker_context,
             config_dir,
             ..
-        } = &self.client;
+        } = &self.options.client;
         for (name, value) in [
             ("PATH", path.as_deref()),
             ("DOCKER_HOST", docker_host.as_ref().map(AsRef::as_ref)),

@@ -240,9 +240,8 @@ impl ServerCertVerifier for Verifier {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        let algorithms = &self.provider.signature_verification_algorithms;
+        algorithms.supported_schemes()
     }
 }
 

@@ -257,7 +257,12 @@ pub(super) fn previewed(body: &[u8]) -> Option<String> {
 
 /// A response as JSON. The error does not quote a value, which can be a secret.
 pub(super) fn read(response: Unread) -> Result<Value> {
-    let json = serde_json::from_slice(&body_with_text(response)?);
+    let mut body = Vec::new();
+    let config = response.into_body().into_with_config().limit(LARGEST_BODY);
+    if config.reader().read_to_end(&mut body).map_err(truncated)? == 0 {
+        return Err(Failure::new(EMPTY).into());
+    }
+    let json = serde_json::from_slice(&body);
     Ok(json.map_err(|error| unexpected(entries::not_json(&error)))?)
 }
 
@@ -273,16 +278,6 @@ pub(super) fn field<T: DeserializeOwned>(json: &Value, name: &str, expected: &st
 
 pub(super) fn unexpected(reason: &str) -> Failure {
     Failure::new(format!("cannot parse the response: {reason}"))
-}
-
-fn body_with_text(response: Unread) -> Result<Vec<u8>, Failure> {
-    let mut body = Vec::new();
-    let config = response.into_body().into_with_config().limit(LARGEST_BODY);
-    match config.reader().read_to_end(&mut body) {
-        Ok(0) => Err(Failure::new(EMPTY)),
-        Ok(_) => Ok(body),
-        Err(error) => Err(truncated(error)),
-    }
 }
 
 /// `Type`: 1 swarm, 2 Compose, 3 Kubernetes.

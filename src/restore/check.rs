@@ -145,8 +145,8 @@ impl Procedure<'_, '_, '_> {
         let found = self.run.engine.inspect_volumes(&names)?;
         let saved = self.snapshot().volumes.known().into_iter().flatten();
         // A saved one that is missing is a problem already.
-        let known = found.iter().chain(saved).map(|one| text(one, "Name"));
-        let known: BTreeSet<&str> = known.collect();
+        let all = found.iter().chain(saved).map(|one| text(one, "Name"));
+        let known: BTreeSet<&str> = all.collect();
         names.retain(|name| !known.contains(name.as_str()));
         Ok(names)
     }
@@ -166,7 +166,8 @@ impl Procedure<'_, '_, '_> {
             .map(|(name, _)| name.as_str())
             .filter(|name| !matches!(*name, "bridge" | "host" | "none"))
             .collect();
-        let fixed = BTreeSet::from_iter(recreated.iter().flat_map(|one| one.fixed_networks()));
+        let with_address = recreated.iter().flat_map(|one| one.fixed_networks());
+        let fixed: BTreeSet<&str> = with_address.collect();
         let mut problems = Vec::new();
         for name in names {
             match own.iter().find(|network| text(network, "Name") == name) {

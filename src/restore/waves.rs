@@ -34,8 +34,8 @@ impl Dependencies {
             })
             .collect();
         let needs = saved.iter().zip(&shares).map(|(container, shares)| {
-            let shared = shares.iter().map(|&index| (index, Condition::Started));
-            let mut needs = Vec::from_iter(shared);
+            let started = shares.iter().map(|&index| (index, Condition::Started));
+            let mut needs: Vec<_> = started.collect();
             for (name, condition) in container.depends_on(&depends_on) {
                 let condition = Condition::named(condition);
                 let is_of_service = |other: &Inspected| other.label(&service) == Some(name);

@@ -160,7 +160,8 @@ fn roots<'c>(
     leaves: &BTreeSet<&str>,
 ) -> Vec<&'c Change> {
     let targets = container.own_targets(&[]);
-    let made = BTreeSet::from_iter(targets.iter().flat_map(|target| ancestors(target)));
+    let above = targets.iter().flat_map(|target| ancestors(target));
+    let made: BTreeSet<&str> = above.collect();
     let mut existing: Vec<&Change> = changes
         .listed
         .iter()

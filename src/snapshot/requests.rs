@@ -111,13 +111,9 @@ impl Request {
 impl Unanswered {
     /// Removes the request from the journal.
     pub(super) fn forget(&self) -> Result<()> {
-        let removed = folder::remove(&self.dir, &self.name);
-        removed.with_context(|| {
-            format!(
-                "failed to remove the finished request {}",
-                self.dir.join(&self.name).display()
-            )
-        })
+        let path = self.dir.join(&self.name);
+        let what = || format!("failed to remove the finished request {}", path.display());
+        folder::remove(&self.dir, &self.name).with_context(what)
     }
 }
 

@@ -115,8 +115,9 @@ impl Place {
     }
 
     fn dir_of(&self, engine: &str) -> PathBuf {
-        let name = format!("{}-{}", self.project(), short_hash(engine));
-        self.all().join(name)
+        let hash = sha256(engine);
+        self.all()
+            .join(format!("{}-{}", self.project(), &hash[..16]))
     }
 
     /// The existing directories of the project, whatever the engine.
@@ -472,9 +473,4 @@ fn ids_in(dir: &Path) -> Result<Vec<String>> {
     let mut ids: Vec<String> = found.map(str::to_owned).collect();
     ids.sort();
     Ok(ids)
-}
-
-/// The first 16 hexadecimal digits of the hash.
-fn short_hash(text: &str) -> String {
-    sha256(text)[..16].to_owned()
 }

@@ -96,8 +96,20 @@ impl<'d> Service<'d> {
         let Some(value) = self.node.get("environment") else {
             return Vec::new();
         };
-        let listed = value.items().filter_map(listed_variable);
-        let mapped = value.entries().into_iter().filter_map(mapped_variable);
+        let listed = value.items().filter_map(|node| {
+            let (name, value) = match node.as_str()?.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (node.as_str()?, None),
+            };
+            Some(EnvironmentEntry { name, value, node })
+        });
+        let mapped = value.entries().into_iter().filter_map(|entry| {
+            Some(EnvironmentEntry {
+                name: entry.name()?,
+                value: entry.value.as_str(),
+                node: entry.key,
+            })
+        });
         listed.chain(mapped).collect()
     }
 
@@ -157,23 +169,6 @@ fn env_file(node: Node<'_>) -> Option<EnvFile<'_>> {
         required: node.get("required").and_then(Node::as_bool).unwrap_or(true),
         format: node.get("format").and_then(Node::as_str),
         node: path,
-    })
-}
-
-fn listed_variable(node: Node<'_>) -> Option<EnvironmentEntry<'_>> {
-    let text = node.as_str()?;
-    let (name, value) = match text.split_once('=') {
-        Some((name, value)) => (name, Some(value)),
-        None => (text, None),
-    };
-    Some(EnvironmentEntry { name, value, node })
-}
-
-fn mapped_variable(entry: Entry<'_>) -> Option<EnvironmentEntry<'_>> {
-    Some(EnvironmentEntry {
-        name: entry.name()?,
-        value: entry.value.as_str(),
-        node: entry.key,
     })
 }
 

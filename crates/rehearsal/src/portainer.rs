@@ -261,10 +261,10 @@ fn filter(incoming: &Incoming) -> Result<Option<u64>, PortainerError> {
     }
     let given = incoming.query("filters");
     let filters = given.map(|text| serde_json::from_str::<Filters>(&text));
-    let filters = filters.transpose().map_err(|error| {
+    let wanted = filters.transpose().map_err(|error| {
         PortainerError::new(400, "Invalid query parameter: filters", &error.to_string())
     })?;
-    Ok(filters.map(|filters| filters.endpoint))
+    Ok(wanted.map(|filters| filters.endpoint))
 }
 
 fn lost_workflow() -> PortainerError {
@@ -402,11 +402,8 @@ fn status(world: &World) -> Response {
 
 fn me(world: &World, key: &ApiKey) -> Response {
     let at = world.keys.iter().position(|one| one == key);
-    let role = match key.role {
-        Role::Administrator => 1,
-        Role::Standard => 2,
-    };
-    let shown = json!({ "Id": at.map_or(0, |at| at + 1), "Username": key.user, "Role": role });
+    let id = at.map_or(0, |at| at + 1);
+    let shown = json!({ "Id": id, "Username": key.user, "Role": key.role as u8 });
     Response::json(200, &shown)
 }
 

@@ -23,7 +23,10 @@ const JSON: &str = "application/json";
 impl Api {
     /// Sends `GET` for `path`, and reads at most `most` bytes of the response.
     pub(super) fn get_up_to(&self, path: &str, most: u64) -> Result<Archive> {
-        let (path, limit) = (format!("/v{}{path}", self.version()?), self.read_timeout);
+        let (path, limit) = (
+            format!("/v{}{path}", self.version()?),
+            self.options.read_timeout,
+        );
         let request = (&Method::GET, path.as_str(), JSON, &[][..]);
         let response = self.exchange(request, limit)?;
         if response.status() != 200 {
@@ -75,7 +78,7 @@ impl Api {
         } else {
             self.run(request.body(())?, limit)
         };
-        self.trace.report(&Exchange {
+        self.options.trace.report(&Exchange {
             peer: "engine",
             method: method.to_string(),
             path: path.to_owned(),

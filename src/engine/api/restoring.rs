@@ -89,8 +89,8 @@ impl Engine {
                 let (version, name) = (api.version()?, percent_encoded(container));
                 let path = format!("/v{version}/containers/{name}/archive?path=%2F");
                 let request = (&Method::PUT, path.as_str(), "application/x-tar", archive);
-                let response = api.exchange(request, api.change_timeout)?;
-                api.whole(&Method::PUT, &path, response, api.change_timeout)
+                let response = api.exchange(request, api.options.change_timeout)?;
+                api.whole(&Method::PUT, &path, response, api.options.change_timeout)
             })
             .and_then(|response| self.done(&response))
             .with_context(|| {
@@ -159,7 +159,7 @@ impl Engine {
             .and_then(|()| {
                 let (api, name) = (self.api()?, percent_encoded(network));
                 let path = format!("/v{}/networks/{name}", api.version()?);
-                api.send(&Method::DELETE, &path, &[], api.change_timeout)
+                api.send(&Method::DELETE, &path, &[], api.options.change_timeout)
             })
             .and_then(|response| match response.status {
                 404 => Ok(()),
@@ -189,7 +189,7 @@ impl Engine {
         check_name(id)
             .and_then(|()| {
                 let api = self.api()?;
-                let deadline = Instant::now() + api.change_timeout;
+                let deadline = Instant::now() + api.options.change_timeout;
                 api.remove_one(api.version()?, &percent_encoded(id), deadline)
             })
             .with_context(|| failed("remove", ObjectKind::Container, id))
@@ -227,7 +227,7 @@ impl Engine {
         let api = self.api()?;
         let path = format!("/v{}{path}", api.version()?);
         let body = body.map(Value::to_string).unwrap_or_default();
-        let limit = api.change_timeout + grace;
+        let limit = api.options.change_timeout + grace;
         api.send(&Method::POST, &path, body.as_bytes(), limit)
     }
 

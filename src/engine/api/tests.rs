@@ -10,7 +10,10 @@ use std::{
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::{Choice, ClientConfig, Engine};
+use crate::{
+    engine::{Choice, ClientConfig, Engine},
+    trace::Trace,
+};
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -9,6 +9,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::*;
+use crate::trace::Trace;
 use crate::{
     engine::{Choice, Engine},
     model::{Mount, MountKind},

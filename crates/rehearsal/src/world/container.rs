@@ -79,7 +79,9 @@ impl Container {
         self.exit_code = code;
         self.finished = now;
         for attachment in self.networks.values_mut() {
-            attachment.leave();
+            attachment.endpoint_id.clear();
+            attachment.ip_address.clear();
+            attachment.mac_address.clear();
         }
         for port in &mut self.ports {
             port.bound = None;
@@ -229,12 +231,5 @@ impl Attachment {
     /// The fixed address; empty if the engine chooses.
     pub fn fixed_address(&self) -> &str {
         self.ipam["IPv4Address"].as_str().unwrap_or_default()
-    }
-
-    /// Leaves the network, as when the container ends.
-    fn leave(&mut self) {
-        self.endpoint_id.clear();
-        self.ip_address.clear();
-        self.mac_address.clear();
     }
 }

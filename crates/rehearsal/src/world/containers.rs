@@ -233,8 +233,8 @@ fn ports_of<'v>(config: &'v Value, host: &'v Value) -> Vec<Port> {
         }
     }
     let exposed = config.get("ExposedPorts").and_then(Value::as_object);
-    let exposed = exposed.into_iter().flatten();
-    for (target, protocol) in exposed.filter_map(|(key, _)| split(key)) {
+    let keys = exposed.into_iter().flatten();
+    for (target, protocol) in keys.filter_map(|(key, _)| split(key)) {
         let known = |port: &Port| port.target == target && port.protocol == protocol;
         if !ports.iter().any(known) {
             ports.push(Port::new("", None, target, protocol));

@@ -68,13 +68,13 @@ pub struct ApiKey {
     pub role: Role,
 }
 
-/// The role of a Portainer user.
+/// The role of a Portainer user, with its number in Portainer's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// May do everything.
-    Administrator,
+    Administrator = 1,
     /// Sees a filtered list of stacks.
-    Standard,
+    Standard = 2,
 }
 
 impl ApiKey {

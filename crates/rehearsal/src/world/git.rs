@@ -48,8 +48,8 @@ impl World {
         };
         let files = repository.branches.get(branch).cloned();
         let files = files.ok_or_else(|| failed("reference not found"))?;
-        let commit = commit_of(&files);
-        Ok((files, commit))
+        let all = json!(Vec::from_iter(&files)).to_string();
+        Ok((files, fingerprint(&all)[..40].to_owned()))
     }
 
     /// Clones the repository for a stack that is created from it. A short reference can be cloned, but its commit is not
@@ -88,12 +88,6 @@ impl World {
         });
         Ok(())
     }
-}
-
-/// What stands for the commit of these files.
-fn commit_of(files: &Files) -> String {
-    let all = json!(Vec::from_iter(files));
-    fingerprint(&all.to_string())[..40].to_owned()
 }
 
 /// The deployment of a stack from its clone: `stack.env` lies at the root, after the `.env` next to the Compose file, which

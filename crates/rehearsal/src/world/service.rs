@@ -102,7 +102,8 @@ impl Service {
     }
 
     pub fn builds(&self) -> bool {
-        builds(&self.written)
+        let build = self.written.get("build");
+        build.is_some_and(|build| !build.is_null())
     }
 
     pub fn replicas(&self) -> usize {
@@ -133,10 +134,6 @@ impl Service {
         }
         fingerprint(&config.to_string())
     }
-}
-
-fn builds(written: &Map<String, Value>) -> bool {
-    written.get("build").is_some_and(|build| !build.is_null())
 }
 
 /// The words of a command.
