@@ -11,7 +11,7 @@ use std::{
 
 use composefile::document::Document;
 use stacklift::rewrite::{
-    damage::{Verdict, judge_document},
+    damage::damages,
     export,
     faithful::{self, Blocker, Context, EnvFiles, Faithful, Runs, ServiceRuns},
     literal, loss,
@@ -63,10 +63,7 @@ impl Case {
             return "it is not parsed\n".to_owned();
         };
         let rewritten = literal::rewrite(&self.compose, DIR);
-        let damages = match judge_document(&document, &rewritten, DIR) {
-            Verdict::Undamaged => Vec::new(),
-            Verdict::Damaged(damages) => damages,
-        };
+        let damages = damages(&document, &rewritten, DIR);
         let damages = damages.iter().map(|one| format!("damage: {one}\n"));
         let losses = self
             .with_context(|context| loss::losses(&document, self.env.as_deref(), context, "web"));

@@ -14,7 +14,7 @@ use crate::{
         losses::{LossKind, containers, record, text_lost},
     },
     rewrite::{
-        damage::{Verdict, judge_document},
+        damage::damages,
         loss::{TextLossKind, losses},
     },
 };
@@ -221,12 +221,9 @@ impl Plan {
 
 /// B02.
 fn damage(facts: &Facts) -> Option<Blocker> {
-    let document = facts.source.document.ok()?;
-    let Verdict::Damaged(places) = judge_document(document, facts.sent.text, facts.dir) else {
-        return None;
-    };
-    let places = places.iter().map(ToString::to_string);
+    let places = damages(facts.source.document.ok()?, facts.sent.text, facts.dir);
+    let places = places.iter().map(ToString::to_string).collect();
     let what = "the literal rewrite damages the Compose file";
-    let refusal = Blocker::new(what, "change these lines").details(places);
-    Some(refusal.of_kind(BlockerKind::Damage))
+    let refusal = Blocker::about(places, what, "change these lines");
+    refusal.map(|one| one.of_kind(BlockerKind::Damage))
 }

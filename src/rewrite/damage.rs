@@ -18,15 +18,6 @@ use composefile::{
     schema::ROOT,
 };
 
-/// The result of the comparison.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// The result has the expected meaning.
-    Undamaged,
-    /// It does not, in these places, in the order of the original's lines; at most [`MOST`].
-    Damaged(Vec<Damage>),
-}
-
 /// The most damages that are listed.
 pub const MOST: usize = 50;
 
@@ -45,8 +36,9 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Compares `rewritten`, the result of [`super::literal::rewrite`] for `stack_dir`, with the original.
-pub fn judge_document(original: &Document<'_>, rewritten: &str, stack_dir: &str) -> Verdict {
+/// Compares `rewritten`, the result of [`super::literal::rewrite`] for `stack_dir`, with the original: where it does not have
+/// the expected meaning, in the order of the original's lines; at most [`MOST`] places.
+pub fn damages(original: &Document<'_>, rewritten: &str, stack_dir: &str) -> Vec<Damage> {
     let keys = env_file_keys(original);
     let deleted = DeletedLines::of(original.text());
     let mut damages = match Document::parse(rewritten) {
@@ -60,7 +52,7 @@ pub fn judge_document(original: &Document<'_>, rewritten: &str, stack_dir: &str)
         }
     };
     if damages.is_empty() {
-        return Verdict::Undamaged;
+        return damages;
     }
     let left_over = keys.iter().filter_map(|entry| {
         let is_removed = deleted.hold(entry.key.span().start);
@@ -74,7 +66,7 @@ pub fn judge_document(original: &Document<'_>, rewritten: &str, stack_dir: &str)
     damages.sort_by_key(|damage| damage.line);
     damages.dedup();
     damages.truncate(MOST);
-    Verdict::Damaged(damages)
+    damages
 }
 
 /// Compares the original and the result node by node.
@@ -156,8 +148,7 @@ impl<'d> Walk<'d> {
     fn same_tag(&self, before: Node<'_>, after: Node<'_>) -> bool {
         match (before.tag(), after.tag()) {
             (Some(before), Some(after)) => is_replaced(before, after, self.stack_dir),
-            (None, None) => true,
-            _ => false,
+            (before, after) => before == after,
         }
     }
 
@@ -232,12 +223,10 @@ impl<'d> Walk<'d> {
     fn add(&mut self, line: usize, node: Node<'_>, what: impl FnOnce(&str) -> String) {
         // Describing each costs time.
         if self.damages.len() < MOST {
-            let path = node.path();
-            let what = what(if path.is_empty() {
-                "the top level"
-            } else {
-                &path
-            });
+            let what = match node.path().as_str() {
+                "" => what("the top level"),
+                path => what(path),
+            };
             self.damages.push(Damage { line, what });
         }
     }

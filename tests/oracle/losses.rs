@@ -9,7 +9,7 @@ use composefile::document::{Document, Node};
 use serde_json::{Map, Value};
 use stacklift::rewrite::{
     combine as compare,
-    damage::{self, judge_document},
+    damage::damages,
     env::{contract_env, stack_env},
     literal,
     loss::{Owner, TextLoss, TextLossKind, losses},
@@ -62,10 +62,7 @@ pub fn account(judge: &Judge<'_>) -> Account {
     let literal = literal::rewrite(&text, &dir);
     let env = contract_env(host.env.as_deref().unwrap_or_default());
     let project = normalised(dir.rsplit('/').next().unwrap_or_default());
-    let damages = match judge_document(&document, &literal, &dir) {
-        damage::Verdict::Damaged(damages) => damages,
-        damage::Verdict::Undamaged => Vec::new(),
-    };
+    let damages = damages(&document, &literal, &dir);
     let said = with_context(&host, |context| {
         losses(&document, host.env.as_deref(), context, &project)
     });

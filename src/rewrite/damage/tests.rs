@@ -2,17 +2,15 @@ use proptest::prelude::*;
 
 use composefile::document::Document;
 
-use super::{Verdict, judge_document};
+use super::damages;
 use crate::rewrite::literal::rewrite;
 
 const DIR: &str = "/s/web";
 
 fn shown(text: &str, dir: &str) -> Vec<String> {
     let document = Document::parse(text).expect(text);
-    match judge_document(&document, &rewrite(text, dir), dir) {
-        Verdict::Undamaged => Vec::new(),
-        Verdict::Damaged(damages) => damages.iter().map(ToString::to_string).collect(),
-    }
+    let damages = damages(&document, &rewrite(text, dir), dir);
+    damages.iter().map(ToString::to_string).collect()
 }
 
 /// Puts lines below a service `web` that starts on line 3.
@@ -173,9 +171,9 @@ proptest! {
         let Ok(before) = Document::parse(&text) else {
             return Ok(());
         };
-        let verdict = judge_document(&before, &result, DIR);
+        let damages = damages(&before, &result, DIR);
         let undamaged = Document::parse(&result)
             .is_ok_and(|after| slow::value(&before, Some(DIR)) == slow::value(&after, None));
-        prop_assert_eq!(verdict == Verdict::Undamaged, undamaged, "{}\n=>\n{}\n{:?}", text, result, verdict);
+        prop_assert_eq!(damages.is_empty(), undamaged, "{}\n=>\n{}\n{:?}", text, result, damages);
     }
 }
