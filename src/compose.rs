@@ -197,18 +197,17 @@ impl NoProgram {
 
 impl fmt::Display for NoProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.failed() {
-            f.write_str("this host has no Compose program")?;
-            if self.lacks_plugin {
-                f.write_str(" (Docker has no compose plugin)")?;
-            }
-            return Ok(());
-        }
         let failures = self.failures.join("; ");
-        write!(
-            f,
-            "no Compose program of this host could be run ({failures})"
-        )
+        match (self.failed(), self.lacks_plugin) {
+            (true, _) => write!(
+                f,
+                "no Compose program of this host could be run ({failures})"
+            ),
+            (false, true) => {
+                f.write_str("this host has no Compose program (Docker has no compose plugin)")
+            }
+            (false, false) => f.write_str("this host has no Compose program"),
+        }
     }
 }
 
@@ -377,10 +376,10 @@ impl Compose {
     ) -> Result<(Output, Option<PathBuf>)> {
         let mut options = options.to_vec();
         options.extend(input.project().iter().flat_map(|project| ["-p", project]));
-        let user = match input.dir().map(disk::user_of) {
-            None => None,
-            Some(user) => user.context("failed to find the owner of the stack's directory")?,
-        };
+        let user = input.dir().map(disk::user_of).transpose();
+        let user = user
+            .context("failed to find the owner of the stack's directory")?
+            .flatten();
         let texts: Vec<&str> = match *input {
             Input::Sent { text, .. } => vec![text],
             Input::Several { texts, .. } => texts.iter().map(String::as_str).collect(),
@@ -436,11 +435,8 @@ impl Compose {
         prepare: impl FnOnce(&mut Command) + Send,
     ) -> Result<Output> {
         let first = self.first.iter().map(String::as_str);
-        let words: Vec<&str> = first
-            .chain(options.iter().copied())
-            .chain(["config"])
-            .chain(arguments.iter().copied())
-            .collect();
+        let more = [options, &["config"], arguments].concat();
+        let words: Vec<&str> = first.chain(more).collect();
         let started = Instant::now();
         let prepare = |process: &mut Command| {
             prepare(process);
@@ -494,11 +490,8 @@ impl Program for Compose {
         // A wrapper, a plugin or a provider can fail for a reason of its own.
         let (control, _) = self.run_config(&VALID, &[], &JSON)?;
         if !control.status.success() {
-            bail!(
-                "`{} config` rejects every file ({}): {message}",
-                self.name,
-                output.status
-            );
+            let (name, status) = (&self.name, output.status);
+            bail!("`{name} config` rejects every file ({status}): {message}");
         }
         Ok(Some(Rejection::new(self, code, message)))
     }
@@ -534,9 +527,8 @@ impl Program for Compose {
         containers: &BTreeMap<String, String>,
         mask: &Mask,
     ) -> Result<ConfigHashes> {
-        let known = lock(&self.checked)
-            .clone()
-            .filter(|(sent, _)| input.sent().as_ref() == Some(sent));
+        let known = lock(&self.checked).clone();
+        let known = known.filter(|(sent, _)| input.sent().as_ref() == Some(sent));
         let resolved = match known {
             Some((_, resolved)) => resolved,
             None => self.printed(self.run_config(input, &[], &JSON)?, mask)?,

@@ -150,12 +150,9 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
         Some(folder) => text.replace(&format!("{folder}/"), ""),
         None => text,
     };
-    let is_error = |line: &&str| {
-        !line.is_empty()
-            && !["time=\"", "WARN[", "WARNING: ", ">>>>"]
-                .iter()
-                .any(|start| line.starts_with(start))
-    };
+    let warnings = ["time=\"", "WARN[", "WARNING: ", ">>>>"];
+    let is_warning = |line: &str| warnings.iter().any(|start| line.starts_with(start));
+    let is_error = |line: &&str| !line.is_empty() && !is_warning(line);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(is_error).collect();
     if lines.is_empty() {
         return "it printed no message".to_owned();
@@ -168,36 +165,32 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
 /// dependencies on inactive services are removed, as `up` removes them: Compose prints them, but does not read them. Limits of 0
 /// get their zeros, which Compose omits.
 pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) -> String {
-    let Ok(mut json) = serde_json::from_str::<Value>(&resolved) else {
+    let Ok(before) = serde_json::from_str::<Value>(&resolved) else {
         return resolved;
     };
-    let mut is_changed = undoubled(&mut json) | write_zero_limits(&mut json);
+    let mut json = before.clone();
+    undouble(&mut json);
+    write_zero_limits(&mut json);
     let services = json.get_mut("services").and_then(Value::as_object_mut);
-    let active: BTreeSet<String> = services
-        .iter()
-        .flat_map(|all| all.keys())
-        .cloned()
-        .collect();
-    for service in services.into_iter().flatten().map(|(_, service)| service) {
+    let active = services.iter().flat_map(|all| all.keys()).cloned();
+    let active: BTreeSet<String> = active.collect();
+    for (_, service) in services.into_iter().flatten() {
         let dependencies = service.get_mut("depends_on").and_then(Value::as_object_mut);
         if let Some(dependencies) = dependencies {
-            let before = dependencies.len();
             dependencies.retain(|name, how| how["required"] != false || active.contains(name));
-            is_changed |= dependencies.len() != before;
         }
-        is_changed |= share_by_id(service, containers);
+        share_by_id(service, containers);
     }
     // A text that does not need a change is not written again: not even its numbers change.
-    if is_changed {
-        json.to_string()
-    } else {
+    if json == before {
         resolved
+    } else {
+        json.to_string()
     }
 }
 
-/// Writes each 0 in `ulimits`: Compose omits it in JSON, and rejects a limit without it. Returns whether there is one.
-pub(super) fn write_zero_limits(config: &mut Value) -> bool {
-    let mut is_changed = false;
+/// Writes each 0 in `ulimits`: Compose omits it in JSON, and rejects a limit without it.
+pub(super) fn write_zero_limits(config: &mut Value) {
     let services = config.get_mut("services").and_then(Value::as_object_mut);
     for (_, service) in services.into_iter().flatten() {
         let limits = service.get_mut("ulimits").and_then(Value::as_object_mut);
@@ -205,53 +198,35 @@ pub(super) fn write_zero_limits(config: &mut Value) -> bool {
             for key in ["soft", "hard"] {
                 if limit.is_object() && limit.get(key).is_none() {
                     limit[key] = 0.into();
-                    is_changed = true;
                 }
             }
         }
     }
-    is_changed
 }
 
-/// Makes the namespaces that a service shares with others those of `containers`. Returns whether there is one.
-pub fn share_by_id(service: &mut Value, containers: &BTreeMap<String, String>) -> bool {
-    let mut is_changed = false;
+/// Makes the namespaces that a service shares with others those of `containers`.
+pub fn share_by_id(service: &mut Value, containers: &BTreeMap<String, String>) {
     for key in ["network_mode", "pid", "ipc"] {
         let mode = service.get(key).and_then(Value::as_str);
         let shared = mode.and_then(|mode| mode.strip_prefix("service:"));
         if let Some(id) = shared.and_then(|shared| containers.get(shared)) {
             service[key] = format!("container:{id}").into();
-            is_changed = true;
         }
     }
-    is_changed
 }
 
-/// Replaces each `$$` in a key by `$`. Returns whether there was one.
-fn undoubled(value: &mut Value) -> bool {
+/// Replaces each `$$` in a key by `$`.
+fn undouble(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            let mut is_changed = false;
-            for value in map.values_mut() {
-                is_changed |= undoubled(value);
-            }
-            if map.keys().any(|key| key.contains("$$")) {
-                let entries = std::mem::take(map).into_iter();
-                *map = entries
-                    .map(|(key, value)| (key.replace("$$", "$"), value))
-                    .collect();
-                is_changed = true;
-            }
-            is_changed
+            map.values_mut().for_each(undouble);
+            let entries = std::mem::take(map).into_iter();
+            *map = entries
+                .map(|(key, value)| (key.replace("$$", "$"), value))
+                .collect();
         }
-        Value::Array(items) => {
-            let mut is_changed = false;
-            for item in items {
-                is_changed |= undoubled(item);
-            }
-            is_changed
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        Value::Array(items) => items.iter_mut().for_each(undouble),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
