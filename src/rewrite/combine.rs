@@ -176,11 +176,11 @@ impl Combining<'_, '_> {
         else {
             return false;
         };
-        let path = |file: &Value| {
+        let is_own = |file: &Value| {
             let path = file.get("path").unwrap_or(file);
             path.as_str() == Some(own) && file.get("format").is_none()
         };
-        matches!(files.as_slice(), [file] if path(file))
+        matches!(files.as_slice(), [file] if is_own(file))
     }
 
     /// The value of a variable of a service. `said` is the value in the files, if they name the variable.
@@ -268,13 +268,10 @@ impl Combining<'_, '_> {
                 None => key,
             };
             let variables = &self.variables;
-            let found = left
-                .iter()
-                .position(|said| variables.expression(said, &item).is_some());
-            if let Some(at) = found {
-                written.push(Value::from(left.remove(at)));
-            } else {
-                literal.push(Value::from(escaped(&item)));
+            let mut all = left.iter();
+            match all.position(|said| variables.expression(said, &item).is_some()) {
+                Some(at) => written.push(Value::from(left.remove(at))),
+                None => literal.push(Value::from(escaped(&item))),
             }
         }
         for said in left {
@@ -374,10 +371,10 @@ fn named(value: Option<&Value>) -> Cow<'_, Map<String, Value>> {
 
 /// Whether an item of a list of `NAME=VALUE` has a variable in its name.
 fn names_variables(items: &[Value]) -> bool {
-    let mut names = items
+    let names = items
         .iter()
         .filter_map(|item| item.as_str()?.split('=').next());
-    names.any(|name| name.contains('$'))
+    names.into_iter().any(|name| name.contains('$'))
 }
 
 /// The names of the variables of a text, including those in defaults.
@@ -437,11 +434,8 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
             continue;
         };
         let mounts = service.get_mut("volumes").and_then(Value::as_array_mut);
-        for mount in mounts
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_object_mut)
-        {
+        let mounts = mounts.into_iter().flatten();
+        for mount in mounts.filter_map(Value::as_object_mut) {
             // Of the short syntax. Newer versions do not print a value that is the default only in newer versions.
             if let Some(bind) = mount.get_mut("bind").filter(|bind| is_empty(bind)) {
                 bind["create_host_path"] = Value::from(true);
@@ -449,23 +443,18 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
         }
         for key in ["secrets", "configs"] {
             let files = service.get_mut(key).and_then(Value::as_array_mut);
-            for mode in files
-                .into_iter()
-                .flatten()
+            let files = files.into_iter().flatten();
+            files
                 .filter_map(|file| file.get_mut("mode"))
-            {
-                decimal(mode);
-            }
+                .for_each(decimal);
         }
-        let limits = service
-            .get_mut("blkio_config")
-            .and_then(Value::as_object_mut);
-        for limit in limits.into_iter().flat_map(Map::values_mut) {
-            let devices = limit.as_array_mut().into_iter().flatten();
-            devices
-                .filter_map(Value::as_object_mut)
-                .for_each(lower_case);
-        }
+        let limits = service.get_mut("blkio_config");
+        let limits = limits.and_then(Value::as_object_mut).into_iter();
+        let devices = limits
+            .flat_map(Map::values_mut)
+            .filter_map(Value::as_array_mut);
+        let devices = devices.flatten().filter_map(Value::as_object_mut);
+        devices.for_each(lower_case);
         let alone = Value::from(Map::from_iter([("default".to_owned(), Value::Null)]));
         if service.get("networks") == Some(&alone) {
             service.shift_remove("networks");
@@ -486,8 +475,8 @@ fn decimal(mode: &mut Value) {
 
 /// Renames keys that Compose prints in a form that it does not read: `Path`, `Rate` and `Weight`.
 fn lower_case(map: &mut Map<String, Value>) {
-    *map = std::mem::take(map)
-        .into_iter()
+    let entries = std::mem::take(map).into_iter();
+    *map = entries
         .map(|(key, value)| (key.to_lowercase(), value))
         .collect();
 }

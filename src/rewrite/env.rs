@@ -31,9 +31,8 @@ pub enum EnvWarning {
 
 /// `stack.env` as Portainer writes it: one `NAME=VALUE` per line (M07).
 pub fn stack_env(variables: &[Variable]) -> String {
-    let parts = variables
-        .iter()
-        .flat_map(|entry| [&entry.name, "=", &entry.value, "\n"]);
+    let variables = variables.iter();
+    let parts = variables.flat_map(|one| [&one.name, "=", &one.value, "\n"]);
     parts.collect()
 }
 
@@ -59,7 +58,9 @@ pub fn contract_env(text: &str) -> ContractEnv {
         env.warnings.push(EnvWarning::ByteOrderMark);
     }
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        let line = without_end(line);
+        let line = line
+            .strip_suffix('\n')
+            .map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
         if is_ignored(line) {
             continue;
         }
@@ -72,13 +73,6 @@ pub fn contract_env(text: &str) -> ContractEnv {
         }
     }
     env
-}
-
-fn without_end(line: &str) -> &str {
-    match line.strip_suffix('\n') {
-        Some(content) => content.strip_suffix('\r').unwrap_or(content),
-        None => line,
-    }
 }
 
 /// C41

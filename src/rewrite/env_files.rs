@@ -37,11 +37,8 @@ fn can_hold_env_file(place: &Place) -> bool {
 /// Every `env_file` of a service or of an included file, in the order of the text.
 pub(super) fn env_file_keys<'d>(document: &'d Document<'d>) -> Vec<Entry<'d>> {
     let mut found = Vec::new();
-    let mut ahead: Vec<(Node<'d>, Where)> = document
-        .root()
-        .map(|root| (root, Some(&ROOT)))
-        .into_iter()
-        .collect();
+    let root = document.root().into_iter();
+    let mut ahead: Vec<(Node<'d>, Where)> = root.map(|root| (root, Some(&ROOT))).collect();
     while let Some((node, at)) = ahead.pop() {
         if at.is_none() {
             continue;
@@ -100,10 +97,8 @@ impl DeletedLines {
     /// The first deleted line that has a byte in a range.
     pub(super) fn first_in(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let at = self.0.partition_point(|line| line.end <= range.start);
-        self.0
-            .get(at)
-            .filter(|line| line.start < range.end)
-            .cloned()
+        let line = self.0.get(at).filter(|line| line.start < range.end);
+        line.cloned()
     }
 
     /// The first byte of a range that is not deleted, blank or part of a comment.

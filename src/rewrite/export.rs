@@ -73,7 +73,8 @@ pub fn env_files(stored: &Stored) -> Vec<String> {
 pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Blocker>> {
     let (variables, left_out) = variables(stored)?;
     let env = stack_env(&variables);
-    let rewritten = rewritten(stored, &env)?;
+    // Nothing in it depends on Portainer's folder or container.
+    let rewritten = faithful::rewrite(stored.text, Some(&env), &context(stored), &Runs::default())?;
     let internal = || Blocker::internal("the exported file failed verification", None);
     let text =
         renamed(&rewritten.text, stored.project, stored.mark).ok_or_else(|| vec![internal()])?;
@@ -95,23 +96,14 @@ fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Blocke
         let is_name = name == "COMPOSE_PROJECT_NAME" && one.value == stored.project;
         WITHOUT_EFFECT.contains(&name) && !is_name
     };
-    let left_out: Vec<String> = stored
-        .variables
-        .iter()
-        .filter(has_no_effect)
-        .map(|one| one.name.clone())
-        .collect();
+    let left_out = stored.variables.iter().filter(has_no_effect);
+    let left_out: Vec<String> = left_out.map(|one| one.name.clone()).collect();
     if !left_out.is_empty() && stored.text.contains("env_file") {
         let names = left_out.join(", ");
         return Err(vec![Blocker::without_effect(&names)]);
     }
     let kept = stored.variables.iter().filter(|one| !has_no_effect(one));
     Ok((kept.cloned().collect(), left_out))
-}
-
-/// The text in which nothing depends on Portainer's folder or container.
-fn rewritten(stored: &Stored, env: &str) -> Result<faithful::Faithful, Vec<Blocker>> {
-    faithful::rewrite(stored.text, Some(env), &context(stored), &Runs::default())
 }
 
 fn context<'a>(stored: &Stored<'a>) -> Context<'a> {

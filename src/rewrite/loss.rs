@@ -150,11 +150,8 @@ impl fmt::Display for TextLoss {
                     [one] => (format!("${{{one}}}"), "is"),
                     several => (several.join(", "), "are"),
                 };
-                write!(
-                    f,
-                    "{} changes: {names} {verb} different in Portainer",
-                    self.owner.below(place)
-                )
+                let place = self.owner.below(place);
+                write!(f, "{place} changes: {names} {verb} different in Portainer")
             }
             TextLossKind::UnreadableEnv => {
                 f.write_str("the deployment would fail, because Portainer cannot parse it")
@@ -168,9 +165,7 @@ impl fmt::Display for TextLoss {
             TextLossKind::Profiles => {
                 f.write_str("will not start: only your shell sets its profile in COMPOSE_PROFILES")
             }
-            TextLossKind::IgnoredFile { file } => {
-                write!(f, "{file} is ignored")
-            }
+            TextLossKind::IgnoredFile { file } => write!(f, "{file} is ignored"),
             TextLossKind::UnknownVariables { file } => {
                 write!(f, "cannot read {file}: its variables are no longer set")
             }
@@ -188,11 +183,8 @@ impl fmt::Display for TextLoss {
                 _ => write!(f, "Portainer may be unable to read {path} ({named_by})"),
             },
             TextLossKind::Replaced { place } => {
-                write!(
-                    f,
-                    "the rewrite changes {}, which is not a path",
-                    self.owner.below(place)
-                )
+                let place = self.owner.below(place);
+                write!(f, "the rewrite changes {place}, which is not a path")
             }
         }
     }
@@ -201,13 +193,10 @@ impl fmt::Display for TextLoss {
 impl Owner {
     /// The path of a text, without the service if it belongs to one.
     fn below<'p>(&self, place: &'p str) -> &'p str {
-        let below = match self {
-            Self::Service(name) => place.strip_prefix("services.").and_then(|rest| {
-                let below = rest.strip_prefix(name.as_str())?;
-                below.strip_prefix('.')
-            }),
-            _ => None,
+        let Self::Service(name) = self else {
+            return place;
         };
+        let below = place.strip_prefix(&format!("services.{name}."));
         below.unwrap_or(place)
     }
 }

@@ -21,11 +21,9 @@ pub fn expected(mut config: Value, project: &str, env: &str) -> Value {
         service.remove("build");
         let image = format!("{project}{separator}{name}");
         service.entry("image").or_insert_with(|| Value::from(image));
-        if service
-            .get("pull_policy")
-            .is_some_and(|policy| policy == "build")
-        {
-            service.insert("pull_policy".into(), "missing".into());
+        let policy = service.get_mut("pull_policy");
+        if let Some(policy) = policy.filter(|policy| *policy == "build") {
+            *policy = "missing".into();
         }
     }
     without_unused_secrets(&mut config);
@@ -61,10 +59,8 @@ pub fn without_fragments(config: &mut Value) {
 /// Whether a build reads a folder of the host.
 pub fn is_local(build: &Value) -> bool {
     let context = build["context"].as_str().unwrap_or_default();
-    let reads_more = ["additional_contexts", "secrets", "ssh"]
-        .iter()
-        .any(|key| build.get(key).is_some());
-    reads_more || !is_remote_context(context)
+    let mut others = ["additional_contexts", "secrets", "ssh"].iter();
+    others.any(|key| build.get(key).is_some()) || !is_remote_context(context)
 }
 
 /// The keys that lead to a difference, and what either configuration has there.

@@ -75,10 +75,8 @@ impl<'a> Variables<'a> {
             let dir = said[..at].strip_suffix('/')?;
             dir.starts_with('/').then(|| &said[at..])
         };
-        [Some(said), without_dir()]
-            .into_iter()
-            .flatten()
-            .find(|candidate| self.gives(candidate, value))
+        let mut candidates = [said].into_iter().chain(without_dir());
+        candidates.find(|candidate| self.gives(candidate, value))
     }
 
     /// Sets the only variable of a text so that the text gives `value`. Returns whether that was possible. This is for
@@ -120,9 +118,7 @@ impl<'a> Variables<'a> {
         };
         let literal = |text| interpolate(text, &|_| None).ok();
         let (before, after) = (literal(&said[..span.start])?, literal(&said[span.end..])?);
-        let needed = value
-            .strip_prefix(before.as_ref())?
-            .strip_suffix(after.as_ref())?;
+        let needed = value.strip_prefix(&*before)?.strip_suffix(&*after)?;
         let is_free = self.is_free(name) && !self.unset.borrow().contains(*name);
         (is_free && !needed.is_empty()).then(|| ((*name).to_owned(), needed.to_owned()))
     }

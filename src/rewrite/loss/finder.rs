@@ -1,9 +1,6 @@
 //! Walks through a text and lists the losses.
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-};
+use std::collections::{HashMap, HashSet};
 
 use super::{
     Owner, TextLoss, TextLossKind,
@@ -81,11 +78,9 @@ impl<'d, 'a> Finder<'d, 'a> {
         self.profiles(&chain);
         self.environment(&chain);
         self.mounts(&chain);
+        let is_separate = |name: &str| READ_SEPARATELY.contains(&name) || name.starts_with("x-");
         for (entry, layers) in members(&chain.iter().map(|one| one.node).collect::<Vec<_>>()) {
-            if !entry
-                .name()
-                .is_some_and(|name| READ_SEPARATELY.contains(&name) || name.starts_with("x-"))
-            {
+            if !entry.name().is_some_and(is_separate) {
                 self.key(entry.key);
                 self.below(layers);
             }
@@ -195,11 +190,8 @@ impl<'d, 'a> Finder<'d, 'a> {
             };
             for (name, _) in variables {
                 if from.get(&name) == Some(&at) && !explicit.contains(name.as_str()) {
-                    let lost = TextLossKind::Variable {
-                        name,
-                        file: file.path.to_owned(),
-                    };
-                    self.add(lost);
+                    let file = file.path.to_owned();
+                    self.add(TextLossKind::Variable { name, file });
                 }
             }
         }
@@ -217,12 +209,9 @@ impl<'d, 'a> Finder<'d, 'a> {
                 path == self.here().own_env || self.here().context.env_files.contains_key(&path);
             return (known && !file.required).then(Vec::new);
         };
-        let read = read_over(text, file.format == Some("raw"), lookup, &|_| None).ok()?;
-        Some(
-            read.into_iter()
-                .filter(|(name, _)| !name.is_empty())
-                .collect(),
-        )
+        let mut read = read_over(text, file.format == Some("raw"), lookup, &|_| None).ok()?;
+        read.retain(|(name, _)| !name.is_empty());
+        Some(read)
     }
 
     /// A service that only runs because of a profile that the shell activates (M14).
@@ -236,10 +225,8 @@ impl<'d, 'a> Finder<'d, 'a> {
     /// The last entry with a name takes effect.
     fn environment(&mut self, chain: &[Service<'d>]) {
         let entries: Vec<_> = chain.iter().flat_map(Service::environment).collect();
-        let last: HashMap<&str, NodeId> = entries
-            .iter()
-            .map(|entry| (entry.name, entry.node.id()))
-            .collect();
+        let last = entries.iter().map(|entry| (entry.name, entry.node.id()));
+        let last: HashMap<&str, NodeId> = last.collect();
         for entry in entries {
             if last.get(entry.name) != Some(&entry.node.id()) {
                 continue;
@@ -268,10 +255,8 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn mounts(&mut self, chain: &[Service<'d>]) {
         let volumes = chain.iter().filter_map(|one| one.node.get("volumes"));
         let items: Vec<_> = volumes.flat_map(Node::items).collect();
-        let last: HashMap<_, _> = items
-            .iter()
-            .map(|item| (self.target(*item), item.id()))
-            .collect();
+        let last = items.iter().map(|item| (self.target(*item), item.id()));
+        let last: HashMap<_, _> = last.collect();
         for item in items {
             let target = self.target(item);
             if target.is_none() || last.get(&target) == Some(&item.id()) {
@@ -281,14 +266,10 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     fn target(&self, item: Node<'d>) -> Option<String> {
-        let short = item.as_str().and_then(|text| self.here().read(text).ok());
-        match short {
+        let read = |node: Node<'d>| self.here().read(node.as_str()?).ok();
+        match read(item) {
             Some(spec) => Some(MountSpec::parse(&spec)?.target.to_owned()),
-            None => self
-                .here()
-                .read(item.get("target")?.as_str()?)
-                .ok()
-                .map(Cow::into_owned),
+            None => Some(read(item.get("target")?)?.into_owned()),
         }
     }
 
@@ -388,24 +369,20 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     fn unreadable(&mut self, path: &str, named_by: &'static str) {
-        let is_remote = self
-            .here()
-            .read(path)
-            .is_ok_and(|path| is_remote_context(&path));
-        if !is_remote {
+        let read = self.here().read(path);
+        if !read.is_ok_and(|path| is_remote_context(&path)) {
             let path = path.to_owned();
             self.add(TextLossKind::Unreadable { path, named_by });
         }
     }
 
     fn place(&self, node: Node<'d>) -> String {
-        let below = self
-            .service
-            .and_then(|service| Some((service.name, node.path_below(service.node)?)));
-        below.map_or_else(
-            || node.path(),
-            |(name, below)| format!("services.{name}.{below}"),
-        )
+        let own = self.service;
+        let own = own.and_then(|own| Some((own.name, node.path_below(own.node)?)));
+        match own {
+            Some((name, below)) => format!("services.{name}.{below}"),
+            None => node.path(),
+        }
     }
 
     fn add(&mut self, kind: TextLossKind) {
