@@ -93,9 +93,13 @@ pub fn reconstruct(
     let mut read = Read::new(engine, tool, project)?;
     let drafts = read.drafts();
     let mut problem = None;
-    let resolved = compose.map(|compose| read.resolved(&drafts, compose));
-    let resolved =
-        resolved.and_then(|resolved| resolved.map_err(|error| problem = Some(error)).ok());
+    let resolved = compose
+        .map(|compose| read.resolved(&drafts, compose))
+        .transpose();
+    let resolved = resolved
+        .map_err(|error| problem = Some(error))
+        .ok()
+        .flatten();
     let (mut services, mut reasons) = (Map::new(), BTreeMap::new());
     for (name, draft) in &drafts {
         let found = match &resolved {
@@ -208,11 +212,8 @@ fn dependencies(service: &Value) -> impl Iterator<Item = &str> {
 impl Read {
     fn new(engine: &EngineReader, tool: &str, project: &str) -> Result<Self> {
         let name = printable(project);
-        let ids: Vec<String> = engine
-            .list(project)?
-            .into_iter()
-            .map(|one| one.id)
-            .collect();
+        let listed = engine.list(project)?.into_iter();
+        let ids: Vec<String> = listed.map(|one| one.id).collect();
         let mut containers = engine.inspect_containers(&ids)?;
         containers.retain(|one| !Inspected(one).is_one_off(tool));
         if containers.is_empty() {
@@ -225,50 +226,35 @@ impl Read {
         let hash = compose_label(tool, "config-hash");
         for container in &containers {
             let one = Inspected(container);
-            let service = one
-                .compose_label(tool, "service")
-                .filter(|_| one.label("com.docker.swarm.task.id").is_none());
-            let service = service.with_context(|| {
-                format!(
-                    "container {} was not created by Compose",
-                    printable(one.name())
-                )
-            })?;
+            let service = one.compose_label(tool, "service");
+            let service = service.filter(|_| one.label("com.docker.swarm.task.id").is_none());
+            let name = printable(one.name());
+            let service =
+                service.with_context(|| format!("container {name} was not created by Compose"))?;
             by_id.insert(one.id().to_owned(), service.to_owned());
             by_name.insert(one.name().to_owned(), service.to_owned());
-            let (first, count) = services
-                .entry(service.to_owned())
-                .or_insert_with(|| (container.clone(), 0));
+            let known = services.entry(service.to_owned());
+            let (first, count) = known.or_insert_with(|| (container.clone(), 0));
             *count += 1;
             if Inspected(first).label(&hash) != one.label(&hash) {
-                return Err(Failure::new(format!(
-                    "the containers of service {} have different settings",
-                    printable(service)
-                ))
-                .hint("remove those that are out of date, then run the command again")
-                .into());
+                let service = printable(service);
+                let what = format!("the containers of service {service} have different settings");
+                let hint = "remove those that are out of date, then run the command again";
+                return Err(Failure::new(what).hint(hint).into());
             }
         }
         let all = || containers.iter().map(Inspected);
         let unique =
             |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
         let images = engine.inspect_images(&unique(all().map(Inspected::image_id).collect()))?;
-        let names = all().flat_map(|one| {
-            one.networks()
-                .map(|(name, _)| name.as_str())
-                .filter(|name| !matches!(*name, "host" | "none" | "bridge"))
-                .collect::<Vec<_>>()
-        });
+        let names = all()
+            .flat_map(Inspected::networks)
+            .map(|(name, _)| name.as_str());
+        let names = names.filter(|name| !matches!(*name, "host" | "none" | "bridge"));
         let networks = engine.inspect_networks(&unique(names.collect()))?;
-        let names = all().flat_map(|one| {
-            one.volumes()
-                .into_iter()
-                .map(|(name, _)| name)
-                .collect::<Vec<_>>()
-        });
+        let names = all().flat_map(Inspected::volumes).map(|(name, _)| name);
         let volumes = engine.inspect_volumes(&unique(names.collect()))?;
-        let fixed =
-            all().flat_map(|one| one.fixed_networks().map(str::to_owned).collect::<Vec<_>>());
+        let fixed = all().flat_map(Inspected::fixed_networks).map(str::to_owned);
         for name in engine.list_all()?.into_iter().flat_map(|one| one.names) {
             by_name.entry(name).or_default();
         }
@@ -297,16 +283,13 @@ impl Read {
 
     fn drafts(&self) -> BTreeMap<String, Draft> {
         let drafts = self.services.iter().map(|(service, (container, count))| {
-            let image = self
-                .images
-                .iter()
-                .find(|image| image["Id"] == container["Image"]);
+            let mut images = self.images.iter();
             let around = Around {
                 tool: &self.tool,
                 project: &self.project,
                 services: &self.ids,
                 objects: &self.objects,
-                image,
+                image: images.find(|image| image["Id"] == container["Image"]),
                 count: *count,
                 log_driver: self.log_driver.as_deref(),
             };
@@ -329,10 +312,10 @@ impl Read {
         // A package may add to the version.
         let present = compose.version().to_string();
         match version.filter(|version| !present.starts_with(version)) {
-            Some(version) => format!(
-                "Compose {} created it, and this host has {present}",
-                printable(version)
-            ),
+            Some(version) => {
+                let version = printable(version);
+                format!("Compose {version} created it, and this host has {present}")
+            }
             None => HIDDEN.to_owned(),
         }
     }
@@ -357,10 +340,18 @@ impl Read {
     }
 
     fn containers(&self) -> BTreeMap<String, String> {
-        let ids = self.services.iter().map(|(service, (container, _))| {
-            (service.clone(), Inspected(container).id().to_owned())
-        });
+        let services = self.services.iter();
+        let ids = services.map(|(name, (one, _))| (name.clone(), Inspected(one).id().to_owned()));
         ids.collect()
+    }
+
+    fn input<'t>(&'t self, text: &'t str, env: &'t str) -> Input<'t> {
+        Input::Sent {
+            project: &self.project,
+            dir: None,
+            text,
+            env,
+        }
     }
 
     /// Every value that a key of a service may have had, as Compose resolves it.
@@ -372,12 +363,7 @@ impl Read {
         let variants = drafts.iter().flat_map(|(name, draft)| draft.variants(name));
         let services = variants.map(|(name, service)| (name, service.into()));
         let text = self.text(&services.collect());
-        let input = Input::Sent {
-            project: &self.project,
-            dir: None,
-            text: &text,
-            env: "",
-        };
+        let input = self.input(&text, "");
         let mut config = compose.config(&input, Profiles::All, Values::Resolved, &self.mask)?;
         let services = config["services"].as_object_mut().map(std::mem::take);
         let mut services = services.context("unexpected configuration")?;
@@ -399,13 +385,7 @@ impl Read {
     }
 
     fn hashes(&self, compose: &dyn Program, text: &str, env: &str) -> Result<ConfigHashes> {
-        let input = Input::Sent {
-            project: &self.project,
-            dir: None,
-            text,
-            env,
-        };
-        compose.hashes(&input, &self.containers(), &self.mask)
+        compose.hashes(&self.input(text, env), &self.containers(), &self.mask)
     }
 
     /// The text of a Compose file with these services, and with the networks, volumes and secrets that they use.
@@ -414,9 +394,7 @@ impl Read {
             services.values().any(|service| match &service[kind] {
                 Value::Object(used) => used.contains_key(key),
                 Value::Array(used) => used.iter().any(|one| match one {
-                    Value::String(short) => short
-                        .strip_prefix(key)
-                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(':')),
+                    Value::String(short) => short.split(':').next() == Some(key),
                     long => long["source"] == key,
                 }),
                 _ => kind == "networks" && key == "default" && service["network_mode"].is_null(),
@@ -436,18 +414,13 @@ impl Read {
                 file.insert(kind.to_owned(), escaped(all.into()));
             }
         }
-        let mounts = self
-            .services
-            .values()
-            .flat_map(|(container, _)| Inspected(container).items("/HostConfig/Mounts"));
-        let secrets: Map<String, Value> = mounts
-            .filter_map(|mount| {
-                Some((
-                    secret(mount)?.to_owned(),
-                    json!({ "file": mount["Source"] }),
-                ))
-            })
-            .collect();
+        let services = self.services.values();
+        let mounts = services.flat_map(|(one, _)| Inspected(one).items("/HostConfig/Mounts"));
+        let secrets = mounts.filter_map(|mount| {
+            let file = json!({ "file": mount["Source"] });
+            Some((secret(mount)?.to_owned(), file))
+        });
+        let secrets: Map<String, Value> = secrets.collect();
         if !secrets.is_empty() {
             file.insert("secrets".to_owned(), escaped(secrets.into()));
         }
@@ -489,30 +462,26 @@ fn secrets(services: &mut Map<String, Value>) -> Vec<Variable> {
                 continue;
             }
             let plain = |text: &str| {
-                text.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
-                    .to_ascii_uppercase()
+                let plain = text.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+                plain.to_ascii_uppercase()
             };
-            let own = format!("{}_{}", plain(service), plain(name));
-            let short = Some(plain(name))
-                .filter(|name| !name.starts_with("COMPOSE") && !name.starts_with("DOCKER"));
-            let short = short.filter(|name| variables.get(name).is_none_or(|other| other == text));
-            let variable = short.unwrap_or(own);
-            let variable = if variable.starts_with(|c: char| c.is_ascii_digit()) {
-                format!("_{variable}")
-            } else {
-                variable
-            };
+            let mut variable = plain(name);
+            let is_taken = variables.get(&variable).is_some_and(|other| other != text);
+            if is_taken || variable.starts_with("COMPOSE") || variable.starts_with("DOCKER") {
+                variable = format!("{}_{variable}", plain(service));
+            }
+            if variable.starts_with(|c: char| c.is_ascii_digit()) {
+                variable.insert(0, '_');
+            }
             variables.insert(variable.clone(), text.to_owned());
             *value = format!("{REFERENCE}{variable}").into();
         }
     }
-    let variables = variables.into_iter();
-    variables
-        .map(|(name, value)| Variable {
-            value: encoded(&name, &value),
-            name,
-        })
-        .collect()
+    let variables = variables.into_iter().map(|(name, value)| Variable {
+        value: encoded(&name, &value),
+        name,
+    });
+    variables.collect()
 }
 
 impl Draft {

@@ -109,9 +109,8 @@ impl Drafting<'_> {
     /// The key may have had one of these values. `null` stands for none.
     fn choose(&mut self, key: &str, values: impl IntoIterator<Item = Value>) {
         let fields = |value| Fields::from_iter([(key.to_owned(), value)]);
-        self.draft
-            .choices
-            .push(values.into_iter().map(fields).collect());
+        let choice = values.into_iter().map(fields).collect();
+        self.draft.choices.push(choice);
     }
 
     fn list(&mut self, key: &'static str, items: Vec<Vec<Value>>) {
@@ -122,13 +121,13 @@ impl Drafting<'_> {
 
     /// The first values that the container has, and its image does not.
     fn same(&mut self) {
-        let none = Value::Null;
-        let of = |of: Inspected, names| renamed(of.at("/Config").unwrap_or(&none), names);
-        self.draft.fields = of(self.one, OF_CONFIG);
-        let host = self.one.at("/HostConfig").unwrap_or(&none);
-        self.draft.fields.extend(renamed(host, OF_HOST));
-        let of_image = of(self.image, OF_IMAGE);
-        for (key, value) in of(self.one, OF_IMAGE) {
+        let one = self.one.0;
+        self.draft.fields = renamed(&one["Config"], OF_CONFIG);
+        self.draft
+            .fields
+            .extend(renamed(&one["HostConfig"], OF_HOST));
+        let of_image = renamed(&self.image.0["Config"], OF_IMAGE);
+        for (key, value) in renamed(&one["Config"], OF_IMAGE) {
             if of_image.get(&key) == Some(&value) {
                 self.choose(&key, [Value::Null, value]);
             } else {
@@ -148,16 +147,11 @@ impl Drafting<'_> {
             self.list(key, forms.collect());
         }
         // The engine adds an option of its own to a container that shares much of the host.
-        let options = self.one.items("/HostConfig/SecurityOpt");
-        let all: Vec<&Value> = options.collect();
+        let all: Vec<&Value> = self.one.items("/HostConfig/SecurityOpt").collect();
         let own: Vec<&&Value> = all.iter().filter(|one| **one != "label=disable").collect();
         if own.len() < all.len() {
-            let less = if own.is_empty() {
-                Value::Null
-            } else {
-                json!(own)
-            };
-            self.choose("security_opt", [less, json!(all)]);
+            let less = (!own.is_empty()).then_some(own);
+            self.choose("security_opt", [json!(less), json!(all)]);
         } else {
             self.set("security_opt", json!(all));
         }
@@ -169,9 +163,8 @@ impl Drafting<'_> {
         if image == format!("{project}-{service}") || image == format!("{project}_{service}") {
             let fields = |key: &str, value| Fields::from_iter([(key.to_owned(), value)]);
             let built = fields("build", json!({ "context": "." }));
-            self.draft
-                .choices
-                .push(vec![fields("image", image.into()), built]);
+            let choice = vec![fields("image", image.into()), built];
+            self.draft.choices.push(choice);
         } else {
             self.set("image", image);
         }
@@ -192,16 +185,12 @@ impl Drafting<'_> {
             name => self.set("hostname", name.unwrap_or_default()),
         }
         let own = compose_label(self.around.tool, "");
-        let of_image = self.image.at("/Config/Labels").unwrap_or(&Value::Null);
+        let of_image = &self.image.0["Config"]["Labels"];
         let labels = self.one.fields("/Config/Labels");
         let labels =
             labels.filter(|(name, value)| !name.starts_with(&own) && of_image[name] != **value);
-        self.set(
-            "labels",
-            labels
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect::<Fields>(),
-        );
+        let labels = labels.map(|(name, value)| (name.clone(), value.clone()));
+        self.set("labels", labels.collect::<Fields>());
         if let Some(os) = self.image.present("/Os").and_then(Value::as_str) {
             let platform = format!("{os}/{}", self.image.text("/Architecture"));
             self.choose("platform", [Value::Null, platform.into()]);
@@ -211,10 +200,8 @@ impl Drafting<'_> {
     fn process(&mut self) {
         let [command, entrypoint] = ["/Config/Cmd", "/Config/Entrypoint"].map(|pointer| {
             let own = self.one.present(pointer);
-            (
-                own.cloned().unwrap_or_default(),
-                own != self.image.present(pointer),
-            )
+            let is_own = own != self.image.present(pointer);
+            (own.cloned().unwrap_or_default(), is_own)
         });
         // The engine takes the command of the image only beside its entrypoint.
         if command.1 || entrypoint.1 {
@@ -227,32 +214,25 @@ impl Drafting<'_> {
             self.set("stop_grace_period", format!("{grace}s"));
         }
         // The engine appends the variables of the image, in their order.
-        let texts = |of: Inspected| -> Vec<String> {
-            of.items("/Config/Env")
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect()
-        };
-        let (mut own, of_image) = (texts(self.one), texts(self.image));
+        let [mut own, of_image] = [self.one, self.image].map(|of| {
+            let texts = of.items("/Config/Env").filter_map(Value::as_str);
+            texts.collect::<Vec<_>>()
+        });
         let mut left = of_image.as_slice();
-        while let Some(at) = own
-            .last()
-            .and_then(|last| left.iter().position(|one| one == last))
-        {
+        let place = |last: &&str, left: &[&str]| left.iter().position(|one| one == last);
+        while let Some(at) = own.last().and_then(|last| place(last, left)) {
             left = &left[..at];
             own.pop();
         }
         // A variable without a value is one that was not set.
         let pairs = own.iter().map(|one| match one.split_once('=') {
             Some((name, value)) => (name, Some(value)),
-            None => (one.as_str(), None),
+            None => (*one, None),
         });
         self.set("environment", json!(pairs.collect::<BTreeMap<_, _>>()));
         let driver = self.one.text("/HostConfig/LogConfig/Type");
-        let is_default = self
-            .around
-            .log_driver
-            .is_none_or(|default| default == driver);
+        let default = self.around.log_driver;
+        let is_default = default.is_none_or(|default| default == driver);
         let driver = json!({ "driver": driver });
         match self.one.present("/HostConfig/LogConfig/Config") {
             None if is_default => self.choose("logging", [Value::Null, driver]),
@@ -266,18 +246,13 @@ impl Drafting<'_> {
     }
 
     fn healthcheck(&mut self) {
-        let [own, of_image] = [self.one, self.image].map(|of| {
-            renamed(
-                of.at("/Config/Healthcheck").unwrap_or(&Value::Null),
-                OF_CHECK,
-            )
-        });
+        let [own, of_image] =
+            [self.one, self.image].map(|of| renamed(&of.0["Config"]["Healthcheck"], OF_CHECK));
         if own.get("test") == Some(&json!(["NONE"])) {
             return self.choose("healthcheck", [json!({ "disable": true }), own.into()]);
         }
-        let own = own
-            .into_iter()
-            .filter(|(key, value)| of_image.get(key) != Some(value));
+        let own = own.into_iter();
+        let own = own.filter(|(key, value)| of_image.get(key) != Some(value));
         let own = own.map(|(key, value)| match value.as_u64() {
             Some(nanoseconds) if key != "retries" => (key, duration(nanoseconds).into()),
             _ => (key, value),
@@ -289,9 +264,7 @@ impl Drafting<'_> {
     fn resources(&mut self) {
         let one = self.one;
         let number = |key: &str| {
-            let number = one
-                .at(&format!("/HostConfig/{key}"))
-                .and_then(Value::as_i64);
+            let number = one.at(&format!("/HostConfig/{key}"))?.as_i64();
             number.filter(|&number| number != 0)
         };
         let (memory, reserved) = (number("Memory"), number("MemoryReservation").map(bytes));
@@ -361,10 +334,8 @@ impl Drafting<'_> {
     fn requested(&self) -> Value {
         let requests = self.one.items("/HostConfig/DeviceRequests").map(|request| {
             let mut device = renamed(request, OF_DEVICE);
-            device.insert(
-                "capabilities".to_owned(),
-                request["Capabilities"][0].clone(),
-            );
+            let capabilities = request["Capabilities"][0].clone();
+            device.insert("capabilities".to_owned(), capabilities);
             if device.get("count") == Some(&json!(-1)) {
                 device.insert("count".to_owned(), "all".into());
             }
@@ -387,16 +358,9 @@ impl Drafting<'_> {
         let name = |limit: &Value| limit["Name"].as_str().unwrap_or_default().to_owned();
         let pair = |limit: &Value| json!({ "soft": limit["Soft"], "hard": limit["Hard"] });
         let pairs: Fields = limits().map(|limit| (name(limit), pair(limit))).collect();
-        let single = limits().map(|limit| {
-            let is_single = limit["Soft"] == limit["Hard"];
-            (
-                name(limit),
-                if is_single {
-                    limit["Soft"].clone()
-                } else {
-                    pair(limit)
-                },
-            )
+        let single = limits().map(|limit| match &limit["Soft"] {
+            soft if *soft == limit["Hard"] => (name(limit), soft.clone()),
+            _ => (name(limit), pair(limit)),
         });
         let single: Fields = single.collect();
         if !pairs.is_empty() {
@@ -422,18 +386,13 @@ impl Drafting<'_> {
                 mode => self.set(key, self.shared(mode)),
             }
         }
-        let from = self
-            .one
-            .items("/HostConfig/VolumesFrom")
-            .filter_map(Value::as_str);
-        let from = from.map(|from| {
+        let from = self.one.items("/HostConfig/VolumesFrom");
+        let from = from.filter_map(Value::as_str).map(|from| {
             let (id, mode) = from.split_once(':').unwrap_or((from, "rw"));
             let name = self.shared(&format!("container:{id}"));
-            let name = name.trim_start_matches("service:").to_owned();
-            if mode == "rw" {
-                name
-            } else {
-                format!("{name}:{mode}")
+            match (name.trim_start_matches("service:"), mode) {
+                (name, "rw") => name.to_owned(),
+                (name, mode) => format!("{name}:{mode}"),
             }
         });
         self.set("volumes_from", from.collect::<Vec<_>>());
@@ -492,11 +451,9 @@ impl Drafting<'_> {
 
     /// Compose links a container by the alias, the name and the number of the service, one of another project by the alias.
     fn links(&mut self) {
-        let listed = self
-            .one
-            .networks()
-            .filter_map(|(_, endpoint)| endpoint["Links"].as_array());
-        let pairs = listed
+        let networks = self.one.networks();
+        let links = networks.filter_map(|(_, endpoint)| endpoint["Links"].as_array());
+        let pairs = links
             .flatten()
             .filter_map(|link| link.as_str()?.split_once(':'));
         let mut seen = BTreeSet::new();
@@ -521,34 +478,33 @@ impl Drafting<'_> {
     }
 
     fn ports(&mut self) {
-        let mut ports = Vec::new();
-        let mut bound = BTreeSet::new();
-        for (inside, hosts) in self.one.fields("/HostConfig/PortBindings") {
-            bound.insert(inside.as_str());
-            let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
-            for host in hosts.as_array().into_iter().flatten() {
-                let text = |key: &str| host[key].as_str().unwrap_or_default();
-                let address = match text("HostIp") {
+        let bindings = self
+            .one
+            .port_bindings()
+            .map(|(port, protocol, address, published)| {
+                let address = match address {
                     "" => String::new(),
                     v6 if v6.contains(':') => format!("[{v6}]:"),
                     other => format!("{other}:"),
                 };
-                let published = match text("HostPort") {
+                let published = match published {
                     "" | "0" if address.is_empty() => String::new(),
                     published => format!("{published}:"),
                 };
-                let suffix = inside.strip_prefix(port).filter(|_| protocol != "tcp");
                 let order = (port.parse::<u32>().unwrap_or_default(), protocol);
-                let port = format!("{address}{published}{port}{}", suffix.unwrap_or_default());
-                ports.push((order, vec![port.into()]));
-            }
-        }
+                let protocol = match protocol {
+                    "tcp" => String::new(),
+                    other => format!("/{other}"),
+                };
+                let port = format!("{address}{published}{port}{protocol}");
+                (order, vec![port.into()])
+            });
+        let mut ports: Vec<_> = bindings.collect();
         ports.sort_by_key(|(order, _)| *order);
         self.list("ports", ports.into_iter().map(|(_, port)| port).collect());
-        let of_image = self
-            .image
-            .at("/Config/ExposedPorts")
-            .unwrap_or(&Value::Null);
+        let bound = self.one.fields("/HostConfig/PortBindings");
+        let bound: BTreeSet<&str> = bound.map(|(port, _)| port.as_str()).collect();
+        let of_image = &self.image.0["Config"]["ExposedPorts"];
         let exposed = self
             .one
             .fields("/Config/ExposedPorts")
@@ -561,11 +517,8 @@ impl Drafting<'_> {
         let mut exposed: Vec<Vec<Value>> = exposed.collect();
         // A port that the image exposes or that is published, too, is shown once, the latter by later engines.
         let of_image = of_image.as_object().into_iter().flatten();
-        let shown: BTreeSet<&str> = bound
-            .iter()
-            .copied()
-            .chain(of_image.map(|(port, _)| port.as_str()))
-            .collect();
+        let mut shown = bound.clone();
+        shown.extend(of_image.map(|(port, _)| port.as_str()));
         if exposed.is_empty() && shown.len() <= EXPOSED {
             let bare = shown.iter().map(|port| port.trim_end_matches("/tcp"));
             exposed = bare.map(|port| vec![Value::Null, port.into()]).collect();
@@ -575,19 +528,13 @@ impl Drafting<'_> {
 
     fn mounts(&mut self) {
         let (mut volumes, mut secrets) = (Vec::new(), Vec::new());
-        for bind in self
-            .one
-            .items("/HostConfig/Binds")
-            .filter_map(Value::as_str)
-        {
+        let binds = self.one.items("/HostConfig/Binds");
+        for bind in binds.filter_map(Value::as_str) {
             let mut parts = bind.split(':');
             let mut next = || parts.next().unwrap_or_default();
             let (source, target, options) = (next(), next(), next());
-            let kind = if source.starts_with('/') {
-                "bind"
-            } else {
-                "volume"
-            };
+            let is_path = source.starts_with('/');
+            let kind = if is_path { "bind" } else { "volume" };
             volumes.push(self.forms(kind, source, target, options.split(',')));
         }
         for mount in self.one.items("/HostConfig/Mounts") {
@@ -599,17 +546,14 @@ impl Drafting<'_> {
             } else if kind == "volume" {
                 let no_copy = mount["VolumeOptions"]["NoCopy"] == true;
                 let options = [("ro", is_read_only), ("nocopy", no_copy)].into_iter();
-                let options = options
-                    .filter(|(_, is_set)| *is_set)
-                    .map(|(option, _)| option);
+                let options = options.filter_map(|(option, is_set)| is_set.then_some(option));
                 volumes.push(self.forms(kind, source, target, options));
             } else {
                 let long = json!({ "type": kind, "source": source, "target": target, "read_only": is_read_only });
                 let form = |more: Value| {
                     let mut long = long.as_object().cloned().unwrap_or_default();
                     long.retain(|_, value| !is_unset(value));
-                    long.insert(kind.to_owned(), more);
-                    long.retain(|_, value| !value.is_null());
+                    long.extend((!more.is_null()).then(|| (kind.to_owned(), more)));
                     Value::Object(long)
                 };
                 let options = [
@@ -630,13 +574,11 @@ impl Drafting<'_> {
         }
         self.list("volumes", volumes);
         self.list("secrets", secrets);
-        let tmpfs = self
-            .one
-            .fields("/HostConfig/Tmpfs")
-            .map(|(target, options)| match options.as_str() {
-                None | Some("") => vec![target.as_str().into()],
-                Some(options) => vec![format!("{target}:{options}").into()],
-            });
+        let tmpfs = self.one.fields("/HostConfig/Tmpfs");
+        let tmpfs = tmpfs.map(|(target, options)| match options.as_str() {
+            None | Some("") => vec![target.as_str().into()],
+            Some(options) => vec![format!("{target}:{options}").into()],
+        });
         self.list("tmpfs", tmpfs.collect());
     }
 
@@ -649,27 +591,19 @@ impl Drafting<'_> {
         options: impl Iterator<Item = &'o str>,
     ) -> Vec<Value> {
         let objects = self.around.objects;
-        let options: Vec<&str> = options
-            .filter(|option| !matches!(*option, "" | "rw"))
-            .collect();
+        let options = options.filter(|option| !matches!(*option, "" | "rw"));
+        let options: Vec<&str> = options.collect();
         if kind == "volume" && (source.is_empty() || objects.is_anonymous(source)) {
             // A volume that an earlier container had, and that its image declares, is in no file.
-            let declared = self
-                .image
-                .at("/Config/Volumes")
-                .and_then(|volumes| volumes.get(target));
-            let forms = [
-                Value::Null,
-                target.into(),
-                json!({ "type": kind, "target": target }),
-            ];
+            let declared = self.image.0["Config"]["Volumes"].get(target);
+            let long = json!({ "type": kind, "target": target });
+            let forms = [Value::Null, target.into(), long];
             return forms[usize::from(declared.is_none() || source.is_empty())..].to_vec();
         }
         let own = [source.to_owned()];
-        let keys = if kind == "bind" {
-            &own
-        } else {
-            objects.volume_keys(source)
+        let keys = match kind {
+            "bind" => &own,
+            _ => objects.volume_keys(source),
         };
         let forms = keys.iter().flat_map(|key| {
             let colon = if options.is_empty() { "" } else { ":" };
@@ -689,27 +623,19 @@ impl Drafting<'_> {
         let entries = self.one.label(&label).unwrap_or_default().split(',');
         let entries = entries.map(|entry| entry.split(':').collect::<Vec<_>>());
         let all = entries.filter_map(|entry| {
-            let (&name, rest) = entry
-                .split_first()
-                .filter(|(name, _)| known.contains(*name))?;
+            let (&name, rest) = entry.split_first()?;
             let mut how = json!({ "condition": rest.first().unwrap_or(&"service_started") });
             if rest.get(1) == Some(&"true") {
                 how["restart"] = true.into();
             }
-            Some((name.to_owned(), how))
+            known.contains(name).then(|| (name.to_owned(), how))
         });
         let all: Fields = all.collect();
-        let is_plain = all
-            .values()
-            .all(|how| *how == json!({ "condition": "service_started" }));
-        self.set(
-            "depends_on",
-            if is_plain {
-                all.keys().cloned().collect()
-            } else {
-                Value::from(all)
-            },
-        );
+        let plain = json!({ "condition": "service_started" });
+        let is_plain = all.values().all(|how| *how == plain);
+        let names = || all.keys().cloned().collect();
+        let value = if is_plain { names() } else { Value::from(all) };
+        self.set("depends_on", value);
     }
 }
 

@@ -17,13 +17,11 @@ const OF_OBJECT: &str =
 
 /// The fields of an object that are not at their default, with other names: `Old=new`.
 pub(super) fn renamed(object: &Value, names: &str) -> Map<String, Value> {
-    let names = names
-        .split_whitespace()
-        .filter_map(|pair| pair.split_once('='));
+    let pairs = names.split_whitespace();
+    let names = pairs.filter_map(|pair| pair.split_once('='));
     let present = names.filter(|(name, _)| !is_unset(&object[name]));
-    present
-        .map(|(name, new)| (new.to_owned(), object[name].clone()))
-        .collect()
+    let renamed = present.map(|(name, new)| (new.to_owned(), object[name].clone()));
+    renamed.collect()
 }
 
 /// Networks, volumes and the names of containers.
@@ -89,9 +87,8 @@ impl Objects {
 
     /// Whether the volume has no name of its own.
     pub(super) fn is_anonymous(&self, name: &str) -> bool {
-        self.volumes
-            .get(name)
-            .is_some_and(|volume| volume.is_anonymous)
+        let volume = self.volumes.get(name);
+        volume.is_some_and(|volume| volume.is_anonymous)
     }
 
     /// The service of a container, empty for one of another project. `None` if there is no such container.
@@ -139,9 +136,8 @@ impl Objects {
 fn separate(objects: &mut BTreeMap<String, Object>) {
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
     let is_own = |one: &Object| {
-        one.definitions
-            .iter()
-            .all(|one| !one.contains_key("external"))
+        let mut definitions = one.definitions.iter();
+        definitions.all(|one| !one.contains_key("external"))
     };
     for (own, first) in [(true, true), (false, true), (false, false)] {
         for (name, object) in objects.iter().filter(|(_, object)| is_own(object) == own) {
@@ -171,16 +167,13 @@ impl Known<'_> {
                 keys.push("default".to_owned());
             }
             // Other projects call it otherwise than the engine.
-            let parts = name
-                .split_once('_')
-                .into_iter()
-                .flat_map(|(project, rest)| [rest, project]);
+            let parts = name.split_once('_').into_iter();
+            let parts = parts.flat_map(|(project, rest)| [rest, project]);
             keys.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
             keys.dedup();
-            let definition = Map::from_iter([
-                ("name".to_owned(), name.into()),
-                ("external".to_owned(), true.into()),
-            ]);
+            let mut definition = Map::new();
+            definition.insert("name".to_owned(), name.into());
+            definition.insert("external".to_owned(), true.into());
             return Object {
                 keys: if is_anonymous { Vec::new() } else { keys },
                 definitions: vec![definition],

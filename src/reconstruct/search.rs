@@ -52,11 +52,11 @@ impl Draft {
     /// What is most likely.
     pub(super) fn likely(&self) -> Picked {
         let lists = self.lists.iter();
+        let lists =
+            lists.map(|(key, items)| (*key, (0..items.len()).map(|item| (item, 0)).collect()));
         Picked {
             choices: vec![0; self.choices.len()],
-            lists: lists
-                .map(|(key, items)| (*key, (0..items.len()).map(|item| (item, 0)).collect()))
-                .collect(),
+            lists: lists.collect(),
         }
     }
 
@@ -102,10 +102,8 @@ impl Draft {
                     .iter()
                     .map(|item| item[form.min(item.len() - 1)].clone());
                 let items: Value = items.filter(|item| !item.is_null()).collect();
-                add(
-                    &Fields::from_iter([((*key).to_owned(), items)]),
-                    [self.choices.len() + list, form],
-                );
+                let fields = Fields::from_iter([((*key).to_owned(), items)]);
+                add(&fields, [self.choices.len() + list, form]);
             }
         }
         variants
@@ -118,10 +116,8 @@ impl Draft {
         resolved: &Map<String, Value>,
         wanted: &str,
     ) -> Outcome {
-        let bytes = (0..wanted.len())
-            .step_by(2)
-            .map(|at| wanted.get(at..at + 2));
-        let bytes = bytes.map(|byte| u8::from_str_radix(byte?, 16).ok());
+        let starts = (0..wanted.len()).step_by(2);
+        let bytes = starts.map(|at| u8::from_str_radix(wanted.get(at..at + 2)?, 16).ok());
         let Some(wanted) = bytes.collect::<Option<Vec<u8>>>() else {
             return Outcome::NotFound;
         };
@@ -243,17 +239,15 @@ impl Search<'_> {
         match part {
             Part::Field(text) => self.fields(at + 1, &with(hashed, &[before, text]), false),
             Part::Choice(choice, values) => {
-                let is_chosen = self.parts[..at]
-                    .iter()
-                    .any(|part| matches!(part, Part::Choice(other, _) if other == choice));
-                let values_tried = match self.scope {
-                    _ if is_chosen => {
-                        self.picked.choices[*choice]..self.picked.choices[*choice] + 1
-                    }
+                let mut earlier = self.parts[..at].iter();
+                let is_it = |part: &Part| matches!(part, Part::Choice(other, _) if other == choice);
+                let picked = self.picked.choices[*choice];
+                let mut values_tried = match self.scope {
+                    _ if earlier.any(is_it) => picked..picked + 1,
                     Scope::Likely => 0..1,
                     Scope::Alike | Scope::All => 0..values.len(),
                 };
-                values_tried.into_iter().any(|value| {
+                values_tried.any(|value| {
                     self.picked.choices[*choice] = value;
                     match &values[value] {
                         Some(text) => self.fields(at + 1, &with(hashed, &[before, text]), false),
@@ -267,8 +261,8 @@ impl Search<'_> {
                     Scope::All => vec![None],
                     Scope::Likely | Scope::Alike => (0..forms(items)).map(Some).collect(),
                 };
+                let mut forms = forms.into_iter();
                 forms
-                    .into_iter()
                     .any(|form| self.items(at, (key, items, form), &mut Vec::new(), &start, hashed))
             }
         }
@@ -289,20 +283,18 @@ impl Search<'_> {
             return false;
         }
         self.left -= 1;
-        let is_empty = order
-            .iter()
-            .all(|&(item, form)| items[item][form].is_none());
+        let mut chosen = order.iter();
+        let is_empty = chosen.all(|&(item, form)| items[item][form].is_none());
         if order.len() == items.len() {
             self.picked.lists.insert(key, order.clone());
             let whole = with(hashed, &["]"]);
             return self.fields(at + 1, if is_empty { before } else { &whole }, false);
         }
-        let is_long = items.len() > LONGEST;
-        for item in if is_long {
-            order.len()..order.len() + 1
-        } else {
-            0..items.len()
-        } {
+        let tried = match items.len() {
+            ..=LONGEST => 0..items.len(),
+            _ => order.len()..order.len() + 1,
+        };
+        for item in tried {
             if order.iter().any(|(other, _)| *other == item) {
                 continue;
             }
