@@ -16,6 +16,7 @@ use std::{
 use rustix::{
     fd::OwnedFd,
     fs::{CWD, FileType, Gid, Mode, OFlags, Stat, Uid, makedev, openat},
+    io::Errno,
     process::{DumpableBehavior, geteuid, set_dumpable_behavior},
     thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid},
 };
@@ -83,9 +84,8 @@ pub enum Refused {
 impl Refused {
     /// The refusal in the chain of causes of an error.
     pub fn in_chain(error: &anyhow::Error) -> Option<Self> {
-        error
-            .chain()
-            .find_map(|cause| Self::of(cause.downcast_ref()?))
+        let mut causes = error.chain();
+        causes.find_map(|cause| Self::of(cause.downcast_ref()?))
     }
 
     pub fn of(error: &io::Error) -> Option<Self> {
@@ -112,11 +112,8 @@ pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
 /// to the caller, or gives others any right (B31). A private group may read it.
 pub fn open_secret(path: &Path) -> io::Result<(File, Metadata)> {
     let (file, metadata) = open(path)?;
-    let others = if walk::is_private(metadata.gid()) {
-        0o037
-    } else {
-        0o077
-    };
+    let is_private = walk::is_private(metadata.gid());
+    let others = if is_private { 0o037 } else { 0o077 };
     if is_ours(&metadata) && metadata.mode() & others == 0 {
         Ok((file, metadata))
     } else {
@@ -290,13 +287,11 @@ fn mount_of<'p>(path: &'p Path, mounts: &str) -> Option<&'p Path> {
     // device directory type options 0 0
     let escaped = |dir: &Path| dir.to_string_lossy().replace(' ', r"\040");
     let is_mounted = |dir: &&Path| {
-        let dir = escaped(dir);
-        mounts
-            .lines()
-            .any(|line| line.split(' ').nth(1) == Some(&dir))
+        let (dir, mut lines) = (escaped(dir), mounts.lines());
+        lines.any(|line| line.split(' ').nth(1) == Some(&dir))
     };
-    let below_root = path.ancestors().filter(|dir| dir.parent().is_some());
-    below_root.into_iter().find(is_mounted)
+    let mut below_root = path.ancestors().filter(|dir| dir.parent().is_some());
+    below_root.find(is_mounted)
 }
 
 /// Runs a task on its own thread. A thread that does not end in time is left behind: nothing ends a system call that waits
@@ -314,13 +309,11 @@ fn within<T: Send + 'static>(
 
 fn open_at(dir: impl rustix::fd::AsFd, path: &Path) -> io::Result<(File, Metadata)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(openat(dir, path, flags, Mode::empty()).map_err(
-        |error| match error {
-            // A socket, and a device without a driver.
-            rustix::io::Errno::NXIO | rustix::io::Errno::NODEV => Refused::NotRegular.into(),
-            error => io::Error::from(error),
-        },
-    )?);
+    let file = match openat(dir, path, flags, Mode::empty()) {
+        // A socket, and a device without a driver.
+        Err(Errno::NXIO | Errno::NODEV) => return Err(Refused::NotRegular.into()),
+        file => File::from(file?),
+    };
     let metadata = file.metadata()?;
     if metadata.is_file() || is_null(&metadata) {
         Ok((file, metadata))
@@ -392,17 +385,14 @@ fn groups_of(user: u32) -> (Gid, Vec<Gid>) {
     let [users, groups] =
         ["/etc/passwd", "/etc/group"].map(|file| fs::read_to_string(file).unwrap_or_default());
     let (group, groups) = groups_in(user, &users, &groups);
-    (
-        Gid::from_raw(group),
-        groups.into_iter().map(Gid::from_raw).collect(),
-    )
+    let groups = groups.into_iter().map(Gid::from_raw);
+    (Gid::from_raw(group), groups.collect())
 }
 
 fn groups_in(user: u32, users: &str, groups: &str) -> (u32, Vec<u32>) {
     // name:password:uid:gid:…
-    let mut users = users
-        .lines()
-        .map(|line| line.split(':').collect::<Vec<_>>());
+    let users = users.lines();
+    let mut users = users.map(|line| line.split(':').collect::<Vec<_>>());
     let found = users.find(|fields| fields.get(2) == Some(&user.to_string().as_str()));
     let Some([name, _, _, group, ..]) = found.as_deref() else {
         return (NO_GROUP, Vec::new());

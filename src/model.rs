@@ -39,11 +39,11 @@ pub struct Pull {
 impl Pull {
     /// The arguments of the container command that pulls it.
     pub fn arguments(&self) -> Vec<String> {
-        let platform = self.platform.as_ref();
-        let platform = platform.map(|platform| format!("--platform={platform}"));
-        let arguments = [Some("pull".to_owned()), platform];
-        let image = ["--".to_owned(), self.image.clone()];
-        arguments.into_iter().flatten().chain(image).collect()
+        let mut arguments = vec!["pull".to_owned()];
+        let platform = self.platform.iter();
+        arguments.extend(platform.map(|platform| format!("--platform={platform}")));
+        arguments.extend(["--".to_owned(), self.image.clone()]);
+        arguments
     }
 }
 
@@ -100,9 +100,8 @@ impl Container {
 
     /// The value of a label of the tool's Compose.
     pub fn compose_label(&self, tool: &str, name: &str) -> Option<&str> {
-        self.labels
-            .get(&compose_label(tool, name))
-            .map(String::as_str)
+        let label = self.labels.get(&compose_label(tool, name));
+        label.map(String::as_str)
     }
 
     /// Why it is Portainer's own container (B04): its image, or because it publishes Portainer's port. `port` is
@@ -111,9 +110,8 @@ impl Container {
         if is_portainer_image(&self.image) {
             return Some(format!("runs {}", printable(&self.image)));
         }
-        let port = port?;
-        self.publishes(port)
-            .then(|| format!("publishes Portainer's port {port}"))
+        let port = port.filter(|port| self.publishes(*port))?;
+        Some(format!("publishes Portainer's port {port}"))
     }
 
     /// Whether it publishes a TCP port on this port of the host.
@@ -258,11 +256,8 @@ impl Changes {
 
     /// Whether the layer has this path of its own.
     pub fn has(&self, path: &str) -> bool {
-        let mut own = self
-            .listed
-            .iter()
-            .filter(|one| one.kind != ChangeKind::Deleted);
-        own.any(|one| one.path == path)
+        let mut all = self.listed.iter();
+        all.any(|one| one.kind != ChangeKind::Deleted && one.path == path)
     }
 }
 
@@ -289,8 +284,8 @@ pub enum ChangeKind {
 
 /// The name that Portainer gives a stack called `name`: lower case, without characters outside `[-_a-z0-9]` (M02).
 pub fn portainer_name(name: &str) -> String {
-    name.chars()
-        .flat_map(char::to_lowercase)
+    let lower = name.chars().flat_map(char::to_lowercase);
+    lower
         .filter(|c| matches!(c, '-' | '_' | 'a'..='z' | '0'..='9'))
         .collect()
 }
@@ -377,24 +372,17 @@ impl Rights {
 
 impl fmt::Display for Rights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Administrator => "the API key belongs to an administrator",
-            Self::OwnStacks(_) => {
-                "the API key does not belong to an administrator, so Portainer may not list every stack"
-            }
-            Self::NoStacks => {
-                "the API key does not belong to an administrator, and the environment does not let other users manage stacks"
-            }
-            Self::NoEnvironment => {
-                "the API key does not belong to an administrator, and its user may not use the environment"
-            }
+        let what = match self {
+            Self::Administrator => return f.write_str("the API key belongs to an administrator"),
+            Self::OwnStacks(_) => ", so Portainer may not list every stack",
+            Self::NoStacks => ", and the environment does not let other users manage stacks",
+            Self::NoEnvironment => ", and its user may not use the environment",
             Self::Unknown(reason) => {
-                return write!(
-                    f,
-                    "cannot determine whether the API key sees every Portainer stack: {reason}"
-                );
+                let unknown = "cannot determine whether the API key sees every Portainer stack";
+                return write!(f, "{unknown}: {reason}");
             }
-        })
+        };
+        write!(f, "the API key does not belong to an administrator{what}")
     }
 }
 
@@ -471,10 +459,8 @@ pub struct Variable {
 
 /// The last value of each variable.
 pub fn values(variables: &[Variable]) -> BTreeMap<&str, &str> {
-    let pairs = variables.iter();
-    pairs
-        .map(|one| (one.name.as_str(), one.value.as_str()))
-        .collect()
+    let pairs = variables.iter().map(|one| (&*one.name, &*one.value));
+    pairs.collect()
 }
 
 impl fmt::Debug for Variable {

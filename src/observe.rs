@@ -121,9 +121,8 @@ impl Before {
 
     /// Whether the containers are known with all they could lose.
     pub fn is_known(&self) -> bool {
-        self.listed
-            .as_ref()
-            .is_some_and(|all| all.is_empty() || self.details.containers.is_some())
+        let listed = self.listed.as_ref();
+        listed.is_some_and(|all| all.is_empty() || self.details.containers.is_some())
     }
 
     /// What a snapshot is taken of, before `command` changes it.
@@ -329,14 +328,14 @@ impl Situation<'_> {
                 }
                 Some(containers)
             }
-            Err(error) if NoSharedVersion::caused(&error) => {
-                let hint = Failure::hint_of(&error).unwrap_or_default();
-                before.unlistable = Some(Blocker::new(format!("{error:#}"), hint));
-                None
-            }
             Err(error) => {
                 let hint = Failure::hint_of(&error).unwrap_or_default();
-                before.unread = Some(Blocker::new(format!("{error:#}"), hint));
+                let blocker = Some(Blocker::new(format!("{error:#}"), hint));
+                if NoSharedVersion::caused(&error) {
+                    before.unlistable = blocker;
+                } else {
+                    before.unread = blocker;
+                }
                 None
             }
         }
@@ -369,6 +368,7 @@ impl Situation<'_> {
         let contents = before.contents.as_ref();
         let contents =
             contents.map(|(contents, _)| (contents.text.as_str(), contents.env.as_slice()));
+        let record = before.record.as_ref();
         then(&Facts {
             name: stack.name().as_str(),
             project: &stack.name().portainer_name(),
@@ -380,10 +380,7 @@ impl Situation<'_> {
             sent,
             context: &shell.context(),
             observed: &before.observed,
-            record: before
-                .record
-                .as_ref()
-                .map(|record| RecordFacts::new(record, contents, &before.last_sent, sent)),
+            record: record.map(|one| RecordFacts::new(one, contents, &before.last_sent, sent)),
             lookup: &path_kind,
             has_data: !self.compose.is_rehearsed(),
             is_same_file: &|one, other| {
@@ -400,12 +397,8 @@ impl Situation<'_> {
     /// Reads the images that another text names.
     pub fn read_images(&self, before: &mut Before, sent: Sent) {
         let images = plan::image_references(sent, &self.stack.name().portainer_name());
-        let images = details::images(
-            self.engine,
-            self.host,
-            images.into_iter().collect(),
-            &mut Vec::new(),
-        );
+        let images = images.into_iter().collect();
+        let images = details::images(self.engine, self.host, images, &mut Vec::new());
         before.details.images.extend(images);
     }
 
@@ -439,9 +432,8 @@ impl Situation<'_> {
         let ask_portainer = || {
             let (mut uses, mut warnings) = (labeled, Vec::new());
             let Some(portainer) = portainer else {
-                let reason = || NOT_ASKED.to_owned();
-                let (environment, rights) =
-                    (Environment::Unknown(reason()), Rights::Unknown(reason()));
+                let environment = Environment::Unknown(NOT_ASKED.to_owned());
+                let rights = Rights::Unknown(NOT_ASKED.to_owned());
                 return (None, environment, rights, (uses, warnings));
             };
             let contents = record.map(|record| portainer.read(&record.id));
@@ -465,9 +457,8 @@ impl Situation<'_> {
         // The refusal says it once.
         let failures = failures
             .iter()
-            .filter(|error| !NoSharedVersion::caused(error))
-            .map(with_hint);
-        before.warnings.extend(failures);
+            .filter(|error| !NoSharedVersion::caused(error));
+        before.warnings.extend(failures.map(with_hint));
         // The refusal says what the user may not do.
         let is_refused =
             rights == Rights::NoStacks || matches!(environment, Environment::Forbidden(_));

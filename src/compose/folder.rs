@@ -165,10 +165,9 @@ fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();
-        let is_compose = name
+        let is_known = name
             .to_str()
-            .is_some_and(|name| name.starts_with(COMPOSE_FILES));
-        let is_known = is_compose || name == ENV_FILE;
+            .is_some_and(|name| name == ENV_FILE || name.starts_with(COMPOSE_FILES));
         if !entry.file_type()?.is_file() || !is_known {
             return Ok(());
         }

@@ -66,11 +66,8 @@ pub fn check_path(path: &Path) -> io::Result<()> {
             return refused("belongs to another user");
         }
         let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        let others = if is_private(stat.st_gid) {
-            0o002
-        } else {
-            0o022
-        };
+        let is_private = is_private(stat.st_gid);
+        let others = if is_private { 0o002 } else { 0o022 };
         if is_dir && stat.st_mode & 0o1000 == 0 && stat.st_mode & others != 0 {
             return refused("is writable by other users");
         }
@@ -100,9 +97,7 @@ fn start(
 
 /// The steps of a path, the last one first.
 fn parts(path: &Path) -> Vec<OsString> {
-    let steps = path
-        .components()
-        .rev()
-        .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
+    let parts = path.components().rev();
+    let steps = parts.filter(|one| matches!(one, Component::Normal(_) | Component::ParentDir));
     steps.map(|part| part.as_os_str().to_owned()).collect()
 }

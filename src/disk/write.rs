@@ -109,12 +109,9 @@ impl Dir {
     pub fn remove_incomplete(&self) -> io::Result<()> {
         for entry in Entries::read_from(&self.0)? {
             let entry = entry?;
-            if entry
-                .file_name()
-                .to_bytes()
-                .starts_with(INCOMPLETE.as_bytes())
-            {
-                unlinkat(&self.0, entry.file_name(), AtFlags::empty())?;
+            let name = entry.file_name();
+            if name.to_bytes().starts_with(INCOMPLETE.as_bytes()) {
+                unlinkat(&self.0, name, AtFlags::empty())?;
             }
         }
         Ok(())
@@ -172,11 +169,8 @@ impl Dir {
 
     /// Creates a link to `target`, which replaces a file or link of this name.
     pub fn link(&self, name: &str, target: &str, existing: Existing) -> io::Result<()> {
-        if existing == Existing::Replace
-            && self
-                .check_replaced(name, &[FileType::RegularFile, FileType::Symlink])?
-                .is_some()
-        {
+        let kinds = [FileType::RegularFile, FileType::Symlink];
+        if existing == Existing::Replace && self.check_replaced(name, &kinds)?.is_some() {
             unlinkat(&self.0, name, AtFlags::empty())?;
         }
         Ok(symlinkat(target, &self.0, name)?)

@@ -115,9 +115,8 @@ pub fn combined(
     let named = || config(&on_disk(None), Profiles::Active);
     let (resolved, named) = side_by_side(resolve, named);
     let (resolved, profiles) = resolved?;
-    let model = program
-        .config(&on_disk(Some(name)), profiles, Values::Named, mask)
-        .ok();
+    let model = program.config(&on_disk(Some(name)), profiles, Values::Named, mask);
+    let model = model.ok();
     let env_file = match files.env.as_slice() {
         [] => Some(stack.dir().join(".env")),
         [one] => Some(stack.dir().join(one)),
@@ -136,10 +135,8 @@ pub fn combined(
     let mut different = String::new();
     for _ in 0..ATTEMPTS {
         let candidate = combine::combine(&input, &avoid);
-        let project = named
-            .as_ref()
-            .ok()
-            .and_then(|config| config["name"].as_str());
+        let named = named.as_ref().ok();
+        let project = named.and_then(|config| config["name"].as_str());
         let combined = Combined {
             notices: notices(&files.compose, &read.origins, &input, &candidate.written),
             origins: read.origins.clone(),
@@ -149,9 +146,8 @@ pub fn combined(
             project: project.map(str::to_owned),
             stack: stack.clone(),
         };
-        let rewrite = combined
-            .rewrite(&Runs::default())
-            .map_err(Uncombined::Blocked)?;
+        let rewrite = combined.rewrite(&Runs::default());
+        let rewrite = rewrite.map_err(Uncombined::Blocked)?;
         let sent = Input::Sent {
             dir: Some(stack.dir()),
             project: name,
@@ -191,9 +187,8 @@ fn values<'f>(env: &[(String, String)], files: impl Iterator<Item = &'f Arc<[u8]
 /// The places that differ, each as up to three keys: `services.web.ports`.
 fn places(expected: &Value, sent: &Value) -> Vec<String> {
     let found = differences(expected, sent).into_iter();
-    found
-        .map(|(path, ..)| path[..path.len().min(3)].join("."))
-        .collect()
+    let places = found.map(|(path, ..)| path[..path.len().min(3)].join("."));
+    places.collect()
 }
 
 /// All Compose files. The files that are passed to Compose come first.
@@ -223,11 +218,8 @@ fn notices(
         "{combines}, without comments; the files on disk do not change"
     )];
     let services = &resolved.config["services"];
-    let inactive: Vec<&str> = origins
-        .keys()
-        .filter(|name| services.get(name).is_none())
-        .map(String::as_str)
-        .collect();
+    let names = origins.keys().map(String::as_str);
+    let inactive: Vec<&str> = names.filter(|name| services.get(name).is_none()).collect();
     if !inactive.is_empty() {
         messages.push(format!(
             "these services of inactive profiles are left out, because Compose cannot read all profiles: {}",

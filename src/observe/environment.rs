@@ -65,25 +65,19 @@ impl Search {
             is_limited: false,
         };
         for (one, theirs) in all.into_iter().zip(engines) {
-            let reason = match theirs {
-                Ok(EngineOf::Engine(theirs)) if theirs == ours => {
-                    search.matching.push(one);
-                    continue;
-                }
-                Ok(EngineOf::Engine(_)) => {
-                    search.others.push(one);
-                    continue;
-                }
+            match theirs {
+                Ok(EngineOf::Engine(theirs)) if theirs == ours => search.matching.push(one),
+                Ok(EngineOf::Engine(_)) => search.others.push(one),
                 // The environment was deleted in the meantime.
-                Ok(EngineOf::NoEnvironment) => continue,
-                Ok(EngineOf::Unnamed) => UNNAMED.to_owned(),
+                Ok(EngineOf::NoEnvironment) => {}
+                Ok(EngineOf::Unnamed) => search.unread.push((one, UNNAMED.to_owned())),
                 Ok(EngineOf::Forbidden(status)) => {
-                    format!("the API key is not allowed to use it ({status})")
+                    let reason = format!("the API key is not allowed to use it ({status})");
+                    search.unread.push((one, reason));
                 }
                 // Its hint is about Portainer, which responded with the list.
-                Err(error) => format!("{error:#}"),
-            };
-            search.unread.push((one, reason));
+                Err(error) => search.unread.push((one, format!("{error:#}"))),
+            }
         }
         if search.matching.is_empty() {
             let user = portainer.user();
@@ -119,17 +113,12 @@ impl Search {
         let matching = self.matching.iter().map(say("this"));
         let others = self.others.iter().map(say("another"));
         let lines: Vec<String> = matching.chain(others).chain(self.unread()).collect();
+        let portainer = format!("Portainer at {base_url}");
         let message = match (self.matching.len(), self.unread.len()) {
-            (0, 0) if lines.is_empty() => {
-                format!("Portainer at {base_url} lists no environment with Docker")
-            }
-            (0, 0) => format!("no environment of Portainer at {base_url} is this host"),
-            (0, _) => {
-                format!("no environment of Portainer at {base_url} is known to be this host")
-            }
-            (several, _) => {
-                format!("{several} environments of Portainer at {base_url} are this host")
-            }
+            (0, 0) if lines.is_empty() => format!("{portainer} lists no environment with Docker"),
+            (0, 0) => format!("no environment of {portainer} is this host"),
+            (0, _) => format!("no environment of {portainer} is known to be this host"),
+            (several, _) => format!("{several} environments of {portainer} are this host"),
         };
         let hint = match self.matching.as_slice() {
             [] => self.where_it_may_be(),

@@ -72,10 +72,8 @@ pub fn foreign_since(
     if before.is_empty() && gone.is_empty() {
         return (Vec::new(), None);
     }
-    let ids: Vec<String> = before
-        .iter()
-        .map(|one| Inspected(one).id().to_owned())
-        .collect();
+    let ids = before.iter().map(|one| Inspected(one).id().to_owned());
+    let ids: Vec<String> = ids.collect();
     let found = engine.inspect_containers(&ids).and_then(|now| {
         let changed = before.iter().map(Inspected).filter_map(|old| {
             let now = now.iter().map(Inspected).find(|now| now.id() == old.id());
@@ -102,17 +100,12 @@ pub fn foreign_since(
 
 /// The warnings that list what the stack loses, after a heading, and the other containers that lose something.
 pub fn warnings_of(losses: &[Loss], heading: &str) -> Vec<String> {
-    let (others, own): (Vec<_>, Vec<_>) = losses
-        .iter()
-        .partition(|loss| loss.kind == LossKind::Foreign);
-    let mut warnings = Vec::new();
-    if !own.is_empty() {
-        warnings.push(list(heading, &own));
-    }
-    if !others.is_empty() {
-        warnings.push(list(NOT_RECREATED, &others));
-    }
-    warnings
+    let is_foreign = |loss: &&Loss| loss.kind == LossKind::Foreign;
+    let (others, own): (Vec<_>, Vec<_>) = losses.iter().partition(is_foreign);
+    let all = [(heading, own), (NOT_RECREATED, others)].into_iter();
+    let all = all.filter(|(_, losses)| !losses.is_empty());
+    all.map(|(heading, losses)| list(heading, &losses))
+        .collect()
 }
 
 /// The heading of a list of containers that a run harms.
@@ -120,10 +113,8 @@ pub const NOT_RECREATED: &str = "these containers are not recreated with the sta
 
 /// A heading, and one line for each of `what`.
 pub fn list(heading: &str, what: &[impl ToString]) -> String {
-    format!(
-        "{heading}\n{}",
-        bulleted(what.iter().map(ToString::to_string))
-    )
+    let items = bulleted(what.iter().map(ToString::to_string));
+    format!("{heading}\n{items}")
 }
 
 /// What happened to a container that others may use.

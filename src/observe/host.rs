@@ -47,21 +47,15 @@ impl Host {
     pub fn read(portainer: Option<(&PortainerReader, i64)>, engine: &EngineReader) -> Self {
         let mut warnings = Vec::new();
         let of_engine = || {
-            (
-                engine.list_all(),
-                engine.all_networks(),
-                engine.all_volumes(),
-            )
+            let containers = engine.list_all();
+            (containers, engine.all_networks(), engine.all_volumes())
         };
         let of_portainer = |(portainer, endpoint): (&PortainerReader, i64)| {
             let records = portainer.all_records(endpoint);
             // A Portainer that does not respond is asked only once.
             let others = records.is_ok().then(|| {
-                (
-                    environment(portainer, Some(engine), endpoint),
-                    portainer.version(),
-                    portainer.rights(endpoint),
-                )
+                let environment = environment(portainer, Some(engine), endpoint);
+                (environment, portainer.version(), portainer.rights(endpoint))
             });
             (records, others)
         };
@@ -119,15 +113,14 @@ impl Host {
         let Some(records) = &self.records else {
             return Err(Failure::new("Portainer's stacks could not be listed").into());
         };
-        let wanted = |one: &&Listed| names.contains(&one.name.as_str());
-        records
+        let wanted = records
             .iter()
-            .filter(wanted)
-            .map(|one| match &one.record {
-                Ok(record) => Ok(record.clone()),
-                Err(unclear) => Err(Failure::new(unclear).hint(HINT_FOR_UNCLEAR).into()),
-            })
-            .collect()
+            .filter(|one| names.contains(&one.name.as_str()));
+        let records = wanted.map(|one| match &one.record {
+            Ok(record) => Ok(record.clone()),
+            Err(unclear) => Err(Failure::new(unclear).hint(HINT_FOR_UNCLEAR).into()),
+        });
+        records.collect()
     }
 
     /// The inspect object of an image, from `inspect` if it was not read before.

@@ -11,9 +11,8 @@ impl Situation<'_> {
     /// The flags that were typed for `--access`.
     pub fn access_flags(&self) -> Vec<String> {
         let grants = self.access.into_iter().flat_map(|wanted| &wanted.grants);
-        grants
-            .flat_map(|one| ["--access".to_owned(), one.as_flag()])
-            .collect()
+        let flags = grants.flat_map(|one| ["--access".to_owned(), one.as_flag()]);
+        flags.collect()
     }
 
     /// The rights that the labels of containers give, and what `--access` asks for.
@@ -45,10 +44,8 @@ impl Situation<'_> {
             // The rights of the stack come before the labels.
             uses.containers.clear();
         }
-        let ids = all.iter().map(|one| one.id.as_str());
-        let ids: Vec<&str> = ids
-            .filter(|id| !uses.containers.contains_key(*id))
-            .collect();
+        let mut ids: Vec<&str> = all.iter().map(|one| one.id.as_str()).collect();
+        ids.retain(|id| !uses.containers.contains_key(*id));
         let own = match portainer.own_controls(self.endpoint, &ids) {
             Ok(own) => own,
             Err(error) => return warnings.push(with_hint(&error)),
@@ -68,20 +65,17 @@ impl Situation<'_> {
         }));
         uses.is_as_wanted = own.is_empty()
             && standing.map(|one| &one.access) == self.access.map(|wanted| &wanted.access);
-        let shared = standing
-            .map(|one| &one.access)
-            .filter(|access| access.is_shared());
+        let access = standing.map(|one| &one.access);
+        let shared = access.filter(|access| access.is_shared());
         if own.is_empty() && shared.is_none() {
             return;
         }
         // Only administrators may list them.
         let people = portainer.people().unwrap_or_default();
-        uses.stack = shared
-            .map(|access| people.grants(access))
-            .unwrap_or_default();
-        let own = own
-            .into_iter()
-            .map(|(id, (_, access))| (id, people.grants(&access)));
+        let grants = shared.map(|access| people.grants(access));
+        uses.stack = grants.unwrap_or_default();
+        let own = own.into_iter();
+        let own = own.map(|(id, (_, access))| (id, people.grants(&access)));
         uses.containers
             .extend(own.filter(|(_, grants)| !grants.is_empty()));
     }
