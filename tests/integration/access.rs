@@ -118,9 +118,7 @@ fn b23_access_is_set_for_the_stack_and_its_containers() {
         "Next: stacklift adopt web --access user:ann --access team:Ops",
     ]);
     assert_eq!(of_containers(&bench).len(), 1);
-    Run::of(&mut bench.asking(&*format!("adopt web {args}")))
-        .code(1)
-        .says("--yes");
+    Run::of(&mut bench.asking(&*format!("adopt web {args}"))).fails("--yes");
     let run = bench.succeeds(
         &format!("adopt web {args} --yes"),
         "adopted web: 2 containers kept running",
@@ -163,7 +161,7 @@ fn b23_an_update_keeps_the_access_and_a_restore_brings_it_back() {
         .run("plan web --access admins")
         .says("Portainer stack  the access of team ops\n");
     let run = Run::of(&mut bench.asking("adopt web --access admins"));
-    run.code(1).says("without confirmation: ");
+    run.fails("without confirmation: ");
     assert_eq!(of_stack(&bench), (vec![], vec![1]));
     bench
         .run("migrate web --dry-run --access team:dev")
@@ -203,12 +201,10 @@ fn b23_names_are_looked_up_before_anything_is_done() {
         .code(2)
         .says("expected public, admins, user:NAME or team:NAME");
     let mut command = bench.command("adopt web --access team:ops");
-    Run::of(command.env("STACKMGR_API_KEY", "ptr_ann"))
-        .code(1)
-        .says(&[
-            "cannot look up the users and teams of --access",
-            "use an administrator's API key",
-        ]);
+    Run::of(command.env("STACKMGR_API_KEY", "ptr_ann")).fails(&[
+        "cannot look up the users and teams of --access",
+        "use an administrator's API key",
+    ]);
     assert!(bench.nothing_was_changed());
 }
 

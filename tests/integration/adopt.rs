@@ -216,7 +216,7 @@ fn a_service_without_a_container_is_not_verified() {
     });
     let says_so = instead(200, "{\"Id\": 7, \"Status\": 1}");
     bench.once(Call::Create, says_so);
-    adopt(&bench, "").code(1).says(&[
+    adopt(&bench, "").fails(&[
         "web does not run as before",
         "a has no container",
         "b has no container",
@@ -229,9 +229,7 @@ fn the_same_text_is_sent_again_if_a_service_does_not_run() {
     let bench = started(Era::Sync);
     adopt(&bench, "").code(0);
     bench.change_container("web-b-1", |one| one.exit(3, 0));
-    adopt(&bench, "--rerun-jobs")
-        .code(0)
-        .says("updated web: a kept running, b was started");
+    adopt(&bench, "--rerun-jobs").succeeds("updated web: a kept running, b was started");
     assert_eq!(bench.calls(Call::Update).len(), 1);
 }
 
@@ -293,14 +291,12 @@ fn b18_a_reported_success_is_read_back() {
         assert!(bench.calls(Call::Delete).is_empty());
         // So does an answer of a proxy.
         bench.always(Call::Update, instead(200, "<html>Log in</html>"));
-        adopt(&bench, "").code(1).says(&[
+        adopt(&bench, "").fails(&[
             "the outcome of adopting web is unknown",
             "state: the outcome is unknown: Portainer may be deploying the stack, and may have recreated its containers\n",
         ]);
         bench.faults().clear();
-        adopt(&bench, "")
-            .code(0)
-            .says("updated web: a was down for ");
+        adopt(&bench, "").succeeds("updated web: a was down for ");
     }
 }
 
@@ -318,7 +314,7 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
         "\nBoth containers had been removed and were restored: a was down for ",
     ]);
     assert!(!run.err.contains("to roll back"), "{run:#?}");
-    adopt(&bench, "").code(0).says("adopted web");
+    adopt(&bench, "").succeeds("adopted web");
 }
 
 /// A deployment that fails, and has removed or changed containers (M06, N06).
@@ -331,7 +327,7 @@ fn an_unknown_outcome_restores_nothing() {
     for era in ERAS {
         let bench = edited(era);
         bench.once(Call::Create, FaultKind::DieAfter);
-        let run = adopt(&bench, "").code(1).says(&[
+        let run = adopt(&bench, "").fails(&[
             "the outcome of adopting web is unknown, so nothing was restored",
             "outcome is unknown: Portainer may be deploying the stack",
             "to roll back",
@@ -370,7 +366,7 @@ fn n07_every_container_of_a_portainer_stack_in_error_is_recreated_and_the_plan_s
     adopt(&bench, "").code(0);
     bench.change_record(|record| record.status = Status::Error);
     let before = bench.containers("web");
-    adopt(&bench, "").code(0).says(&[
+    adopt(&bench, "").succeeds(&[
         "  ~  a, b  recreated: Portainer stack 1 is in error, and an update removes every container first",
         "updated web: a was down for ",
     ]);
@@ -404,7 +400,7 @@ fn an_engine_that_only_the_command_reaches_is_refused() {
 fn a_stack_that_still_deploys_is_left_alone() {
     let bench = edited(Era::Async);
     bench.world(|world| world.deploy_polls = 1_000_000);
-    adopt(&bench, "--timeout 1s").code(1).says(&[
+    adopt(&bench, "--timeout 1s").fails(&[
         "the outcome of adopting web is unknown, so nothing was restored",
         "still deploying after",
         "state: the stack exists as Portainer stack 1; it may still be deploying",
@@ -417,7 +413,7 @@ fn a_stack_that_still_deploys_is_left_alone() {
         before,
         "the deployment went its way"
     );
-    adopt(&bench, "").code(0).says("web is up to date");
+    adopt(&bench, "").succeeds("web is up to date");
 }
 
 #[test]
@@ -447,8 +443,7 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
         let bench = edited(Era::Sync);
         let args = ["adopt", "web", "--wait", "2s"];
         on_terminal_after(&bench, &args, "[y/N]", || change(&bench), "y\n")
-            .code(1)
-            .says(&["changed before you answered", "state: nothing was changed"]);
+            .fails(&["changed before you answered", "state: nothing was changed"]);
         assert!(bench.nothing_was_changed());
     }
 }
@@ -571,7 +566,7 @@ fn a_stack_that_cannot_be_verified_is_left_alone() {
     };
     let rule = Rule::new(Call::EngineList, refusal()).after(looks);
     bench.faults().add(rule);
-    adopt(&bench, "").code(1).says(&[
+    adopt(&bench, "").fails(&[
         "failed to verify the containers, so nothing was restored",
         "state: the stack exists as Portainer stack 1 and is deployed; its containers were not verified",
         "to roll back",
@@ -585,7 +580,7 @@ fn both_causes_are_told_if_the_restore_fails_too() {
     let (before, ids) = (containers(&bench), bench.containers("web"));
     // Every container of `b` exits as soon as it starts.
     bench.world(|world| world.exits.insert("web/b".to_owned(), 3));
-    let run = adopt(&bench, "--output json").code(1).says(&[
+    let run = adopt(&bench, "--output json").fails(&[
         "error: b of web does not run: it exited with code 3",
         "the restore failed: the stack differs from the snapshot",
         "\nThe containers could not be restored: web-b-1 was recreated (exited, code 3); Portainer stack 1 exists (active).\n",
@@ -616,21 +611,15 @@ fn b28_a_link_to_a_directory_is_that_directory() {
     listed.hides("--dir");
     // The text gets the path that the containers have, and the literal rewrite the one that was given (C32).
     let shown = dir.to_str().expect("UTF-8");
-    run(&["render", "web", "--as", "adopt"])
-        .code(0)
-        .says(&format!("{shown}/data:/data"));
-    run(&["render", "web", "--as", "migrate"])
-        .code(0)
-        .says(&format!("{root}/web/data:/data"));
+    run(&["render", "web", "--as", "adopt"]).succeeds(&format!("{shown}/data:/data"));
+    run(&["render", "web", "--as", "migrate"]).succeeds(&format!("{root}/web/data:/data"));
     run(&["plan", "web"]).code(0).hides("another directory");
     let lock = std::fs::File::open(&dir).expect("the directory");
     lock.try_lock().expect("the lock");
-    run(&["adopt", "web"])
-        .code(1)
-        .says("has locked the directory");
-    run(&["other"]).code(1).says("has locked the directory");
+    run(&["adopt", "web"]).fails("has locked the directory");
+    run(&["other"]).fails("has locked the directory");
     drop(lock);
     run(&["adopt", "web"]).code(0);
     // Portainer started nothing: the snapshot says by which path the stack was started.
-    run(&["adopt", "web"]).code(0).says("up to date");
+    run(&["adopt", "web"]).succeeds("up to date");
 }

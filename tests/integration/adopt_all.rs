@@ -68,17 +68,16 @@ fn b08_all_starts_no_stack_that_was_stopped() {
         let id = world.add_container("zoo-a-run-1", "busybox:1.36");
         world.containers.get_mut(&id).expect("it").labels = labels;
     });
-    all(&bench, "--leave-orphans")
-        .code(0)
-        .says("3 stacks: 2 not running (name it to start it), 1 up to date; see stacklift list\n");
+    all(&bench, "--leave-orphans").succeeds(
+        "3 stacks: 2 not running (name it to start it), 1 up to date; see stacklift list\n",
+    );
     bench.world(|world| world.containers.retain(|_, one| one.name != "zoo-a-run-1"));
     bench.succeeds("adopt web zoo", "adopted zoo: a was started\n");
 }
 
 #[test]
 fn b08_a_stack_that_is_stopped_in_portainer_is_not_started_unsaid() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     bench.run("adopt web").code(0);
     // Without a status, the stack was deleted in Portainer.
     for status in [Some(Status::Inactive), Some(Status::Active), None] {
@@ -91,17 +90,14 @@ fn b08_a_stack_that_is_stopped_in_portainer_is_not_started_unsaid() {
         });
         bench.forget_requests();
         all(&bench, "")
-            .code(0)
-            .says("1 stack: 1 not running (name it to start it); see stacklift list\n");
+            .succeeds("1 stack: 1 not running (name it to start it); see stacklift list\n");
         let run = Run::of(&mut bench.asking("adopt web"));
-        run.code(1)
-            .says("without confirmation: Portainer starts a\n");
+        run.fails("without confirmation: Portainer starts a\n");
         assert!(bench.nothing_was_changed());
     }
     bench.run("adopt web").code(0);
     // One that never ran here is started without a question.
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     bench.world(|world| world.containers.clear());
     Run::of(&mut bench.asking("adopt web")).code(0);
 }
@@ -181,11 +177,7 @@ web    0/0         interrupted run  stacklift migrate web\n"
     assert_eq!(results(&left_out), ["mongo planned", "web unfinished"]);
     let said = "what is interrupted, started or lost is shown above";
     let args = "adopt mongo web --wait 2s";
-    on_terminal(&bench, args, "n\n").code(1).says(&[
-        "interrupted run  restored first",
-        said,
-        "Canceled",
-    ]);
+    on_terminal(&bench, args, "n\n").fails(&["interrupted run  restored first", said, "Canceled"]);
     assert!(bench.nothing_was_changed());
     let run = bench.run(&format!("{args} --yes --output json")).code(0);
     assert_eq!(results(&run), ["mongo adopted", "web adopted"]);
@@ -226,14 +218,14 @@ zoo    1/1         by hand  may interrupt a"
 fn the_first_failure_ends_the_run_and_the_next_run_continues() {
     let bench = host();
     bench.once(Call::Create, refusal());
-    let run = all(&bench, "--output json").code(1).says("error: web and zoo were not tried: mongo failed\nhint: fix mongo and run the command again, or pass --keep-going");
+    let run = all(&bench, "--output json").fails("error: web and zoo were not tried: mongo failed\nhint: fix mongo and run the command again, or pass --keep-going");
     let all_results = results(&run);
     for result in ["mongo failed", "web planned", "zoo planned"] {
         assert!(all_results.contains(&result.to_owned()), "{all_results:?}");
     }
     assert_eq!(run.json()["stacks"][2]["report"]["outcome"], "unchanged");
     assert!(adopted(&bench).is_empty());
-    all(&bench, "").code(1).says("\nadopted mongo, web, zoo\n");
+    all(&bench, "").fails("\nadopted mongo, web, zoo\n");
     assert_eq!(adopted(&bench), ["mongo", "web", "zoo"]);
 }
 
@@ -254,7 +246,7 @@ fn a_dry_run_changes_nothing_and_its_exit_code_can_tell() {
 #[test]
 fn b08_all_stacks_are_asked_about_once() {
     let bench = host();
-    on_terminal(&bench, ALL, "n\n").code(1).says(&[
+    on_terminal(&bench, ALL, "n\n").fails(&[
         "Adopt mongo, web, zoo? what is interrupted, started or lost is shown above. [y/N]",
         "Canceled. Nothing was changed.",
     ]);
@@ -278,7 +270,7 @@ fn b08_a_plan_that_became_worse_is_asked_about_again() {
     };
     // The new service was not in the table.
     let run = on_terminal_after(&bench, ALL, "Adopt web? ", edit, "y\nn\n");
-    run.code(1).says(&[
+    run.fails(&[
         "the plan for web became worse after it was shown:",
         " - b: has no container yet",
         "Adopt web? ",
@@ -340,7 +332,7 @@ broken  0/0         not started  blocked: network missing does not exist"
         ("mongo nope", "there is no stack named nope: "),
         ("mongo traefik", "refusing to move traefik: "),
     ] {
-        bench.run(&format!("adopt {names}")).code(1).says(says);
+        bench.fails(&format!("adopt {names}"), says);
     }
     bench.run("adopt mongo web --dir /x").code(2);
     assert!(bench.nothing_was_changed());
@@ -364,8 +356,7 @@ fn all_takes_what_is_in_the_stacks_root_and_not_excluded() {
     assert_eq!(planned("--everywhere"), "far mongo web zoo");
     assert_eq!(planned("--exclude web --exclude zoo"), "mongo");
     all(&bench, "--exclude wbe")
-        .code(1)
-        .says("there is no stack named wbe in `stacklift list`\nstate: nothing was changed\nhint: correct its name in --exclude\n");
+        .fails("there is no stack named wbe in `stacklift list`\nstate: nothing was changed\nhint: correct its name in --exclude\n");
     // One stack is found by its name, wherever it is.
     let found = format!("far is in {folder}, where it was started\n");
     let hint = format!("hint: the project's containers were started in {folder}: pass --dir ");

@@ -132,8 +132,27 @@ impl Bench {
 
     /// A bench with the stack `web` of this text, which was started by hand.
     pub fn web(compose: &str) -> Self {
-        let bench = Self::new();
+        Self::web_of(Era::Sync, compose)
+    }
+
+    /// The same, of an era.
+    pub fn web_of(era: Era, compose: &str) -> Self {
+        let bench = Self::of(era);
         bench.started("web", compose, None);
+        bench
+    }
+
+    /// The same with `.env`.
+    pub fn with_env(compose: &str, env: &str) -> Self {
+        let bench = Self::new();
+        bench.started("web", compose, Some(env));
+        bench
+    }
+
+    /// A bench with the stack `web` of this text, which does not run.
+    pub fn on_disk(compose: &str) -> Self {
+        let bench = Self::new();
+        bench.stack("web", compose, None);
         bench
     }
 
@@ -353,13 +372,13 @@ impl Bench {
     /// Runs the binary, which must fail and say this.
     #[track_caller]
     pub fn fails<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
-        self.run(args).code(1).says(says)
+        self.run(args).fails(says)
     }
 
     /// Runs the binary, which must succeed and say this.
     #[track_caller]
     pub fn succeeds<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
-        self.run(args).code(0).says(says)
+        self.run(args).succeeds(says)
     }
 
     /// Runs the binary, which must say this and that it changed nothing, and must have sent reads only.
@@ -654,6 +673,18 @@ impl Run {
     pub fn code(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
         self
+    }
+
+    /// Asserts that it succeeded and says this.
+    #[track_caller]
+    pub fn succeeds<'a>(self, says: impl Texts<'a>) -> Self {
+        self.code(0).says(says)
+    }
+
+    /// Asserts that it failed and says this.
+    #[track_caller]
+    pub fn fails<'a>(self, says: impl Texts<'a>) -> Self {
+        self.code(1).says(says)
     }
 
     /// Asserts that one of the streams says all of `words`.

@@ -30,19 +30,22 @@ fn b01_every_kind_of_loss_is_said_before_the_first_destructive_act() {
         mount.name.clone().expect("a name")
     });
     bench.always(Call::Delete, FaultKind::CloseBefore);
-    let run = bench.run("web").code(1).says(&[
-        LOSSES,
-        "../shared",
-        "./src",
-        "web-a-1",
-        "/cache",
-        &volume,
-        "Git link to https://git.example/stacks.git",
-        "automatic update",
-        "webhook",
-        "the access of team 3",
-        "ONLY_THERE",
-    ]);
+    let run = bench.fails(
+        "web",
+        &[
+            LOSSES,
+            "../shared",
+            "./src",
+            "web-a-1",
+            "/cache",
+            &volume,
+            "Git link to https://git.example/stacks.git",
+            "automatic update",
+            "webhook",
+            "the access of team 3",
+            "ONLY_THERE",
+        ],
+    );
     let line = run.err.lines().find(|line| line.contains("TOKEN"));
     assert!(
         line.is_some_and(|line| line.contains("service a")),
@@ -53,8 +56,7 @@ fn b01_every_kind_of_loss_is_said_before_the_first_destructive_act() {
 
 #[test]
 fn b01_nothing_is_said_where_nothing_is_lost() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, Some("A=1\n"));
+    let bench = Bench::with_env(PLAIN, "A=1\n");
     let run = bench.run("web").code(0);
     let (_, losses) = run.err.split_once(LOSSES).expect("losses");
     let mut losses = losses.trim_start_matches('\n').lines();
@@ -90,9 +92,8 @@ fn b02_damage_is_refused() {
 
 #[test]
 fn b02_what_does_not_parse_before_either_is_sent_as_it_is() {
-    let bench = Bench::new();
     let text = "services:\n  a: [\n";
-    bench.stack("web", text, None);
+    let bench = Bench::on_disk(text);
     bench.run("web").code(1).hides("refusing");
     assert_eq!(bench.sent_text(), text);
 }
@@ -131,7 +132,7 @@ fn b03_an_environment_whose_socket_compose_does_not_use_is_refused() {
         );
     }
     bench.fails("doctor", said);
-    bench.run("plan web").code(1).says(said);
+    bench.fails("plan web", said);
     at("/run/docker.sock");
     bench.succeeds("adopt web", "adopted web");
 }

@@ -33,16 +33,13 @@ fn c01_the_stack_name_is_required() {
 
 #[test]
 fn c02_the_key_is_required() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     let mut command = bench.command("web");
     for command in [
         command.env("STACKMGR_API_KEY", ""),
         bench.command("web").env_remove("STACKMGR_API_KEY"),
     ] {
-        Run::of(command)
-            .code(1)
-            .says("STACKMGR_API_KEY is required");
+        Run::of(command).fails("STACKMGR_API_KEY is required");
     }
     assert!(bench.backups("web").is_empty());
     assert!(bench.requests().is_empty());
@@ -60,12 +57,10 @@ fn c02_the_key_can_be_in_a_file() {
     Run::of(&mut command).code(0);
     // An empty variable is an error: the file replaces only an unset one.
     command.env("STACKMGR_API_KEY", "");
-    Run::of(&mut command)
-        .code(1)
-        .says("STACKMGR_API_KEY is required");
+    Run::of(&mut command).fails("STACKMGR_API_KEY is required");
     fs::write(&file, "\n").expect("a key file");
     command.env_remove("STACKMGR_API_KEY");
-    Run::of(&mut command).code(1).says("is empty");
+    Run::of(&mut command).fails("is empty");
 }
 
 #[test]
@@ -134,9 +129,7 @@ fn c05_the_management_plane_is_refused() {
         .env_remove("STACKMGR_API_KEY")
         .env("STACKMGR_API_KEY_FILE", "/no/such/file")
         .env("STACKLIFT_ENDPOINT", "not a number");
-    Run::of(&mut command)
-        .code(1)
-        .says("refusing to move traefik");
+    Run::of(&mut command).fails("refusing to move traefik");
     assert!(bench.requests().is_empty());
 }
 
@@ -254,8 +247,7 @@ fn c09_flag_before_environment_before_file() {
 
 #[test]
 fn c09_the_base_url_keeps_its_path_and_needs_a_scheme() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     for end in ["", "/", "//"] {
         bench.forget_requests();
         let base = format!("{}/under/it{end}", bench.base_url());
@@ -311,9 +303,7 @@ fn c11_invalid_names() {
         bench.fails(&["migrate", name], "is not a stack name");
     }
     bench.fails("-- -web", "starts with a hyphen");
-    Run::of(bench.command("").arg(std::ffi::OsStr::from_bytes(b"a\xff")))
-        .code(1)
-        .says("it is not UTF-8");
+    Run::of(bench.command("").arg(std::ffi::OsStr::from_bytes(b"a\xff"))).fails("it is not UTF-8");
     assert!(bench.requests().is_empty());
 }
 
@@ -385,7 +375,7 @@ fn near_names_are_suggested() {
         ]);
     }
     let without_key = Run::of(bench.command("lst").env_remove("STACKMGR_API_KEY"));
-    without_key.code(1).says(&[
+    without_key.fails(&[
         "error: no API key ",
         "hint: did you mean `stacklift list`?\n",
     ]);
@@ -410,8 +400,7 @@ fn a_variable_that_is_not_utf8_is_not_replaced_by_the_default() {
     let not_utf8 = std::ffi::OsStr::from_bytes(b"/\xff.pem");
     for variable in ["STACKLIFT_TLS", "STACKLIFT_STACKS_ROOT"] {
         Run::of(bench.command("web").env(variable, not_utf8))
-            .code(1)
-            .says(&format!("{variable} is not valid UTF-8"));
+            .fails(&format!("{variable} is not valid UTF-8"));
     }
     assert!(bench.requests().is_empty());
 }

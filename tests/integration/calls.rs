@@ -50,8 +50,7 @@ fn c50_the_first_record_of_that_name_and_endpoint() {
 
 #[test]
 fn c50_no_content_and_null_are_empty_lists() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     for (status, body) in [(204, ""), (200, "null"), (200, " [] ")] {
         bench.world(|world| world.records.clear());
         bench.always(Call::List, done(status, body));
@@ -89,8 +88,7 @@ fn c50_a_list_that_is_none_stops_the_run() {
 
 #[test]
 fn c50_entries_that_lack_fields_are_no_match() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     let list = json!([
         null, 7, "web", [], {},
         {"Name": "web"},
@@ -148,8 +146,7 @@ fn c51_any_other_status_stops_before_a_container_is_touched() {
 
 #[test]
 fn c51_a_record_that_deploys_is_waited_for() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web_of(Era::Async, PLAIN);
     bench.run("web").code(0);
     let old = bench.world(|world| {
         let record = world.records.values_mut().next().expect("a record");
@@ -196,8 +193,7 @@ fn c52_all_containers_of_the_project_are_removed_and_no_other() {
 
 #[test]
 fn c52_nothing_to_remove() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     bench.run("web").code(0).hides("remove");
     for call in [Call::EngineRemove, Call::Info] {
         assert!(bench.calls(call).is_empty(), "{call:?}: there is no need");
@@ -209,12 +205,15 @@ fn c52_a_failing_removal_stops_the_run_and_a_container_that_is_gone_does_not() {
     let bench = Bench::web(PLAIN);
     let busy = instead(500, "{\"message\":\"device is busy\"}");
     bench.always(Call::EngineRemove, busy);
-    bench.run("web").code(1).says(&[
-        "failed to remove the containers",
-        "device is busy",
-        "web-a-1",
-        "state: ",
-    ]);
+    bench.fails(
+        "web",
+        &[
+            "failed to remove the containers",
+            "device is busy",
+            "web-a-1",
+            "state: ",
+        ],
+    );
     assert!(bench.calls(Call::Create).is_empty());
     let gone = done(404, "{\"message\":\"No such container\"}");
     bench.always(Call::EngineRemove, gone);
@@ -285,8 +284,7 @@ fn c53_what_the_create_sends_and_when() {
 
 #[test]
 fn c54_an_id_then_the_table() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web_of(Era::Async, PLAIN);
     let run = bench.succeeds("web", "stack web with Id 1");
     let gets = bench.calls(Call::Get).len();
     assert!(gets >= 2, "the deployment is waited for");
@@ -305,8 +303,7 @@ fn c54_an_id_then_the_table() {
 
 #[test]
 fn c54_what_is_an_id() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     for (body, says) in [
         ("{\"Id\":0}", "Id 0"),
         ("{\"Id\":\"x-7\"}", "Id x-7"),
@@ -328,9 +325,9 @@ fn c54_what_is_an_id() {
         bench.always(Call::Create, done(200, body));
         let run = bench.run("web");
         if says.is_empty() {
-            run.code(1).says("unexpected response (status");
+            run.fails("unexpected response (status");
         } else {
-            run.code(0).says(says);
+            run.succeeds(says);
         }
         assert_eq!(bench.calls(Call::Create).len(), 1);
     }
@@ -348,8 +345,7 @@ fn c54_a_deployment_that_ends_in_error_is_a_failure() {
 
 #[test]
 fn c54_a_table_that_cannot_be_had_does_not_undo_the_success() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     let rule = Rule::new(Call::EngineList, refusal()).after(1);
     bench.faults().add(rule);
     bench.succeeds("web", &["created", "warning: "]);
@@ -360,20 +356,22 @@ fn c55_the_body_as_formatted_json() {
     let bench = Bench::web(PLAIN);
     bench.write("web", "docker-compose.yml", ABSENT);
     unpullable(&bench);
-    bench.run("web --force").code(1).says(&[
-        "failed to create the stack web",
-        "\n{\n  \"message\": \"failed to deploy a stack",
-        "\n  \"details\": \"Failed to deploy",
-        "the stack is down",
-        "run the command again",
-    ]);
+    bench.fails(
+        "web --force",
+        &[
+            "failed to create the stack web",
+            "\n{\n  \"message\": \"failed to deploy a stack",
+            "\n  \"details\": \"Failed to deploy",
+            "the stack is down",
+            "run the command again",
+        ],
+    );
     assert!(bench.containers("web").is_empty());
 }
 
 #[test]
 fn c55_a_body_that_is_not_json_is_shown_as_it_came() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     let body = "upstream is \u{1b}[31mdown\nsecond line";
     bench.always(Call::Create, done(502, body));
     bench.fails("web", "upstream is \\u{1b}[31mdown\nsecond line");
@@ -399,8 +397,7 @@ fn c55_values_of_eight_characters_or_more_are_masked() {
 
 #[test]
 fn c56_the_key_is_nowhere_but_in_the_header() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, Some("A=1\n"));
+    let bench = Bench::with_env(PLAIN, "A=1\n");
     // Every run of the bench asserts that neither stream shows the key.
     bench.run("web -v").code(0);
     for request in bench.requests() {
@@ -422,8 +419,7 @@ fn c56_the_key_is_nowhere_but_in_the_header() {
 
 #[test]
 fn c57_a_rerun_converges() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, Some("A=1\n"));
+    let bench = Bench::with_env(PLAIN, "A=1\n");
     let state = || {
         bench.world(|world| {
             let records = world.records.values();
@@ -466,11 +462,14 @@ fn c58_a_failing_step_stops_the_run() {
 fn c59_the_name_that_the_manager_will_use_is_said() {
     let bench = Bench::new();
     bench.stack("My.Web", PLAIN, None);
-    bench.run("My.Web").code(0).says(&[
-        "Portainer will call it myweb",
-        "stack My.Web with Id 1",
-        "myweb-a-1",
-    ]);
+    bench.succeeds(
+        "My.Web",
+        &[
+            "Portainer will call it myweb",
+            "stack My.Web with Id 1",
+            "myweb-a-1",
+        ],
+    );
     assert_eq!(bench.sent()["name"], "My.Web");
     bench.stack("web", PLAIN, None);
     bench.run("web").code(0).hides("will call it");

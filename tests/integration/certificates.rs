@@ -41,13 +41,16 @@ fn without_a_terminal_a_new_certificate_is_refused_with_its_fingerprint() {
         "web --tls pin --yes",
         "adopt web --tls pin",
     ] {
-        bench.run(args).code(1).says(&[
-            "is not pinned yet, and there is no terminal to ask on",
-            "the API key was not sent",
-            "state: nothing was changed",
-            "openssl s_client -connect localhost:",
-            &format!("pass --tls sha256:{fingerprint}"),
-        ]);
+        bench.fails(
+            args,
+            &[
+                "is not pinned yet, and there is no terminal to ask on",
+                "the API key was not sent",
+                "state: nothing was changed",
+                "openssl s_client -connect localhost:",
+                &format!("pass --tls sha256:{fingerprint}"),
+            ],
+        );
         portainer_received_nothing(&bench);
         assert!(!bench.state().exists());
     }
@@ -87,7 +90,7 @@ fn on_a_terminal_no_is_the_default_and_yes_does_not_accept_a_certificate() {
     let fingerprint = fingerprint(&bench);
     for args in ["web --tls pin", "web --tls pin --yes", "list --tls pin"] {
         for answer in ["\n", "no\n", "\u{4}"] {
-            on_terminal(&bench, args, answer).code(1).says(&[
+            on_terminal(&bench, args, answer).fails(&[
                 &format!("SHA-256 fingerprint: {fingerprint}"),
                 QUESTION,
                 "canceled",
@@ -104,8 +107,7 @@ fn an_accepted_certificate_is_pinned_and_a_changed_one_is_refused() {
     let bench = Bench::web(PLAIN);
     let old = fingerprint(&bench);
     on_terminal(&bench, "plan web --tls pin", "y\n")
-        .code(0)
-        .says(&[QUESTION, "pinned the certificate of 127.0.0.1:"]);
+        .succeeds(&[QUESTION, "pinned the certificate of 127.0.0.1:"]);
     let pins = fs::read_to_string(bench.state().join("pinned-certificates")).expect("the pin");
     let server = bench.base_url().replace("https://", "");
     assert_eq!(pins, format!("{server} {old}\n"));
@@ -125,8 +127,7 @@ fn an_accepted_certificate_is_pinned_and_a_changed_one_is_refused() {
     bench.fails("web --tls pin", &changed);
     // There is no question, and so no answer that accepts it.
     on_terminal(&bench, "web --tls pin --yes", "y\ny\n")
-        .code(1)
-        .says(&changed)
+        .fails(&changed)
         .hides(QUESTION);
     portainer_received_nothing(&bench);
 
@@ -198,11 +199,14 @@ fn a_restore_that_does_not_use_portainer_needs_no_pin() {
 fn the_warning_about_tls_names_a_setting_that_ends_it() {
     let bench = Bench::web(PLAIN);
     let args = "plan web --base-url https://portainer.invalid:9443";
-    bench.run(args).code(1).says(&[
-        "warning: TLS verification is off for https://portainer.invalid:9443",
-        "pass --tls pin",
-        ".config/stacklift.toml: tls = \"pin\"",
-    ]);
+    bench.fails(
+        args,
+        &[
+            "warning: TLS verification is off for https://portainer.invalid:9443",
+            "pass --tls pin",
+            ".config/stacklift.toml: tls = \"pin\"",
+        ],
+    );
     bench.set("tls = \"pin\"\n");
     bench
         .fails(

@@ -48,8 +48,7 @@ fn b06_what_compose_rejects_is_refused() {
         echo 'time=\"2026-01-01\" level=warning msg=\"obsolete\"' >&2\n\
         echo \"invalid size: '$value'\" >&2\nexit 15\n";
     Run::of(&mut with_plugin(&bench, "web", script))
-        .code(1)
-        .says(&[
+        .fails(&[
             "refusing to migrate: Compose would reject the file",
             "docker compose 2.40.3: invalid size: '***'",
             "--force",
@@ -58,8 +57,7 @@ fn b06_what_compose_rejects_is_refused() {
         .hides("obsolete");
     assert!(bench.nothing_was_changed());
     Run::of(&mut with_plugin(&bench, "web --force", script))
-        .code(0)
-        .says(&["continuing because of --force", "invalid size"]);
+        .succeeds(&["continuing because of --force", "invalid size"]);
 }
 
 #[test]
@@ -99,8 +97,7 @@ fn b06_without_variables_there_is_no_stack_env() {
     let bench = changed(SERVICE, None);
     let script = "echo \"$@\" $(ls) >&2\nexit 15\n";
     Run::of(&mut with_plugin(&bench, "web", script))
-        .code(1)
-        .says("2.40.3: -p web -f docker-compose.yml config --format json docker-compose.yml");
+        .fails("2.40.3: -p web -f docker-compose.yml config --format json docker-compose.yml");
 }
 
 #[test]
@@ -120,8 +117,7 @@ fn b06_a_key_that_only_this_compose_rejects_is_a_warning() {
     let bench = changed(&format!("{SERVICE}    deploy: {{later: 1}}\n"), None);
     let script = "echo 'validating x: services.a.deploy Additional property later is not allowed' >&2\nexit 15\n";
     Run::of(&mut with_plugin(&bench, "web", script))
-        .code(0)
-        .says("the deployment fails if Compose in Portainer does not accept the key `later`");
+        .succeeds("the deployment fails if Compose in Portainer does not accept the key `later`");
 }
 
 #[test]
@@ -145,15 +141,12 @@ fn b06_a_compose_that_is_old_or_gives_no_answer_refuses_nothing() {
 
 #[test]
 fn b06_compose_is_asked_by_a_rehearsal_and_not_if_there_is_nothing_to_destroy() {
-    let bench = Bench::new();
-    bench.stack("web", SERVICE, None);
+    let bench = Bench::on_disk(SERVICE);
     let script = "echo bad >&2\nexit 15\n";
     let mut migrate = with_plugin(&bench, "web -v", script);
     Run::of(&mut migrate).code(0).hides("compose: run");
     let mut rehearse = with_plugin(&bench, "rehearse web", script);
-    Run::of(&mut rehearse)
-        .code(1)
-        .says("docker compose 2.40.3: bad");
+    Run::of(&mut rehearse).fails("docker compose 2.40.3: bad");
 }
 
 #[test]
@@ -217,7 +210,7 @@ fn as_root_no_temporary_directory_of_another_user_is_used() {
     chown(&theirs, Some(65_534), None).expect("root");
     let mut command = with_plugin(&bench, "web", "exit 15\n");
     command.env("TMPDIR", &theirs);
-    Run::of(&mut command).code(0).says(&[
+    Run::of(&mut command).succeeds(&[
         "failed to create a temporary folder",
         "theirs belongs to another user",
     ]);

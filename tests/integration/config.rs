@@ -129,15 +129,11 @@ fn c02_a_settings_file_names_the_file_with_the_key() {
     let config = run("config", &[]).code(0);
     assert!(shown(&bench, &config).contains(shows), "{config:?}");
     // The flag precedes the variable, and the variable the settings file.
-    run("plan web", &[("STACKMGR_API_KEY_FILE", "/no/key")])
-        .code(1)
-        .says("/no/key");
+    run("plan web", &[("STACKMGR_API_KEY_FILE", "/no/key")]).fails("/no/key");
     let flag = format!("plan web --api-key-file {}", key.display());
     run(&flag, &[("STACKMGR_API_KEY_FILE", "/no/key")]).code(0);
     // STACKMGR_API_KEY precedes all of them, even if it is empty.
-    run(&flag, &[("STACKMGR_API_KEY", "")])
-        .code(1)
-        .says("STACKMGR_API_KEY is required");
+    run(&flag, &[("STACKMGR_API_KEY", "")]).fails("STACKMGR_API_KEY is required");
     let other = "plan web --api-key-file /no/key";
     run(other, &[("STACKMGR_API_KEY", KEY)]).code(0);
 }
@@ -156,7 +152,7 @@ fn c56_a_key_in_the_place_of_its_file_is_not_shown() {
             .env_remove("STACKMGR_API_KEY")
             .env_remove("STACKLIFT_ENGINE");
         bench.set(&format!("{setting} = {KEY:?}\n"));
-        Run::of(&mut command).code(1).says("(invalid)");
+        Run::of(&mut command).fails("(invalid)");
     }
     fs::remove_file(bench.settings()).expect("the file contains the key");
 }
@@ -172,9 +168,7 @@ fn b14_a_printed_restore_command_names_the_key_file() {
         .current_dir(folder.path());
     let path = fs::canonicalize(folder.path()).expect("a path").join("key");
     let flag = format!("--api-key-file {} ", path.display());
-    Run::of(&mut command)
-        .code(1)
-        .says(&["stacklift restore web ", &flag]);
+    Run::of(&mut command).fails(&["stacklift restore web ", &flag]);
     // The variable with the key is used, so the file is not needed.
     bench.started("two", PLAIN, None);
     bench
@@ -238,7 +232,7 @@ Next: stacklift doctor
     // It runs again, and edits what is there.
     bench.set(&format!("# mine\ntls = \"pin\" # why{root}"));
     let typed = "ftp://x\nhttps://nas.example:9443\n\n/no/directory\n\n";
-    let run = on_terminal(&bench, args, typed).code(0).says(&[
+    let run = on_terminal(&bench, args, typed).succeeds(&[
         "warning: expected a URL such as https://localhost:9443",
         "Directory of your stacks [",
         "warning: /no/directory does not exist",
@@ -302,11 +296,11 @@ fn b32_init_writes_both_files_or_neither() {
         "refusing to write {}: it is not a regular file",
         file.display()
     );
-    init(&format!("{KEY}\n\n")).code(1).says(&refused);
+    init(&format!("{KEY}\n\n")).fails(&refused);
     fs::remove_file(&file).expect("removed");
     set_mode(&dir, 0o777);
     let writable = format!("{} is writable by other users", dir.display());
-    init(&format!("{KEY}\n\n")).code(1).says(&writable);
+    init(&format!("{KEY}\n\n")).fails(&writable);
     assert_eq!(fs::read_dir(&dir).expect("a directory").count(), 0);
     set_mode(&dir, 0o755);
     // Rights that are stricter stay.
@@ -344,7 +338,7 @@ fn init_can_be_canceled() {
     let bench = Bench::new();
     for typed in ["\u{4}", "\n\u{4}", "\n\n\u{4}"] {
         let run = on_terminal(&bench, "config init --user", typed);
-        run.code(1).says("canceled: nothing was written");
+        run.fails("canceled: nothing was written");
         assert!(!bench.settings().exists());
     }
 }

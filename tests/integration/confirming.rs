@@ -78,9 +78,7 @@ fn b08_no_is_the_default_and_touches_nothing() {
     end.says(&format!("[y/N] \r\n{CANCELED}\r\n"));
     for answer in ["y\n", "YES\n"] {
         let bench = Bench::web(LOSES);
-        on_terminal(&bench, "web", answer)
-            .code(0)
-            .says(&[QUESTION, "created"]);
+        on_terminal(&bench, "web", answer).succeeds(&[QUESTION, "created"]);
     }
 }
 
@@ -120,7 +118,7 @@ fn b08_what_the_plan_read_is_read_again_only_after_a_question() {
 fn b08_unknown_containers_are_asked_about() {
     let bench = Bench::web(PLAIN);
     bench.always(Call::EngineList, FaultKind::Garbage);
-    on_terminal(&bench, "web", "n\n").code(1).says(&[
+    on_terminal(&bench, "web", "n\n").fails(&[
         "what they will lose cannot be listed",
         "Migrate web? web's containers are unknown",
         CANCELED,
@@ -134,9 +132,7 @@ fn b08_what_is_only_interrupted_is_asked_about() {
     bench.record("web", 1);
     bench.started("web", PLAIN, None);
     let question = "Migrate web? Portainer stack 1 is deleted; web-a-1 is down until Portainer has recreated it. [y/N]";
-    on_terminal(&bench, "web", "n\n")
-        .code(1)
-        .says(&[question, CANCELED]);
+    on_terminal(&bench, "web", "n\n").fails(&[question, CANCELED]);
     assert!(bench.nothing_was_changed());
     // Without a terminal, a migration continues as the contract says.
     Run::of(&mut bench.asking("web")).code(0);
@@ -144,12 +140,10 @@ fn b08_what_is_only_interrupted_is_asked_about() {
     let question = "Roll back web? [y/N]";
     bench.forget_requests();
     let ids = bench.containers("web");
-    on_terminal(&bench, "restore web", "n\n")
-        .code(1)
-        .says(&[question, CANCELED]);
+    on_terminal(&bench, "restore web", "n\n").fails(&[question, CANCELED]);
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.containers("web"), ids);
-    on_terminal(&bench, "restore web", "y\n").code(0).says(&[
+    on_terminal(&bench, "restore web", "y\n").succeeds(&[
         told,
         question,
         "restored web: 1 container matches the snapshot; a was down for ",
@@ -201,19 +195,13 @@ fn a_stopped_stack_is_no_job_before_and_after_its_restore() {
     bench.succeeds("restore web", "  web was not running then, and will not run after the restore\n  the Portainer stack is deleted; a is removed and recreated, and stays stopped\n");
     let state = bench.world(|world| world.container("web-a-1").expect("a").state.clone());
     assert_eq!(state, "created");
-    let run = bench
-        .run("adopt web")
-        .code(0)
-        .says("adopted web: a was started\n");
+    let run = bench.succeeds("adopt web", "adopted web: a was started\n");
     assert_eq!(run.err, NO_COMPOSE);
     bench.run("restore web").code(0);
     bench.world(|world| world.containers.clear());
-    on_terminal(&bench, "restore web", "n\n")
-        .code(1)
-        .says("Roll back web? [y/N]");
+    on_terminal(&bench, "restore web", "n\n").fails("Roll back web? [y/N]");
     on_terminal(&bench, "restore web", "y\n")
-        .code(0)
-        .says("restored web: 1 container matches the snapshot; nothing runs");
+        .succeeds("restored web: 1 container matches the snapshot; nothing runs");
 }
 
 #[test]
@@ -224,17 +212,13 @@ fn b08_what_an_earlier_run_left_is_restored_after_a_question() {
     assert!(bench.containers("web").is_empty());
     bench.forget_requests();
     let question = "Roll back web first? [y/N]";
-    on_terminal(&bench, "adopt web", "n\n")
-        .code(1)
-        .says(&[question, CANCELED]);
+    on_terminal(&bench, "adopt web", "n\n").fails(&[question, CANCELED]);
     Run::of(&mut bench.asking("adopt web"))
-        .code(1)
-        .says("refusing to roll back web first without confirmation");
+        .fails("refusing to roll back web first without confirmation");
     assert!(bench.nothing_was_changed());
     // The stack was restored: the second answer is not that of nothing.
     on_terminal(&bench, "adopt web", "y\nn\n")
-        .code(1)
-        .says(&[
+        .fails(&[
             question,
             "Adopt web? ",
             "Canceled.\r\nstate: this run restored what",

@@ -41,7 +41,7 @@ fn as_root_a_full_or_read_only_disk_at_the_backup() {
         let bench = Bench::web(PLAIN);
         let dir = bench.dir("web");
         let mounts = mounts.replace("DIR", &dir.display().to_string());
-        in_its_own_mounts(&bench, "web", &mounts).code(1).says(&[
+        in_its_own_mounts(&bench, "web", &mounts).fails(&[
             "failed to write the backup",
             cause,
             "nothing was changed",
@@ -92,9 +92,7 @@ fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
             continue;
         }
         ends[1] += 1;
-        let run = run
-            .code(1)
-            .says(&["failed to write", "nothing was changed"]);
+        let run = run.fails(&["failed to write", "nothing was changed"]);
         let taken = run.out.lines().find_map(|line| line.strip_suffix(" taken"));
         if let Some(taken) = taken {
             named += 1;
@@ -141,11 +139,14 @@ fn two_runs_on_one_project_do_not_overlap_whatever_directories_they_are_given() 
             "web --force",
             &format!("Web --dir {dir}"),
         ] {
-            bench.run(args).code(1).says(&[
-                "another run of stacklift is working on the stack ",
-                "state: nothing was changed",
-                "hint: wait",
-            ]);
+            bench.fails(
+                args,
+                &[
+                    "another run of stacklift is working on the stack ",
+                    "state: nothing was changed",
+                    "hint: wait",
+                ],
+            );
         }
         assert_eq!(bench.requests().len(), requests, "it asked nobody");
         // A run on another project is not refused, and a killed run leaves no lock.
@@ -205,12 +206,10 @@ fn as_root_a_disk_that_fills_up_does_not_keep_a_failed_adoption_from_restoring()
     let mounts = "mount -t tmpfs -o size=1m,mode=700 none STATE\n\
          (for _ in $(seq 600); do find STATE -name '*.request' | grep -q . && break; sleep 0.05; done; sleep 0.2\n\
          head -c 2000000 /dev/zero > STATE/full; head -c 9000 /dev/zero >> STATE/full) > /dev/null 2>&1 &";
-    in_its_own_mounts(&bench, "adopt web --yes", &mounts.replace("STATE", &state))
-        .code(1)
-        .says(&[
-            "No space left on device",
-            "restoring the containers alone",
-            "Container web-a-1 had been removed and was restored",
-        ]);
+    in_its_own_mounts(&bench, "adopt web --yes", &mounts.replace("STATE", &state)).fails(&[
+        "No space left on device",
+        "restoring the containers alone",
+        "Container web-a-1 had been removed and was restored",
+    ]);
     assert_eq!(bench.containers("web").len(), 1);
 }

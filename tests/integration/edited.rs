@@ -178,9 +178,9 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         );
         adopt(&bench, "--overwrite").code(0);
         assert_eq!(state(&bench).0, "in-portainer");
-        adopt(&bench, "").code(0).says("up to date");
+        adopt(&bench, "").succeeds("up to date");
         let nothing = "\nadopt\nNothing to do: it is up to date in Portainer.\n\nmigrate\n";
-        bench.run("plan web --compare").code(0).says(nothing);
+        bench.succeeds("plan web --compare", nothing);
     }
 }
 
@@ -190,13 +190,14 @@ fn a_plan_names_the_variables_that_an_update_changes() {
     let env = |token: &str| bench.write("web", ".env", &format!("TOKEN={token}\nMORE=1\n"));
     env(MARKED);
     let copy = "\nPortainer's copy changes in";
-    bench.run("plan web").code(0).says(&format!(
-        "{copy} the variable MORE: add --diff to see it.\n"
-    ));
+    bench.succeeds(
+        "plan web",
+        &format!("{copy} the variable MORE: add --diff to see it.\n"),
+    );
     env("new");
     edit_files(&bench, "one");
     let all = "1 line and the variables MORE and TOKEN: add --diff to see them.\n";
-    bench.run("plan web").code(0).says(&format!("{copy} {all}"));
+    bench.succeeds("plan web", &format!("{copy} {all}"));
 }
 
 #[test]
@@ -204,13 +205,12 @@ fn a_stack_that_was_deleted_in_portainer_is_no_longer_there() {
     let bench = adopted(Era::Sync);
     bench.world(|world| world.records.clear());
     let state = "web  1 container on this host, no longer in Portainer\n";
-    bench.run("plan web").code(0).says(state);
+    bench.succeeds("plan web", state);
 }
 
 #[test]
 fn a_stack_whose_first_deployment_failed_was_not_in_portainer() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     bench.world(|world| world.add_image("busybox:1.36"));
     let plan = |state: &str| {
         let says = format!("web  no containers on this host, {state}\n");
@@ -290,8 +290,8 @@ fn b17_a_restore_names_and_keeps_what_was_edited_in_portainer() {
     bench.run("restore web --dry-run").code(0).hides(edit);
     edit_text(&bench);
     let theirs = in_portainer(&bench);
-    bench.run("restore web --dry-run").code(0).says(edit);
-    let run = bench.run("restore web").code(0).says(&[edit, back]);
+    bench.succeeds("restore web --dry-run", edit);
+    let run = bench.succeeds("restore web", &[edit, back]);
     let all = run.all();
     let command = all.lines().find(|line| line.contains(back));
     let id = command.and_then(|line| line.split(" --to ").nth(1)?.split(' ').next());
@@ -317,7 +317,7 @@ fn b22_changed_files_are_an_update_that_loses_nothing() {
         assert_edited(&bench);
         // The user takes the edit over.
         edit_files(&bench, "theirs");
-        adopt(&bench, "").code(0).says("up to date");
+        adopt(&bench, "").succeeds("up to date");
         edit_files(&bench, "three");
         adopt(&bench, "").code(0).hides("up to date");
     }
@@ -419,7 +419,7 @@ fn what_was_deployed_by_hand_since_the_adoption_is_not_called_up_to_date() {
     let expected = "web  1 container on this host, in Portainer, but containers were started outside of it since\n";
     assert!(plan.starts_with(expected), "{plan}");
     bench.forget_requests();
-    adopt(&bench, "--yes").code(0).says("updated web");
+    adopt(&bench, "--yes").succeeds("updated web");
     assert_eq!(bench.calls(Call::Update).len(), 1);
     assert_eq!(row(&bench), "web    1/1         in Portainer  up to date");
 }
@@ -461,7 +461,7 @@ fn without_a_memory_of_the_adoption_only_a_plan_tells_what_runs() {
     fs::write(&file, sent.to_string()).expect("written");
     let expected = "web    1/1         in Portainer  stacklift plan web";
     assert_eq!(row(&bench), expected);
-    adopt(&bench, "").code(0).says("up to date");
+    adopt(&bench, "").succeeds("up to date");
 }
 
 #[test]
@@ -479,10 +479,13 @@ fn the_command_for_a_lost_file_writes_it_where_the_stack_is_found() {
         bench
             .run("list")
             .says(&format!("no Compose file: {command}\n"));
-        bench.run("plan web").code(1).says(&[
-            "error: web is in Portainer, and has no Compose file on this host",
-            &format!("to write it to files: {command}\n"),
-        ]);
+        bench.fails(
+            "plan web",
+            &[
+                "error: web is in Portainer, and has no Compose file on this host",
+                &format!("to write it to files: {command}\n"),
+            ],
+        );
         // An `.env` would be replaced, too.
         bench.write("web", ".env", "A=1\n");
         bench.run("list").hides("--force");
@@ -499,10 +502,13 @@ fn the_command_for_a_lost_file_writes_it_where_the_stack_is_found() {
 #[test]
 fn a_name_with_another_case_is_another_stack() {
     let bench = adopted(Era::Sync);
-    bench.run("plan WEB").code(1).says(&[
-        "error: there is no stack named WEB: ",
-        "hint: did you mean web?",
-    ]);
+    bench.fails(
+        "plan WEB",
+        &[
+            "error: there is no stack named WEB: ",
+            "hint: did you mean web?",
+        ],
+    );
 }
 
 #[test]
@@ -531,15 +537,15 @@ fn b22_a_variable_that_an_adoption_kept_is_not_dropped_by_the_next_one() {
         }
         bench.forget_requests();
         bench.run("plan web").says("web is up to date in Portainer");
-        bench.run("list").code(0).says("up to date");
-        adopt(&bench, "").code(0).says("up to date");
+        bench.succeeds("list", "up to date");
+        adopt(&bench, "").succeeds("up to date");
         assert!(bench.nothing_was_changed());
         // The files give it another value since.
         let text = fs::read_to_string(bench.dir("web").join("docker-compose.yml")).expect("a file");
         bench.stack("web", &text.replace("[B]", "[B=mine]"), None);
         let needed =
             "a does not run with the variables of its files: B has another value in the files";
-        bench.run("plan web").code(1).says(needed);
+        bench.fails("plan web", needed);
         bench.fails(&format!("{ADOPT} --yes"), needed);
         assert!(bench.nothing_was_changed());
         let run = bench.run(&format!("{ADOPT} --keep-variables")).code(0);
@@ -563,7 +569,7 @@ fn b22_volumes_that_an_adoption_left_without_names_are_not_named_by_the_next_one
             .code(0);
         bench.forget_requests();
         bench.run("plan web").says("web is up to date in Portainer");
-        bench.run("list").code(0).says("up to date");
+        bench.succeeds("list", "up to date");
         bench.run("adopt --all --yes").code(0);
         assert!(bench.nothing_was_changed());
         // A container that is recreated anyway gets the names.
@@ -586,14 +592,11 @@ fn a_stack_can_move_to_a_directory_that_says_what_portainer_has() {
     let file = to.join("compose.yaml");
     let text = fs::read_to_string(&file).expect("a file");
     fs::write(&file, format!("{text}# new\n")).expect("written");
-    bench.run(&moved).code(0).says("Next: stacklift adopt web");
+    bench.succeeds(&moved, "Next: stacklift adopt web");
     // Containers that were deployed there by hand since are others.
     bench.change_container("web-a-1", |one| {
         let hash = "com.docker.compose.config-hash".to_owned();
         one.labels.insert(hash, "other".to_owned());
     });
-    bench
-        .run(&moved)
-        .code(1)
-        .says("containers of project web were started in");
+    bench.fails(&moved, "containers of project web were started in");
 }

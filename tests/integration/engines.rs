@@ -67,7 +67,7 @@ fn b06_a_command_that_shares_no_api_version_is_refused() {
     ] {
         let bench = speaking("1.12", "1.41");
         let script = format!("echo '{stderr}' >&2; exit 1\n");
-        with_docker(&bench, "web", &script).code(1).says(&[
+        with_docker(&bench, "web", &script).fails(&[
             "no API version is shared by `docker` and its engine",
             stderr,
             "upgrade the older of the two",
@@ -76,13 +76,11 @@ fn b06_a_command_that_shares_no_api_version_is_refused() {
             "nothing was changed",
         ]);
         with_docker(&bench, "plan web", &script)
-            .code(1)
-            .says("no API version is shared by `docker` and its engine");
+            .fails("no API version is shared by `docker` and its engine");
         assert!(bench.nothing_was_changed());
         // C52 is what --force asks for.
         with_docker(&bench, "web --force", &script)
-            .code(0)
-            .says(&["continuing because of --force", "created"]);
+            .succeeds(&["continuing because of --force", "created"]);
     }
 }
 
@@ -100,11 +98,14 @@ fn podman_is_refused_by_its_header() {
         "restore web --yes",
         "plan web",
     ] {
-        let run = bench.run(args).code(1).says(&[
-            "is Podman, which is not supported",
-            "cannot recreate its containers",
-            "hint: use Docker Engine",
-        ]);
+        let run = bench.fails(
+            args,
+            &[
+                "is Podman, which is not supported",
+                "cannot recreate its containers",
+                "hint: use Docker Engine",
+            ],
+        );
         if !["plan web", "web --dry-run"].contains(&args) {
             run.says("nothing was changed");
         }
@@ -120,8 +121,7 @@ fn podman_is_refused_by_what_its_command_says() {
     let script = "[ \"$1\" = version ] && printf 'Client:       Podman Engine\\nVersion:      4.3.1\\n'; true\n";
     for args in ["web", "plan web", "adopt web"] {
         with_docker(&bench, args, script)
-            .code(1)
-            .says("the engine of `docker` is Podman, which is not supported");
+            .fails("the engine of `docker` is Podman, which is not supported");
     }
     assert!(bench.nothing_was_changed());
 }

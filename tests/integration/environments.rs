@@ -48,7 +48,7 @@ fn each_command_finds_the_environment_and_says_with_verbose_which() {
         "migrate web --dry-run",
     ] {
         auto(&bench, args).code(0).hides(found);
-        auto(&bench, &format!("{args} -v")).code(0).says(found);
+        auto(&bench, &format!("{args} -v")).succeeds(found);
         assert!(bench.nothing_was_changed());
     }
     for args in ["plan web --output json", "list --output json"] {
@@ -74,7 +74,7 @@ fn none_and_several_are_errors_that_name_the_environments() {
     let bench = third();
     let this = bench.world(|world| world.endpoints.remove(&3).expect("it"));
     for args in ["web", "adopt web", "plan web", "list"] {
-        auto(&bench, args).code(1).says(&[
+        auto(&bench, args).fails(&[
             "no environment of Portainer at https://127.0.0.1:",
             " is this host",
             "environment 1 (local) is another host",
@@ -104,13 +104,13 @@ fn none_and_several_are_errors_that_name_the_environments() {
 fn an_environment_that_cannot_be_read_is_not_absent() {
     let bench = third();
     unreadable(&bench, 2);
-    auto(&bench, "plan web -v").code(0).says(&[
+    auto(&bench, "plan web -v").succeeds(&[
         "environment 3 (nas) is this host",
         "environment 2 (edge) could not be read: ",
         "502",
     ]);
     unreadable(&bench, 3);
-    auto(&bench, "web").code(1).says(&[
+    auto(&bench, "web").fails(&[
         " is known to be this host",
         "environment 1 (local) is another host",
         "environment 3 (nas) could not be read: ",
@@ -139,11 +139,11 @@ fn a_portainer_or_engine_that_does_not_respond_is_an_error_except_for_the_list()
     bench.always(Call::Endpoints, instead(503, ""));
     let error = "failed to list Portainer's environments: status 503";
     bench.stops(&format!("web {AUTO}"), error);
-    auto(&bench, "list").code(0).says(&[error, "web"]);
+    auto(&bench, "list").succeeds(&[error, "web"]);
     bench.faults().clear();
     let mut command = bench.command(&format!("web {AUTO}"));
     command.env("DOCKER_HOST", "unix:///absent/engine.sock");
-    Run::of(&mut command).code(1).says("absent/engine.sock");
+    Run::of(&mut command).fails("absent/engine.sock");
     assert!(bench.nothing_was_changed());
 }
 

@@ -87,14 +87,13 @@ fn a_user_who_may_not_see_every_stack_is_told() {
     record(&bench, "web", PLAIN, &[]);
     bench.world(|world| world.add_user(USER, "somebody"));
     let as_user = |args: &str| Run::of(bench.command(args).env("STACKMGR_API_KEY", USER));
-    as_user("export web").code(1).says(&[
+    as_user("export web").fails(&[
         "found no Portainer stack named web on environment 1",
         "Portainer may not list every stack",
     ]);
     let to = bench.root().join("out");
     as_user(&format!("export --all --to {}", to.display()))
-        .code(0)
-        .says("stacks that its user may not see are not exported");
+        .succeeds("stacks that its user may not see are not exported");
 }
 
 #[test]
@@ -103,7 +102,7 @@ fn other_files_are_replaced_only_with_force() {
     record(&bench, "web", PLAIN, &[]);
     let (_, dir) = export(&bench, "");
     let (run, _) = export(&bench, "");
-    run.code(1).says(&["the directory is not empty", "--force"]);
+    run.fails(&["the directory is not empty", "--force"]);
     // The directory of the stack itself may be the default.
     bench.run("export web --force").code(2).says("--to <DIR>");
     fs::write(dir.join("notes.txt"), "mine").expect("a file");
@@ -113,8 +112,7 @@ fn other_files_are_replaced_only_with_force() {
     assert_eq!(read(&dir, "notes.txt"), "mine");
     fs::write(dir.join("compose.override.yaml"), "services: {}").expect("a file");
     let (run, _) = export(&bench, "--force");
-    run.code(1)
-        .says("Compose would merge its compose.override.yaml");
+    run.fails("Compose would merge its compose.override.yaml");
 }
 
 #[test]
@@ -150,7 +148,7 @@ fn m12_paths_in_portainers_folder_are_named() {
     let text = format!("{PLAIN}    volumes: [\"./data:/data\"]\n");
     record(&bench, "web", &text, &[("COMPOSE_FILE", "x.yml")]);
     let (run, dir) = export(&bench, "");
-    run.code(0).says(&[
+    run.succeeds(&[
         "     note line 5 of the file in Portainer is changed: there, it depends on /data/compose/1 or the container of Portainer",
         "     note COMPOSE_FILE is left out of .env: it has no effect in Portainer",
         "warning: the stack uses paths in Portainer's folder: move that data",
@@ -165,7 +163,7 @@ fn what_cannot_mean_the_same_is_refused() {
     let text = format!("include: [other.yml]\n{PLAIN}");
     record(&bench, "web", &text, &[]);
     let (run, dir) = export(&bench, "");
-    run.code(1).says(&[
+    run.fails(&[
         "error: cannot export web: its Compose file would mean something else outside Portainer",
         "  - line 1: ",
     ]);
@@ -186,13 +184,16 @@ fn all_stacks_are_exported_and_one_failure_does_not_stop_the_others() {
     bench.record("elsewhere", 2);
     let to = bench.root().join("out");
     let all = format!("export --all --to {}", to.display());
-    bench.run(&all).code(1).says(&[
-        "exported one to ",
-        "error: stack ../two: \"../two\" is not a stack name",
-        "error: stack web: cannot export web",
-        "exported zoo to ",
-        "warning: failed to export 2 of 4 stacks",
-    ]);
+    bench.fails(
+        &all,
+        &[
+            "exported one to ",
+            "error: stack ../two: \"../two\" is not a stack name",
+            "error: stack web: cannot export web",
+            "exported zoo to ",
+            "warning: failed to export 2 of 4 stacks",
+        ],
+    );
     let mut names: Vec<_> = fs::read_dir(&to)
         .expect("it")
         .map(|entry| entry.expect("an entry").file_name())

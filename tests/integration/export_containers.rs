@@ -26,7 +26,7 @@ fn containers_become_two_files() {
     let to = bench.root().join("out/web");
     let shown = to.display();
     let args = format!("export web --from containers --to {shown}");
-    let run = bench.run(&args).code(0).says(NO_COMPOSE).hides(MARKED);
+    let run = bench.succeeds(&args, NO_COMPOSE).hides(MARKED);
     let expected = format!(
         "exported web to {shown}: compose.yaml and .env, 1 variable
   ?  a  unknown whether an adoption keeps it
@@ -128,14 +128,13 @@ fn commands_without_a_compose_file_name_the_export() {
         bench.fails(args, &[missing.as_str(), export]);
     }
     let row = format!("web    1/1         orphaned  no Compose file: {export}\n");
-    bench.run("list").code(0).says(row.as_str());
+    bench.succeeds("list", row.as_str());
 }
 
 /// The files are worth having without a hash, and what Compose says of them shows no value.
 #[test]
 fn b13_a_compose_program_that_fails_does_not_prevent_the_files() {
-    let bench = Bench::new();
-    bench.started("web", TEXT, Some(&format!("TOKEN={MARKED}\n")));
+    let bench = Bench::with_env(TEXT, &format!("TOKEN={MARKED}\n"));
     let fails = "[ \"$1\" = version ] && { echo 2.26.1; exit; }
         echo \"invalid: $(sed -n 's/ *API_TOKEN: *//p' docker-compose.yml)\" >&2
         exit 15\n";

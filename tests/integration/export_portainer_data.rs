@@ -62,7 +62,7 @@ fn what_portainer_stored_becomes_two_files() {
     let bench = lost();
     let row =
         "web    1/1         its Portainer is gone  stacklift export web --from portainer-data\n";
-    bench.run("list").code(0).says(row);
+    bench.succeeds("list", row);
     bench.fails("plan web", &["there is no stack named web", EXPORT]);
 
     let data = data(&bench, "old");
@@ -98,7 +98,7 @@ services:
     assert_eq!(env, format!("TOKEN={MARKED}\nB=\n"));
     bench.run("plan web").hides("were started in");
     let row = "web    1/1         its Portainer is gone  blocked: variables differ\n";
-    bench.run("list").code(0).says(row);
+    bench.succeeds("list", row);
 }
 
 /// The Compose file of a Git stack is in a folder of its repository, with other env files. Portainer writes `stack.env` to the
@@ -114,7 +114,7 @@ fn m24_a_git_stack_is_found_in_its_folder_with_its_env_files() {
     }
     let row =
         "web    1/1         its Portainer is gone  stacklift export web --from portainer-data\n";
-    bench.run("list").code(0).says(row);
+    bench.succeeds("list", row);
     bench.fails("plan web", &["there is no stack named web", EXPORT]);
 
     let data = data(&bench, "old");
@@ -137,7 +137,7 @@ fn m24_a_git_stack_is_found_in_its_folder_with_its_env_files() {
             ],
         );
     fs::write(folder.join("app.env"), "OF_APP=1\n").expect("a file");
-    bench.run(&export).code(0).says("2 variables").hides(MARKED);
+    bench.succeeds(&export, "2 variables").hides(MARKED);
     let text = fs::read_to_string(to.join("compose.yaml")).expect("a file");
     let expected = "  a:
     environment:
@@ -231,7 +231,7 @@ fn the_folder_of_older_containers_is_not_chosen_silently() {
     );
     for (data, id) in [(&old, "7"), (&new, "5")] {
         let export = format!("{export} --portainer-data {}", data.display());
-        bench.run(&export).code(0).says(&found(data, id));
+        bench.succeeds(&export, &found(data, id));
         fs::remove_dir_all(&to).expect("the files");
     }
 
@@ -253,7 +253,7 @@ fn the_folder_of_older_containers_is_not_chosen_silently() {
         ],
     );
     fs::remove_dir_all(old).expect("the data");
-    bench.run(&export).code(0).says(&found(&new, "5"));
+    bench.succeeds(&export, &found(&new, "5"));
 }
 
 #[test]

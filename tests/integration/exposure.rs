@@ -111,8 +111,7 @@ fn as_root_b31_a_listener_of_another_user_receives_nothing() {
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_b31_the_other_address_of_localhost_is_checked() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     let url = bench.base_url();
     let port = url.rsplit_once(':').expect("a port").1;
     let listener = Listener::at(&format!("[::1]:{port}"), 0);
@@ -138,8 +137,7 @@ fn as_root_b31_each_connection_is_checked() {
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_b31_a_certificate_protects_whoever_listens() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     let portainer = bench.base_url().replace("https://", "");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     fchown(&listener, Some(USER), None).expect("root");
@@ -161,7 +159,7 @@ fn as_root_b31_a_certificate_protects_whoever_listens() {
     bench.fails(&["web", "--base-url", &url], &REFUSED);
     // The other user could write another certificate into it.
     chown(&pem, Some(USER), None).expect("root");
-    with_file().code(1).says(&REFUSED);
+    with_file().fails(&REFUSED);
     chown(&pem, Some(0), None).expect("root");
     with_file().code(0);
 }

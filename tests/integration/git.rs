@@ -111,9 +111,7 @@ fn m24_a_stack_that_git_has_as_it_runs_is_adopted_from_there() {
         "stacklift adopt web {}",
         FLAGS.replace(" main", " refs/heads/main")
     );
-    run(&bench, &format!("plan web {FLAGS}"))
-        .code(0)
-        .says(&["keeps running", &next]);
+    run(&bench, &format!("plan web {FLAGS}")).succeeds(&["keeps running", &next]);
     assert!(nothing_was_sent(&bench));
     let run_once = run(&bench, &format!("adopt web {FLAGS} --auto-update 5m")).code(0);
     run_once.says(&[
@@ -199,8 +197,7 @@ fn m24_an_equal_env_file_in_the_repository_is_not_sent_again() {
     let files = [(FILE, text.as_str()), ("blog/.env", other.as_str())];
     let other = bench(&text, Some("A=1\nSAME=1\n"), &files);
     run(&other, &format!("adopt web {FLAGS}"))
-        .code(1)
-        .says(&[
+        .fails(&[
             "+    env_file: ../stack.env\n",
             "- blog/.env in the repository differs from the variables of this host: A and TOKEN\n",
         ])
@@ -225,9 +222,7 @@ fn m25_a_private_repository_needs_its_password_which_is_never_shown() {
             file.display()
         )
     };
-    run(&bench, &format!("adopt web {FLAGS} --git-user bob"))
-        .code(1)
-        .says("--git-user needs a password");
+    run(&bench, &format!("adopt web {FLAGS} --git-user bob")).fails("--git-user needs a password");
     assert!(nothing_was_sent(&bench));
     run(&bench, &format!("{} --output json", with(&right))).code(0);
     let body = sent(&bench);
@@ -241,8 +236,7 @@ fn m25_a_private_repository_needs_its_password_which_is_never_shown() {
     ];
     bench.world(|world| world.records.clear());
     run_with(&bench, &format!("plan web {FLAGS} --request"), &env)
-        .code(0)
-        .says("\"repositoryUsername\": \"bob\"")
+        .succeeds("\"repositoryUsername\": \"bob\"")
         .hides("repositoryPassword");
 }
 
@@ -260,7 +254,7 @@ fn m25_what_portainer_cannot_read_is_named() {
             "if the repository is private",
         ),
     ] {
-        run(&bench, &format!("adopt web {flags}")).code(1).says(&[
+        run(&bench, &format!("adopt web {flags}")).fails(&[
             "error: Portainer cannot read ",
             hint,
             "nothing was changed",
@@ -278,9 +272,7 @@ fn m25_what_portainer_cannot_read_is_named() {
     ] {
         let body = json!({ "message": format!("unable to clone git repository, error: {reason}") });
         bench.always(Call::Preview, instead(500, &body.to_string()));
-        run(&bench, &format!("adopt web {FLAGS}"))
-            .code(1)
-            .says(&[reason, hint]);
+        run(&bench, &format!("adopt web {FLAGS}")).fails(&[reason, hint]);
     }
     for wrong in [
         "git@git.example:a.git",
@@ -300,28 +292,22 @@ fn n27_newer_versions_deploy_from_git_in_the_background() {
     let blocked = json!({"message": "Invalid request payload", "details": "address is blocked"});
     bench.once(Call::Preview, instead(400, &blocked.to_string()));
     bench.once(Call::Preview, instead(400, &blocked.to_string()));
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(1)
-        .says("its SSRF protection may refuse the address");
+    run(&bench, &format!("adopt web {FLAGS}")).fails("its SSRF protection may refuse the address");
     // The repository disappears after the last preview.
     let before = bench.containers("web");
     for _ in 0..3 {
         bench.world_with(Call::Preview, |_| ());
     }
     bench.world_with(Call::Preview, |world| world.repositories.clear());
-    run(&bench, &format!("adopt web {FLAGS}")).code(1).says(&[
+    run(&bench, &format!("adopt web {FLAGS}")).fails(&[
         "error: Portainer could not deploy web: Failed to prepare stack: unable to clone git repository: ",
         "repository not found\nNo container was changed; Portainer does not list the stack.\n",
     ]);
     bench.world(|world| push(world, &[(FILE, PLAIN)]));
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(0)
-        .says("adopted web: 1 container kept running");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("adopted web: 1 container kept running");
     assert_eq!(bench.containers("web"), before);
     bench.world(|world| push(world, &[(FILE, &newer())]));
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(0)
-        .says("updated web: a was down for");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
     bench.world(|world| {
         let record = world.records.values().next().expect("a record");
         assert_eq!(record.status, Status::Active);
@@ -336,7 +322,7 @@ fn m24_a_branch_that_moves_while_it_is_deployed_is_noticed() {
     let body = json!({ "StackFileContent": moved }).to_string();
     late.always(Call::File, done(200, &body));
     let before = late.containers("web");
-    run(&late, &format!("adopt web {FLAGS}")).code(1).says(&[
+    run(&late, &format!("adopt web {FLAGS}")).fails(&[
         "the branch moved while Portainer deployed it: Portainer stack 1 has commit ",
         "the containers run as before",
     ]);
@@ -349,7 +335,7 @@ fn m24_a_branch_that_moves_while_a_git_stack_is_deployed_again_is_noticed() {
     bench.world(|world| push(world, &[(FILE, &newer())]));
     let moved = json!({ "StackFileContent": PLAIN }).to_string();
     bench.always(Call::File, done(200, &moved));
-    let run = run(&bench, &format!("adopt web {FLAGS}")).code(1).says(&[
+    let run = run(&bench, &format!("adopt web {FLAGS}")).fails(&[
         "the branch moved while Portainer deployed it",
         "web-a-1 was recreated",
     ]);
@@ -363,17 +349,16 @@ fn m24_a_relative_path_in_the_repository_is_another_directory() {
     run(&bench, &format!("adopt web {FLAGS}")).code(0);
     bench.world(|world| push(world, &[(FILE, &mounts("./data"))]));
     run(&bench, &format!("plan web {FLAGS}"))
-        .code(0)
-        .says("data of Portainer's copy of the repository is mounted at /data instead of /srv");
+        .succeeds("data of Portainer's copy of the repository is mounted at /data instead of /srv");
     run(&bench, &format!("adopt web {FLAGS} --yes")).code(0);
     let first = &bench.saved("")[0];
     let id = first
         .file_stem()
         .and_then(|stem| stem.to_str())
         .expect("an ID");
-    run(&bench, &format!("restore web --dry-run --to {id}"))
-        .code(0)
-        .says("files in /data/compose/1/blog/data may be lost: Portainer deletes its folder of the stack");
+    run(&bench, &format!("restore web --dry-run --to {id}")).succeeds(
+        "files in /data/compose/1/blog/data may be lost: Portainer deletes its folder of the stack",
+    );
     // What it mounts then stays.
     let text = mounts("./data").replace("sleep 1000", "sleep 9");
     bench.world(|world| push(world, &[(FILE, &text)]));
@@ -388,15 +373,10 @@ fn m24_an_interrupted_adoption_from_git_goes_on_with_its_repository() {
     killed_running(adopt, Call::CreateGit, &bench, FaultKind::Hang, || {});
     let words = FLAGS.replace(" main", " refs/heads/main");
     let next = format!("stacklift adopt web {words}\n");
-    run(&bench, "list")
-        .code(0)
-        .says(&["interrupted run", &next]);
-    run(&bench, "plan web")
-        .code(0)
-        .says(&format!("Next: {next}"));
+    run(&bench, "list").succeeds(&["interrupted run", &next]);
+    run(&bench, "plan web").succeeds(&format!("Next: {next}"));
     run(&bench, next.trim_start_matches("stacklift ").trim_end())
-        .code(0)
-        .says("adopted web: 1 container kept running");
+        .succeeds("adopted web: 1 container kept running");
 }
 
 #[test]
@@ -405,13 +385,10 @@ fn m24_a_portainer_stack_does_not_become_a_git_stack() {
     run(&bench, "adopt web").code(0);
     bench.forget_requests();
     run(&bench, &format!("adopt web {FLAGS}"))
-        .code(1)
-        .says("Portainer stack 1 exists, and Portainer cannot link it to Git\n     undo the adoption first: stacklift restore web; then run the command again\n");
+        .fails("Portainer stack 1 exists, and Portainer cannot link it to Git\n     undo the adoption first: stacklift restore web; then run the command again\n");
     assert!(nothing_was_sent(&bench));
     run(&bench, "restore web --yes").code(0);
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(0)
-        .says("adopted web: 1 container kept running");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("adopted web: 1 container kept running");
 }
 
 #[test]
@@ -443,31 +420,25 @@ fn b22_a_git_stack_is_left_to_its_repository() {
     let told = "is deployed from Git: edit blog/compose.yaml of https://git.example/stacks.git (main) in the repository";
     for text in [PLAIN, &newer()] {
         bench.stack("web", text, None);
-        run(&bench, "adopt web").code(0).says(&["web ", told]);
-        run(&bench, "plan web").code(0).says(&["web ", told]);
-        run(&bench, "list")
-            .code(0)
-            .says(&["in Portainer, from Git", "edit it in Git"]);
-        run(&bench, "plan web --request").code(0).says("no request");
-        run(&bench, "plan web --diff")
-            .code(0)
-            .says("nothing would be sent");
+        run(&bench, "adopt web").succeeds(&["web ", told]);
+        run(&bench, "plan web").succeeds(&["web ", told]);
+        run(&bench, "list").succeeds(&["in Portainer, from Git", "edit it in Git"]);
+        run(&bench, "plan web --request").succeeds("no request");
+        run(&bench, "plan web --diff").succeeds("nothing would be sent");
         let report = run(&bench, "adopt web --output json").code(0).json();
         conforms(SCHEMA, &report);
         assert_eq!(report["git"]["path"], FILE);
     }
     // Also if it does not run, or if the branch has moved.
     bench.world(|world| push(world, &[(FILE, &newer())]));
-    run(&bench, "adopt web").code(0).says(told);
+    run(&bench, "adopt web").succeeds(told);
     assert!(nothing_was_sent(&bench));
 }
 
 #[test]
 fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything() {
     let bench = adopted(Some("A=1\n"));
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(0)
-        .says("web is deployed from Git");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("web is deployed from Git");
     assert!(nothing_was_sent(&bench));
     let before = bench.containers("web");
     // What was edited in Portainer stays.
@@ -485,16 +456,12 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
     );
     let fate = "Portainer recreates every container of a Git stack that it deploys again";
     assert_eq!(planned["adopt"]["services"][0]["fate"]["reason"], fate);
-    run(&bench, &format!("plan web {FLAGS} --diff"))
-        .code(0)
-        .says(&[
-            "--- blog/compose.yaml\t(in Portainer)",
-            "+++ blog/compose.yaml\t(in Git)",
-            "+    command: sleep 9",
-        ]);
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(0)
-        .says("updated web: a was down for");
+    run(&bench, &format!("plan web {FLAGS} --diff")).succeeds(&[
+        "--- blog/compose.yaml\t(in Portainer)",
+        "+++ blog/compose.yaml\t(in Git)",
+        "+    command: sleep 9",
+    ]);
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
     let redeploys = bench.calls(Call::Redeploy);
     let body: Value = serde_json::from_slice(&redeploys[0].body).expect("JSON");
     let expected = json!({
@@ -511,30 +478,20 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
     // The repository may have a `.env` of its own by then.
     let text = format!("{}    env_file: .env\n", newer());
     bench.world(|world| push(world, &[(FILE, &text), ("blog/.env", "A=3\n")]));
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(0)
-        .says("updated web: a was down for");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
     bench.forget_requests();
     run(&bench, &format!("adopt web --git {URL} --path other.yaml"))
-        .code(1)
-        .says("Portainer stack 1 is deployed from blog/compose.yaml of https://git.example/stacks.git (main), not from other.yaml");
+        .fails("Portainer stack 1 is deployed from blog/compose.yaml of https://git.example/stacks.git (main), not from other.yaml");
     assert!(nothing_was_sent(&bench));
     // A restore never sends a text: that would end the link.
     run(&bench, "restore web --dry-run")
-        .code(0)
-        .says("the Portainer stack stays as it is, because it is deployed from Git");
-    run(&bench, "restore web")
-        .code(0)
-        .says("is deployed from Git, so its Compose file stays as it is");
+        .succeeds("the Portainer stack stays as it is, because it is deployed from Git");
+    run(&bench, "restore web").succeeds("is deployed from Git, so its Compose file stays as it is");
     assert!(bench.calls(Call::Update).is_empty());
     assert!(bench.world(|world| world.records[&1].git.is_some()));
     // The containers are those of an earlier commit.
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(0)
-        .says("updated web: a was down for");
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(0)
-        .says("web is deployed from Git");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("web is deployed from Git");
 }
 
 #[test]
@@ -549,12 +506,11 @@ fn b14_a_restore_deletes_the_git_stack_that_an_adoption_created() {
         });
     };
     portainer_has(PLAIN.to_owned(), "2");
-    run(&bench, "restore web --dry-run").code(0).says(edited);
+    run(&bench, "restore web --dry-run").succeeds(edited);
     // A later commit, which Portainer deployed, is no edit.
     portainer_has(newer(), "1");
     run(&bench, "restore web")
-        .code(0)
-        .says("restored web: 1 container")
+        .succeeds("restored web: 1 container")
         .hides(edited);
     assert!(bench.world(|world| world.records.is_empty()));
     assert_eq!(bench.containers("web").len(), 1);
@@ -576,7 +532,7 @@ fn m24_a_git_stack_that_was_deleted_is_recreated_from_its_repository() {
     bench.world(|world| world.records.clear());
     bench.forget_requests();
     for args in ["restore web --dry-run", "restore web"] {
-        run(&bench, args).code(1).says(&[
+        run(&bench, args).fails(&[
             "Portainer cannot read blog/compose.yaml from https://git.example/stacks.git: status 400: Invalid git credential",
             "for a private repository, set STACKLIFT_GIT_PASSWORD",
         ]);
@@ -609,9 +565,7 @@ fn m24_a_recreated_git_stack_is_deployed_again() {
     bench.world(|world| world.records.clear());
     run(&bench, "restore web").code(0);
     bench.world(|world| push(world, &[(FILE, &newer())]));
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(0)
-        .says("updated web: a was down for");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
 }
 
 #[test]
@@ -621,18 +575,13 @@ fn m24_a_new_commit_that_fails_is_left_to_the_repository() {
     bench.world(|world| push(world, &[(FILE, &newer())]));
     bench.once(Call::Redeploy, FaultKind::LateFailure(Duration::ZERO));
     run(&bench, &format!("adopt web {FLAGS}"))
-        .code(1)
-        .says("which does not run: fix it in the repository, then run the command again")
+        .fails("which does not run: fix it in the repository, then run the command again")
         .hides("stacklift restore");
     assert_eq!(bench.containers("web").len(), before.len());
-    run(&bench, "list")
-        .code(0)
-        .says(&["failed run", "edit it in Git"]);
+    run(&bench, "list").succeeds(&["failed run", "edit it in Git"]);
     // Portainer has the commit already. It is deployed again all the same.
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .code(0)
-        .says("updated web: a was down for");
-    run(&bench, "list").code(0).says("in Portainer, from Git");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
+    run(&bench, "list").succeeds("in Portainer, from Git");
 }
 
 #[test]
@@ -645,29 +594,23 @@ fn m24_a_git_stack_is_deployed_again_if_anything_of_it_changed_or_nothing_runs()
     );
     run(&bench, &format!("adopt web {FLAGS}")).code(0);
     let adopt = format!("adopt web {FLAGS}");
-    run(&bench, &adopt).code(0).says("is deployed from Git");
+    run(&bench, &adopt).succeeds("is deployed from Git");
     // Only the variables of the repository change.
     let other = [(FILE, text.as_str()), ("blog/.env", "TIME=1001\n")];
     bench.world(|world| push(world, &other));
-    run(&bench, &adopt)
-        .code(0)
-        .says("updated web: a was down for");
-    run(&bench, &adopt).code(0).says("is deployed from Git");
+    run(&bench, &adopt).succeeds("updated web: a was down for");
+    run(&bench, &adopt).succeeds("is deployed from Git");
     bench.world(|world| world.down("web"));
-    run(&bench, "list").code(0).says("redeploy it in Portainer");
+    run(&bench, "list").succeeds("redeploy it in Portainer");
     for args in ["plan web", "adopt web"] {
-        run(&bench, args)
-            .code(0)
-            .says("no container runs: redeploy the stack in Portainer");
+        run(&bench, args).succeeds("no container runs: redeploy the stack in Portainer");
     }
-    run(&bench, &adopt).code(0).says("updated web");
+    run(&bench, &adopt).succeeds("updated web");
     assert_eq!(bench.containers("web").len(), 1);
     // An image that is missing is named before anything is removed.
     let other = text.replace("busybox:1.36", "missing:1");
     bench.world(|world| push(world, &[(FILE, &other), ("blog/.env", "TIME=1001\n")]));
-    run(&bench, &format!("plan web {FLAGS} --auto-update 9m"))
-        .code(1)
-        .says("1 image is not on this host");
+    run(&bench, &format!("plan web {FLAGS} --auto-update 9m")).fails("1 image is not on this host");
 }
 
 #[test]
@@ -711,7 +654,5 @@ fn m24_several_compose_files_of_a_repository_are_compared_as_one() {
     run(&bench, &format!("adopt web {flags}")).code(0);
     assert_eq!(sent(&bench)["additionalFiles"], json!(["blog/more.yaml"]));
     assert_eq!(bench.containers("web"), before);
-    run(&bench, &format!("adopt web {flags}"))
-        .code(0)
-        .says("is deployed from Git");
+    run(&bench, &format!("adopt web {flags}")).succeeds("is deployed from Git");
 }

@@ -207,7 +207,7 @@ fn m24_a_patch_makes_what_a_git_server_has_equal_and_commits_are_deployed() {
         server.flags("stacks.git/ --path blog/compose.yaml")
     );
     let before = bench.containers("web");
-    let refused = run(&bench, &adopt).code(1).says("apply the patch below");
+    let refused = run(&bench, &adopt).fails("apply the patch below");
     assert!(nothing_was_sent(&bench));
     let patch = bench.write("web", "patch", &refused.out);
     let patch = patch.to_str().expect("UTF-8");
@@ -219,28 +219,20 @@ fn m24_a_patch_makes_what_a_git_server_has_equal_and_commits_are_deployed() {
     bench.world_with(Call::Preview, move |_| {
         push(&clone, &[("blog/.env", "A=2\n")]);
     });
-    run(&bench, &adopt)
-        .code(1)
-        .says("the repository changed after the plan was made");
+    run(&bench, &adopt).fails("the repository changed after the plan was made");
     assert!(nothing_was_sent(&bench));
     fs::remove_file(server.clone.join("blog/.env")).expect("a file");
     push(&server.clone, &[]);
-    run(&bench, &adopt)
-        .code(0)
-        .says("adopted web: 1 container kept running");
+    run(&bench, &adopt).succeeds("adopted web: 1 container kept running");
     assert_eq!(bench.containers("web"), before);
     assert_eq!(deployed(), server.head());
     assert_eq!(sent(&bench)["repositoryReferenceName"], "");
     assert_eq!(sent(&bench)["env"], json!([{"name": "A", "value": "1"}]));
     push(&server.clone, &[(FILE, &PLAIN.replace("1000", "9"))]);
-    run(&bench, &adopt)
-        .code(0)
-        .says("updated web: a was down for");
+    run(&bench, &adopt).succeeds("updated web: a was down for");
     assert_eq!(deployed(), server.head());
     assert_ne!(bench.containers("web"), before);
-    run(&bench, "restore web")
-        .code(0)
-        .says("to undo a commit, revert it in the repository");
+    run(&bench, "restore web").succeeds("to undo a commit, revert it in the repository");
     assert_eq!(deployed(), server.head());
 }
 
@@ -271,18 +263,15 @@ fn m25_a_git_server_asks_for_a_password_which_is_never_shown() {
         ),
     ] {
         let password = [("STACKLIFT_GIT_PASSWORD", password)];
-        run_with(&bench, &format!("adopt web -v {flags}"), &password)
-            .code(1)
-            .says(&[
-                "error: Portainer cannot read docker-compose.yml from http://127.0.0.1:",
-                expected,
-            ]);
+        run_with(&bench, &format!("adopt web -v {flags}"), &password).fails(&[
+            "error: Portainer cannot read docker-compose.yml from http://127.0.0.1:",
+            expected,
+        ]);
         assert!(nothing_was_sent(&bench));
     }
     let adopt = format!("adopt web -v {private} --git-user bob --ref trunk");
     run_with(&bench, &adopt, &[("STACKLIFT_GIT_PASSWORD", MARKED)])
-        .code(0)
-        .says("adopted web: 1 container kept running");
+        .succeeds("adopted web: 1 container kept running");
     assert_eq!(bench.containers("web"), before);
     assert_eq!(sent(&bench)["composeFile"], "docker-compose.yml");
     run(&bench, "restore web").code(0);

@@ -52,7 +52,7 @@ fn each_request_to_portainer_carries_the_headers_and_no_output_shows_them() {
     for body in [quoted, format!("{{\"message\":\"bad token {MARKED}\"}}")] {
         bench.always(Call::List, instead(403, &body));
         // `Run::of` fails if the value shows.
-        run(&bench, &headers, &["web", "-v"]).code(1).says("403");
+        run(&bench, &headers, &["web", "-v"]).fails("403");
         run(&bench, &headers, &["list", "--output", "json"]).code(0);
     }
 }
@@ -62,7 +62,7 @@ fn a_file_that_others_can_read_is_refused_and_an_error_names_the_line_only() {
     let bench = Bench::web(PLAIN);
     for mode in [0o620, 0o604, 0o644, 0o660] {
         let headers = file(&bench, "X-Token: t\n", mode);
-        run(&bench, &headers, &["web"]).code(1).says(&[
+        run(&bench, &headers, &["web"]).fails(&[
             "failed to read the header file",
             &format!("chmod 600 {}", headers.display()),
             "nothing was changed",
@@ -71,17 +71,11 @@ fn a_file_that_others_can_read_is_refused_and_an_error_names_the_line_only() {
     fs::remove_file(bench.root().join("headers.env")).expect("removed");
     let headers = file(&bench, &format!("A: b\n{MARKED}\n"), 0o600);
     let problem = "line 2: expected `Name: value`";
-    run(&bench, &headers, &["web"])
-        .code(1)
-        .says(&["cannot parse the header file", problem]);
+    run(&bench, &headers, &["web"]).fails(&["cannot parse the header file", problem]);
     let absent = bench.root().join("absent");
-    run(&bench, &absent, &["web"])
-        .code(1)
-        .says(&["failed to read the header file", "absent"]);
+    run(&bench, &absent, &["web"]).fails(&["failed to read the header file", "absent"]);
     let directory = bench.root().to_owned();
-    run(&bench, &directory, &["web"])
-        .code(1)
-        .says("failed to read the header file");
+    run(&bench, &directory, &["web"]).fails("failed to read the header file");
     assert!(bench.calls(Call::List).is_empty());
     // It is not read where Portainer is not used.
     run(&bench, &absent, &["render", "web"]).code(0);

@@ -75,7 +75,7 @@ fn c09_a_settings_file_that_cannot_be_trusted_or_parsed() {
             .env("XDG_CONFIG_HOME", &config)
             .env_remove("STACKLIFT_TIMEOUT")
             .env_remove("STACKLIFT_BASE_URL");
-        Run::of(&mut command).code(1).says(words).says(&[
+        Run::of(&mut command).fails(words).says(&[
             "stacklift.toml",
             "state: nothing was changed",
             "hint: ",

@@ -84,8 +84,7 @@ fn an_interrupted_run_that_left_nothing_running_continues_or_is_undone() {
     assert_eq!(listed(&bench), (json!("interrupted"), again));
     bench.succeeds("list", &["interrupted run", "stacklift migrate web"]);
     let shown = plan(&bench)
-        .code(0)
-        .says("The last run did not finish. To undo it, run: stacklift restore web\n");
+        .succeeds("The last run did not finish. To undo it, run: stacklift restore web\n");
     assert!(
         shown.out.ends_with("\n\nNext: stacklift migrate web\n"),
         "{shown:#?}"
@@ -122,7 +121,7 @@ fn an_interrupted_adoption_names_everywhere_the_same_way_on() {
         "list",
         "web    0/0         interrupted run  stacklift adopt web\n",
     );
-    plan(&bench).code(0).says(&[
+    plan(&bench).succeeds(&[
         "The last run did not finish. To undo it, run: stacklift restore web\n",
         "\n\nNext: stacklift adopt web\n",
     ]);
@@ -234,8 +233,7 @@ fn an_update_that_failed_twice_can_be_undone() {
 
 #[test]
 fn an_interrupted_run_of_a_stack_that_did_not_run_is_run_again() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     bench.world(|world| world.add_image("busybox:1.36"));
     killed(&bench, "adopt web", FaultKind::Hang, || {});
     assert_eq!(listed(&bench).1, json!({"kind": "run-again"}));
@@ -306,7 +304,7 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
     // A plan that is blocked fails, and an update does not hide the failure.
     let missing = checked("2") + "    env_file: absent.env\n";
     bench.stack("web", &missing, None);
-    plan(&bench).code(1).says("Cannot be adopted yet:");
+    plan(&bench).fails("Cannot be adopted yet:");
     bench.stack("web", &checked("3"), None);
     bench.fails(update, left[0]);
     assert_eq!(listed(&bench).0, json!("failed"));

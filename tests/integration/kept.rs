@@ -56,8 +56,7 @@ fn b28_the_volume_of_a_container_with_rm_is_kept_or_named() {
 
 #[test]
 fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_removed() {
-    let bench = Bench::new();
-    bench.started("web", VOLUME, None);
+    let bench = Bench::web(VOLUME);
     let volume = |bench: &Bench| {
         bench.world(|world| {
             let mut containers = world.containers.values();
@@ -94,7 +93,7 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
     bench.stack("web", VOLUME, None);
     fs::remove_dir_all(bench.state()).expect("a directory");
     let lost = left.trim_start_matches("  stack  ");
-    bench.run("adopt web --overwrite").code(0).says(lost);
+    bench.succeeds("adopt web --overwrite", lost);
 }
 
 #[test]
@@ -110,7 +109,7 @@ fn no_service_that_an_adoption_starts_has_an_anonymous_volume() {
     forget(&bench);
     let start = "  +  a  has no container yet and will be started";
     bench.run("plan web").says(&[start, "in 3 lines"]);
-    bench.run("adopt web").code(0).says("a was started");
+    bench.succeeds("adopt web", "a was started");
     let volumes = |bench: &Bench| bench.world(|world| world.volumes.clone());
     let created = volumes(&bench);
     let name = &created[0].name;
@@ -126,7 +125,7 @@ fn no_service_that_an_adoption_starts_has_an_anonymous_volume() {
     bench.started("two", two, None);
     forget(&bench);
     let unnamed = "the anonymous volumes of a, b and c get no names";
-    bench.run("adopt two").code(0).says(unnamed);
+    bench.succeeds("adopt two", unnamed);
     bench
         .run("plan two")
         .says(&["two is up to date in Portainer", unnamed]);
@@ -227,8 +226,7 @@ fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match()
     bench.forget_requests();
     let said = "a may be recreated, when Portainer deploys the stack";
     on_terminal(&bench, "restore web", "n\n")
-        .code(1)
-        .says(&[said, "[y/N]", "Canceled"])
+        .fails(&[said, "[y/N]", "Canceled"])
         .hides("matches the snapshot");
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.containers("web"), ids);
@@ -241,23 +239,20 @@ fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match()
 
 #[test]
 fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
-    let bench = Bench::new();
     let two = "services:\n  a:\n    image: busybox:1.36\n  b:\n    image: busybox:1.36\n";
-    bench.started("web", two, None);
+    let bench = Bench::web(two);
     bench.world(|world| world.stop_by_hand("web-b-1"));
     bench.run("web").code(0);
     bench.run("restore web --yes").code(0);
     bench.change_container("web-b-1", |one| "running".clone_into(&mut one.state));
-    on_terminal(&bench, "restore web", "n\n").code(1).says(&[
+    on_terminal(&bench, "restore web", "n\n").fails(&[
         "  b is stopped\n  1 container matches the snapshot\n",
         "[y/N]",
     ]);
     on_terminal(&bench, "restore web", "y\n")
-        .code(0)
-        .says("restored web: 2 containers match the snapshot (1 running)");
+        .succeeds("restored web: 2 containers match the snapshot (1 running)");
     on_terminal(&bench, "restore web", "")
-        .code(0)
-        .says("web is as it was: 2 containers match the snapshot (1 running)")
+        .succeeds("web is as it was: 2 containers match the snapshot (1 running)")
         .hides("[y/N]");
 }
 
@@ -270,10 +265,7 @@ fn b08_an_update_of_a_portainer_stack_in_error_says_that_it_removes_every_contai
     fs::write(file, format!("# changed\n{PLAIN}")).expect("the Compose file");
     bench.run("adopt web --yes").code(0);
     bench.change_record(|record| record.status = Status::Error);
-    bench
-        .run("restore web --yes")
-        .code(0)
-        .says(&[
+    bench.succeeds("restore web --yes", &[
             "  the Portainer stack gets its Compose file and variables back; a is removed and recreated",
             "restored web",
         ])

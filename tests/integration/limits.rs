@@ -150,16 +150,14 @@ fn b12_a_response_of_portainer_has_a_limit_in_time_and_size() {
         ),
     ];
     for (replies, words) in rows {
-        let bench = Bench::new();
-        bench.stack("web", PLAIN, None);
+        let bench = Bench::on_disk(PLAIN);
         bench.world(|world| world.add_image("busybox:1.36"));
         let url = portainer(replies);
         let limit = if words[0] == "timed out" { "2s" } else { "5m" };
         bench.fails(&["web", "--base-url", &url, "--timeout", limit], &words);
     }
     // Under TLS, where a read waits for a whole record.
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     for number in 0..40 {
         bench.record(&format!("other{number}"), 1);
     }
@@ -174,8 +172,7 @@ fn b12_an_engine_that_drips_ends_at_the_limit() {
         ("body", &[("GET /_ping", Whole(PONG)), ("GET ", BODY)]),
     ];
     for (name, replies) in rows {
-        let bench = Bench::new();
-        bench.stack("web", PLAIN, None);
+        let bench = Bench::on_disk(PLAIN);
         let path = bench.root().join(name);
         let listener = UnixListener::bind(&path).expect("a socket");
         // Ends with the process.
@@ -193,8 +190,7 @@ fn b12_an_engine_that_drips_ends_at_the_limit() {
 
 #[test]
 fn b12_the_output_of_the_container_command_has_a_size_limit() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     bench.script("docker", "exec yes 0123456789ab\n");
     let run = bench.run("web --engine command --timeout 5m");
     run.says("`docker ps` printed more than 256 MiB");
@@ -202,8 +198,7 @@ fn b12_the_output_of_the_container_command_has_a_size_limit() {
 
 #[test]
 fn b13_no_child_process_gets_the_key() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     let seen = bench.root().join("seen");
     bench.script("docker", &format!("env >> {}\n", seen.display()));
     let (_folder, key_file) = key_file();
@@ -241,8 +236,7 @@ fn b13_pieces_and_escaped_forms_of_values_are_masked() {
 
 #[test]
 fn hints_do_not_blame_the_version_of_portainer() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     // As Go's TLS server responds to plain HTTP.
     let url = portainer(&[("", Whole(PLAIN_HTTP))]);
     let hint = "the port expects HTTPS: use https:// in --base-url";

@@ -280,8 +280,7 @@ warning: Portainer was not asked: the list shows only this host
 
 #[test]
 fn without_the_engine() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     bench.record("ghost", 1);
     let mut command = bench.command("list");
     let run = Run::of(command.env("DOCKER_HOST", "unix:///nowhere.sock")).code(0);

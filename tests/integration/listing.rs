@@ -8,8 +8,7 @@ use crate::bench::{Bench, PLAIN};
 
 /// The most memory that a run had until it sent the create, in KiB, with this many Portainer stacks.
 fn peak(records: usize) -> u64 {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     bench.world(|world| {
         for number in 0..records {
             world.add_record(&format!("other{number}"), 1, "services: {}\n");

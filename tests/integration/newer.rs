@@ -6,14 +6,13 @@ use crate::bench::{Bench, PLAIN, Run, instead, write_private};
 
 #[test]
 fn n16_a_stack_of_another_environment_that_portainer_cannot_read() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web_of(Era::Async, PLAIN);
     bench.world(|world| world.add_endpoint(2, "gone"));
     let lost = bench.record("other", 2);
     bench.world(|world| world.records.get_mut(&lost).expect("it").lost_workflow = true);
     let warning = "Portainer could list only the stacks of this environment; its log says which other stack it cannot read";
     for args in ["plan web --output json", "list --output json"] {
-        bench.run(args).code(0).says(warning);
+        bench.succeeds(args, warning);
     }
     let before = bench.containers("web");
     bench.run("adopt web").code(0);
@@ -22,8 +21,7 @@ fn n16_a_stack_of_another_environment_that_portainer_cannot_read() {
 
 #[test]
 fn n16_a_stack_of_this_environment_that_portainer_cannot_read() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web_of(Era::Async, PLAIN);
     let lost = bench.record("other", 1);
     bench.world(|world| world.records.get_mut(&lost).expect("it").lost_workflow = true);
     let run = bench.stops(
@@ -56,7 +54,7 @@ fn n15_a_failed_update_leaves_the_old_text_with_the_new_variables() {
         Call::Update,
         FaultKind::LateFailure(std::time::Duration::ZERO),
     );
-    bench.run("adopt web --wait 2s --yes").code(1).says(
+    bench.fails("adopt web --wait 2s --yes", 
         "Portainer stack 1 stays in error, with its old Compose file and the new variables, and its next update recreates every container; to undo it, with an interruption of every container, run: ",
     );
     assert_eq!(stored(&bench), (false, "goodbye".to_owned(), Status::Error));
@@ -77,7 +75,7 @@ fn n15_a_restore_whose_update_fails_names_the_text_that_stays() {
         Call::Update,
         FaultKind::LateFailure(std::time::Duration::ZERO),
     );
-    bench.run("restore web --yes").code(1).says(&[
+    bench.fails("restore web --yes", &[
         "Portainer stack 1 differs: the Compose file, which the failed update put back; its variables are those of the snapshot",
         "Portainer stack 1 differs: its deployment failed",
     ]);
@@ -91,14 +89,13 @@ fn n15_a_restore_whose_update_fails_names_the_text_that_stays() {
 
 #[test]
 fn n20_git_settings_that_were_not_deployed() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web_of(Era::Async, PLAIN);
     let id = bench.record("web", 1);
     let body = r#"{"message":"Stack git settings have changed. Redeploy the stack to apply the new configuration.","details":"git settings updated without redeploy"}"#;
     bench.always(Call::File, instead(409, body));
     let what = format!("the Git settings of Portainer stack {id} were changed and not deployed");
     let hint = "redeploy the stack in Portainer, then run the command again";
-    bench.run("export web").code(1).says(&what).says(hint);
+    bench.fails("export web", &what).says(hint);
     bench.run("plan web --output json").says(&what).says(hint);
 }
 
@@ -123,8 +120,7 @@ fn n21_headers_for_a_proxy_that_portainer_refuses() {
 
 #[test]
 fn n19_an_update_keeps_the_option_to_prune() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", &format!("{PLAIN}  b:\n    image: x\n"), None);
+    let bench = Bench::web_of(Era::Async, &format!("{PLAIN}  b:\n    image: x\n"));
     bench.run("adopt web --wait 2s").code(0);
     let prunes = |bench: &Bench| {
         bench.world(|world| {
@@ -144,7 +140,7 @@ fn n19_an_update_keeps_the_option_to_prune() {
     assert_eq!(prunes(&bench), [Some(true)]);
     // It would remove what the file no longer has.
     bench.write("web", "docker-compose.yml", PLAIN);
-    bench.run("adopt web --leave-orphans").code(1).says(&[
+    bench.fails("adopt web --leave-orphans", &[
         "Portainer would remove containers that the Compose file does not define, because the Portainer stack has the option to prune services",
         "turn that option off in Portainer, or add these services to the Compose file",
     ]);

@@ -29,8 +29,7 @@ fn a_result_that_cannot_be_written_is_an_error() {
 
 #[test]
 fn steps_on_standard_output_warnings_and_errors_on_standard_error() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, Some("ODD\n"));
+    let bench = Bench::with_env(PLAIN, "ODD\n");
     bench.once(Call::Create, refusal());
     let run = bench.run("web").code(1);
     for line in run.out.lines() {
@@ -58,8 +57,7 @@ fn steps_on_standard_output_warnings_and_errors_on_standard_error() {
 
 #[test]
 fn quiet_prints_warnings_and_errors_only() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, Some("ODD\n"));
+    let bench = Bench::with_env(PLAIN, "ODD\n");
     let run = bench.run("web -q").code(0);
     assert_eq!(run.out, "");
     assert!(run.err.starts_with("warning: "), "{}", run.err);
@@ -67,8 +65,7 @@ fn quiet_prints_warnings_and_errors_only() {
 
 #[test]
 fn verbose_shows_each_request_without_header_or_body() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, Some("TOKEN=s3cr3t-very-long-value\n"));
+    let bench = Bench::with_env(PLAIN, "TOKEN=s3cr3t-very-long-value\n");
     let run = bench.run("web -v").code(0);
     for request in [
         "portainer: GET /api/stacks -> 200 in ",

@@ -162,8 +162,7 @@ Next: stacklift adopt web
 
 #[test]
 fn a_stack_that_does_not_run_is_started() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     bench.world(|world| world.add_image("busybox:1.36"));
     let run = bench.run("plan web").code(0);
     let expected = "\
@@ -232,7 +231,7 @@ fn b34_the_difference_and_the_request_are_shown_without_values() {
     assert_eq!(request.out, bench.run("render web").code(0).out);
     // For a stack in Portainer: from what Portainer has.
     bench.run("adopt web --yes --wait 2s").code(0);
-    bench.run("plan web --diff").code(0).says("no differences");
+    bench.succeeds("plan web --diff", "no differences");
     bench.stack("web", &format!("{text}    init: true\n"), Some(&env));
     let diff = bench.run("plan web --diff").code(0).hides(&hidden);
     let changed = diff.out.lines().filter(|line| line.starts_with(['+', '-']));
@@ -254,10 +253,13 @@ fn b34_the_difference_and_the_request_are_shown_without_values() {
         Some(&env),
     );
     for option in ["--diff", "--request"] {
-        bench.run(&["plan", "web", option]).code(1).says(&[
-            "    init: true",
-            "error: cannot adopt web\n  1. network missing does not exist\n",
-        ]);
+        bench.fails(
+            &["plan", "web", option],
+            &[
+                "    init: true",
+                "error: cannot adopt web\n  1. network missing does not exist\n",
+            ],
+        );
     }
     bench.run("plan web --diff --request").code(2);
     bench.run("plan web --diff --output json").code(2);
@@ -306,8 +308,7 @@ fn b14_a_printed_command_repeats_what_was_typed_and_nothing_else() {
 
 #[test]
 fn a_service_that_is_recreated_and_one_that_depends_on_it() {
-    let bench = Bench::new();
-    bench.started("web", TWO, Some(&format!("TOKEN={MARKED}\n")));
+    let bench = Bench::with_env(TWO, &format!("TOKEN={MARKED}\n"));
     let mut hashes = labeled(&bench);
     hashes.insert("db".to_owned(), "0".repeat(64));
     let report = planned(&bench, &hashes);
@@ -317,7 +318,7 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
     assert_eq!(services[0]["stop_seconds"], 10);
     assert_eq!(services[1]["stop_seconds"], 3);
     assert_eq!(report["recommended"]["way"], "adopt");
-    with_hashes(&bench, "plan web", &hashes).code(0).says(&[
+    with_hashes(&bench, "plan web", &hashes).succeeds(&[
         "  ~  db   recreated: the anonymous volume at /cache gets a name",
         "  ~  app  recreated: it depends on db, which is recreated",
     ]);
@@ -328,7 +329,7 @@ fn a_service_that_is_only_built_is_recreated() {
     let bench = Bench::web("services:\n  a:\n    build: .\n");
     bench.succeeds("list", "web    1/1         by hand  interrupts a\n");
     let reason = "  ~  a  recreated: Portainer's copy names the image that `build` made\n";
-    bench.run("plan web").code(0).says(reason);
+    bench.succeeds("plan web", reason);
 }
 
 #[test]
@@ -349,10 +350,10 @@ fn what_to_know_before_a_later_change_is_told() {
     assert!(volume.starts_with(start), "{volume}");
     assert!(notice.contains("run `docker compose build a`"), "{notice}");
     let told = format!("\nnote: {volume}\nnote: {notice}\n");
-    bench.run("plan web").code(0).says(&told);
+    bench.succeeds("plan web", &told);
     let told = [format!("note: {volume}\n"), format!("note: {notice}\n")];
     let told = told.each_ref().map(String::as_str);
-    bench.run("plan web --diff").code(0).says(&told);
+    bench.succeeds("plan web --diff", &told);
     // Before the question, and not again after it.
     let run = bench.run("adopt web --wait 2s --output json").code(0);
     assert_eq!(run.json()["notices"], json!([volume, notice]));
@@ -381,8 +382,7 @@ fn n05_a_newer_portainer_recreates_what_depends_on_another_service() {
 fn n05_whether_compose_2_26_1_and_portainer_hash_devices_alike_is_unknown() {
     let text = format!("{PLAIN}    devices: ['/dev/null:/dev/x']\n  b:\n    image: x\n");
     for era in [Era::Sync, Era::Async] {
-        let bench = Bench::of(era);
-        bench.started("web", &text, None);
+        let bench = Bench::web_of(era, &text);
         let report = planned(&bench, &labeled(&bench));
         assert_eq!(fates(&report, "adopt"), ["a unknown", "b unchanged"]);
     }
@@ -474,19 +474,20 @@ fn a_docker_without_the_compose_plugin_is_named() {
 #[test]
 fn what_cannot_be_known_is_unknown() {
     let bench = Bench::web(PLAIN);
-    bench.run("plan web").code(0).says(&[
-        "  ?  a  may be recreated: this host has no Compose program to compare the",
-        "a may be down for up to 10 s, plus its start",
-    ]);
+    bench.succeeds(
+        "plan web",
+        &[
+            "  ?  a  may be recreated: this host has no Compose program to compare the",
+            "a may be down for up to 10 s, plus its start",
+        ],
+    );
     bench.world(|world| {
         for container in world.containers.values_mut() {
             "paused".clone_into(&mut container.state);
         }
     });
     let hashes = labeled(&bench);
-    with_hashes(&bench, "plan web", &hashes)
-        .code(0)
-        .says("Cannot be adopted yet:");
+    with_hashes(&bench, "plan web", &hashes).succeeds("Cannot be adopted yet:");
 }
 
 #[test]
@@ -496,7 +497,7 @@ fn containers_that_cannot_be_read_are_unknown() {
         let mut command = bench.command(args);
         Run::of(command.env("DOCKER_HOST", "unix:///absent/engine.sock"))
     };
-    run("plan web").code(1).says(&[
+    run("plan web").fails(&[
         "containers unknown, not in Portainer yet",
         "Cannot be adopted yet:",
         "  1. failed to list the containers of web: cannot reach Docker on /absent/engine.sock: ",
@@ -543,9 +544,8 @@ fn other_replicas_are_said() {
 
 #[test]
 fn everything_that_blocks_is_shown_with_its_way_out() {
-    let bench = Bench::new();
     let text = format!("{PLAIN}    volumes: [{{type: bind, source: /missing/x, target: /x}}]\n");
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     bench.stack("web", &text, None);
     let expected = "\
 web  1 container on this host, not in Portainer yet
@@ -567,9 +567,8 @@ Cannot be adopted yet:
 
 #[test]
 fn of_a_file_that_cannot_be_adopted_or_parsed_nothing_is_promised() {
-    let bench = Bench::new();
     let twice = format!("{PLAIN}    image: busybox:1.36\n");
-    bench.stack("web", &twice, None);
+    let bench = Bench::on_disk(&twice);
     // A migration is not recommended in its place.
     bench
         .fails("plan web --exit-code", "Cannot be adopted yet:")
@@ -677,8 +676,7 @@ fn tree(folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>, SystemTime)>) {
 
 #[test]
 fn it_writes_nothing_and_takes_no_lock() {
-    let bench = Bench::new();
-    bench.started("web", TWO, Some(&format!("TOKEN={MARKED}\n")));
+    let bench = Bench::with_env(TWO, &format!("TOKEN={MARKED}\n"));
     bench.record("web", 1);
     let path = path_with_hashes(&bench, &labeled(&bench));
     let look = || {

@@ -50,7 +50,7 @@ fn n20_an_address_that_portainer_refuses() {
     for args in ["web", "adopt web --yes"] {
         let bench = Bench::web(PLAIN);
         bench.always(Call::Create, instead(403, body));
-        bench.run(args).code(1).says(&[
+        bench.fails(args, &[
             "image registry ghcr.io blocked",
             "if Portainer names an address, its SSRF protection refuses it: allow it in Portainer, then run the command again",
         ]);
@@ -70,8 +70,7 @@ const WARNING: &str = "the API key does not belong to an administrator";
 
 #[test]
 fn it_is_asked_once_and_only_where_something_is_at_stake() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     as_a_user(&bench).code(0).hides(WARNING);
     assert!(bench.calls(Call::Me).is_empty());
     for is_recorded in [true, false] {
@@ -89,10 +88,7 @@ fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
     let bench = Bench::web(PLAIN);
     let kind = done(504, PAGE);
     bench.once(Call::Create, kind);
-    bench
-        .run("web")
-        .code(1)
-        .says(&[
+    bench.fails("web", &[
             "unexpected response (status 504), but the stack exists as Portainer stack 1 (active)",
             "state: the stack exists as Portainer stack 1 and is deployed; it has 1 container on this host",
         ])

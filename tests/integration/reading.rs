@@ -169,9 +169,7 @@ fn b25_files_that_include_each_other_end() {
     }
     let text = format!("include: [{}]\n", all.join(", "));
     fs::write(dir.join("docker-compose.yml"), text).expect("a file");
-    ended(&bench, "plan web")
-        .code(1)
-        .says("the stack has too many files");
+    ended(&bench, "plan web").fails("the stack has too many files");
 }
 
 #[test]
@@ -228,7 +226,7 @@ fn as_root_b29_a_file_that_the_owner_of_the_directory_cannot_read_is_refused() {
             for args in ["plan web", "render web", "web", "list"] {
                 let run = ended(&bench, args).hides(EXCERPT);
                 if args != "list" {
-                    run.code(1).says(&[
+                    run.fails(&[
                         &dir.join(name).display().to_string(),
                         &format!("(user {USER}) cannot read it"),
                     ]);
@@ -254,7 +252,7 @@ fn as_root_b29_a_stack_of_a_user_is_read_as_before() {
     let env = dir.join(".env");
     set_mode(&env, 0o600);
     let command = format!("run: chown -h {USER} {}\n", env.display());
-    ended(&bench, "plan web").code(1).says(&command);
+    ended(&bench, "plan web").fails(&command);
     // A link of the user would give away a file of root.
     fs::rename(&env, dir.join("linked")).expect("renamed");
     symlink("linked", &env).expect("a link");
@@ -268,8 +266,7 @@ fn as_root_b29_a_stack_of_a_user_is_read_as_before() {
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_no_core_dump_contains_the_key() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     for call in [Call::Status, Call::Endpoints, Call::List] {
         bench.once(call, FaultKind::Hang);
     }
@@ -308,7 +305,7 @@ fn as_root_b29_a_link_of_a_user_on_the_path_counts() {
     let run = || bench.run(&["plan", "web", "--stacks-root", root]);
     run().code(1).hides("cannot read it");
     lchown(&link, Some(USER), None).expect("root");
-    run().code(1).says(&format!("(user {USER}) cannot read it"));
+    run().fails(&format!("(user {USER}) cannot read it"));
 }
 
 /// The contents of a file that a user puts in place of one that was checked must not be read as root (B29).

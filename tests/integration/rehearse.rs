@@ -28,13 +28,11 @@ fn each_example_rehearses_in_each_era() {
     for (name, _) in seed::EXAMPLES {
         for era in ["2.23", "2.24", "2.41"] {
             let create = "Portainer POST /api/stacks/create/standalone/string?endpointId=1";
-            rehearse(&format!("-v --as migrate {name} --era {era}"))
-                .code(0)
-                .says(&[
-                    &format!("created stack {name} with Id "),
-                    "API requests",
-                    create,
-                ]);
+            rehearse(&format!("-v --as migrate {name} --era {era}")).succeeds(&[
+                &format!("created stack {name} with Id "),
+                "API requests",
+                create,
+            ]);
             let run = rehearse(&format!("{name} --era {era}")).code(0).hides(&[
                 "Next: stacklift adopt",
                 "API requests",
@@ -54,7 +52,7 @@ fn each_example_rehearses_in_each_era() {
 #[test]
 fn an_adoption_is_compared_with_a_migration_of_the_same_stack() {
     for era in ["2.23", "2.24", "2.41"] {
-        let run = rehearse(&format!("--era {era}")).code(0).says(&[
+        let run = rehearse(&format!("--era {era}")).succeeds(&[
             "  =  db           keeps running",
             "  ~  calibre-web  recreated: the anonymous volume at /cache gets a name; its data stays",
             "Adopting it loses nothing.",
@@ -139,16 +137,14 @@ fn env_files_outside_the_directory_and_override_files_are_copied() {
     variable.env("STACKLIFT_STACKS_ROOT", root);
     for mut command in [flag, dir_flag, variable] {
         command.env("HOME", root);
-        Run::of(&mut command).code(0).says(&losses);
+        Run::of(&mut command).succeeds(&losses);
     }
     // A file of `extends` is copied: only Portainer does not find it.
     let text = "services: {a: {image: x, extends: {file: ./base.yml, service: b}}}\n";
     let dir = bench.stack("extends", text, None);
     fs::write(dir.join("base.yml"), "services: {b: {image: x}}\n").expect("a file");
     let mut command = bare("rehearse extends --as migrate --stacks-root");
-    Run::of(command.arg(root))
-        .code(1)
-        .says(&["Portainer cannot read", "extends/base.yml"]);
+    Run::of(command.arg(root)).fails(&["Portainer cannot read", "extends/base.yml"]);
     // The examples stay available.
     for args in ["rehearse minio", "rehearse"] {
         Run::of(bare(args).env("STACKLIFT_STACKS_ROOT", root)).code(0);
@@ -167,12 +163,10 @@ fn a_stack_of_the_user_is_copied_and_rehearsed() {
     fs::write(dir.join("data/photo"), "data").expect("data");
     let root = bench.root().to_str().expect("UTF-8").to_owned();
     rehearse(&format!("--as migrate mine --stacks-root {root}"))
-        .code(0)
-        .says(&["created stack mine", "TOKEN", "MODE"])
+        .succeeds(&["created stack mine", "TOKEN", "MODE"])
         .hides("s3cr3t-very-long-value");
     rehearse(&format!("mine --stacks-root {root}"))
-        .code(0)
-        .says(&[
+        .succeeds(&[
             "  =  a  keeps running",
             "\nadopted mine: 1 container kept running\n",
             &format!("\nNext: stacklift plan mine --stacks-root {root}\n"),
@@ -181,12 +175,8 @@ fn a_stack_of_the_user_is_copied_and_rehearsed() {
     // Its directory is not written to, and nothing outside the process is called.
     assert!(bench.backups("mine").is_empty());
     assert!(bench.requests().is_empty());
-    rehearse(&format!("absent --stacks-root {root}"))
-        .code(1)
-        .says("there is no stack named absent: ");
-    rehearse("absent")
-        .code(1)
-        .says(&["unknown example stack absent", "books-db"]);
+    rehearse(&format!("absent --stacks-root {root}")).fails("there is no stack named absent: ");
+    rehearse("absent").fails(&["unknown example stack absent", "books-db"]);
 }
 
 #[test]
@@ -216,15 +206,11 @@ secrets: {{near: {{file: ./near.txt}}, far: {{file: {}}}}}
         fs::write(path, "data").expect("a file");
     }
     let mut command = bare("rehearse mine --as migrate --stacks-root");
-    Run::of(command.arg(bench.root()))
-        .code(0)
-        .says("created stack mine");
+    Run::of(command.arg(bench.root())).succeeds("created stack mine");
     // A source that is missing on this host is missing in the rehearsal.
     fs::remove_file(dir.join("near.txt")).expect("removed");
     let mut command = bare("rehearse mine --as migrate --stacks-root");
-    Run::of(command.arg(bench.root()))
-        .code(1)
-        .says("does not exist");
+    Run::of(command.arg(bench.root())).fails("does not exist");
 }
 
 #[test]
@@ -234,21 +220,19 @@ fn a_rehearsal_fails_only_where_the_adoption_would_or_says_so() {
     bench.stack("mine", text, None);
     let mut command = bare("rehearse mine --stacks-root");
     Run::of(command.arg(bench.root()))
-        .code(0)
-        .says("adopted mine")
+        .succeeds("adopted mine")
         .hides("--wait");
     let missing =
         "services:\n  a:\n    image: x\n    volumes: [{type: bind, source: ./no, target: /x}]\n";
     bench.stack("mine", missing, None);
     let mut command = bare("rehearse mine --stacks-root");
     Run::of(command.arg(bench.root()))
-        .code(1)
-        .says("a mounts ./no, which does not exist")
+        .fails("a mounts ./no, which does not exist")
         .hides("/stacklift-");
     bench.stack("mine", text, None);
     bench.write("mine", "docker-compose.override.yml", text);
     let mut command = bare("rehearse mine --stacks-root");
-    Run::of(command.arg(bench.root())).code(1).says(&[
+    Run::of(command.arg(bench.root())).fails(&[
         "a rehearsal cannot combine several Compose files",
         "plan and adopt combine them with the Compose program of this host",
     ]);

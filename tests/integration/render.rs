@@ -128,7 +128,7 @@ fn a_diff_on_a_terminal_has_no_escape_sequences() {
         for (name, value) in inner.get_envs() {
             command.env(name, value.unwrap_or_default());
         }
-        Run::of(&mut command).code(0).says(&[escaped]).hides(evil);
+        Run::of(&mut command).succeeds(&[escaped]).hides(evil);
     }
 }
 
@@ -159,11 +159,14 @@ fn b34_values_in_the_compose_file_are_masked() {
             bench.run(&args).code(0).hides("hunter2");
         }
     }
-    bench.run("render web --as migrate --diff").code(0).says(&[
-        "-    environment: {PASS: \"***\", DIR: \"***\"}\n",
-        "+    environment: {PASS: \"***\", DIR: \"***\"} (value changed)\n",
-        "-    volumes: [./d:/d]\n",
-    ]);
+    bench.succeeds(
+        "render web --as migrate --diff",
+        &[
+            "-    environment: {PASS: \"***\", DIR: \"***\"}\n",
+            "+    environment: {PASS: \"***\", DIR: \"***\"} (value changed)\n",
+            "-    volumes: [./d:/d]\n",
+        ],
+    );
     bench.succeeds(
         "render web --as migrate",
         &["PASS=***", "postgres://***@db/a"],
@@ -240,16 +243,18 @@ fn b34_reveal_makes_an_exact_patch() {
 
 #[test]
 fn a_refusal_shows_every_place() {
-    let bench = Bench::new();
     let text = "include: [x.yml]\nservices:\n  a:\n    image: x\n    env_file: none.env\n";
-    bench.stack("web", text, None);
-    bench.run("render web --as adopt").code(1).says(&[
-        "cannot adopt web: 2 problems",
-        "Portainer cannot read the files that `include` names",
-        "  1. docker-compose.yml:1: ",
-        "  2. docker-compose.yml:5: ",
-        "docker-compose-plugin",
-    ]);
+    let bench = Bench::on_disk(text);
+    bench.fails(
+        "render web --as adopt",
+        &[
+            "cannot adopt web: 2 problems",
+            "Portainer cannot read the files that `include` names",
+            "  1. docker-compose.yml:1: ",
+            "  2. docker-compose.yml:5: ",
+            "docker-compose-plugin",
+        ],
+    );
     bench.stack("web", "services:\n  a: [x\n", None);
     bench.fails("render web --as adopt", "cannot parse the Compose file");
 }
@@ -309,7 +314,7 @@ fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
             .all(|request| request.peer == rehearsal::Peer::Engine)
     );
     command.env("DOCKER_HOST", "unix:///absent/engine.sock");
-    let run = Run::of(&mut command).code(0).says(&[
+    let run = Run::of(&mut command).succeeds(&[
         "cannot read the containers of web, so what `adopt` writes because of them is not shown: names for anonymous volumes",
         "/absent/engine.sock",
     ]);

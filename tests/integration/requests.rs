@@ -44,8 +44,7 @@ fn b11_a_killed_run_leaves_its_request_and_the_next_one_waits_for_its_end() {
         (Era::Sync, "waited until the stack had not changed for 1 s"),
         (Era::Async, "waited until "),
     ] {
-        let bench = Bench::of(era);
-        bench.started("web", PLAIN, None);
+        let bench = Bench::web_of(era, PLAIN);
         bench.once(Call::Create, FaultKind::Hang);
         killed_in_flight(&bench, "web");
         let journal = read_json(&bench.saved(".request")[0]);
@@ -166,7 +165,7 @@ fn b11_without_portainer_an_outcome_stays_unknown() {
     let hint = "without Portainer, add --engine-only";
     bench.fails("restore web", hint).hides("restored web");
     for _ in 0..2 {
-        let run = bench.run("restore web --engine-only").code(1).says(&[
+        let run = bench.fails("restore web --engine-only", &[
             "2 containers match the snapshot, but the outcome of the deletion of Portainer stack 1 (web), sent 2",
             "Portainer may still change the stack",
             "When Portainer responds again, run: ",
@@ -185,8 +184,7 @@ fn b11_without_portainer_an_outcome_stays_unknown() {
 
 #[test]
 fn b11_what_does_not_end_in_time_stops_the_run() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web_of(Era::Async, PLAIN);
     bench.once(Call::Create, FaultKind::CloseAfter);
     bench.run("web").code(1);
     let id = bench.world(|world| *world.records.keys().next().expect("a record"));
@@ -249,9 +247,7 @@ fn b14_the_printed_command_works_when_pasted() {
     let program = Path::new(env!("CARGO_BIN_EXE_stacklift"));
     pasted.env("PATH", bench.path(&[program.parent().expect("a folder")]));
     // It removes nothing that runs: it asks nothing.
-    Run::of(&mut pasted)
-        .code(0)
-        .says("restored web: 2 containers");
+    Run::of(&mut pasted).succeeds("restored web: 2 containers");
     assert_eq!(bench.containers("web").len(), 2);
 }
 
@@ -355,11 +351,14 @@ fn a_state_directory_that_others_can_read_is_refused() {
     for mode in [0o755, 0o710, 0o701] {
         set_mode(bench.state(), mode);
         for args in ["web", "restore web", "restore web --list"] {
-            bench.run(args).code(1).says(&[
-                "refusing to use the state directory",
-                &format!("its mode is {mode:03o}"),
-                "run: chmod 700 ",
-            ]);
+            bench.fails(
+                args,
+                &[
+                    "refusing to use the state directory",
+                    &format!("its mode is {mode:03o}"),
+                    "run: chmod 700 ",
+                ],
+            );
         }
     }
     assert!(bench.requests().is_empty());
@@ -367,8 +366,7 @@ fn a_state_directory_that_others_can_read_is_refused() {
 
 #[test]
 fn b11_a_restore_without_a_snapshot_names_the_unanswered_request() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     bench.once(Call::Create, FaultKind::Hang);
     killed_in_flight(&bench, "web");
     for (args, says) in [

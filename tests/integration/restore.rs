@@ -114,7 +114,7 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         let others = bench.containers("mail");
         bench.succeeds("web", "snapshot");
         assert_ne!(bench.containers("web"), ids);
-        let restored = bench.run("restore web").code(0).says(&[
+        let restored = bench.succeeds("restore web", &[
             "  the Portainer stack is deleted; app, db and job are removed and recreated (down for up to 20 s, plus their start)\n",
             "restored web: 3 containers match the snapshot (2 running; job was not run again); ",
             "  it is no longer in Portainer: edit ",
@@ -146,8 +146,7 @@ fn what_ran_by_hand_runs_again_as_it_did() {
 
 #[test]
 fn the_record_gets_its_text_and_variables_back() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, Some("A=1\n"));
+    let bench = Bench::with_env(PLAIN, "A=1\n");
     bench.run("web").code(0);
     let first = |bench: &Bench| bench.world(|world| *world.records.keys().next().expect("it"));
     let id = first(&bench);

@@ -191,11 +191,14 @@ fn b18_files_inside_a_container_are_put_back() {
     bench.always(Call::EngineUnpack, full);
     // A container without its files is not started, also if the restore is repeated.
     for _ in 0..2 {
-        bench.run("restore web").code(1).says(&[
-            "was not started, because its files could not be restored",
-            "no space left on device",
-            "expected running, got stopped",
-        ]);
+        bench.fails(
+            "restore web",
+            &[
+                "was not started, because its files could not be restored",
+                "no space left on device",
+                "expected running, got stopped",
+            ],
+        );
     }
     bench.faults().clear();
     bench.succeeds(
@@ -286,7 +289,7 @@ fn b15_the_default_is_the_last_state_that_ran() {
         world.stop(id, 1).expect("stopped");
     });
     // It undoes the start only with the snapshot's ID.
-    bench.run("adopt web").code(0).says("restore web --to ");
+    bench.succeeds("adopt web", "restore web --to ");
     bench
         .succeeds(
             "restore web",
@@ -307,7 +310,7 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
     });
     bench.run("web").code(0);
     let id = id_of(&bench.saved(".json").pop().expect("a snapshot"));
-    bench.run(&format!("restore web --to {id}")).code(0).says(&[
+    bench.succeeds(&format!("restore web --to {id}"), &[
         "  web was not running then, and will not run after the restore\n  the Portainer stack is stopped; a is removed",
         "restored web: 0 containers match the snapshot; nothing runs",
     ]);
@@ -371,11 +374,10 @@ fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
     bench.run("web").code(0);
     let ids = bench.containers("web");
     bench.forget_requests();
-    bench.run("restore web --engine-only -v").code(0).says(&[
-        "stop web-a-1",
-        "remove web-a-1",
-        "restored web",
-    ]);
+    bench.succeeds(
+        "restore web --engine-only -v",
+        &["stop web-a-1", "remove web-a-1", "restored web"],
+    );
     let requests = bench.requests();
     let at = |call: Call| {
         let mut requests = requests.iter();
@@ -398,7 +400,7 @@ fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
         );
         assert_eq!(bench.calls(Call::EngineStop).is_empty(), rm);
         assert!(!bench.calls(Call::EngineRemove).is_empty());
-        run.code(0).says("restored web");
+        run.succeeds("restored web");
         bench.faults().clear();
     }
 }
@@ -410,7 +412,7 @@ fn b11_a_delete_without_a_response_is_waited_for_and_the_restore_continues() {
         let bench = Bench::web(PLAIN);
         bench.run("web").code(0);
         bench.once(Call::Delete, fault);
-        bench.run("restore web").code(0).says(&[
+        bench.succeeds("restore web", &[
             "warning: this run was deleting Portainer stack 1 and got no answer; waiting for Portainer to finish",
             "restored web: 1 container",
         ]);
@@ -451,10 +453,13 @@ fn b05_a_restore_warns_of_a_delete_that_failed_twice_or_may_go_on() {
         bench.run("web").code(0);
         bench.forget_requests();
         bench.faults().add(Rule::new(Call::Delete, fault).times(2));
-        bench.run("restore web").code(1).says(&[
-            "warning: failed to delete Portainer stack 1: ",
-            "Portainer stack 1 still exists",
-        ]);
+        bench.fails(
+            "restore web",
+            &[
+                "warning: failed to delete Portainer stack 1: ",
+                "Portainer stack 1 still exists",
+            ],
+        );
         assert_eq!(bench.calls(Call::Delete).len(), sent);
         assert_eq!(bench.containers("web").len(), 1);
         bench.faults().clear();
@@ -465,8 +470,7 @@ fn b05_a_restore_warns_of_a_delete_that_failed_twice_or_may_go_on() {
 
 #[test]
 fn b11_a_restore_waits_for_a_deployment_that_somebody_else_started() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web_of(Era::Async, PLAIN);
     bench.run("web").code(0);
     bench.world(|world| {
         let id = *world.records.keys().next().expect("a record");

@@ -54,10 +54,10 @@ fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() 
         run.says(words)
             .hides(&["stacklift adopt web", "not in Portainer"]);
     }
-    as_user(&bench, "adopt --all --yes").code(1).says(LIMITED);
+    as_user(&bench, "adopt --all --yes").fails(LIMITED);
     assert!(bench.nothing_was_changed());
     assert!(!bench.state().exists(), "no snapshot");
-    as_user(&bench, "web --force").code(1).says(&[
+    as_user(&bench, "web --force").fails(&[
         "continuing because of --force",
         "Stack creation is disabled for non-admin users",
     ]);
@@ -66,14 +66,13 @@ fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() 
 #[test]
 fn b24_a_key_that_may_not_manage_stacks_deletes_no_stack_of_its_own() {
     let bench = started();
-    as_user(&bench, "web --force").code(0).says(LIMITED);
+    as_user(&bench, "web --force").succeeds(LIMITED);
     // The new stack is the user's, too.
     as_user(&bench, "migrate web --dry-run")
         .code(0)
         .hides("access rights");
     as_user(&bench, "restore web --yes")
-        .code(0)
-        .says(&["the Portainer stack is deleted", "restored web"]);
+        .succeeds(&["the Portainer stack is deleted", "restored web"]);
     assert!(bench.world(|world| world.records.is_empty()));
     as_user(&bench, "web --force").code(0);
     forbid_stacks(&bench);
@@ -94,7 +93,7 @@ fn b24_a_key_without_the_environment_restores_nothing() {
     bench.forget_requests();
     // Portainer still lists the user's own stacks.
     as_user(&bench, "list").says("in Portainer");
-    as_user(&bench, "restore web --yes").code(1).says(&[
+    as_user(&bench, "restore web --yes").fails(&[
         "the Portainer stack is unknown: the API key does not belong to an administrator, and its user may not use the environment",
         "restore only the containers with --engine-only",
         "nothing was changed",
@@ -141,7 +140,7 @@ fn b24_what_only_administrators_may_deploy_is_refused_before_it_is_sent() {
         let reason = format!("- a: {said}");
         for args in ["plan web", "adopt web --yes"] {
             let what = "1. only an administrator's API key may deploy parts of the Compose file";
-            as_user(&bench, args).code(1).says(&[what, &reason]);
+            as_user(&bench, args).fails(&[what, &reason]);
         }
         let run = as_user(&bench, "web").code(1);
         run.says("refusing to migrate: only an administrator's API key may deploy");
@@ -154,9 +153,7 @@ fn b24_what_only_administrators_may_deploy_is_refused_before_it_is_sent() {
         None,
     );
     restrict(&bench, &["BindMounts", "SysctlSetting"]);
-    as_user(&bench, "web")
-        .code(1)
-        .says("because only administrators may use bind mounts and `sysctls`");
+    as_user(&bench, "web").fails("because only administrators may use bind mounts and `sysctls`");
     as_user(&bench, "plan web").code(0);
     assert!(bench.nothing_was_changed());
     bench.run("web").code(0);
@@ -227,7 +224,7 @@ fn b14_the_command_of_a_key_that_sees_no_stack_restores_the_containers_alone() {
     for args in ["migrate web --force", "adopt web --yes --on-failure leave"] {
         let bench = started();
         fails(&bench);
-        let failed = as_user(&bench, args).code(1).says("--engine-only");
+        let failed = as_user(&bench, args).fails("--engine-only");
         assert!(bench.containers("web").is_empty());
         roll_back(&bench, &failed);
     }
@@ -264,17 +261,16 @@ fn b24_a_stack_that_the_key_did_not_see_is_not_deleted_by_a_restore() {
     let bench = started();
     let id = bench.record("web", 1);
     bench.world(|world| world.records.get_mut(&id).expect("a record").created -= 60);
-    as_user(&bench, "web").code(1).says(&[
+    as_user(&bench, "web").fails(&[
         "refusing to migrate: the API key does not belong to an administrator",
         "Portainer may have a stack web that the API key does not see",
         "adopt the stack: that removes nothing first",
     ]);
     assert!(bench.nothing_was_changed());
     as_user(&bench, "adopt web --yes")
-        .code(1)
-        .says(&["which the API key may not see", "No container was changed"]);
+        .fails(&["which the API key may not see", "No container was changed"]);
     // The create fails on the name, after the containers were removed.
-    as_user(&bench, "web --force").code(1).says(LIMITED);
+    as_user(&bench, "web --force").fails(LIMITED);
     let says = ["not checked", "the Portainer stack"];
     let run = bench.succeeds("restore web --yes", &says);
     run.hides("Portainer stack is deleted");
@@ -289,7 +285,7 @@ fn b06_containers_that_portainer_started_have_a_stack_that_the_key_does_not_see(
         let bench = started();
         bench.label("project.working_dir", dir);
         let ids = bench.containers("web");
-        as_user(&bench, "web").code(1).says(&[
+        as_user(&bench, "web").fails(&[
             "refusing to migrate: Portainer may have started these containers",
             &format!("web-a-1 was started in {dir}"),
             "use an administrator's API key",

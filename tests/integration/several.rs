@@ -67,12 +67,15 @@ fn started_from(bench: &Bench, files: &[&str]) {
 #[test]
 fn without_compose_the_package_is_named() {
     let bench = several();
-    bench.run("adopt web").code(1).says(&[
-        "Compose merges docker-compose.override.yml into docker-compose.yml",
-        "docker-compose.yml:1: Portainer cannot read the files that `include` names",
-        "docker-compose-plugin",
-        "nothing was changed",
-    ]);
+    bench.fails(
+        "adopt web",
+        &[
+            "Compose merges docker-compose.override.yml into docker-compose.yml",
+            "docker-compose.yml:1: Portainer cannot read the files that `include` names",
+            "docker-compose-plugin",
+            "nothing was changed",
+        ],
+    );
     assert!(bench.nothing_was_changed());
 }
 
@@ -81,10 +84,13 @@ fn containers_of_several_files_need_compose() {
     let bench = Bench::web(PLAIN);
     fs::write(bench.dir("web").join("prod.yml"), "services: {}\n").expect("a file");
     started_from(&bench, &["docker-compose.yml", "prod.yml"]);
-    bench.run("plan web").code(0).says(&[
-        "the containers were started from several files: docker-compose.yml,",
-        "docker-compose-plugin",
-    ]);
+    bench.succeeds(
+        "plan web",
+        &[
+            "the containers were started from several files: docker-compose.yml,",
+            "docker-compose-plugin",
+        ],
+    );
 }
 
 #[test]
@@ -115,7 +121,7 @@ fn remote_files_are_refused() {
     let script = "case \"$*\" in *version*) echo v2.40.3; exit;; *override*) ;; *) exit;; esac\n\
         echo 'git remote resource is disabled' >&2\nexit 1\n";
     let run = Run::of(&mut with_compose(&bench, "plan web", script));
-    run.code(1).says("stacklift does not fetch remote files");
+    run.fails("stacklift does not fetch remote files");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn a_color_tells_what_a_sign_tells() {
     let bench = stacks();
     let colored =
         |args: &str| with_hashes(&bench, &format!("--color always {args}"), &labeled(&bench));
-    colored("plan web").code(0).says(&[
+    colored("plan web").succeeds(&[
         "\x1b[32m  =  kept    \x1b[0m",
         "\x1b[33m  ~  cached  \x1b[0m",
     ]);
@@ -151,13 +151,13 @@ fn a_color_tells_what_a_sign_tells() {
     let unknown = bench.run("plan web --color always");
     unknown.says("\x1b[35m  ?  kept");
     colored("list").says(&["\x1b[33minterrupts cached\x1b[0m", "\x1b[31mblocked: "]);
-    colored("render web --as adopt --diff").code(0).says(&[
+    colored("render web --as adopt --diff").succeeds(&[
         "\x1b[1m--- docker-compose.yml\x1b[0m\n",
         "\x1b[36m@@ ",
         "\x1b[31m-    volumes: [/cache]\x1b[0m\n",
         "\x1b[32m+",
     ]);
-    colored("adopt web").code(0).says(&[
+    colored("adopt web").succeeds(&[
         "\x1b[32m  =  kept    \x1b[0mkeeps running\n",
         "\x1b[33m  ~  cached  \x1b[0mrecreated: ",
         "\x1b[1m\x1b[32madopted\x1b[0m web: kept kept running, cached was down for ",

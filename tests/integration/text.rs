@@ -60,11 +60,14 @@ fn c34_not_utf8() {
     let dir = bench.started("web", PLAIN, None);
     let file = dir.join("docker-compose.yml");
     fs::write(&file, b"services:\n  a\xff: {}\n").expect("the file");
-    bench.run("web").code(1).says(&[
-        "is not UTF-8 at byte 13",
-        "docker-compose.yml",
-        "nothing was changed",
-    ]);
+    bench.fails(
+        "web",
+        &[
+            "is not UTF-8 at byte 13",
+            "docker-compose.yml",
+            "nothing was changed",
+        ],
+    );
     assert!(bench.backups("web").is_empty(), "nothing is touched");
     assert!(bench.requests().is_empty());
 }

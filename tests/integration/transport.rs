@@ -13,8 +13,7 @@ use crate::bench::{Bench, PLAIN, Run, instead};
 
 #[test]
 fn tls_by_the_managers_own_certificate() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     let pem = bench.root().join("manager.pem");
     fs::write(&pem, bench.certificate_pem()).expect("a certificate");
     let pem = pem.to_str().expect("UTF-8");
@@ -51,8 +50,7 @@ fn server(answer: &'static [u8]) -> (String, JoinHandle<String>) {
 
 #[test]
 fn a_proxy_is_honoured_but_never_for_loopback() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     let (proxy, asked) = server(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
     let run = |args: &str| {
         let mut command = bench.command(args);
@@ -62,7 +60,7 @@ fn a_proxy_is_honoured_but_never_for_loopback() {
     run("web").code(0);
     let url = "https://manager.example:9443";
     let warning = format!("warning: TLS verification is off for {url}");
-    run(&format!("web --base-url {url}")).code(1).says(&warning);
+    run(&format!("web --base-url {url}")).fails(&warning);
     let line = asked.join().expect("the proxy");
     assert_eq!(line, "CONNECT manager.example:9443 HTTP/1.1\r\n");
 }
@@ -73,19 +71,21 @@ fn no_redirect_is_followed() {
     for status in [301, 302, 303, 307, 308] {
         bench.forget_requests();
         bench.once(Call::List, instead(status, ""));
-        bench.run("web").code(1).says(&[
-            &format!("status {status}"),
-            "redirect to /login",
-            "login page",
-        ]);
+        bench.fails(
+            "web",
+            &[
+                &format!("status {status}"),
+                "redirect to /login",
+                "login page",
+            ],
+        );
         assert_eq!(bench.requests().iter().filter(|r| r.port != 0).count(), 1);
     }
 }
 
 #[test]
 fn plain_http_is_for_loopback_only() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, None);
+    let bench = Bench::on_disk(PLAIN);
     let (url, asked) = server(b"HTTP/1.1 503 no\r\nContent-Length: 0\r\n\r\n");
     bench.fails(&["web", "--base-url", &url], "status 503");
     assert_eq!(asked.join().expect("it"), "GET /api/stacks HTTP/1.1\r\n");

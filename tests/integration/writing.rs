@@ -64,11 +64,14 @@ fn b30_something_else_in_the_place_of_a_backup_is_an_error() {
             fs::write(&target, "x").expect("a file");
         }
         symlink(&target, backup(&dir)).expect("a link");
-        bench.run("web").code(1).says(&[
-            "failed to write the backup",
-            "it is not a regular file",
-            "move it away",
-        ]);
+        bench.fails(
+            "web",
+            &[
+                "failed to write the backup",
+                "it is not a regular file",
+                "move it away",
+            ],
+        );
         assert!(bench.nothing_was_changed());
         assert_eq!(target.exists(), !is_dangling);
     }
@@ -138,16 +141,14 @@ fn as_root_b30_only_a_regular_file_of_the_caller_or_the_directorys_owner_is_repl
     };
     fs::write(&file, "old").expect("a file");
     chown(&file, Some(USER), None).expect("root");
-    run()
-        .code(1)
-        .says(&format!("it belongs to the user {USER}"));
+    run().fails(&format!("it belongs to the user {USER}"));
     chown(&to, Some(USER), None).expect("root");
     run().code(0);
     let target = bench.root().join("target");
     fs::write(&target, "old").expect("a file");
     fs::remove_file(&file).expect("removed");
     symlink(&target, &file).expect("a link");
-    run().code(1).says("it is not a regular file");
+    run().fails("it is not a regular file");
     assert!(fs::symlink_metadata(&file).expect("it").is_symlink());
 }
 
@@ -202,7 +203,7 @@ fn snapshots_that_a_container_would_take_with_it_are_refused() {
         Run::of(command.env("STACKLIFT_STATE_DIR", "/nowhere/state"))
     };
     for args in ["web", "adopt web --yes", "restore web --yes"] {
-        run(args).code(1).says(&[
+        run(args).fails(&[
             "the directory for snapshots, /nowhere/state, would be lost with this container",
             "hint: mount a directory of the host there: -v /nowhere/state:/nowhere/state",
         ]);
@@ -223,7 +224,7 @@ fn with_key_file(bench: &Bench, file: &Path) -> Run {
 }
 
 fn refused(run: Run) {
-    run.code(1).says(&[
+    run.fails(&[
         "failed to read the API key file",
         "owned by you or root and not accessible to others",
         "chmod 600 ",
@@ -270,14 +271,14 @@ fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
     let run = |args: &str| Run::of(bench.command(args).env("STACKLIFT_STATE_DIR", &state));
     let refused = |why: &str| {
         for args in ["web", "restore web", "restore web --list"] {
-            run(args).code(1).says(&[
+            run(args).fails(&[
                 "refusing to use the state directory",
                 &format!("{} {why}", above.display()),
             ]);
         }
     };
     chown(&state, Some(USER), None).expect("root");
-    run("web").code(1).says(&[
+    run("web").fails(&[
         "refusing to use the state directory",
         "it belongs to another user",
     ]);
@@ -291,9 +292,7 @@ fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
     let behind = bench.root().join("behind");
     fs::rename(&above, &behind).expect("renamed");
     symlink(&behind, &above).expect("a link");
-    run("web")
-        .code(1)
-        .says(&format!("{} belongs to another user", behind.display()));
+    run("web").fails(&format!("{} belongs to another user", behind.display()));
     assert!(bench.nothing_was_changed());
     chown(&behind, Some(0), None).expect("root");
     for (mode, group) in [(0o1777, USER), (0o775, 0)] {
@@ -380,7 +379,7 @@ fn as_root_a_process_that_holds_the_lock_of_a_directory_is_named() {
     let run = bench.run("web");
     holder.kill().expect("killed");
     holder.wait().expect("ended");
-    run.code(1).says(&format!(
+    run.fails(&format!(
         "the process {} (sleep), which is not stacklift, has locked the directory {}",
         holder.id(),
         dir.display()

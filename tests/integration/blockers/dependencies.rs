@@ -101,9 +101,7 @@ fn b20_a_job_runs_again_before_portainer_runs_it() {
     // Nothing runs twice without it.
     bench.run("plan web").hides("runs twice");
     bench.run("plan web --rerun-jobs").says("runs twice");
-    adopt(&bench, "web --rerun-jobs")
-        .code(0)
-        .says("adopted web: web kept running");
+    adopt(&bench, "web --rerun-jobs").succeeds("adopted web: web kept running");
     let journal = bench.requests();
     let at = |call| journal.iter().position(|one| one.call == call);
     assert!(at(Call::EngineStart).expect("a start") < at(Call::Create).expect("a create"));
@@ -171,7 +169,7 @@ fn b20_a_dependency_that_is_not_ready_in_time_stops_the_run_before_the_request()
             ["web-job-1 did not exit in time", "nothing was changed"],
         ),
     ] {
-        let run = adopt(&bench, args).code(1).says(&says);
+        let run = adopt(&bench, args).fails(&says);
         assert!(bench.calls(Call::Create).is_empty(), "{run:#?}");
     }
 }

@@ -81,9 +81,8 @@ fn missing_images_are_pulled_on_request_before_anything_else() {
 
 #[test]
 fn a_directory_that_a_container_mounts_and_that_was_deleted() {
-    let bench = Bench::new();
     let text = format!("{PLAIN}    volumes: ['./data:/data']\n");
-    bench.started("web", &text, None);
+    let bench = Bench::web(&text);
     let folder = dir(&bench, "web");
     fs::remove_dir(bench.dir("web").join("data")).expect("a directory");
     let expected = format!(
@@ -98,10 +97,10 @@ fn a_directory_that_a_container_mounts_and_that_was_deleted() {
     bench.run("plan web --compare").code(0).hides("exist");
     // Docker creates one that no container mounts yet, and a plan says so.
     bench.stack("web", &text.replace("./data", "./new"), None);
-    bench
-        .run("plan web")
-        .code(0)
-        .says("./new of a does not exist: Docker creates an empty directory\n");
+    bench.succeeds(
+        "plan web",
+        "./new of a does not exist: Docker creates an empty directory\n",
+    );
 }
 
 #[test]
@@ -119,9 +118,8 @@ fn a_port_of_another_stack_stops_a_migration_in_its_plan_too() {
 
 #[test]
 fn a_port_of_a_container_that_stays_beside_the_stack() {
-    let bench = Bench::new();
     let old = format!("{PLAIN}    ports: ['127.0.0.1:18731:80']\n");
-    bench.started("web", &old, None);
+    let bench = Bench::web(&old);
     let new = old.replace("  a:", "  b:");
     bench.stack("web", &new, None);
     let why = "port 18731/tcp is used by web-a-1\nstop that container, or change the port";
@@ -163,13 +161,12 @@ fn b20_what_the_compose_of_portainer_rejects() {
 
 #[test]
 fn n17_content_that_portainer_did_not_copy_is_found_afterwards() {
-    let bench = Bench::new();
     let text = format!("{PLAIN}    configs: [motd]\nconfigs: {{motd: {{content: hello}}}}\n");
-    bench.started("web", &text, None);
+    let bench = Bench::web(&text);
     write_file(&bench, "web", "/motd");
     // The simulated Compose copies nothing.
     bench.stack("web", &text.replace("1000", "2000"), None);
-    adopt(&bench, "web --yes").code(1).says(&[
+    adopt(&bench, "web --yes").fails(&[
         "web does not run as before",
         "web-a-1: Portainer did not copy /motd into it",
     ]);
@@ -177,11 +174,10 @@ fn n17_content_that_portainer_did_not_copy_is_found_afterwards() {
 
 #[test]
 fn n17_versions_that_lose_inline_configs() {
-    let bench = Bench::new();
     let text = format!(
         "{PLAIN}    configs: [motd, {{source: host}}]\n    secrets: [token]\nconfigs:\n  motd:\n    content: hello\n  host:\n    file: /etc/hosts\nsecrets:\n  token:\n    environment: TOKEN\n"
     );
-    bench.started("web", &text, Some("TOKEN=x\n"));
+    let bench = Bench::with_env(&text, "TOKEN=x\n");
     for (version, fixed) in [("2.33.4", "2.33.6"), ("2.36.0", "2.37.0")] {
         bench.faults().clear();
         let status = format!("{{\"Version\":\"{version}\"}}");
@@ -199,7 +195,7 @@ fn n17_versions_that_lose_inline_configs() {
             "{shown:#?}"
         );
     }
-    bench.run("web").code(0).says("the stack will lose:").says(
+    bench.succeeds("web", "the stack will lose:").says(
         "Portainer 2.36.0 does not put the content of configs and secrets into containers: configs.motd, secrets.token",
     );
     bench.faults().clear();

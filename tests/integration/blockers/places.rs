@@ -85,7 +85,7 @@ fn m07_the_folder_of_a_portainer_stack_is_not_adopted() {
     let ids = bench.world(|world| world.records.keys().copied().collect::<Vec<_>>());
     assert_eq!(ids, [1]);
     bench.stack("compose/1", &format!("# edited\n{PLAIN}"), None);
-    adopt(&bench, &format!("web --dir {folder}")).code(1).says(&[
+    adopt(&bench, &format!("web --dir {folder}")).fails(&[
         &format!("{folder} is the folder of Portainer stack 1: the stack is in Portainer already"),
         "change the stack in Portainer, or write it into a directory of your own: stacklift export web",
     ]);
@@ -102,7 +102,7 @@ fn two_directories_with_the_same_project_name() {
     bench.started("web", PLAIN, None);
     bench.stack("old", "services:\n  b:\n    image: busybox:1.36\n", None);
     bench.start_as("web", &there);
-    adopt(&bench, "web").code(1).says(&[
+    adopt(&bench, "web").fails(&[
         &format!("containers of project web were started in {there}, not in {here}"),
         "both directories use the project name web: set another `name:` in one of the Compose files",
     ]);
@@ -161,7 +161,7 @@ fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
     ));
     let moved = dir(&bench, "moved");
     fs::rename(&here, &moved).expect("moved");
-    adopt(&bench, "web").code(1).says(&[
+    adopt(&bench, "web").fails(&[
         "if that is Portainer's folder, `stacklift export` writes the file",
         &format!("otherwise, pass --dir {there}"),
     ]);

@@ -30,8 +30,7 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
 
 /// Another host in Portainer, with a stack `web`.
 fn with_other_host(era: Era) -> (Bench, u64) {
-    let bench = Bench::of(era);
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web_of(era, PLAIN);
     bench.world(|world| world.add_endpoint(2, "other"));
     let id = bench.record("web", 2);
     (bench, id)
@@ -63,9 +62,9 @@ fn m20_a_version_that_may_refuse_the_name() {
     let warning = format!(
         "Portainer stack {id} on environment 2 has the same name: this version of Portainer may refuse a second one; nothing changes then"
     );
-    bench.run("plan web --output json").code(0).says(&warning);
+    bench.succeeds("plan web --output json", &warning);
     let before = bench.containers("web");
-    adopt(&bench, "web --yes").code(1).says("already exists");
+    adopt(&bench, "web --yes").fails("already exists");
     assert_eq!(bench.containers("web"), before);
 }
 
@@ -130,12 +129,13 @@ fn a_service_that_was_removed_from_the_file_is_told_of_once() {
     bench.run("adopt web").code(0);
     bench.stack("web", PLAIN, None);
     bench
-        .run("plan web")
-        .code(1)
-        .says(&[
-            "1. Portainer would not start these containers",
-            "- web-more-1: the Compose file does not define service more\n",
-        ])
+        .fails(
+            "plan web",
+            &[
+                "1. Portainer would not start these containers",
+                "- web-more-1: the Compose file does not define service more\n",
+            ],
+        )
         .hides("2. ");
     exits(&bench, "web-more-1", 0);
     bench.succeeds("plan web", "Next: stacklift adopt web\n");
@@ -164,12 +164,11 @@ fn b04_portainer_itself() {
 
 #[test]
 fn a_stack_that_portainer_has_already_is_not_refused() {
-    let bench = Bench::new();
     let text = format!("{PLAIN}  job:\n    image: x\n");
-    bench.started("web", &text, None);
+    let bench = Bench::web(&text);
     adopts(&bench, "web", "web");
     exits(&bench, "web-job-1", 0);
     bench.forget_requests();
-    adopt(&bench, "web").code(0).says("up to date");
+    adopt(&bench, "web").succeeds("up to date");
     assert!(bench.nothing_was_changed());
 }

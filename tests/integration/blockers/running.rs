@@ -7,9 +7,8 @@ use crate::bench::{Bench, NO_COMPOSE, PLAIN, Run, instead};
 
 #[test]
 fn n09_services_that_run_and_are_not_started_by_the_text() {
-    let bench = Bench::new();
     let all = format!("{PLAIN}  old:\n    image: x\n  debug:\n    image: x\n");
-    bench.started("web", &all, None);
+    let bench = Bench::web(&all);
     let text = format!("{PLAIN}  debug:\n    image: x\n    profiles: [debug]\n");
     bench.stack("web", &text, None);
     let why = "Portainer would not start these containers, but would remove them with the stack\nweb-debug-1: no profile of service debug is active in Portainer\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, set COMPOSE_PROFILES in .env, or stop them; pass --leave-orphans to leave them as they are";
@@ -19,8 +18,7 @@ fn n09_services_that_run_and_are_not_started_by_the_text() {
 
 #[test]
 fn n09_a_service_that_was_removed_from_the_file() {
-    let bench = Bench::new();
-    bench.started("web", &format!("{PLAIN}  old:\n    image: x\n"), None);
+    let bench = Bench::web(&format!("{PLAIN}  old:\n    image: x\n"));
     bench.stack("web", PLAIN, None);
     let why = "Portainer would not start these containers, but would remove them with the stack\nweb-old-1: the Compose file does not define service old\nadd them to the Compose file, or remove them: docker rm --force web-old-1; pass --leave-orphans to leave them as they are";
     refuses(&bench, "web", why);
@@ -46,8 +44,7 @@ fn n14_orphans_that_portainer_would_remove() {
 /// Compose reads `d:/d` as a path of a Windows drive.
 #[test]
 fn a_mount_that_only_docker_rejects_is_not_said_to_be_rejected_by_compose() {
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     bench.stack("web", &format!("{PLAIN}    volumes: ['d:/d']\n"), None);
     let why = "Docker would reject mounts of the file that is sent\nline 5: a: Docker rejects the mount `d:/d`: Compose takes its first letter for a Windows drive; use the long syntax\nfix these lines: Compose accepts them, and fails when it creates the container";
     refuses(&bench, "web", why);
@@ -55,9 +52,8 @@ fn a_mount_that_only_docker_rejects_is_not_said_to_be_rejected_by_compose() {
 
 #[test]
 fn n14_variables_that_compose_rejects() {
-    let bench = Bench::new();
     let env = "COMPOSE_PARALLEL_LIMIT=many\nCOMPOSE_REMOVE_ORPHANS=1\nCOMPOSE_IGNORE_ORPHANS=1\n";
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     bench.write("web", ".env", env);
     refuses(
         &bench,
@@ -67,7 +63,7 @@ fn n14_variables_that_compose_rejects() {
             "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that\ncorrect it in .env",
         ],
     );
-    bench.run("web").code(1).says(&[
+    bench.fails("web", &[
         "refusing to migrate: Compose would reject the file that is sent",
         ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that",
         "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that",
@@ -83,9 +79,8 @@ fn n14_variables_that_compose_rejects() {
 
 #[test]
 fn n14_a_version_that_ignores_the_profiles() {
-    let bench = Bench::new();
     let text = format!("{PLAIN}    profiles: [p]\n  b:\n    image: x\n");
-    bench.started("web", &text, Some("COMPOSE_PROFILES=p\n"));
+    let bench = Bench::with_env(&text, "COMPOSE_PROFILES=p\n");
     bench.always(Call::Status, instead(200, r#"{"Version":"2.24.0"}"#));
     let what = "this version of Portainer ignores COMPOSE_PROFILES, and would not start a";
     let why = format!("{what}\nupgrade Portainer, or remove `profiles` from these services");
@@ -95,9 +90,8 @@ fn n14_a_version_that_ignores_the_profiles() {
 
 #[test]
 fn n09_containers_that_have_stopped_do_not_prevent_anything() {
-    let bench = Bench::new();
     let all = format!("{PLAIN}  old:\n    image: x\n");
-    bench.started("web", &all, None);
+    let bench = Bench::web(&all);
     exits(&bench, "web-old-1", 0);
     bench.stack("web", PLAIN, None);
     adopts(&bench, "web", "web");
@@ -105,11 +99,10 @@ fn n09_containers_that_have_stopped_do_not_prevent_anything() {
 
 #[test]
 fn n08_jobs_that_would_run_again() {
-    let bench = Bench::new();
     let text = format!(
         "{PLAIN}  job:\n    image: x\n  retry:\n    image: x\n    restart: on-failure\n  kept:\n    image: x\n    restart: unless-stopped\n"
     );
-    bench.started("web", &text, None);
+    let bench = Bench::web(&text);
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-retry-1", 3);
     let why = "stopped services would be started: Portainer starts every service\nweb-job-1 exited with code 0\nweb-retry-1 exited with code 3\npass --rerun-jobs to start them, or give them a profile that is not active";
@@ -120,55 +113,42 @@ fn n08_jobs_that_would_run_again() {
 
 #[test]
 fn n08_a_stopped_service_is_not_started_unsaid() {
-    let bench = Bench::new();
     let text = format!("{PLAIN}    restart: unless-stopped\n");
-    bench.started("web", &text, None);
+    let bench = Bench::web(&text);
     exits(&bench, "web-a-1", 137);
     let run = Run::of(&mut bench.asking("adopt web"));
-    run.code(1)
-        .says("without confirmation: Portainer starts a\n");
-    adopt(&bench, "web")
-        .code(0)
-        .says("web-a-1: is stopped and will be started");
+    run.fails("without confirmation: Portainer starts a\n");
+    adopt(&bench, "web").succeeds("web-a-1: is stopped and will be started");
 }
 
 #[test]
 fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
-    let bench = Bench::new();
     let text = format!("{PLAIN}  b:\n    image: x\n");
-    bench.started("web", &text, None);
+    let bench = Bench::web(&text);
     exits(&bench, "web-a-1", 137);
     exits(&bench, "web-b-1", 0);
     let plan = bench.run("plan web").code(0);
     plan.says("Next: stacklift adopt web\n")
         .hides("finished jobs");
     let run = Run::of(&mut bench.asking("adopt web"));
-    run.code(1)
-        .says("without confirmation: Portainer starts a and b\n");
+    run.fails("without confirmation: Portainer starts a and b\n");
     assert!(bench.nothing_was_changed());
-    let run = adopt(&bench, "web")
-        .code(0)
-        .says("adopted web: a and b were started\n");
+    let run = adopt(&bench, "web").succeeds("adopted web: a and b were started\n");
     assert_eq!(run.err, NO_COMPOSE);
     // What does not run then is named.
-    let bench = Bench::new();
-    bench.started("web", PLAIN, None);
+    let bench = Bench::web(PLAIN);
     exits(&bench, "web-a-1", 137);
     bench.world(|world| world.exits.insert("web/a".to_owned(), 1));
-    adopt(&bench, "web")
-        .code(0)
-        .says("warning: web-a-1 does not run: it exited with code 1\n");
+    adopt(&bench, "web").succeeds("warning: web-a-1 does not run: it exited with code 1\n");
     // The deployment starts what another service waits for.
-    let bench = Bench::new();
     let text = "services:\n  app:\n    image: x\n    depends_on:\n      db: {condition: service_healthy}\n  db:\n    image: x\n    healthcheck: {test: 'true'}\n";
-    bench.started("web", text, None);
+    let bench = Bench::web(text);
     exits(&bench, "web-app-1", 143);
     exits(&bench, "web-db-1", 0);
     bench.succeeds("plan web", "Next: stacklift adopt web\n");
     // A job that another service waits for is one.
-    let bench = Bench::new();
     let text = "services:\n  job:\n    image: x\n  app:\n    image: x\n    depends_on:\n      job: {condition: service_completed_successfully}\n";
-    bench.started("web", text, None);
+    let bench = Bench::web(text);
     exits(&bench, "web-job-1", 0);
     exits(&bench, "web-app-1", 143);
     let why = "finished jobs would run again: Portainer starts every service\nweb-job-1 exited with code 0\npass --rerun-jobs to start them";
