@@ -420,10 +420,8 @@ mod tests {
         assert!(removal_result(&all, &[]).is_ok());
         let error =
             removal_result(&all, &[remaining(0, "busy"), remaining(1, "no response")]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "not removed: web-1, 0123456789ab (2 of 3)"
-        );
+        let expected = "not removed: web-1, 0123456789ab (2 of 3)";
+        assert_eq!(error.to_string(), expected);
         assert_eq!(
             Failure::details_of(&error),
             Some("web-1: busy\n0123456789ab: no response")

@@ -163,10 +163,8 @@ mod tests {
 
     #[test]
     fn a_command_is_not_broken() {
-        assert_eq!(
-            wrap("to roll back, run: a b c", 12, 12),
-            ["to roll", "back, run:", "a b c"]
-        );
+        let expected = ["to roll", "back, run:", "a b c"];
+        assert_eq!(wrap("to roll back, run: a b c", 12, 12), expected);
         assert_eq!(
             wrap("use `a b c d` now or run: e f; then g", 6, 6),
             ["use", "`a b c d`", "now or", "run:", "e f;", "then g"]
@@ -180,10 +178,8 @@ mod tests {
             wrap_lines("it lost:\n  - one two\n  - x", 9, Some(10)),
             "it\n  lost:\n  - one\n    two\n  - x"
         );
-        assert_eq!(
-            wrap_lines("+   a b\n-c d", 0, Some(5)),
-            "+   a\n    b\n-c d"
-        );
+        let expected = "+   a\n    b\n-c d";
+        assert_eq!(wrap_lines("+   a b\n-c d", 0, Some(5)), expected);
         let long = "word ".repeat(100);
         assert_eq!(wrap_lines(&long, 9, None), long);
         let lines = wrap_lines(&long, 0, Some(500));

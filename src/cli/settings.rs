@@ -288,10 +288,8 @@ mod tests {
             assert_eq!(settings.endpoint, endpoint, "{value}");
         }
         let error = of_file("endpoint = \"secret\"\n").expect_err("a text");
-        assert_eq!(
-            error.to_string(),
-            "invalid endpoint in stacklift.toml: expected a number or `auto`"
-        );
+        let expected = "invalid endpoint in stacklift.toml: expected a number or `auto`";
+        assert_eq!(error.to_string(), expected);
     }
 
     /// The settings of a file with this text, and the defaults.

@@ -136,10 +136,8 @@ mod tests {
         };
         let (before, after) = (shown("A=1\nB=1\nC\n"), shown("A=2\nB=1\nC\n"));
         let hunks = hunks(before, after);
-        assert_eq!(
-            hunks,
-            "@@ -1,3 +1,3 @@\n-A=***\n+A=*** (value changed)\n B=***\n C\n"
-        );
+        let expected = "@@ -1,3 +1,3 @@\n-A=***\n+A=*** (value changed)\n B=***\n C\n";
+        assert_eq!(hunks, expected);
     }
 
     #[test]
@@ -172,10 +170,8 @@ mod tests {
 
     #[test]
     fn a_last_line_without_an_end_is_named() {
-        assert_eq!(
-            hunks(Shown::all("A\nB"), Shown::all("A\nB\n")),
-            "@@ -1,2 +1,2 @@\n A\n-B\n\\ No newline at end of file\n+B\n"
-        );
+        let expected = "@@ -1,2 +1,2 @@\n A\n-B\n\\ No newline at end of file\n+B\n";
+        assert_eq!(hunks(Shown::all("A\nB"), Shown::all("A\nB\n")), expected);
     }
 
     #[test]

@@ -117,10 +117,8 @@ mod tests {
     fn a_long_list_is_cut() {
         assert_eq!(listed(&["a"]), "a");
         assert_eq!(listed(&["a", "b"]), "a and b");
-        assert_eq!(
-            listed(&["a", "b", "c", "d", "e", "f"]),
-            "a, b, c, d, e and f"
-        );
+        let expected = "a, b, c, d, e and f";
+        assert_eq!(listed(&["a", "b", "c", "d", "e", "f"]), expected);
         assert_eq!(
             listed(&["a", "b", "c", "d", "e", "f", "g"]),
             "a, b, c, d, e and 2 more"

@@ -103,10 +103,8 @@ mod tests {
 
     #[test]
     fn an_excerpt_is_one_short_line() {
-        assert_eq!(
-            excerpt(" a\u{1b}[2J\r\nb\u{9b}c \n"),
-            "a\\u{1b}[2J\\r\\nb\\u{9b}c"
-        );
+        let expected = "a\\u{1b}[2J\\r\\nb\\u{9b}c";
+        assert_eq!(excerpt(" a\u{1b}[2J\r\nb\u{9b}c \n"), expected);
         assert_eq!(excerpt(&"x".repeat(501)), format!("{}…", "x".repeat(500)));
     }
 }

@@ -216,10 +216,8 @@ fn b23_access_that_could_not_be_set_is_an_error_and_is_set_by_the_next_run() {
     ] {
         let bench = started();
         bench.once(Call::Access, refusal());
-        bench.fails(
-            command,
-            "web runs in Portainer, but its access rights could not be set",
-        );
+        let says = "web runs in Portainer, but its access rights could not be set";
+        bench.fails(command, says);
         assert_eq!(of_stack(&bench), (vec![], vec![]));
         bench.succeeds("adopt --all --access team:ops", "access is now team ops");
         assert_eq!(of_stack(&bench), (vec![], vec![1]));
@@ -232,10 +230,8 @@ fn b23_a_failed_adoption_gives_nobody_access() {
     bench.world(|world| world.exits.insert("web/b".to_owned(), 3));
     let text = format!("{LABELED}    command: sleep 2\n");
     bench.write("web", "docker-compose.yml", &text);
-    bench.fails(
-        "adopt web --access public --wait 2s",
-        "b of web does not run: it exited with code 3",
-    );
+    let says = "b of web does not run: it exited with code 3";
+    bench.fails("adopt web --access public --wait 2s", says);
     assert_eq!(of_stack(&bench), (vec![], vec![]));
     assert!(bench.world(|world| {
         !world

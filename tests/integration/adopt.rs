@@ -135,7 +135,7 @@ fn containers_that_are_the_same_are_not_touched() {
         // Again: nothing is sent.
         bench.forget_requests();
         let again = adopt(&bench, "").code(0);
-        assert_eq!(again.out, "web is up to date in Portainer\n");
+        again.prints("web is up to date in Portainer\n");
         let (report, _) = reported(&bench, 0);
         assert_eq!(report["outcome"], "nothing-to-do", "{report}");
         assert!(bench.nothing_was_changed());

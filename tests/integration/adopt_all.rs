@@ -77,8 +77,7 @@ fn b08_all_starts_no_stack_that_was_stopped() {
 
 #[test]
 fn b08_a_stack_that_is_stopped_in_portainer_is_not_started_unsaid() {
-    let bench = Bench::web(PLAIN);
-    bench.run("adopt web").code(0);
+    let bench = Bench::adopted(PLAIN);
     // Without a status, the stack was deleted in Portainer.
     for status in [Some(Status::Inactive), Some(Status::Active), None] {
         bench.world(|world| {
@@ -91,8 +90,7 @@ fn b08_a_stack_that_is_stopped_in_portainer_is_not_started_unsaid() {
         bench.forget_requests();
         all(&bench, "")
             .succeeds("1 stack: 1 not running (name it to start it); see stacklift list\n");
-        let run = Run::of(&mut bench.asking("adopt web"));
-        run.fails("without confirmation: Portainer starts a\n");
+        Run::of(&mut bench.asking("adopt web")).fails("without confirmation: Portainer starts a\n");
         assert!(bench.nothing_was_changed());
     }
     bench.run("adopt web").code(0);
@@ -167,11 +165,10 @@ fn what_an_interrupted_run_left_is_restored_first_only_if_the_stack_is_named() {
     interrupt(&bench, "web");
     bench.forget_requests();
     let run = all(&bench, "--dry-run").code(0);
-    assert_eq!(
-        run.out,
+    run.prints(
         "STACK  CONTAINERS  STATE            ADOPT
 mongo  1/1         by hand          may interrupt a
-web    0/0         interrupted run  stacklift migrate web\n"
+web    0/0         interrupted run  stacklift migrate web\n",
     );
     let left_out = all(&bench, "--dry-run --output json").code(0);
     assert_eq!(results(&left_out), ["mongo planned", "web unfinished"]);

@@ -142,7 +142,21 @@ impl Bench {
         bench
     }
 
-    /// The same with `.env`.
+    /// The same stack, which a migration moved into Portainer.
+    pub fn migrated(compose: &str) -> Self {
+        let bench = Self::web(compose);
+        bench.run("web").code(0);
+        bench
+    }
+
+    /// The same stack, which was adopted.
+    pub fn adopted(compose: &str) -> Self {
+        let bench = Self::web(compose);
+        bench.run("adopt web").code(0);
+        bench
+    }
+
+    /// A bench with the stack `web` and its `.env`, which was started by hand.
     pub fn with_env(compose: &str, env: &str) -> Self {
         let bench = Self::new();
         bench.started("web", compose, Some(env));
@@ -685,6 +699,12 @@ impl Run {
     #[track_caller]
     pub fn fails<'a>(self, says: impl Texts<'a>) -> Self {
         self.code(1).says(says)
+    }
+
+    /// Asserts that this is all of standard output.
+    #[track_caller]
+    pub fn prints(&self, out: impl AsRef<str>) {
+        assert_eq!(self.out, out.as_ref(), "{self:#?}");
     }
 
     /// Asserts that one of the streams says all of `words`.

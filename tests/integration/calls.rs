@@ -489,10 +489,8 @@ fn c59_a_record_of_the_normalised_name_may_be_another_stacks() {
 fn c59_a_name_of_which_nothing_is_left() {
     let bench = Bench::new();
     bench.started("\u{4f60}\u{597d}", PLAIN, None);
-    bench.fails(
-        &["\u{4f60}\u{597d}"],
-        "has no character that Portainer allows",
-    );
+    let says = "has no character that Portainer allows";
+    bench.fails(&["\u{4f60}\u{597d}"], says);
     assert!(bench.requests().is_empty());
 }
 

@@ -185,8 +185,7 @@ fn b14_a_printed_command_verifies_the_same_certificate() {
 
 #[test]
 fn a_restore_that_does_not_use_portainer_needs_no_pin() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     bench.forget_requests();
     bench.run("restore web --engine-only --tls pin").code(0);
     bench.run("restore web --list --tls pin").code(0);

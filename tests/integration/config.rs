@@ -243,8 +243,7 @@ Next: stacklift doctor
         format!("# mine\ntls = \"pin\" # why{root}base-url = \"https://nas.example:9443\"\n")
     );
     bench.set("other = 1\n");
-    let run = on_terminal(&bench, args, "").code(1);
-    run.says("unknown key `other`");
+    on_terminal(&bench, args, "").fails("unknown key `other`");
 }
 
 #[test]
@@ -328,7 +327,7 @@ hint: pass --api-key-file, --stacks-root
     let expected = "written HOME/.config/stacklift.toml\nNext: stacklift doctor\n";
     assert_eq!(bench.shown(&run), expected);
     let printed = bench.run(&args.replace("--user", "--print")).code(0);
-    assert_eq!(printed.out, settings(&bench));
+    printed.prints(settings(&bench));
     bench.run("config init --user --base-url x").code(2);
     assert!(bench.requests().is_empty());
 }
@@ -337,8 +336,7 @@ hint: pass --api-key-file, --stacks-root
 fn init_can_be_canceled() {
     let bench = Bench::new();
     for typed in ["\u{4}", "\n\u{4}", "\n\n\u{4}"] {
-        let run = on_terminal(&bench, "config init --user", typed);
-        run.fails("canceled: nothing was written");
+        on_terminal(&bench, "config init --user", typed).fails("canceled: nothing was written");
         assert!(!bench.settings().exists());
     }
 }

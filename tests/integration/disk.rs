@@ -57,8 +57,7 @@ fn as_root_a_full_or_read_only_disk_at_the_backup() {
 fn as_root_a_restore_that_cannot_record_its_request_changed_nothing() {
     let mut named = 0;
     for inodes in 6..24 {
-        let bench = Bench::web(PLAIN);
-        bench.run("web").code(0);
+        let bench = Bench::migrated(PLAIN);
         bench.forget_requests();
         let state = bench.state().display().to_string();
         let mounts = format!(
@@ -111,8 +110,7 @@ fn a_file_that_may_not_grow_leaves_no_half_backup() {
     let text = format!("{PLAIN}# {}\n", "x".repeat(2000));
     let bench = Bench::web(&text);
     let mut command = bench.after_shell("web", "trap '' XFSZ; ulimit -f 1");
-    let run = Run::of(&mut command).code(1);
-    run.says(&["failed to write the backup", "nothing was changed"]);
+    Run::of(&mut command).fails(&["failed to write the backup", "nothing was changed"]);
     assert!(bench.nothing_was_changed());
     assert_eq!(names(&bench.dir("web")), ["docker-compose.yml"]);
 }

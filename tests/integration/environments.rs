@@ -160,8 +160,7 @@ fn b03_a_refusal_names_the_environment_of_this_host() {
 
 #[test]
 fn c09_without_auto_the_environments_are_not_listed() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     bench.run("adopt web").code(0);
     bench.run("list").code(0);
     // Only the environment itself is read (B03).

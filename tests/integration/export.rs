@@ -55,7 +55,7 @@ fn a_stack_becomes_two_files() {
     let run = run.code(0);
     let shown = dir.display().to_string();
     let expected = format!("exported web to {shown}: compose.yaml and .env, 2 variables\n");
-    assert_eq!(run.out, expected);
+    run.prints(expected);
     assert_eq!(run.err, "");
     assert_eq!(
         read(&dir, "compose.yaml"),
@@ -168,10 +168,8 @@ fn what_cannot_mean_the_same_is_refused() {
         "  - line 1: ",
     ]);
     assert!(!dir.exists());
-    bench.fails(
-        "export other",
-        "found no Portainer stack named other on environment 1",
-    );
+    let says = "found no Portainer stack named other on environment 1";
+    bench.fails("export other", says);
 }
 
 #[test]
@@ -243,10 +241,8 @@ fn several_files_that_a_stack_was_started_from_are_not_replaced() {
     let dir = start_from(&bench, &["base.yml", "prod.yml"]);
     bench.record("web", 1);
     let args = format!("export web --to {} --force", dir.display());
-    bench.fails(
-        &args,
-        "web was started from base.yml and prod.yml, and would still be read from there\n",
-    );
+    let says = "web was started from base.yml and prod.yml, and would still be read from there\n";
+    bench.fails(&args, says);
     assert_eq!(read(&dir, "base.yml"), PLAIN);
 }
 

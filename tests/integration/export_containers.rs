@@ -33,7 +33,7 @@ fn containers_become_two_files() {
 next: check the files, then stacklift adopt web --dir {shown}
 "
     );
-    assert_eq!(run.out, expected);
+    run.prints(expected);
     let text = fs::read_to_string(to.join("compose.yaml")).expect("a file");
     let expected = "name: web
 x-stacklift: \"from containers\"

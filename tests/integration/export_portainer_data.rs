@@ -81,7 +81,7 @@ next: check the files, then stacklift adopt web --dir {shown}
 ",
         file.display()
     );
-    assert_eq!(run.out, expected);
+    run.prints(expected);
     assert_eq!(
         fs::read_to_string(to.join("compose.yaml")).expect("a file"),
         "# Kept.
@@ -225,10 +225,8 @@ fn the_folder_of_older_containers_is_not_chosen_silently() {
         let file = format!("compose/{id}/docker-compose.yml");
         data.join(file).display().to_string()
     };
-    bench.fails(
-        &export,
-        "found no /data/compose/5/docker-compose.yml of web",
-    );
+    let says = "found no /data/compose/5/docker-compose.yml of web";
+    bench.fails(&export, says);
     for (data, id) in [(&old, "7"), (&new, "5")] {
         let export = format!("{export} --portainer-data {}", data.display());
         bench.succeeds(&export, &found(data, id));

@@ -16,8 +16,8 @@ use crate::bench::{Bench, MARKED, PLAIN, Run, done, fifo, instead};
 #[track_caller]
 fn refused(bench: &Bench, command: &mut Command, words: &[&str]) {
     let files = tree(bench.root());
-    let run = Run::of(command).code(1);
-    run.says(&["error: ", "state: nothing was changed", "hint: "])
+    Run::of(command)
+        .fails(&["error: ", "state: nothing was changed", "hint: "])
         .says(words);
     assert!(bench.nothing_was_changed());
     assert_eq!(tree(bench.root()), files, "files have come or gone");
@@ -120,8 +120,7 @@ fn unusual_variables_are_sent_verbatim() {
     );
     let bench = Bench::new();
     bench.stack("web", PLAIN, Some(&env));
-    let run = bench.run("web");
-    run.says(&["warning:", "line 4"]);
+    bench.run("web").says(&["warning:", "line 4"]);
     let sent = bench.sent_env();
     let names: Vec<&str> = sent.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["\u{feff}A", "B", "LONG", "C"]);

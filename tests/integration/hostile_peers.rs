@@ -30,7 +30,7 @@ fn base_urls() {
         ("https://manager.invalid".to_owned(), "manager.invalid"),
     ] {
         let args = ["web", "--base-url", &url, "--timeout", "20s"];
-        bench.stops(&args, &[words, "hint: "]);
+        bench.stops(&args, &[words]);
     }
 }
 
@@ -129,8 +129,7 @@ fn key_files_that_are_none() {
         command
             .env_remove("STACKMGR_API_KEY")
             .env("STACKMGR_API_KEY_FILE", path);
-        let run = Run::of(&mut command).code(1);
-        run.says(&[words, "state: nothing was changed", "hint: "]);
+        Run::of(&mut command).fails(&[words, "state: nothing was changed", "hint: "]);
         assert!(bench.requests().is_empty());
     }
 }
@@ -203,8 +202,7 @@ fn as_root_an_engine_socket_that_this_user_may_not_use() {
         set_mode(folder, 0o1777);
     }
     // The rehearsal's folder is its owner's alone.
-    let run = Run::of(&mut bench.as_user("web", 65_534)).code(0);
-    run.says(&[
+    Run::of(&mut bench.as_user("web", 65_534)).succeeds(&[
         "cannot reach Docker",
         "Permission denied",
         "the stack's containers are unknown: what they will lose",

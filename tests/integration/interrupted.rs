@@ -178,8 +178,7 @@ fn a_restore_that_failed_is_run_again_although_every_container_runs() {
 
 #[test]
 fn a_restore_that_was_interrupted_before_anything_stopped_is_run_again() {
-    let bench = Bench::web(PLAIN);
-    bench.run("adopt web").code(0);
+    let bench = Bench::adopted(PLAIN);
     let fault = FaultKind::Hang;
     killed_at(Call::Delete, &bench, "restore web --yes", fault, || {});
     bench.succeeds(
@@ -249,11 +248,10 @@ fn a_run_that_failed_was_not_interrupted_until_the_next_one_is() {
     bench.once(Call::Create, refusal());
     bench.run("migrate web").code(1);
     let run = bench.run("list").code(0);
-    assert_eq!(
-        run.out,
+    run.prints(
         "STACK  CONTAINERS  STATE            ADOPT
 blog   0/0         interrupted run  stacklift migrate blog
-web    0/0         failed run       stacklift restore web\n"
+web    0/0         failed run       stacklift restore web\n",
     );
     let both = "failed: web; interrupted: blog";
     assert_eq!(checked(&bench).as_deref(), Some(both));
@@ -292,15 +290,11 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
         let expected = (json!("failed"), json!({"kind": "run-again"}));
         assert_eq!(listed(&bench), expected);
         let run = plan(&bench).code(0);
-        assert_eq!(
-            run.out,
-            "web  1 container on this host, in Portainer\nThe last run did not finish.\n\nNext: stacklift adopt web\n"
+        run.prints("web  1 container on this host, in Portainer\nThe last run did not finish.\n\nNext: stacklift adopt web\n"
         );
     }
-    bench.succeeds(
-        "adopt --all --dry-run",
-        "checked again: the last run did not finish",
-    );
+    let says = "checked again: the last run did not finish";
+    bench.succeeds("adopt --all --dry-run", says);
     // A plan that is blocked fails, and an update does not hide the failure.
     let missing = checked("2") + "    env_file: absent.env\n";
     bench.stack("web", &missing, None);
@@ -310,6 +304,6 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
     assert_eq!(listed(&bench).0, json!("failed"));
     bench.change_container("web-a-1", |one| one.healthy_at = Some(0));
     let run = bench.run("adopt web").code(0);
-    assert_eq!(run.out, "web is up to date in Portainer; a was recreated\n");
+    run.prints("web is up to date in Portainer; a was recreated\n");
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
 }

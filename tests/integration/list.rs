@@ -207,10 +207,8 @@ fn a_stack_that_was_started_from_elsewhere_is_found_by_what_was_last_sent() {
                 record.status = Status::Inactive;
             }
         });
-        bench.succeeds(
-            "list",
-            "web *  0/0         in Portainer, stopped  starts a\n",
-        );
+        let says = "web *  0/0         in Portainer, stopped  starts a\n";
+        bench.succeeds("list", says);
     }
 }
 
@@ -252,7 +250,7 @@ theirs  1/1         unknown      no Compose file: stacklift doctor
 web     1/1         unknown      unknown: stacklift doctor
 ";
     let run = Run::of(bench.command("list").env_remove("STACKMGR_API_KEY")).code(0);
-    assert_eq!(run.out, expected);
+    run.prints(expected);
     assert!(bench.calls(Call::List).is_empty());
     assert_eq!(
         run.err,
@@ -267,7 +265,7 @@ warning: Portainer was not asked: the list shows only this host
     let url = format!("https://127.0.0.1:{port}");
     let run = bench.run(&["list", "--base-url", &url]).code(0);
     let doctor = format!("stacklift doctor --base-url {url}");
-    assert_eq!(run.out, expected.replace("stacklift doctor", &doctor));
+    run.prints(expected.replace("stacklift doctor", &doctor));
     run.says(&["Connection refused", ": the list shows only this host\n"]);
     let list = json_of(
         &bench
@@ -300,13 +298,13 @@ fn without_the_engine() {
 fn a_stacks_root_that_cannot_be_read_is_an_error() {
     let bench = Bench::new();
     let run = bench.run("list --stacks-root /nowhere").code(1);
-    assert_eq!(run.out, "");
+    run.prints("");
     run.says(&[
         "error: failed to read the stacks root /nowhere: ",
         "hint: pass the directory that contains the stack directories with --stacks-root",
     ]);
     let run = bench.run("list").code(0);
-    assert_eq!(run.out, "STACK  CONTAINERS  STATE  ADOPT\n");
+    run.prints("STACK  CONTAINERS  STATE  ADOPT\n");
     run.says("no stacks in ");
 }
 

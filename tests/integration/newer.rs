@@ -24,11 +24,10 @@ fn n16_a_stack_of_this_environment_that_portainer_cannot_read() {
     let bench = Bench::web_of(Era::Async, PLAIN);
     let lost = bench.record("other", 1);
     bench.world(|world| world.records.get_mut(&lost).expect("it").lost_workflow = true);
-    let run = bench.stops(
+    bench.stops(
         "adopt web",
         "hint: see Portainer's log: it cannot read one of its stacks; from 2.43 on, a stack whose workflow was deleted prevents every list (portainer/portainer#13291)",
-    );
-    run.says("failed to list Portainer's stacks: status 500: Unable to load git config for stack");
+    ).says("failed to list Portainer's stacks: status 500: Unable to load git config for stack");
     assert!(bench.calls(Call::Create).is_empty());
 }
 
@@ -163,10 +162,8 @@ fn n26_portainer_2_39_deploys_with_the_library_and_removes_what_fails() {
         Call::Create,
         FaultKind::LateFailure(std::time::Duration::ZERO),
     );
-    bench.fails(
-        "adopt web --wait 2s --keep-anonymous --yes",
-        "Both containers had been removed and were restored",
-    );
+    let says = "Both containers had been removed and were restored";
+    bench.fails("adopt web --wait 2s --keep-anonymous --yes", says);
     bench.run("adopt web --wait 2s --yes").code(0);
     let after = bench.containers("web");
     assert_eq!(before.len(), after.len());

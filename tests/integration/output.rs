@@ -59,7 +59,7 @@ fn steps_on_standard_output_warnings_and_errors_on_standard_error() {
 fn quiet_prints_warnings_and_errors_only() {
     let bench = Bench::with_env(PLAIN, "ODD\n");
     let run = bench.run("web -q").code(0);
-    assert_eq!(run.out, "");
+    run.prints("");
     assert!(run.err.starts_with("warning: "), "{}", run.err);
 }
 
@@ -166,8 +166,7 @@ fn a_usage_error_shows_no_password_of_a_url() {
         &["web", "https://me:pa55-word@host"],
         &["web", "--base-ulr=https://me:pa55-word@host"],
     ] {
-        let run = bench.run(args).code(2);
-        run.hides("pa55-word");
+        bench.run(args).code(2).hides("pa55-word");
     }
     Run::of(
         bench

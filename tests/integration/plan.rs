@@ -174,7 +174,7 @@ Adopting it loses nothing, and starts a.
 
 Next: stacklift adopt web
 ";
-    assert_eq!(run.out, expected);
+    run.prints(expected);
 }
 
 #[test]
@@ -198,7 +198,7 @@ a is down for its start.
 
 Next: stacklift adopt web
 ";
-    assert_eq!(run.out, expected);
+    run.prints(expected);
     let run = with_hashes(&bench, "plan web --compare --output json", &labeled(&bench));
     assert_eq!(fates(&json_of(&run.code(0)), "migrate"), ["a recreated"]);
 }
@@ -223,12 +223,12 @@ fn b34_the_difference_and_the_request_are_shown_without_values() {
 -    env_file: .env
 +    env_file: stack.env
 ";
-    assert_eq!(diff.out, expected);
-    assert_eq!(diff.out, bench.run("render web --diff").code(0).out);
+    diff.prints(expected);
+    diff.prints(bench.run("render web --diff").code(0).out);
     let request = bench.run("plan web --request").code(0).hides(&hidden);
     let masked = json!([{"name": "TOKEN", "value": "***"}]);
     assert_eq!(request.json()["env"], masked);
-    assert_eq!(request.out, bench.run("render web").code(0).out);
+    request.prints(bench.run("render web").code(0).out);
     // For a stack in Portainer: from what Portainer has.
     bench.run("adopt web --yes --wait 2s").code(0);
     bench.succeeds("plan web --diff", "no differences");
@@ -614,7 +614,7 @@ fn a_stack_that_portainer_has_needs_nothing() {
     let run = with_hashes(&bench, "plan web --exit-code", &labeled(&bench)).code(0);
     // Without hashes, it is unknown what a deployment would do. None is asked for.
     for run in [run, bench.run("plan web --exit-code").code(0)] {
-        assert_eq!(run.out, "web is up to date in Portainer\n");
+        run.prints("web is up to date in Portainer\n");
     }
 }
 

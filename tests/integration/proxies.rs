@@ -95,8 +95,6 @@ fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
         .hides("is down");
     let kind = instead(504, PAGE);
     bench.once(Call::Create, kind);
-    bench.fails(
-        "web",
-        "state: Portainer does not list the stack, but may still be deploying it",
-    );
+    let says = "state: Portainer does not list the stack, but may still be deploying it";
+    bench.fails("web", says);
 }

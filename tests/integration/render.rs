@@ -167,10 +167,8 @@ fn b34_values_in_the_compose_file_are_masked() {
             "-    volumes: [./d:/d]\n",
         ],
     );
-    bench.succeeds(
-        "render web --as migrate",
-        &["PASS=***", "postgres://***@db/a"],
-    );
+    let says = ["PASS=***", "postgres://***@db/a"];
+    bench.succeeds("render web --as migrate", &says);
 }
 
 /// The `.env` of a stack whose user, password and directory also occur in other words and references of its Compose file.
@@ -322,8 +320,6 @@ fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
         (run.out.as_str(), run.err.matches("warning").count()),
         ("", 1)
     );
-    bench.fails(
-        "render web --as migrate --keep-variables",
-        "`--keep-variables` cannot be used with `--as migrate`",
-    );
+    let says = "`--keep-variables` cannot be used with `--as migrate`";
+    bench.fails("render web --as migrate --keep-variables", says);
 }

@@ -83,10 +83,8 @@ fn b11_adopt_all_settles_a_request_of_a_stack_with_nothing_to_do() {
     killed_in_flight(&bench, "adopt web");
     create_late(&bench);
     assert_eq!(bench.saved(".request").len(), 1);
-    bench.succeeds(
-        "adopt --all --yes",
-        "checked again: the last run did not finish",
-    );
+    let says = "checked again: the last run did not finish";
+    bench.succeeds("adopt --all --yes", says);
     assert!(bench.saved(".request").is_empty());
 }
 
@@ -253,8 +251,7 @@ fn b14_the_printed_command_works_when_pasted() {
 
 #[test]
 fn b14_a_snapshot_belongs_to_the_project_on_the_engine() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     let id = id_of(&bench.saved(".json")[0]);
     let other_url = bench.base_url().replace("127.0.0.1", "localhost");
     for flags in [
@@ -266,10 +263,8 @@ fn b14_a_snapshot_belongs_to_the_project_on_the_engine() {
     }
     // Another engine has other snapshots.
     bench.always(Call::EngineInfo, done(200, "{\"ID\":\"another\"}"));
-    bench.fails(
-        "restore web --list",
-        "web has no snapshot: there is nothing to undo",
-    );
+    let says = "web has no snapshot: there is nothing to undo";
+    bench.fails("restore web --list", says);
     // Where the engine's ID cannot be read, all are listed.
     bench.always(Call::EngineInfo, instead(500, ""));
     bench.succeeds("restore web --list", &id);
@@ -277,8 +272,7 @@ fn b14_a_snapshot_belongs_to_the_project_on_the_engine() {
 
 #[test]
 fn b15_a_run_never_removes_its_own_snapshot_or_the_first_whole_one() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     let first = bench.saved(".json").remove(0);
     // A clock that was ahead.
     for minute in 10..22 {
@@ -386,8 +380,7 @@ fn b11_a_restore_without_a_snapshot_names_the_unanswered_request() {
 
 #[test]
 fn an_unreadable_snapshot_does_not_widen_the_list() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     let file = bench.saved(".json").remove(0);
     let other = file.with_file_name("20200101T000000.000Z.json");
     fs::write(&other, "{").expect("a file");

@@ -114,12 +114,11 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         let others = bench.containers("mail");
         bench.succeeds("web", "snapshot");
         assert_ne!(bench.containers("web"), ids);
-        let restored = bench.succeeds("restore web", &[
+        bench.succeeds("restore web", &[
             "  the Portainer stack is deleted; app, db and job are removed and recreated (down for up to 20 s, plus their start)\n",
             "restored web: 3 containers match the snapshot (2 running; job was not run again); ",
             "  it is no longer in Portainer: edit ",
-        ]);
-        restored.hides("very-secret-value");
+        ]).hides("very-secret-value");
         are_as(&containers(&bench, "web"), &before);
         // The volumes that a create made since stay as well: none is ever removed.
         let now = volumes(&bench);
@@ -219,14 +218,14 @@ fn snapshots_are_private_whole_and_few() {
     // An unambiguous beginning is enough.
     bench.forget_requests();
     let some = &newest[..newest.len() - 1];
-    let run = bench
-        .run(&format!("restore web --dry-run --to {some}"))
-        .code(0);
-    run.says(&[
-        "web goes back to ",
-        "(before stacklift migrate)\n  ",
-        &format!("\nNext: stacklift restore web --to {some}\n"),
-    ]);
+    bench.succeeds(
+        &format!("restore web --dry-run --to {some}"),
+        &[
+            "web goes back to ",
+            "(before stacklift migrate)\n  ",
+            &format!("\nNext: stacklift restore web --to {some}\n"),
+        ],
+    );
     assert!(bench.nothing_was_changed());
     let several = "10 snapshots begin with 2";
     bench.fails("restore web --to 2", several);
@@ -248,10 +247,8 @@ fn what_cannot_be_read_is_unknown_and_said() {
     bench.record("web", 1);
     bench.started("web", PLAIN, None);
     bench.always(Call::File, refusal());
-    bench.succeeds(
-        "web",
-        "warning: the snapshot is incomplete: the Portainer stack could not be saved",
-    );
+    let says = "warning: the snapshot is incomplete: the Portainer stack could not be saved";
+    bench.succeeds("web", says);
     let file = bench.saved("json").remove(0);
     let json = read_json(file);
     assert!(json["record"]["unknown"].is_string(), "{}", json["record"]);
@@ -263,8 +260,7 @@ fn what_cannot_be_read_is_unknown_and_said() {
 
 #[test]
 fn an_older_snapshot_stays_readable_and_a_newer_one_is_refused() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     let file = bench.saved("json").remove(0);
     let fixture = include_str!("../fixtures/snapshot-1.json");
     let mut json: Value = serde_json::from_str(fixture).expect("JSON");
@@ -277,8 +273,7 @@ fn an_older_snapshot_stays_readable_and_a_newer_one_is_refused() {
 
 #[test]
 fn a_directory_that_somebody_else_has_locked_is_refused() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     let lock = fs::File::open(bench.dir("web")).expect("the directory");
     lock.try_lock().expect("the lock");
     for args in ["restore web", "web"] {

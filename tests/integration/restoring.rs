@@ -105,10 +105,9 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
 #[test]
 fn b18_a_volume_that_a_restore_created_empty_is_named_and_is_no_difference() {
     for recreates_record in [false, true] {
-        let bench = Bench::web(&format!(
+        let bench = Bench::adopted(&format!(
             "{PLAIN}    volumes: ['data:/data']\nvolumes:\n  data: {{}}\n"
         ));
-        bench.run("adopt web").code(0);
         if recreates_record {
             bench.write("web", "docker-compose.yml", PLAIN);
             bench.run("adopt web").code(0);
@@ -126,10 +125,8 @@ fn b18_a_volume_that_a_restore_created_empty_is_named_and_is_no_difference() {
         }
         // Another volume of this name is a difference again.
         bench.world(|world| world.volumes[0].labels.clear());
-        bench.fails(
-            "restore web",
-            "volume web_data is not the one in the snapshot: the labels",
-        );
+        let says = "volume web_data is not the one in the snapshot: the labels";
+        bench.fails("restore web", says);
     }
 }
 
@@ -201,10 +198,8 @@ fn b18_files_inside_a_container_are_put_back() {
         );
     }
     bench.faults().clear();
-    bench.succeeds(
-        "restore web -v",
-        &["copy", "1 file into web-a-1", "restored web"],
-    );
+    let says = ["copy", "1 file into web-a-1", "restored web"];
+    bench.succeeds("restore web -v", &says);
     let id = bench.containers("web").remove(0);
     bench.world(|world| {
         let files = &world.containers[&id].files;
@@ -225,8 +220,7 @@ fn b18_files_inside_a_container_are_put_back() {
 
 #[test]
 fn a_dry_run_writes_nothing() {
-    let bench = Bench::web(HEALTH);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(HEALTH);
     let changed = || fs::metadata(bench.state()).and_then(|found| found.modified());
     let before = changed().expect("a time");
     bench.run("restore web --dry-run").code(0);
@@ -237,8 +231,7 @@ fn a_dry_run_writes_nothing() {
 
 #[test]
 fn a_restore_of_an_update_says_what_the_file_on_disk_is() {
-    let bench = Bench::web(HEALTH);
-    bench.run("adopt web").code(0);
+    let bench = Bench::adopted(HEALTH);
     let edited = format!("{HEALTH}    hostname: b\n");
     let file = bench.write("web", "docker-compose.yml", &edited);
     bench.run("adopt web --yes").code(0);
@@ -251,8 +244,7 @@ fn a_restore_of_an_update_says_what_the_file_on_disk_is() {
 
 #[test]
 fn b18_health_is_awaited_in_the_order_of_dependencies() {
-    let bench = Bench::web(HEALTH);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(HEALTH);
     let set = |health| {
         bench.world(|world| world.health.insert("web/db".to_owned(), health));
     };
@@ -282,8 +274,7 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
 
 #[test]
 fn b15_the_default_is_the_last_state_that_ran() {
-    let bench = Bench::web(PLAIN);
-    bench.run("adopt web").code(0);
+    let bench = Bench::adopted(PLAIN);
     bench.world(|world| {
         let id = *world.records.keys().next().expect("a record");
         world.stop(id, 1).expect("stopped");
@@ -300,8 +291,7 @@ fn b15_the_default_is_the_last_state_that_ran() {
 
 #[test]
 fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     bench.world(|world| {
         let id = *world.records.keys().next().expect("a record");
         world.stop(id, 1).expect("stopped");
@@ -336,8 +326,7 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
 
 #[test]
 fn b19_the_containers_are_restored_without_portainer() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     let ids = bench.containers("web");
     bench.forget_requests();
     for kind in [FaultKind::Garbage, instead(502, ""), FaultKind::CloseBefore] {
@@ -370,14 +359,11 @@ fn b19_the_containers_are_restored_without_portainer() {
 
 #[test]
 fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     let ids = bench.containers("web");
     bench.forget_requests();
-    bench.succeeds(
-        "restore web --engine-only -v",
-        &["stop web-a-1", "remove web-a-1", "restored web"],
-    );
+    let says = ["stop web-a-1", "remove web-a-1", "restored web"];
+    bench.succeeds("restore web --engine-only -v", &says);
     let requests = bench.requests();
     let at = |call: Call| {
         let mut requests = requests.iter();
@@ -409,8 +395,7 @@ fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
 fn b11_a_delete_without_a_response_is_waited_for_and_the_restore_continues() {
     let html = done(504, "<html>Gateway Time-out</html>");
     for fault in [FaultKind::CloseAfter, html] {
-        let bench = Bench::web(PLAIN);
-        bench.run("web").code(0);
+        let bench = Bench::migrated(PLAIN);
         bench.once(Call::Delete, fault);
         bench.succeeds("restore web", &[
             "warning: this run was deleting Portainer stack 1 and got no answer; waiting for Portainer to finish",
@@ -424,8 +409,7 @@ fn b11_a_delete_without_a_response_is_waited_for_and_the_restore_continues() {
 /// Compose's `down` fails under load: a network still has active endpoints.
 #[test]
 fn b05_a_restore_sends_a_delete_that_failed_once_more() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     bench.forget_requests();
     bench.once(Call::Delete, refusal());
     let says = [
@@ -449,8 +433,7 @@ fn b05_a_restore_sends_a_delete_that_failed_once_more() {
 fn b05_a_restore_warns_of_a_delete_that_failed_twice_or_may_go_on() {
     // The first is Portainer's own response, the second that of a proxy: what Portainer does then is unknown.
     for (fault, sent) in [(refusal(), 2), (instead(500, "<html>"), 1)] {
-        let bench = Bench::web(PLAIN);
-        bench.run("web").code(0);
+        let bench = Bench::migrated(PLAIN);
         bench.forget_requests();
         bench.faults().add(Rule::new(Call::Delete, fault).times(2));
         bench.fails(
@@ -487,8 +470,7 @@ fn b11_a_restore_waits_for_a_deployment_that_somebody_else_started() {
 
 #[test]
 fn b18_a_container_that_is_not_in_the_snapshot_is_removed_or_named() {
-    let bench = Bench::web(PLAIN);
-    bench.run("web").code(0);
+    let bench = Bench::migrated(PLAIN);
     let busy = instead(500, "{\"message\":\"device busy\"}");
     bench.always(Call::EngineRemove, busy);
     bench.started("web", &PLAIN.replace("  a:", "  extra:"), None);

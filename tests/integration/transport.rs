@@ -20,10 +20,8 @@ fn tls_by_the_managers_own_certificate() {
     bench.run(&["web", "--tls", pem]).code(0);
     let other = Bench::new();
     let base_url = other.base_url();
-    bench.fails(
-        &["web", "--tls", pem, "--base-url", &base_url],
-        &["certificate", "--tls", "nothing was changed"],
-    );
+    let says = ["certificate", "--tls", "nothing was changed"];
+    bench.fails(&["web", "--tls", pem, "--base-url", &base_url], &says);
     bench.fails("web --tls system", "certificate");
     fs::write(bench.root().join("empty.pem"), "").expect("a file");
     let empty = bench.root().join("empty.pem");

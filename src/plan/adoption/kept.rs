@@ -369,10 +369,8 @@ mod tests {
         };
         assert_eq!(command(&["compose.yaml"]), "docker compose up -d");
         assert_eq!(command(&["web.yml"]), "docker compose -f web.yml up -d");
-        assert_eq!(
-            command(&["compose.yaml", "a b.yml"]),
-            "docker compose -f compose.yaml -f 'a b.yml' up -d"
-        );
+        let expected = "docker compose -f compose.yaml -f 'a b.yml' up -d";
+        assert_eq!(command(&["compose.yaml", "a b.yml"]), expected);
     }
 
     #[test]

@@ -223,9 +223,7 @@ mod tests {
             ]
         );
         let same = [variable("A", "1"), variable("B", "9")];
-        assert_eq!(
-            lost(sent.text, &same, sent),
-            ["the Portainer stack's webhook"]
-        );
+        let expected = ["the Portainer stack's webhook"];
+        assert_eq!(lost(sent.text, &same, sent), expected);
     }
 }

@@ -112,10 +112,8 @@ fn b20_a_job_runs_again_before_portainer_runs_it() {
 fn b20_a_job_that_has_never_run_is_run_as_one_that_has_finished() {
     let bench = with_job();
     adopt(&bench, "web --rerun-jobs").code(0);
-    bench.succeeds(
-        "restore web --yes",
-        "restored web: 2 containers match the snapshot (1 running; job was not run again)",
-    );
+    let says = "restored web: 2 containers match the snapshot (1 running; job was not run again)";
+    bench.succeeds("restore web --yes", says);
     bench.forget_requests();
     let why = "1. stopped services would be started: Portainer starts every service\n     - web-job-1 has not run since it was created\n     pass --rerun-jobs to start them\n";
     bench.stops("adopt web", why);

@@ -125,8 +125,7 @@ fn a_portainer_stack_that_an_update_would_damage() {
 
 #[test]
 fn a_service_that_was_removed_from_the_file_is_told_of_once() {
-    let bench = Bench::web(&format!("{PLAIN}  more:\n    image: x\n"));
-    bench.run("adopt web").code(0);
+    let bench = Bench::adopted(&format!("{PLAIN}  more:\n    image: x\n"));
     bench.stack("web", PLAIN, None);
     bench
         .fails(
