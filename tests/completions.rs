@@ -426,14 +426,10 @@ fn nushell_gets_words_that_it_reads_as_the_names() {
     };
     assert_eq!(ask("git ''"), r#"["others"]"#);
     fs::write(home.path("work/a file"), "").expect("a file");
-    assert_eq!(
-        ask("stacklift --tls ./a"),
-        r#"[{"value":"\"./a file\"","description":""}]"#
-    );
-    assert_eq!(
-        ask("stacklift restore gone --to=20261120"),
-        r#"[{"value":"--to=20261120T100000.000Z","description":""}]"#
-    );
+    let expected = r#"[{"value":"\"./a file\"","description":""}]"#;
+    assert_eq!(ask("stacklift --tls ./a"), expected);
+    let expected = r#"[{"value":"--to=20261120T100000.000Z","description":""}]"#;
+    assert_eq!(ask("stacklift restore gone --to=20261120"), expected);
     let stacks: Vec<Value> = serde_json::from_str(&ask("stacklift adopt ''")).expect("JSON");
     let words: Vec<&str> = stacks
         .iter()

@@ -245,10 +245,8 @@ mod tests {
     fn a_shared_namespace_is_that_of_the_container() {
         let containers = BTreeMap::from([("a".to_owned(), "12ab".to_owned())]);
         let text = r#"{"services":{"b":{"network_mode":"service:a","pid":"service:c"}}}"#;
-        assert_eq!(
-            as_input(text.to_owned(), &containers),
-            r#"{"services":{"b":{"network_mode":"container:12ab","pid":"service:c"}}}"#
-        );
+        let expected = r#"{"services":{"b":{"network_mode":"container:12ab","pid":"service:c"}}}"#;
+        assert_eq!(as_input(text.to_owned(), &containers), expected);
         let same = r#"{"services": {"b": {"cpus": 1.50}}}"#;
         assert_eq!(as_input(same.to_owned(), &containers), same);
     }

@@ -91,10 +91,8 @@ mod tests {
     fn a_byte_order_mark_stays() {
         assert_eq!(contract_env("\u{feff}A=1\n").variables[0].name, "\u{feff}A");
         let env = contract_env("\u{feff}# c\n");
-        assert_eq!(
-            env.warnings,
-            [EnvWarning::ByteOrderMark, EnvWarning::NoEquals { line: 1 }]
-        );
+        let expected = [EnvWarning::ByteOrderMark, EnvWarning::NoEquals { line: 1 }];
+        assert_eq!(env.warnings, expected);
     }
 
     #[test]

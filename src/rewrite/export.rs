@@ -200,10 +200,8 @@ mod tests {
             files.text,
             "name: \"web\"\nservices:\n  a:\n    image: x\n    env_file: .env\n  b:\n    image: x\n    env_file:\n      - path: '.env'\n"
         );
-        assert_eq!(
-            (files.env.as_str(), files.names_stack_env),
-            ("A='x # y'\n", false)
-        );
+        let expected = ("A='x # y'\n", false);
+        assert_eq!((files.env.as_str(), files.names_stack_env), expected);
         let anchored =
             "services:\n  a:\n    image: x\n    env_file: &e stack.env\n    labels: {x: *e}\n";
         assert!(exported(anchored, &[("A", "1")]).names_stack_env);

@@ -3,7 +3,7 @@
 use rehearsal::{Call, FaultKind};
 
 use super::{
-    bench::{RECORD, Stack},
+    bench::Stack,
     sameness::{assert_same, assert_same_networks, ids},
 };
 use crate::host::{IMAGE, PROJECT, docker};
@@ -46,14 +46,12 @@ fn what_matches_stays_and_what_only_stopped_is_started() {
     let before = stack.containers();
     // The run stops right after the snapshot.
     let name = stack.host.project.as_str();
-    stack
-        .rehearsal
-        .world(|world| world.add_record(name, 1, RECORD));
+    stack.record();
     stack
         .rehearsal
         .faults()
         .once(Call::Delete, FaultKind::CloseBefore);
-    stack.run(&[name]).code(1).says(&["stacklift restore"]);
+    stack.run(&[name]).fails(&["stacklift restore"]);
     stack.restore().says(&["3 containers match the snapshot"]);
     assert_eq!(ids(&before), ids(&stack.containers()));
 

@@ -370,6 +370,13 @@ impl Stack {
         run
     }
 
+    /// Adds a Portainer stack of the same name.
+    pub fn record(&self) -> u64 {
+        let name = self.host.project.as_str();
+        self.rehearsal
+            .world(|world| world.add_record(name, 1, RECORD))
+    }
+
     /// The snapshots on disk, oldest first.
     pub fn snapshots(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
@@ -419,6 +426,18 @@ impl Run {
     pub fn code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}", self.output);
         self
+    }
+
+    /// Asserts that it succeeded and says this.
+    #[track_caller]
+    pub fn succeeds(self, says: &[&str]) -> Self {
+        self.code(0).says(says)
+    }
+
+    /// Asserts that it failed and says this.
+    #[track_caller]
+    pub fn fails(self, says: &[&str]) -> Self {
+        self.code(1).says(says)
     }
 
     /// Asserts that the output contains all of `words`.

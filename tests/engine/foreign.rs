@@ -5,7 +5,7 @@ use std::{env, fs, process::Command};
 use rehearsal::Era;
 
 use crate::{
-    bench::{RECORD, Run, Stack},
+    bench::{Run, Stack},
     host::{Compose, IMAGE, attempt, docker},
 };
 
@@ -126,9 +126,9 @@ fn b21_an_adoption_names_whom_it_harms() {
     docker(&["kill", &stopped]);
     let volumes = shared.stack.host.name("volumes");
     shared.run(&volumes, &["--volumes-from", &a]);
-    shared.plan().code(0).says(&["Adopting it loses nothing"]);
+    shared.plan().succeeds(&["Adopting it loses nothing"]);
     shared.change();
-    shared.plan().code(0).says(&[
+    shared.plan().succeeds(&[
         &shared.vpn,
         &shared.last,
         "shares the PID namespace of",
@@ -146,8 +146,7 @@ fn b21_a_restore_names_whom_it_harms() {
     let shared = Shared::new(Stack::with_portainer());
     shared
         .adopt(&[])
-        .code(0)
-        .says(&["2 containers kept running"])
+        .succeeds(&["2 containers kept running"])
         .hides("does not belong");
     assert!(has_network(&shared.last));
     let run = shared.stack.restore();
@@ -180,10 +179,7 @@ fn b21_a_failed_adoption_names_whom_it_harmed() {
     let mut shared = Shared::new(Stack::between(Compose::new(), Era::Sync));
     shared.change();
     let name = shared.stack.host.project.clone();
-    shared
-        .stack
-        .rehearsal
-        .world(|world| world.add_record(&name, 1, RECORD));
+    shared.stack.record();
     // The new container of `a` cannot start.
     let (host, broken) = (&shared.stack.host, format!("{name}:broken"));
     host.commit(&name, "rm /bin/sleep", &[], &broken);

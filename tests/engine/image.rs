@@ -136,11 +136,11 @@ fn as_root_a_stack_is_adopted_in_the_image() {
     let on_host = Run::of(on_host.env("DOCKER_CONFIG", config));
     assert_eq!(plan, on_host.output);
     let row = format!("{project}  2/2         by hand  can be adopted\n");
-    image.run(&["list"]).code(0).says(&[&row]);
+    image.run(&["list"]).succeeds(&[&row]);
 
     let lost = "the directory for snapshots, /var/lib/stacklift, would be lost with this container";
     let adopt = ["adopt", project, "--yes"];
-    image.run(&adopt).code(1).says(&[lost]);
+    image.run(&adopt).fails(&[lost]);
     let state = stack.state();
     fs::create_dir(&state).expect("a folder");
     fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).expect("a mode");
@@ -154,10 +154,8 @@ fn as_root_a_stack_is_adopted_in_the_image() {
     assert_eq!(snapshots.count(), 1);
     image
         .run(&["plan", project])
-        .code(0)
-        .says(&["is up to date in Portainer"]);
+        .succeeds(&["is up to date in Portainer"]);
     image
         .run(&["restore", project, "--yes"])
-        .code(0)
-        .says(&[&format!("restored {project}")]);
+        .succeeds(&[&format!("restored {project}")]);
 }

@@ -55,7 +55,7 @@ fn b27_an_image_that_cannot_be_pulled_refuses_the_run() {
     for path in [None, Some(none.path())] {
         let mut command = stack.command(&[&project]);
         command.envs(path.map(|path| ("PATH", path)));
-        Run::of(&mut command).code(1).says(&[
+        Run::of(&mut command).fails(&[
             "refusing to migrate: images cannot be pulled or built",
             &format!("image {image}: "),
             "connection refused",
@@ -64,7 +64,7 @@ fn b27_an_image_that_cannot_be_pulled_refuses_the_run() {
         ]);
         assert_untouched(&stack, &ids);
     }
-    stack.run(&[&project, "--force"]).code(0).says(&[
+    stack.run(&[&project, "--force"]).succeeds(&[
         "continuing because of --force",
         "connection refused",
         "created",
@@ -77,7 +77,7 @@ fn b27_an_image_that_cannot_be_pulled_refuses_the_run() {
 fn b27_an_image_that_portainer_would_pull_again_must_be_served() {
     let stack = with_new("$IMAGE\n    pull_policy: always");
     let ids = stack.ids();
-    stack.run(&[&stack.host.project]).code(1).says(&[
+    stack.run(&[&stack.host.project]).fails(&[
         "images cannot be pulled or built",
         "image stacklift-test-busybox: ",
     ]);
@@ -90,7 +90,7 @@ fn b20_an_adoption_pulls_first_what_portainer_would_pull_again() {
     let stack = with_new("$IMAGE\n    pull_policy: always");
     let ids = stack.ids();
     let project = stack.host.project.clone();
-    stack.run(&["adopt", &project, "--yes"]).code(1).says(&[
+    stack.run(&["adopt", &project, "--yes"]).fails(&[
         "failed to pull stacklift-test-busybox",
         "nothing was changed",
     ]);
@@ -126,9 +126,7 @@ fn b27_a_missing_image_is_pulled_before_anything_is_stopped() {
         let held = registry.held.recv_timeout(Duration::from_mins(1)).unwrap();
         assert_untouched(&stack, &ids);
         held.send(()).unwrap();
-        ended(child)
-            .code(0)
-            .says(&[&said, &format!("pulled {}", registry.image), "created"]);
+        ended(child).succeeds(&[&said, &format!("pulled {}", registry.image), "created"]);
         assert!(registry.is_pulled());
         assert!(stack.ids().is_empty());
     }
@@ -144,7 +142,7 @@ fn b27_a_container_that_changes_during_the_pull_stops_the_run() {
     let held = registry.held.recv_timeout(Duration::from_mins(1)).unwrap();
     stack.remove_all();
     held.send(()).unwrap();
-    ended(child).code(1).says(&[
+    ended(child).fails(&[
         "the stack's containers changed while images were pulled",
         "this run pulled images and changed nothing else",
     ]);

@@ -107,8 +107,7 @@ fn m06_a_failed_create_removes_everything_and_a_restore_brings_it_back() {
     let name = stack.host.project.as_str();
     stack
         .run(&[name])
-        .code(1)
-        .says(&["is unhealthy", "stacklift restore"]);
+        .fails(&["is unhealthy", "stacklift restore"]);
     assert_eq!((stack.ids().len(), records(&stack)), (0, 0));
     stack.restore();
     assert_running(&before, &stack);

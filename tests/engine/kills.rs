@@ -116,9 +116,7 @@ fn a_killed_migration_is_rolled_back_by_a_restore() {
     let stack = &killed.stack;
     let name = stack.host.project.as_str();
     // The restore must recreate the deleted Portainer stack, too.
-    stack
-        .rehearsal
-        .world(|world| world.add_record(name, 1, RECORD));
+    stack.record();
     let all = killed.run_and_kill(&["migrate", name], usize::MAX);
     assert!(stack.ids().is_empty(), "{all:#?}");
     stack.restore();

@@ -5,7 +5,7 @@ use rehearsal::{Call, FaultKind};
 use serde_json::{Value, json};
 
 use super::{
-    bench::{RECORD, Stack},
+    bench::Stack,
     sameness::{CHOSEN_MAC, assert_same, assert_same_networks},
 };
 use crate::host::{Compose, docker};
@@ -19,12 +19,10 @@ fn survives(compose: Compose, text: &str) -> (Value, Vec<Value>) {
     let (before, networks) = (stack.containers(), stack.networks());
     // The run stops right after the snapshot: the embedded Portainer does not know every setting.
     let name = stack.host.project.as_str();
-    stack
-        .rehearsal
-        .world(|world| world.add_record(name, 1, RECORD));
+    stack.record();
     let faults = stack.rehearsal.faults();
     faults.once(Call::Delete, FaultKind::CloseBefore);
-    stack.run(&[name]).code(1).says(&["stacklift restore"]);
+    stack.run(&[name]).fails(&["stacklift restore"]);
     for id in stack.ids() {
         docker(&["rm", "-f", &id]);
     }

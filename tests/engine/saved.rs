@@ -6,7 +6,7 @@ use rehearsal::{Call, FaultKind};
 use serde_json::Value;
 
 use super::{
-    bench::{RECORD, Stack},
+    bench::Stack,
     sameness::{assert_same, ids},
 };
 
@@ -39,9 +39,7 @@ fn the_command_adapter_sees_the_same_containers_and_nothing_that_needs_the_api()
     let before = stack.containers();
     let name = stack.host.project.as_str();
     // A failed deletion stops each run right after its snapshot, so both snapshots show the same container.
-    stack
-        .rehearsal
-        .world(|world| world.add_record(name, 1, RECORD));
+    stack.record();
     for adapter in ["api", "command"] {
         stack
             .rehearsal

@@ -190,10 +190,8 @@ fn a_plan_names_the_variables_that_an_update_changes() {
     let env = |token: &str| bench.write("web", ".env", &format!("TOKEN={token}\nMORE=1\n"));
     env(MARKED);
     let copy = "\nPortainer's copy changes in";
-    bench.succeeds(
-        "plan web",
-        &format!("{copy} the variable MORE: add --diff to see it.\n"),
-    );
+    let says = format!("{copy} the variable MORE: add --diff to see it.\n");
+    bench.succeeds("plan web", &says);
     env("new");
     edit_files(&bench, "one");
     let all = "1 line and the variables MORE and TOKEN: add --diff to see them.\n";

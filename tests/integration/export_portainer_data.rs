@@ -189,10 +189,8 @@ fn several_files_are_shown_and_none_is_chosen() {
             .display()
             .to_string()
     });
-    bench.fails(
-        &export,
-        &["found several Compose files of web", &files[0], &files[1]],
-    );
+    let says = ["found several Compose files of web", &files[0], &files[1]];
+    bench.fails(&export, &says);
     assert!(!to.exists());
 }
 

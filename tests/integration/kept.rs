@@ -228,10 +228,8 @@ fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match()
         .hides("matches the snapshot");
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.containers("web"), ids);
-    bench.succeeds(
-        "restore web --yes",
-        &[said, "restored web: 1 container matches the snapshot"],
-    );
+    let says = [said, "restored web: 1 container matches the snapshot"];
+    bench.succeeds("restore web --yes", &says);
     assert_ne!(bench.containers("web"), ids);
 }
 

@@ -634,10 +634,8 @@ fn b11_a_request_without_an_answer_is_told() {
     let told = unanswered();
     let create = "the creation of the stack web, sent 2";
     assert!(told.starts_with(&format!("[\"{create}")), "{told}");
-    bench.succeeds(
-        "plan web",
-        &format!("A run ended before Portainer had answered {create}"),
-    );
+    let says = format!("A run ended before Portainer had answered {create}");
+    bench.succeeds("plan web", &says);
     // A child that another test is starting may have a copy of the open directory.
     locked.unlock().expect("unlocked");
     bench.run("adopt web --wait 2s").code(0);

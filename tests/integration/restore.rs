@@ -229,10 +229,8 @@ fn snapshots_are_private_whole_and_few() {
     assert!(bench.nothing_was_changed());
     let several = "10 snapshots begin with 2";
     bench.fails("restore web --to 2", several);
-    bench.fails(
-        "restore web --to 20200101T000000.000Z",
-        "no snapshot 20200101T000000.000Z of the stack web",
-    );
+    let says = "no snapshot 20200101T000000.000Z of the stack web";
+    bench.fails("restore web --to 20200101T000000.000Z", says);
     bench.fails(
         "restore other",
         "other has no snapshot: there is nothing to undo

@@ -48,9 +48,7 @@ fn a_file_over_a_limit_is_shown_with_the_place() {
         ),
     ] {
         bench.stack("web", &text, None);
-        bench.fails(
-            "render web --as adopt",
-            &format!("docker-compose.yml:{line}:"),
-        );
+        let says = format!("docker-compose.yml:{line}:");
+        bench.fails("render web --as adopt", &says);
     }
 }

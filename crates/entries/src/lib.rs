@@ -159,10 +159,8 @@ mod tests {
             assert_eq!(found, [Value::Null; 0]);
         }
         let text = br#"[{"Name":"a"}, 12, {"Name":1}, {"Id":1}, {"Id":2,"Name":"web"}, ["Name"]]"#;
-        assert_eq!(
-            entries(&mut &text[..], None).expect("a list"),
-            [json!({"Name": "a"}), json!({"Id": 2, "Name": "web"})]
-        );
+        let expected = [json!({"Name": "a"}), json!({"Id": 2, "Name": "web"})];
+        assert_eq!(entries(&mut &text[..], None).expect("a list"), expected);
     }
 
     #[test]

@@ -38,10 +38,8 @@ mod tests {
     #[test]
     fn the_color_of_the_help_and_of_errors() {
         let color = |arguments: &[&str]| color_of(arguments.iter().map(OsString::from));
-        assert_eq!(
-            color(&["--help", "--color", "never"]),
-            Some(ColorChoice::Never)
-        );
+        let expected = Some(ColorChoice::Never);
+        assert_eq!(color(&["--help", "--color", "never"]), expected);
         assert_eq!(color(&["--color=always", "-x"]), Some(ColorChoice::Always));
         for none in [
             &["--color"][..],

@@ -140,10 +140,8 @@ mod tests {
         }
         assert_eq!(reference("main").as_deref(), Ok("refs/heads/main"));
         assert_eq!(reference("refs/tags/v1").as_deref(), Ok("refs/tags/v1"));
-        assert_eq!(
-            path("./blog/compose.yaml").as_deref(),
-            Ok("blog/compose.yaml")
-        );
+        let expected = Ok("blog/compose.yaml");
+        assert_eq!(path("./blog/compose.yaml").as_deref(), expected);
         for text in ["", "/a", "../a", "a/../b", "a/", "a//b", "."] {
             assert!(path(text).is_err(), "{text}");
         }

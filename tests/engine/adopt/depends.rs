@@ -129,9 +129,11 @@ fn b20_a_dependency_that_is_starting(case: Case) {
     restart();
     let before = scenario.ids();
     run(&scenario, "plan", &[]).says(&["waits for that before it sends"]);
-    run(&scenario, "adopt", &["--yes", "--wait=2s"])
-        .code(1)
-        .says(&["the deployment would fail", "--wait", "nothing was changed"]);
+    run(&scenario, "adopt", &["--yes", "--wait=2s"]).fails(&[
+        "the deployment would fail",
+        "--wait",
+        "nothing was changed",
+    ]);
     stays(&scenario, &before);
     // It becomes healthy after the adoption has begun to wait, and before Portainer is asked.
     scenario
@@ -198,9 +200,7 @@ fn b20_a_job_that_fails_only_in_portainer(case: Case) {
     } else {
         format!("the job db ({db}) exited with code 1 when it ran again")
     };
-    run(&scenario, "adopt", &["--rerun-jobs", "--yes"])
-        .code(1)
-        .says(&[&said]);
+    run(&scenario, "adopt", &["--rerun-jobs", "--yes"]).fails(&[&said]);
 }
 
 /// It fails two seconds after the deployment.
@@ -237,11 +237,9 @@ fn b18_a_restore_without_the_dependency(case: Case) {
     assert_eq!(scenario.ids().len(), 3);
     if first.code == Some(1) {
         first.says(&["failed to delete Portainer stack", "still exists"]);
-        run(&scenario, "restore", &["--yes"])
-            .code(0)
-            .says(&[": 3 containers match"]);
+        run(&scenario, "restore", &["--yes"]).succeeds(&[": 3 containers match"]);
     } else {
-        first.code(0).says(&[": 3 containers match"]);
+        first.succeeds(&[": 3 containers match"]);
     }
     assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
 }

@@ -34,7 +34,7 @@ fn b22_an_edit_in_portainer_is_overwritten_only_when_asked_to_and_restored(case:
     let name = scenario.host.project.as_str();
     let assert_refused = || {
         let before = scenario.containers();
-        scenario.run(&["adopt", name]).code(1).says(&[
+        scenario.run(&["adopt", name]).fails(&[
             "was edited in Portainer since the last adoption",
             &format!("stacklift export {name} --to "),
             &format!("run: stacklift adopt {name} --overwrite"),

@@ -10,7 +10,7 @@ use super::{
     scenario::{Happened, Scenario, State, assert_untouched, happened},
 };
 use crate::{
-    bench::{RECORD, Run},
+    bench::Run,
     host::{IMAGE, docker},
     sameness::{assert_same, assert_same_networks},
 };
@@ -245,8 +245,7 @@ fn a_port_is_taken(case: Case) {
     ));
     before
         .adopt(&["--rerun-jobs"])
-        .code(1)
-        .says(&["restored", &port, "port is already allocated"]);
+        .fails(&["restored", &port, "port is already allocated"]);
     let happened = before.happened()["web"];
     let expected: &[Happened] = match case.era {
         Era::Sync | Era::Library => &[Happened::Recreated],
@@ -260,7 +259,7 @@ fn a_port_is_taken(case: Case) {
 fn a_start_fails(case: Case) {
     let mut before = Before::new(case);
     replace_image(&before, "true");
-    before.adopt(&[]).code(1).says(&["restored", "/bin/sleep"]);
+    before.adopt(&[]).fails(&["restored", "/bin/sleep"]);
     before.has_no_name(&before.container("db"));
     before.assert_only_recreated("db");
     before.assert_old_in_the_end();
@@ -285,7 +284,7 @@ fn crashes(case: Case, stack: &str, end: &str) {
     );
     // Portainer reports success (N01).
     let log = format!("{end}\n  the log of db ends with:\n    no ***\n");
-    before.adopt(&[]).code(1).says(&[&log, "restored"]);
+    before.adopt(&[]).fails(&[&log, "restored"]);
     before.has_no_name(&before.container("db"));
     before.assert_only_recreated("db");
     before.assert_old_in_the_end();
@@ -297,7 +296,7 @@ fn a_dependency_becomes_unhealthy(case: Case) {
     let before = Before::of(case, DEPENDS, &[("health/ok", "")]);
     let file = before.scenario.dir().join("health/ok");
     before.at_the_last_moment(&format!("rm {}; sleep 4", file.display()));
-    before.adopt(&["--wait=5s"]).code(1).says(&[
+    before.adopt(&["--wait=5s"]).fails(&[
         "could not be restored",
         "is unhealthy",
         "stacklift restore",
@@ -322,8 +321,7 @@ fn portainer_is_killed(case: Case) {
     rehearsal.faults().set(Call::Create, FaultKind::DieAfter);
     before
         .adopt(&["--timeout=8s"])
-        .code(1)
-        .says(&["no response yet to"]);
+        .fails(&["no response yet to"]);
     rehearsal.faults().clear();
     portainer.wait_until_killed();
     portainer.start_again();
@@ -337,7 +335,7 @@ fn a_response_of_a_failure_is_lost(case: Case) {
     replace_image(&before, "true");
     let faults = before.scenario.rehearsal.faults();
     faults.set(Call::Create, FaultKind::CloseAfter);
-    before.adopt(&[]).code(1).says(&["this run was creating"]);
+    before.adopt(&[]).fails(&["this run was creating"]);
     if before.happened()["db"] != Happened::Untouched {
         before.restore();
     }
@@ -363,17 +361,12 @@ fn a_proxy_responds(case: Case) {
 
 fn an_update_fails(case: Case) {
     let mut before = Before::new(case);
-    let name = before.image().to_owned();
-    let id = before
-        .scenario
-        .rehearsal
-        .world(|world| world.add_record(&name, 1, RECORD));
+    let id = before.scenario.record();
     before.records = records(&before.scenario);
     replace_image(&before, "true");
     before
         .adopt(&["--leave-orphans", "--overwrite"])
-        .code(1)
-        .says(&["restored"]);
+        .fails(&["restored"]);
     before.has_no_name(&before.container("db"));
     match case.era {
         Era::Sync | Era::Library => before.assert_old(),

@@ -36,8 +36,7 @@ fn keeps_what_a_portainer_that_is_gone_started(case: Case) {
     let export = format!("stacklift export {project} --from portainer-data");
     stack
         .run(&["list"])
-        .code(0)
-        .says(&["its Portainer is gone", &export]);
+        .succeeds(&["its Portainer is gone", &export]);
 
     let to = stack.state().with_file_name("written");
     let to = to.to_str().expect("UTF-8");

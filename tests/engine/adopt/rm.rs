@@ -76,7 +76,7 @@ fn b28_a_volume_that_is_said_to_be_kept_is_kept(case: Case) {
     // An image can have the label, too.
     let label = format!("stacklift.holds-volumes-of={}", scenario.host.project);
     let other = lines(&["run", "-d", "--label", &label, IMAGE, "sleep", "600"]);
-    run(&scenario, &["restore", "--yes"]).code(0).says(&[
+    run(&scenario, &["restore", "--yes"]).succeeds(&[
         &kept,
         "is kept, but no restored container uses it",
         "restored ",
@@ -90,14 +90,10 @@ fn b28_a_restored_container_has_its_volume(case: Case) {
     let scenario = one(case);
     let volume = run_with_rm(&scenario);
     run(&scenario, &["adopt", "--leave-orphans"]).code(0);
-    run(&scenario, &["restore", "--yes"])
-        .code(0)
-        .says(&[": 2 containers match"]);
+    run(&scenario, &["restore", "--yes"]).succeeds(&[": 2 containers match"]);
     assert_kept(&scenario, &volume);
     assert_mounted(&scenario, &volume);
-    run(&scenario, &["restore", "--yes"])
-        .code(0)
-        .says(&[": 2 containers match"]);
+    run(&scenario, &["restore", "--yes"]).succeeds(&[": 2 containers match"]);
     assert_kept(&scenario, &volume);
 }
 
@@ -117,8 +113,7 @@ fn b28_a_failed_adoption_keeps_the_volume(case: Case) {
     let text = text.replace("command: /bin/sleep 600", "command: /bin/absent");
     fs::write(scenario.dir().join("docker-compose.yml"), text).unwrap();
     run(&scenario, &["adopt", "--leave-orphans", "--yes"])
-        .code(1)
-        .says(&[" had been changed and was restored"]);
+        .fails(&[" had been changed and was restored"]);
     assert_kept(&scenario, &volume);
     assert_mounted(&scenario, &volume);
 }
@@ -141,8 +136,6 @@ fn b28_a_killed_restore_keeps_the_volume(case: Case) {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    run(&scenario, &["restore", "--yes", "--timeout=10m"])
-        .code(0)
-        .says(&["match"]);
+    run(&scenario, &["restore", "--yes", "--timeout=10m"]).succeeds(&["match"]);
     assert_kept(&scenario, &volume);
 }

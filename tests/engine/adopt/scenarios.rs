@@ -309,11 +309,8 @@ volumes: {data: {}}
         let said = format!(
             "network {name}_default differs from the Compose file: Portainer would recreate it"
         );
-        scenario.run(&["plan", name]).code(0).says(&[&said]);
-        scenario
-            .run(&["adopt", name, "--yes"])
-            .code(1)
-            .says(&[&said]);
+        scenario.run(&["plan", name]).succeeds(&[&said]);
+        scenario.run(&["adopt", name, "--yes"]).fails(&[&said]);
         assert_eq!(scenario.state().containers, before.containers);
         let fates = scenario.plan(&["alone", "db", "web"].map(str::to_owned).into(), &[]);
         assert_eq!(fates["alone"], "unchanged");
@@ -361,10 +358,7 @@ volumes: {data: {}}
         let name = scenario.stack.host.project.as_str();
         let before = scenario.state();
         let said = format!("volume {name}_data differs from the Compose file");
-        scenario
-            .run(&["adopt", name, "--yes"])
-            .code(1)
-            .says(&[&said]);
+        scenario.run(&["adopt", name, "--yes"]).fails(&[&said]);
         assert_eq!(scenario.state().containers, before.containers);
     }
 }
@@ -525,15 +519,14 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
     let name = scenario.host.project.as_str();
     scenario
         .run(&["adopt", name, "--wait=2s"])
-        .code(0)
-        .says(&["adopted "]);
+        .succeeds(&["adopted "]);
     let after = scenario.containers();
     for service in ["never", "long", "recreated"] {
         let name = scenario.name(service);
         let is_kept = before[&name]["Id"] == after[&name]["Id"];
         assert_eq!(is_kept, service != "recreated", "{service}");
     }
-    scenario.run(&["adopt", name]).code(0).says(&["up to date"]);
+    scenario.run(&["adopt", name]).succeeds(&["up to date"]);
 }
 
 /// The stack was started by one path of its directory, and is adopted by the other one.
