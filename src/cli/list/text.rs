@@ -154,6 +154,9 @@ pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part 
         // The repository was not read.
         Readiness::NothingToDo if way.git.is_some() => (Meaning::Kept, "edit it in Git".to_owned()),
         Readiness::NothingToDo => (Meaning::Kept, "up to date".to_owned()),
+        Readiness::Edited if way.files_differ => {
+            (Meaning::Changed, "the files were edited, too".to_owned())
+        }
         Readiness::Edited => (Meaning::Plain, "keep editing it there".to_owned()),
         Readiness::NoFile if way.blockers.is_empty() => {
             (Meaning::Plain, "no Compose file".to_owned())

@@ -143,7 +143,14 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 let kept = last_sent?.kept_instead_of(service.name, name)?;
                 Some(found.instead_of.get(name)? == kept)
             };
-            let is_other = |name: &String| !keep.variables && is_kept(name) != Some(true);
+            // No shell gives a container another value than a literal: the files were edited.
+            let is_edited = |name: &String| {
+                let kept = last_sent.and_then(|last| last.kept_instead_of(service.name, name));
+                kept.is_none() && service.is_literal(name)
+            };
+            let is_other = |name: &String| {
+                !keep.variables && is_kept(name) != Some(true) && !is_edited(name)
+            };
             let names = found
                 .variables
                 .keys()
@@ -357,6 +364,19 @@ mod tests {
         );
         assert!(blockers[0].ends_with(" and run: docker compose up -d"));
         assert!(!blockers[0].contains("hunter2"));
+    }
+
+    #[test]
+    fn a_value_that_was_edited_in_the_file_is_a_change() {
+        let world = running("services: {web: {image: x, environment: [A=2, 'B=${B}', C]}}");
+        let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
+        assert!(
+            blockers[0].contains(": B has another value in the files, and C is not in the files\n"),
+            "{blockers:?}"
+        );
+        let world = running("services: {web: {image: x, environment: {A: 2, B: x, C: 'y'}}}");
+        let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
+        assert!(blockers.is_empty(), "{blockers:?}");
     }
 
     #[test]
