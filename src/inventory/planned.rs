@@ -73,7 +73,14 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
         diff_command: Some(commands.of_migration(situation, "render", &DIFF)),
         ..report(prepared, |one| migration(one, situation, force))
     });
-    let stack = stack(situation, before, commands.typed)?;
+    let overwrite = commands.adoption(
+        situation,
+        Ways {
+            overwrite: true,
+            ..ways
+        },
+    );
+    let stack = stack(situation, before, commands.typed, overwrite)?;
     let is_broken = matches!(
         stack.interrupted_run,
         Some(InterruptedRun::Restore(_) | InterruptedRun::Continue(_) | InterruptedRun::InProgress)
@@ -108,7 +115,12 @@ fn report<P>(prepared: &Result<P>, of: impl FnOnce(&P) -> WayReport) -> WayRepor
     }
 }
 
-fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Result<StackReport> {
+fn stack(
+    situation: &Situation,
+    before: &Before,
+    command: &RestoreCommand,
+    overwrite_command: String,
+) -> Result<StackReport> {
     let name = situation.stack.name().as_str();
     let interrupted = situation.interrupted(before);
     let containers = before.listed.as_ref();
@@ -123,6 +135,7 @@ fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> Re
             None => before.last_sent.is_empty().then_some(false),
         },
         export_command: situation.stack.export_command(),
+        overwrite_command,
         may_be_unseen: before.may_be_unseen(),
         unanswered: situation.unanswered()?,
         interrupted_run: interrupted

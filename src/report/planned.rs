@@ -43,6 +43,9 @@ pub struct StackReport {
     /// The command that writes what Portainer has over the files.
     #[serde(skip)]
     pub export_command: Option<String>,
+    /// The command that overwrites what was edited in Portainer.
+    #[serde(skip)]
+    pub overwrite_command: String,
     /// Whether one may exist that the API key does not see (B24).
     #[serde(skip)]
     pub may_be_unseen: bool,

@@ -152,6 +152,10 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
             export(&bench)
         );
         plan.prints(expected);
+        bench.succeeds(
+            "plan web --keep-variables",
+            "\n  stacklift adopt web --keep-variables --overwrite\n",
+        );
         let report = bench.run("plan web --output json").json();
         conforms(include_str!("../../docs/schemas/plan-v1.json"), &report);
         assert_eq!(report["adopt"]["readiness"], "edited");

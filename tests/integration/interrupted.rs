@@ -298,7 +298,7 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
     // A plan that is blocked fails, and an update does not hide the failure.
     let missing = checked("2") + "    env_file: absent.env\n";
     bench.stack("web", &missing, None);
-    plan(&bench).fails("Cannot be adopted yet:");
+    plan(&bench).fails("Cannot be updated yet:");
     bench.stack("web", &checked("3"), None);
     bench.fails(update, left[0]);
     assert_eq!(listed(&bench).0, json!("failed"));

@@ -94,7 +94,7 @@ fn every_kind_of_stack() {
     prints(&bench, &run, "\
 STACK      CONTAINERS  STATE                        ADOPT
 both       1/1         edited in Portainer          keep editing it there
-cached     2/2         by hand                      interrupts db
+cached     2/2         by hand                      interrupts at least db
 ghost      0/0         in Portainer, no containers  no Compose file: stacklift export ghost
 gone       1/1         orphaned                     no Compose file: stacklift export gone --to ROOT/gone --from containers
 idle       0/0         not started                  starts a
@@ -409,14 +409,14 @@ fn a_stack_has_one_line_at_any_width() {
         without_blocked(80),
         "\
 STACK    CONTAINERS  STATE        ADOPT
-cached   2/2         by hand      interrupts db
+cached   2/2         by hand      interrupts at least db
 traefik  1/1         by hand      blocked: refusing to move traefik: recreating…"
     );
     assert_eq!(
         without_blocked(60),
         "\
 STACK    CONTAINERS  STATE        ADOPT
-cached   2/2         by hand      interrupts db
+cached   2/2         by hand      interrupts at least db
 traefik  1/1         by hand      blocked: refusing to move…"
     );
     let full = bench.run("list").code(0);

@@ -150,7 +150,10 @@ fn a_color_tells_what_a_sign_tells() {
     colored("plan blocked").says("\x1b[31mCannot be adopted yet:\x1b[0m");
     let unknown = bench.run("plan web --color always");
     unknown.says("\x1b[35m  ?  kept");
-    colored("list").says(&["\x1b[33minterrupts cached\x1b[0m", "\x1b[31mblocked: "]);
+    colored("list").says(&[
+        "\x1b[33minterrupts at least cached\x1b[0m",
+        "\x1b[31mblocked: ",
+    ]);
     colored("render web --as adopt --diff").succeeds(&[
         "\x1b[1m--- docker-compose.yml\x1b[0m\n",
         "\x1b[36m@@ ",

@@ -177,9 +177,13 @@ pub(in crate::cli) fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
         let services = way.services_with(is);
         (!services.is_empty()).then(|| format!("{verb} {}", listed(&services)))
     };
-    let interrupted = with("interrupts", |one| {
-        is_replaced(one) && one.stop_grace.is_some()
-    });
+    let are_all_named = unknown.is_some() || way.knows_every_fate();
+    let verb = if are_all_named {
+        "interrupts"
+    } else {
+        "interrupts at least"
+    };
+    let interrupted = with(verb, |one| is_replaced(one) && one.stop_grace.is_some());
     let recreated = with("recreates", |one| {
         is_replaced(one) && one.stop_grace.is_none()
     });

@@ -139,7 +139,7 @@ fn show_choice(report: &PlanReport, shown: &[(Way, &WayReport)], console: &Conso
         _ => "see --diff, then",
     };
     tell(&format!("Your files are right: {then}:"));
-    run(&command(&["adopt", &stack.name, "--overwrite"]));
+    run(&stack.overwrite_command);
 }
 
 /// The ways to show: none before an interrupted run is restored, or while Portainer may still be working. A migration that was
@@ -286,10 +286,10 @@ fn overwritten(of: &WayReport) -> String {
 
 /// Every reason, with what to do about it on the next line.
 fn show_blockers(way: Way, of: &WayReport, console: &Console) {
-    let verb = if way == Way::Adopt {
-        "adopted"
-    } else {
-        "migrated"
+    let verb = match way {
+        Way::Adopt if matches!(of.request, Some(Request::Update(_))) => "updated",
+        Way::Adopt => "adopted",
+        Way::Migrate => "migrated",
     };
     console.parts(&[(Meaning::Failed, format!("Cannot be {verb} yet:"))]);
     console.text(Meaning::Plain, &numbered(&of.blockers));

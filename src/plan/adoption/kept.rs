@@ -148,9 +148,8 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 let kept = last_sent.and_then(|last| last.kept_instead_of(service.name, name));
                 kept.is_none() && service.is_literal(name)
             };
-            let is_other = |name: &String| {
-                !keep.variables && is_kept(name) != Some(true) && !is_edited(name)
-            };
+            let is_other =
+                |name: &String| !keep.variables && is_kept(name) != Some(true) && !is_edited(name);
             let names = found
                 .variables
                 .keys()
