@@ -211,11 +211,8 @@ pub(super) fn end(container: Inspected) -> Option<String> {
 
 /// What happened to each container that is not as before.
 pub(super) fn changes(compared: &[Compared]) -> Vec<String> {
-    compared
-        .iter()
-        .filter(|one| !one.is_as_before())
-        .map(ToString::to_string)
-        .collect()
+    let changed = compared.iter().filter(|one| !one.is_as_before());
+    changed.map(ToString::to_string).collect()
 }
 
 /// Differences in a sentence.

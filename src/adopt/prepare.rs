@@ -214,11 +214,11 @@ impl Prepared {
     pub(super) fn last_sent(&self, text: &str, env: &[Variable]) -> LastSent {
         let whole = self.git.as_ref().map(FromGit::whole);
         let text = whole.as_deref().unwrap_or(text);
-        LastSent::of(text, env).made_in(&self.dir).keeping(
-            self.runs.variables(),
-            self.runs.named_volumes(),
-            self.runs.left_anonymous.clone(),
-        )
+        let mut sent = LastSent::of(text, env).made_in(&self.dir);
+        sent.variables_of_containers = self.runs.variables();
+        sent.volumes = self.runs.named_volumes();
+        sent.left_anonymous.clone_from(&self.runs.left_anonymous);
+        sent
     }
 
     /// What counts as last sent if Portainer has it already (B22).

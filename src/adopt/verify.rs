@@ -437,16 +437,12 @@ pub(super) fn services(
     events: &[ContainerEvent],
     tool: &str,
 ) -> Vec<AdoptedService> {
-    let mut services: Vec<AdoptedService> = prepared
-        .plan
-        .services
-        .iter()
-        .map(|planned| AdoptedService {
-            service: planned.service.clone(),
-            planned: Some(planned.fate.clone()),
-            containers: Vec::new(),
-        })
-        .collect();
+    let planned = prepared.plan.services.iter().map(|planned| AdoptedService {
+        service: planned.service.clone(),
+        planned: Some(planned.fate.clone()),
+        containers: Vec::new(),
+    });
+    let mut services: Vec<AdoptedService> = planned.collect();
     for one in compared {
         let service = one.service(tool);
         let container = AdoptedContainer {

@@ -285,11 +285,8 @@ impl Procedure<'_, '_, '_> {
                 self.run.detail(change.verb(), task.container.name());
             }
         }
-        let waits: BTreeSet<&str> = tasks
-            .iter()
-            .flat_map(|task| &task.waits)
-            .map(|(name, ..)| *name)
-            .collect();
+        let awaited = tasks.iter().flat_map(|task| &task.waits);
+        let waits: BTreeSet<&str> = awaited.map(|(name, ..)| *name).collect();
         if !waits.is_empty() {
             let names = Vec::from_iter(waits).join(", ");
             self.run.wait(format!("waiting for {names}"));

@@ -175,6 +175,7 @@ impl Procedure<'_, '_, '_> {
             told.push("what was edited in Portainer since the last adoption is removed, and kept in a new snapshot".to_owned());
         }
         for &container in removed {
+            let name = container.name();
             let deleted = match step {
                 RecordStep::Delete(record) => written_below(container, &record.id),
                 _ => Vec::new(),
@@ -184,17 +185,13 @@ impl Procedure<'_, '_, '_> {
             }));
             if let Some(Known::Unknown(reason)) = replaced.changes.get(container.id()) {
                 told.push(format!(
-                    "{}: the files written inside it are lost, and cannot be listed ({reason})",
-                    container.name()
+                    "{name}: the files written inside it are lost, and cannot be listed ({reason})"
                 ));
             }
-            let name = container.name();
             let lost = unsaved(container, replaced);
             if !lost.is_empty() {
-                told.push(format!(
-                    "{name}: {}",
-                    lost.told("written inside it", "lost")
-                ));
+                let files = lost.told("written inside it", "lost");
+                told.push(format!("{name}: {files}"));
             }
             let written = written_since(container, replaced, self.snapshot());
             if !written.is_empty() {
@@ -208,17 +205,14 @@ impl Procedure<'_, '_, '_> {
             .flat_map(Inspected::volumes)
             .map(|(name, _)| name)
             .collect();
-        self.kept = removed
-            .iter()
-            .flat_map(|container| {
-                let name = container.name();
-                let volumes = container.volumes().into_iter();
-                let new = volumes.filter(|(volume, _)| !saved.contains(volume));
-                new.map(move |(volume, target)| {
-                    (volume.to_owned(), format!("{volume} ({target} of {name})"))
-                })
-            })
-            .collect();
+        for container in removed {
+            let name = container.name();
+            let volumes = container.volumes().into_iter();
+            let new = volumes.filter(|(volume, _)| !saved.contains(volume));
+            self.kept.extend(new.map(|(volume, target)| {
+                (volume.to_owned(), format!("{volume} ({target} of {name})"))
+            }));
+        }
         let volumes = self.kept.values();
         told.extend(volumes.map(|volume| {
             format!("the volume {volume} is kept, but no restored container uses it")

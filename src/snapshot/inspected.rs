@@ -408,13 +408,9 @@ impl<'a> Inspected<'a> {
     /// The aliases in one network, without the short ID that old engines add.
     pub fn aliases(self, endpoint: &'a Value) -> BTreeSet<&'a str> {
         let short = self.short_id();
-        let aliases = endpoint.get("Aliases").and_then(Value::as_array);
-        aliases
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .filter(|alias| *alias != short)
-            .collect()
+        let aliases = endpoint["Aliases"].as_array().into_iter().flatten();
+        let names = aliases.filter_map(Value::as_str);
+        names.filter(|alias| *alias != short).collect()
     }
 
     /// The hostname, if it was set. By default it is the short ID, or the hostname of the container whose network it

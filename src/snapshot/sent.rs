@@ -31,13 +31,13 @@ pub struct LastSent {
     /// The variables that only containers had, and that were written into the text: each service with the names, and the
     /// digests of what the files said instead.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    variables_of_containers: BTreeMap<String, BTreeMap<String, String>>,
+    pub variables_of_containers: BTreeMap<String, BTreeMap<String, String>>,
     /// The anonymous volumes that got a name in the text: each service with the paths and the names of the volumes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    volumes: BTreeMap<String, BTreeMap<String, String>>,
+    pub volumes: BTreeMap<String, BTreeMap<String, String>>,
     /// The services whose anonymous volumes were to stay without a name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    left_anonymous: BTreeSet<String>,
+    pub left_anonymous: BTreeSet<String>,
 }
 
 impl LastSent {
@@ -55,23 +55,6 @@ impl LastSent {
     pub fn made_in(self, dir: &str) -> Self {
         Self {
             dir: Some(dir.to_owned()),
-            ..self
-        }
-    }
-
-    /// The same, with these variables and these anonymous volumes of containers, by service, and with these services whose
-    /// anonymous volumes got no name.
-    #[must_use]
-    pub fn keeping(
-        self,
-        variables_of_containers: BTreeMap<String, BTreeMap<String, String>>,
-        volumes: BTreeMap<String, BTreeMap<String, String>>,
-        left_anonymous: BTreeSet<String>,
-    ) -> Self {
-        Self {
-            variables_of_containers,
-            volumes,
-            left_anonymous,
             ..self
         }
     }

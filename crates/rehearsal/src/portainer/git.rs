@@ -6,18 +6,6 @@ use serde_json::{Value, json};
 use super::{Incoming, PortainerError, Response, Variable, Work, World, payload};
 use crate::world::{CloneError, Era, GitSettings, Kind};
 
-/// What a preview asks for.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct Preview {
-    repository: String,
-    reference: String,
-    username: String,
-    password: String,
-    target_file: String,
-    tls_skip_verify: bool,
-}
-
 /// What a create from Git contains.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
@@ -64,21 +52,12 @@ fn check_url(url: &str) -> Result<(), PortainerError> {
 
 /// The text of a file in a repository. Without a reference, of the branch `main`, whatever the default is.
 pub(super) fn preview(world: &World, incoming: &Incoming) -> Result<Response, PortainerError> {
-    let given = payload::<Preview>(incoming)?;
-    check_url(&given.repository)?;
-    let reference = match given.reference.as_str() {
-        "" => "refs/heads/main",
-        reference => reference,
-    };
-    let cloned = world.clone_of(&GitSettings {
-        url: given.repository,
-        reference: reference.to_owned(),
-        user: given.username,
-        password: given.password,
-        skips_tls: given.tls_skip_verify,
-        ..GitSettings::default()
-    });
-    let (files, _) = cloned.map_err(|error| match error {
+    let mut given = payload::<GitSettings>(incoming)?;
+    check_url(&given.url)?;
+    if given.reference.is_empty() {
+        "refs/heads/main".clone_into(&mut given.reference);
+    }
+    let (files, _) = world.clone_of(&given).map_err(|error| match error {
         CloneError::Credential => {
             let details =
                 "Authentication failed, please ensure that the git credentials are correct";
@@ -91,7 +70,7 @@ pub(super) fn preview(world: &World, incoming: &Incoming) -> Result<Response, Po
             PortainerError::same(500, &text)
         }
     })?;
-    let file = given.target_file;
+    let file = given.entry;
     let text = files.get(&file).ok_or_else(|| {
         let message = "Unable to retrieve custom template file from disk";
         let details = format!("Could not get the contents of the file '{file}'");

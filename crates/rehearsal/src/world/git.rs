@@ -1,5 +1,6 @@
 //! Git repositories that Portainer can read, and its clones of them (M24, M25).
 
+use serde::Deserialize;
 use serde_json::json;
 
 use super::{
@@ -11,15 +12,21 @@ use super::{
     state::World,
 };
 
-/// The Git settings of a request.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The Git settings of a request, with the names that they have in a preview.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub(crate) struct GitSettings {
+    #[serde(rename = "repository")]
     pub url: String,
     pub reference: String,
+    #[serde(rename = "targetFile")]
     pub entry: String,
+    #[serde(skip)]
     pub additional: Vec<String>,
+    #[serde(rename = "username")]
     pub user: String,
     pub password: String,
+    #[serde(rename = "tlsSkipVerify")]
     pub skips_tls: bool,
 }
 
