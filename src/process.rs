@@ -123,10 +123,8 @@ pub fn run(
         .process_group(0);
     prepare(&mut command);
     for (name, _) in env::vars_os() {
-        if OWN_PREFIXES
-            .iter()
-            .any(|prefix| name.as_bytes().starts_with(prefix))
-        {
+        let starts_with = |prefix: &&[u8]| name.as_bytes().starts_with(prefix);
+        if OWN_PREFIXES.iter().any(starts_with) {
             command.env_remove(name);
         }
     }

@@ -304,9 +304,10 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         }
         let unexpected = unexpected(prepared, one, service, tool);
         if !unexpected.is_empty() {
+            let what = told(&unexpected);
             found
                 .wrong
-                .push(format!("{name} differs from before: {}", told(&unexpected)));
+                .push(format!("{name} differs from before: {what}"));
         }
         let moved = matches!(one.change, Change::Recreated | Change::Restarted);
         if moved && fate.is_some_and(Fate::is_unchanged) {

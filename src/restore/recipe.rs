@@ -76,10 +76,7 @@ impl<'a> Inspected<'a> {
         let binds = self.items("/HostConfig/Binds");
         let targets = binds.filter_map(|bind| bind.as_str()?.split(':').nth(1));
         let mut named: BTreeSet<String> = targets.map(str::to_owned).collect();
-        let mut mounts = match host.remove("Mounts") {
-            Some(Value::Array(mounts)) => mounts,
-            _ => Vec::new(),
-        };
+        let mut mounts: Vec<Value> = self.items("/HostConfig/Mounts").cloned().collect();
         let volumes = self.volumes();
         for mount in &mut mounts {
             let target = mount["Target"].as_str().unwrap_or_default().to_owned();

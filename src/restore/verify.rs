@@ -44,13 +44,11 @@ impl Procedure<'_, '_, '_> {
                 "whether these volumes were deleted and recreated: {names}"
             ));
         }
-        for (part, unknown) in [
-            ("the networks", self.snapshot().networks.unknown()),
-            ("the volumes", self.snapshot().volumes.unknown()),
-        ] {
-            if unknown.is_some() {
-                unchecked.push(part.to_owned());
-            }
+        if self.snapshot().networks.unknown().is_some() {
+            unchecked.push("the networks".to_owned());
+        }
+        if self.snapshot().volumes.unknown().is_some() {
+            unchecked.push("the volumes".to_owned());
         }
         unchecked.extend(self.hidden_mac_addresses());
         self.check_record(record, &mut wrong, &mut unchecked)

@@ -88,11 +88,8 @@ impl Store {
 
     /// A file that cannot be read tells nothing.
     fn read_last_sent(&self) -> LastSent {
-        let mut files = self
-            .dirs()
-            .iter()
-            .map(|dir| folder::read(&dir.join(LAST_SENT)));
-        let json = files.find_map(Result::ok).unwrap_or_default();
-        serde_json::from_str(&json).unwrap_or_default()
+        let mut paths = self.dirs().iter().map(|dir| dir.join(LAST_SENT));
+        let json = paths.find_map(|path| folder::read(&path).ok());
+        serde_json::from_str(&json.unwrap_or_default()).unwrap_or_default()
     }
 }

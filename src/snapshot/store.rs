@@ -93,10 +93,8 @@ impl Place {
 
     /// Whether a request of a project with this name, on any engine, is not known to have finished. Needs no engine.
     pub fn has_unanswered(&self) -> bool {
-        let dirs = self.dirs_of_project();
-        let mut names = dirs
-            .iter()
-            .flat_map(|dir| folder::names(dir).unwrap_or_default());
+        let dirs = self.dirs_of_project().into_iter();
+        let mut names = dirs.flat_map(|dir| folder::names(&dir).unwrap_or_default());
         names.any(|name| name.ends_with(REQUEST))
     }
 

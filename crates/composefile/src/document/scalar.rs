@@ -81,9 +81,7 @@ fn is_number(value: &str) -> bool {
 /// Whether a plain scalar may read as a date: `2001-2-3`, `2001-02-03T04:05:06Z`, `2001-02-03 04:05:06.7`.
 fn is_timestamp(value: &str) -> bool {
     let date = value.split(['T', 't', ' ']).next().unwrap_or_default();
-    let is_date = date
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let fits = |byte: u8| byte.is_ascii_digit() || byte == b'-';
     let lengths: Vec<usize> = date.split('-').map(str::len).collect();
-    is_date && matches!(lengths[..], [4, 1 | 2, 1 | 2])
+    date.bytes().all(fits) && matches!(lengths[..], [4, 1 | 2, 1 | 2])
 }
