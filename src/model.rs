@@ -463,6 +463,15 @@ pub fn values(variables: &[Variable]) -> BTreeMap<&str, &str> {
     pairs.collect()
 }
 
+impl Variable {
+    pub fn new(name: &str, value: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: value.into(),
+        }
+    }
+}
+
 impl fmt::Debug for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Variable({}=…)", self.name)

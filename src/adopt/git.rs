@@ -95,10 +95,7 @@ impl FromGit {
         let env = if is_equal { &[][..] } else { sent }.to_vec();
         let mut all: Vec<Variable> = of_file
             .iter()
-            .map(|(name, value)| Variable {
-                name: name.clone(),
-                value: encoded(name, value),
-            })
+            .map(|(name, value)| Variable::new(name, encoded(name, value)))
             .collect();
         all.extend(env.iter().cloned());
         let reads_own = Cell::new(false);

@@ -292,10 +292,7 @@ fn variables(text: &str) -> Vec<Variable> {
     let mut all: Vec<Variable> = Vec::new();
     for line in text.lines() {
         match (line.split_once('='), all.last_mut()) {
-            (Some((name, value)), _) => all.push(Variable {
-                name: name.to_owned(),
-                value: value.to_owned(),
-            }),
+            (Some((name, value)), _) => all.push(Variable::new(name, value)),
             (None, Some(last)) => last.value.extend(["\n", line]),
             (None, None) => {}
         }

@@ -173,10 +173,7 @@ mod tests {
     fn b22_what_portainer_has_was_edited_if_it_is_neither_sent_nor_last_sent() {
         use InPortainer::{Differs, Edited, LastSent as Last, Nothing, UpToDate};
         let of = |text: &'static str| (!text.is_empty()).then_some(text);
-        let env = [Variable {
-            name: "A".to_owned(),
-            value: "1".to_owned(),
-        }];
+        let env = [Variable::new("A", "1")];
         // What Portainer has, what was last sent, what would be sent.
         for (has, last, sent, expected) in [
             ("", "", "b", Nothing),
@@ -212,12 +209,7 @@ mod tests {
 
     #[test]
     fn of_what_portainer_has_the_part_that_changed_is_named() {
-        let variables = |value: &str| {
-            vec![Variable {
-                name: "A".to_owned(),
-                value: value.to_owned(),
-            }]
-        };
+        let variables = |value: &str| vec![Variable::new("A", value)];
         let (now, same, other) = (variables("1"), variables("1"), variables("2"));
         let record = Record::with_id("7");
         for (text, env, expected) in [

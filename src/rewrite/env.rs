@@ -65,10 +65,7 @@ pub fn contract_env(text: &str) -> ContractEnv {
             continue;
         }
         match line.split_once('=') {
-            Some((name, value)) => env.variables.push(Variable {
-                name: name.to_owned(),
-                value: value.to_owned(),
-            }),
+            Some((name, value)) => env.variables.push(Variable::new(name, value)),
             None => env.warnings.push(EnvWarning::NoEquals { line: index + 1 }),
         }
     }

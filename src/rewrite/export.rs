@@ -124,10 +124,7 @@ mod tests {
     fn export(text: &str, env: &[(&str, &str)]) -> Result<ExportedFiles, Vec<Blocker>> {
         let variables: Vec<Variable> = env
             .iter()
-            .map(|(name, value)| Variable {
-                name: (*name).to_owned(),
-                value: (*value).to_owned(),
-            })
+            .map(|&(name, value)| Variable::new(name, value))
             .collect();
         files(&Stored {
             text,

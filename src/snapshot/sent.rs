@@ -161,10 +161,7 @@ mod tests {
     fn variables(values: &[(&str, &str)]) -> Vec<Variable> {
         let pairs = values.iter();
         pairs
-            .map(|(name, value)| Variable {
-                name: (*name).to_owned(),
-                value: (*value).to_owned(),
-            })
+            .map(|&(name, value)| Variable::new(name, value))
             .collect()
     }
 

@@ -397,10 +397,7 @@ mod tests {
         let mut world = running(PLAIN);
         world.deployed = Some((
             "services: {web: {image: x, environment: {A: 1, B: '${B}'}}}",
-            vec![Variable {
-                name: "B".to_owned(),
-                value: "hunter2".to_owned(),
-            }],
+            vec![Variable::new("B", "hunter2")],
         ));
         let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
         let only = "web does not run with the variables of its files: C is not in the files\n";

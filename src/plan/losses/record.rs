@@ -166,13 +166,6 @@ mod tests {
         snapshot::LastSent,
     };
 
-    fn variable(name: &str, value: &str) -> Variable {
-        Variable {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        }
-    }
-
     fn record(deployment: Deployment) -> Record {
         Record {
             deployment,
@@ -205,10 +198,14 @@ mod tests {
 
     #[test]
     fn b01_the_portainer_stack_is_compared_with_what_is_sent() {
-        let env = [variable("A", "1"), variable("B", "2"), variable("C", "3")];
+        let env = [
+            Variable::new("A", "1"),
+            Variable::new("B", "2"),
+            Variable::new("C", "3"),
+        ];
         let sent = Sent {
             text: "services:\n  web:\n    image: x\n",
-            env: &[variable("A", "1"), variable("B", "9")],
+            env: &[Variable::new("A", "1"), Variable::new("B", "9")],
         };
         let old = "services:\n  web:\n    image: x\n  db:\n    image: y\nvolumes:\n  data:\n";
         assert_eq!(
@@ -222,7 +219,7 @@ mod tests {
                 "what only Portainer has in its Compose file and variables",
             ]
         );
-        let same = [variable("A", "1"), variable("B", "9")];
+        let same = [Variable::new("A", "1"), Variable::new("B", "9")];
         let expected = ["the Portainer stack's webhook"];
         assert_eq!(lost(sent.text, &same, sent), expected);
     }
