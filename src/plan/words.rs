@@ -163,20 +163,6 @@ mod tests {
     }
 
     #[test]
-    fn services_with_the_same_fate_share_a_row() {
-        let services = [
-            service("proxy", Fate::Unchanged, None),
-            service("db", Fate::Recreated("x".to_owned()), Some(10)),
-            service("site", Fate::Unchanged, None),
-        ];
-        let rows: Vec<String> = rows(&services)
-            .iter()
-            .map(|row| format!("{} {} {}", row.sign(), row.names(), row.text()))
-            .collect();
-        assert_eq!(rows, ["= proxy, site keep running", "~ db recreated: x"]);
-    }
-
-    #[test]
     fn times_to_stop_add_up_along_dependencies() {
         let of = |name, fate, grace, needs: &[&str]| ServicePlan {
             needs: needs.iter().map(|&need| need.to_owned()).collect(),

@@ -83,24 +83,6 @@ fn dependencies_come_first() {
 }
 
 #[test]
-fn a_container_that_matches_the_snapshot_is_kept() {
-    let app = container("app", "app", "", "x");
-    let mut other = container("db", "db", "", "x");
-    let snapshot = snapshot(vec![app.clone(), other.clone()]);
-    other["Image"] = json!("sha256:2");
-    let stranger = container("new", "new", "", "x");
-    let plan = Plan::new(
-        &snapshot,
-        &[app, other, stranger],
-        (&BTreeSet::new(), &BTreeSet::new()),
-    );
-    assert_eq!(plan.keep.keys().copied().collect::<Vec<_>>(), [0]);
-    assert_eq!(plan.create.iter().copied().collect::<Vec<_>>(), [1]);
-    let removed: Vec<&str> = plan.remove.iter().map(|(_, name)| name.as_str()).collect();
-    assert_eq!(removed, ["db", "new"]);
-}
-
-#[test]
 fn a_container_that_shares_with_a_recreated_one_is_recreated() {
     let vpn = container("vpn", "vpn", "", "x");
     let id = vpn["Id"].as_str().expect("an id").to_owned();

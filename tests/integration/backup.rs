@@ -38,17 +38,6 @@ fn c21_byte_for_byte_with_its_mode() {
 }
 
 #[test]
-fn c21_nothing_is_removed_where_it_cannot_be_written() {
-    let bench = Bench::new();
-    let dir = bench.started("web", PLAIN, None);
-    // A name that is too long for the file system fails for root, too.
-    let long = format!("{}.yml", "x".repeat(240));
-    fs::write(dir.join(&long), PLAIN).expect("a file");
-    bench.stops(&["web", "--file", &long], &["failed to write the backup"]);
-    assert_eq!(bench.containers("web").len(), 1);
-}
-
-#[test]
 fn c22_one_that_is_there_is_kept() {
     let bench = Bench::web(PLAIN);
     let today = chrono::Utc::now().format("%Y-%m-%d");
