@@ -13,9 +13,9 @@ fn main() {
     }
     let given = |name| env::var(name).ok().filter(|value| !value.is_empty());
     // A tarball may be unpacked inside another repository.
-    let is_own = git(&["rev-parse", "--show-prefix"]).is_some_and(|prefix| prefix.is_empty());
+    let is_own = git("rev-parse --show-prefix").is_some_and(|prefix| prefix.is_empty());
     let of_git = |arguments| git(arguments).filter(|_| is_own);
-    let log = of_git(&["rev-parse", "--git-path", "logs/HEAD"]);
+    let log = of_git("rev-parse --git-path logs/HEAD");
     // If a listed file did not exist, Cargo would run this script at each build.
     if let Some(log) = log.filter(|log| Path::new(log).exists()) {
         println!("cargo:rerun-if-changed={log}");
@@ -23,14 +23,8 @@ fn main() {
     let (commit, date) = match given("STACKLIFT_COMMIT") {
         Some(commit) => (Some(commit), given("STACKLIFT_COMMIT_DATE")),
         None => (
-            of_git(&[
-                "describe",
-                "--always",
-                "--dirty",
-                "--abbrev=40",
-                "--exclude=*",
-            ]),
-            of_git(&["log", "-1", "--format=%cs"]),
+            of_git("describe --always --dirty --abbrev=40 --exclude=*"),
+            of_git("log -1 --format=%cs"),
         ),
     };
     let rustc = env::var("RUSTC")
@@ -49,8 +43,11 @@ fn main() {
     }
 }
 
-fn git(arguments: &[&str]) -> Option<String> {
-    printed("git", &[&["--no-optional-locks"], arguments].concat())
+fn git(arguments: &str) -> Option<String> {
+    let arguments = ["--no-optional-locks"]
+        .into_iter()
+        .chain(arguments.split(' '));
+    printed("git", &Vec::from_iter(arguments))
 }
 
 /// What a program prints; `None` if it fails.

@@ -439,14 +439,16 @@ impl Common {
 /// `stacklift migrat web`: the first word was taken for the stack, so `web` is unexpected. Names that word, and suggests the
 /// command. A flag that the command does not have may be the mistake.
 fn suggest_command(mut error: clap::Error) -> clap::Error {
-    let lenient = command().ignore_errors(true);
-    let stack = lenient
-        .try_get_matches_from(std::env::args_os())
-        .ok()
-        .and_then(|mut matches| matches.remove_one::<OsString>("stack"));
-    let word = stack.and_then(|stack| stack.into_string().ok());
-    let Some((word, near)) = word.and_then(|word| near_command(&word).map(|near| (word, near)))
-    else {
+    let found = || {
+        let lenient = command().ignore_errors(true);
+        let mut matches = lenient.try_get_matches_from(std::env::args_os()).ok()?;
+        let word = matches
+            .remove_one::<OsString>("stack")?
+            .into_string()
+            .ok()?;
+        Some((near_command(&word)?, word))
+    };
+    let Some((near, word)) = found() else {
         return error;
     };
     let is_of_near = match (error.kind(), error.get(ContextKind::InvalidArg)) {

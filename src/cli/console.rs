@@ -46,8 +46,10 @@ const ANSWER: &str = " [y/N] ";
 /// Prints steps, warnings and errors.
 #[derive(Default)]
 pub(super) struct Console {
-    quiet: bool,
-    verbose: bool,
+    /// Whether only warnings and errors are printed.
+    pub(super) quiet: bool,
+    /// Whether every step is shown, and the bodies of responses.
+    pub(super) verbose: bool,
     /// Whether steps and tables go to standard error, because standard output has another use.
     to_stderr: AtomicBool,
     /// Whether a part of a result could not be written.
@@ -331,16 +333,6 @@ impl Console {
     /// text.
     pub(super) fn item(&self, start: &[Part], text: &str) {
         self.out(&item(start, text, Self::width()));
-    }
-
-    /// Whether every step is shown, and the bodies of responses.
-    pub(super) fn is_verbose(&self) -> bool {
-        self.verbose
-    }
-
-    /// Whether only warnings and errors are printed.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.quiet
     }
 
     /// Prints a text among the steps, which `--quiet` hides.

@@ -110,7 +110,7 @@ const WIDTHS: (usize, usize) = (7, 15);
 fn show(report: &DoctorReport, console: &Console) {
     for check in &report.checks {
         let needs_action = matches!(check.status, Status::Warning | Status::Failed);
-        if needs_action || !console.is_quiet() {
+        if needs_action || !console.quiet {
             line(check, console);
         }
     }
@@ -121,7 +121,7 @@ fn show(report: &DoctorReport, console: &Console) {
     let again = "Fix this, then run stacklift doctor again:";
     hints(again, with(Status::Failed), console);
     hints("Consider this:", with(Status::Warning), console);
-    if with(Status::Failed).next().is_none() && !console.is_quiet() {
+    if with(Status::Failed).next().is_none() && !console.quiet {
         console.next("stacklift list");
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 pub(super) fn show(console: &Console, event: &Event) {
     match event {
         Event::State(_) => return,
-        Event::Detail(..) if !console.is_verbose() => return,
+        Event::Detail(..) if !console.verbose => return,
         _ => console.done(),
     }
     match event {

@@ -140,21 +140,14 @@ impl Setting {
     /// The flag. Its help shows the variable and the default as clap does for its own `env` and `default_value`. Those
     /// would end the precedence of settings files over defaults, and the rule that an empty variable is unset.
     pub(super) fn flag(&self, reads_variables: bool) -> Arg {
-        let mut notes = Vec::new();
-        if reads_variables {
-            notes.push(format!("[env: {}]", self.variable));
-        }
-        if !self.default.is_empty() {
-            notes.push(format!("[default: {}]", self.default));
-        }
+        let variable = reads_variables.then(|| format!("[env: {}]", self.variable));
+        let default = (!self.default.is_empty()).then(|| format!("[default: {}]", self.default));
+        let notes: Vec<String> = variable.into_iter().chain(default).collect();
         let paragraphs = [self.help, self.more, &notes.join("\n")];
         let paragraphs = paragraphs.into_iter().filter(|part| !part.is_empty());
         // The error of a flag quotes its value, which may be a misplaced API key (C56).
-        let check = if self.key == API_KEY_FILE.key {
-            any
-        } else {
-            self.check
-        };
+        let is_key_file = self.key == API_KEY_FILE.key;
+        let check = if is_key_file { any } else { self.check };
         Arg::new(self.key)
             .long(self.key)
             .global(true)
@@ -211,36 +204,26 @@ fn not_a_key(text: &str) -> Result<(), String> {
 
 /// `--tool`: a command name without a path.
 fn tool_name(text: &str) -> Result<(), String> {
-    let bare = !text.is_empty()
-        && !text.starts_with(['-', '.'])
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    if bare {
-        Ok(())
-    } else {
-        Err("expected a command name without a path, such as docker".to_owned())
+    let is_other = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.');
+    if text.is_empty() || text.starts_with(['-', '.']) || text.contains(is_other) {
+        return Err("expected a command name without a path, such as docker".to_owned());
     }
+    Ok(())
 }
 
 /// `--file`: the name of a file in the stack directory.
 pub(super) fn plain_name(text: &str) -> Result<String, String> {
-    let plain = !text.is_empty()
-        && text != "."
-        && text != ".."
-        && !text.contains('/')
-        && !text.contains(char::is_control);
-    if plain {
-        Ok(text.to_owned())
-    } else {
-        Err("expected the name of a file in the stack directory, without a path".to_owned())
+    let is_name = !["", ".", ".."].contains(&text);
+    if is_name && !text.contains('/') && !text.contains(char::is_control) {
+        return Ok(text.to_owned());
     }
+    Err("expected the name of a file in the stack directory, without a path".to_owned())
 }
 
 /// `--timeout`: seconds, or a number with `s`, `m` or `h`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = match text.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
-        Some((at, _)) => text.split_at(at),
+    let (number, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
+        Some(at) => text.split_at(at),
         None => (text, "s"),
     };
     let seconds = match unit {

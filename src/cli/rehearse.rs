@@ -35,7 +35,7 @@ use crate::{
     compose,
     failure::Failure,
     inventory::Ways,
-    report::{AdoptReport, WayReport},
+    report::WayReport,
     run::{Event, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
 };
@@ -150,7 +150,15 @@ impl Rehearsed<'_> {
             }
         });
         console.done();
-        forget_what_is_embedded(&mut report);
+        // Where the stack is in the embedded Portainer, and how long its embedded containers were down, means nothing.
+        (report.url, report.undo) = (None, None);
+        for container in report
+            .services
+            .iter_mut()
+            .flat_map(|one| &mut one.containers)
+        {
+            container.away = None;
+        }
         adopt_command::show(&report, console);
         self.show_requests(&embedded);
         let compared = |before: &World, embedded: &Embedded, way: Option<WayReport>, succeeded| {
@@ -189,16 +197,6 @@ fn without_snapshot(stopped: Stopped) -> Ended {
         state: stopped.state.without_snapshot(),
         ..stopped
     })
-}
-
-/// Where the stack is in the embedded Portainer, and how long its embedded containers were down, means nothing.
-fn forget_what_is_embedded(report: &mut AdoptReport) {
-    (report.url, report.undo) = (None, None);
-    for service in &mut report.services {
-        for container in &mut service.containers {
-            container.away = None;
-        }
-    }
 }
 
 /// Whether the stack is one of the user's: a flag says where it is, or it is named and in the stacks root.

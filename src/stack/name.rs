@@ -32,22 +32,21 @@ impl StackName {
         let Some(text) = name.to_str() else {
             return Err(refused(&name.to_string_lossy(), "it is not UTF-8"));
         };
-        let reason = if text.is_empty() {
-            "it is empty"
-        } else if text.starts_with('-') {
-            "it starts with a hyphen"
-        } else if text.starts_with('.') {
-            "it starts with a dot"
-        } else if text.contains(['/', '\\']) {
-            "it contains a path separator"
-        } else if text.contains(char::is_control) {
-            "it contains a control character"
-        } else if text.contains("..") {
-            "it contains `..`"
-        } else {
-            return Ok(Self(text.to_owned()));
-        };
-        Err(refused(text, reason))
+        let rules = [
+            (text.is_empty(), "it is empty"),
+            (text.starts_with('-'), "it starts with a hyphen"),
+            (text.starts_with('.'), "it starts with a dot"),
+            (text.contains(['/', '\\']), "it contains a path separator"),
+            (
+                text.contains(char::is_control),
+                "it contains a control character",
+            ),
+            (text.contains(".."), "it contains `..`"),
+        ];
+        match rules.into_iter().find(|(is_broken, _)| *is_broken) {
+            Some((_, reason)) => Err(refused(text, reason)),
+            None => Ok(Self(text.to_owned())),
+        }
     }
 
     /// The name as given.

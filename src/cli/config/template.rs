@@ -40,10 +40,8 @@ pub(super) fn settings_file(values: &BTreeMap<&str, String>) -> String {
 pub(super) fn edited(path: &Path, text: &str, values: &BTreeMap<&str, String>) -> Result<String> {
     parse_settings(path, text)?;
     let mut edited = text.to_owned();
-    for setting in &options::ALL {
-        let Some(value) = values.get(setting.key) else {
-            continue;
-        };
+    let given = options::ALL.iter();
+    for (setting, value) in given.filter_map(|one| Some((one, values.get(one.key)?))) {
         let line = format!("{} = {}", setting.key, toml(setting, value));
         let place = assignment(&edited, setting.key).or_else(|| comment(&edited, setting.key));
         if let Some(place) = place {
@@ -67,15 +65,10 @@ fn assignment(text: &str, key: &str) -> Option<Range<usize>> {
 
 /// The line with a setting as a comment, such as those of [`settings_file`].
 fn comment(text: &str, key: &str) -> Option<Range<usize>> {
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let shown = line.trim_end();
-        if shown.starts_with(&format!("#{key} = ")) {
-            return Some(start..start + shown.len());
-        }
-        start += line.len();
-    }
-    None
+    // The line feed before a line has the place of the line in the text without the first one.
+    let start = format!("\n{text}").find(&format!("\n#{key} = "))?;
+    let line = text[start..].lines().next()?.trim_end();
+    Some(start..start + line.len())
 }
 
 /// The ID of an environment, or a quoted text.

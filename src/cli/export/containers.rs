@@ -31,28 +31,21 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     let services = &reconstructed.services;
     let longest = services.iter().map(|(service, _)| width(service)).max();
     for (service, sameness) in services {
-        let (meaning, sign, text) = match sameness {
-            Sameness::Equal => (
-                Meaning::Kept,
-                '=',
-                "an adoption keeps its container".to_owned(),
-            ),
-            Sameness::Different(why) => {
-                (Meaning::Changed, '~', format!("would be recreated: {why}"))
+        let (meaning, sign) = match sameness {
+            Sameness::Equal => (Meaning::Kept, '='),
+            Sameness::Different(_) => (Meaning::Changed, '~'),
+            Sameness::Depends(_) | Sameness::Unknown => (Meaning::Unknown, '?'),
+        };
+        let text = match sameness {
+            Sameness::Equal => "an adoption keeps its container",
+            Sameness::Different(why) => &format!("would be recreated: {why}"),
+            Sameness::Depends(other) => {
+                &format!("may be recreated: it depends on {other}, which would not be kept")
             }
-            Sameness::Depends(other) => (
-                Meaning::Unknown,
-                '?',
-                format!("may be recreated: it depends on {other}, which would not be kept"),
-            ),
-            Sameness::Unknown => (
-                Meaning::Unknown,
-                '?',
-                "unknown whether an adoption keeps it".to_owned(),
-            ),
+            Sameness::Unknown => "unknown whether an adoption keeps it",
         };
         let room = " ".repeat(longest.unwrap_or_default() - width(service));
-        console.row(&(meaning, format!("  {sign}  {service}{room}  ")), &text);
+        console.row(&(meaning, format!("  {sign}  {service}{room}  ")), text);
     }
     if let Some(problem) = &reconstructed.problem {
         console.warning(&format!("{problem:#}"));
