@@ -36,7 +36,7 @@ mod state;
 mod way;
 
 pub use found::{Files, Found};
-pub use planned::{Commands, Ways, plan};
+pub use planned::{Ways, plan};
 pub use way::adoption;
 
 use state::{Listed, StateFacts, state};

@@ -1,7 +1,5 @@
 //! `stacklift plan <STACK>`, and the same of a command with `--dry-run`: what it would do. Reads only.
 
-use anyhow::Result;
-
 use super::{
     Cli, Console, Ended,
     arguments::{Output, PlanArguments},
@@ -11,8 +9,7 @@ use super::{
 };
 use crate::{
     adopt::Prepared,
-    inventory::{Commands, Ways, plan},
-    report::PlanReport,
+    inventory::{Ways, plan},
 };
 
 mod text;
@@ -63,7 +60,7 @@ pub(super) fn report(
     console: &Console,
 ) -> Result<(), Ended> {
     console.waiting("inspecting what exists");
-    let report = planned(opened, ways);
+    let report = plan(&opened.situation(), ways, &opened.settings.typed);
     console.done();
     let report = report?;
     console.result(output, &report, show)?;
@@ -72,13 +69,4 @@ pub(super) fn report(
     } else {
         report.is_impossible().into()
     })
-}
-
-/// Plans each way. Fails if none can be planned.
-pub(super) fn planned(opened: &Opened, ways: Ways) -> Result<PlanReport> {
-    let commands = Commands {
-        typed: &opened.settings.typed,
-        has_file: opened.settings.location.file.is_some(),
-    };
-    plan(&opened.situation(), ways, &commands)
 }

@@ -34,7 +34,7 @@ use super::{
 use crate::{
     compose,
     failure::Failure,
-    inventory::Ways,
+    inventory::{self, Ways},
     report::WayReport,
     run::{Event, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
@@ -130,10 +130,11 @@ impl Rehearsed<'_> {
             migrate: Some(self.arguments.force),
             ..Ways::default()
         };
-        let planned = plan::planned(&embedded.opened, ways).map_err(Stopped::untouched);
+        let opened = &embedded.opened;
+        let planned = inventory::plan(&opened.situation(), ways, &opened.settings.typed);
         console.done();
         // The migration is compared at the end.
-        let mut planned = planned?;
+        let mut planned = planned.map_err(Stopped::untouched)?;
         let migration = planned.migrate.take();
         planned.is_comparison = false;
         // A rehearsal has no --diff to show them with.

@@ -33,18 +33,13 @@ pub struct Ways {
     pub or_migrate: bool,
 }
 
-/// What the commands that a plan names need.
-pub struct Commands<'a> {
-    /// The flags that were typed.
-    pub typed: &'a RestoreCommand,
-    /// Whether `--file` was one of them.
-    pub has_file: bool,
-}
+/// The commands that a plan names, with the flags that were typed.
+struct Commands<'a>(&'a Situation<'a>, &'a RestoreCommand);
 
-/// Plans each way. Fails if no way can be planned.
-pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<PlanReport> {
+/// Plans each way. Fails if no way can be planned. `typed` are the flags of the commands that the plan names.
+pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result<PlanReport> {
     // Side by side: each waits for Portainer, the engine and Compose.
-    let force = ways.migrate.unwrap_or_default();
+    let (force, commands) = (ways.migrate.unwrap_or_default(), Commands(situation, typed));
     let migrating = || migrate::Prepared::new(situation);
     let adoption_with = |keep: Keep| (keep, adopt::Prepared::new(situation, keep));
     let (migrated, adopting) = side_by_side(
@@ -62,7 +57,7 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
         }
     };
     let adopt = adopting.as_ref().map(|(keep, prepared)| WayReport {
-        diff_command: Some(commands.diff_of_adoption(situation, *keep)),
+        diff_command: Some(commands.diff_of_adoption(*keep)),
         ..report(prepared, |one| adoption(one, situation, ways.overwrite))
     });
     let is_blocked = |way: &WayReport| way.readiness == Readiness::Blocked;
@@ -70,23 +65,31 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
     let otherwise = (may_migrate && adopt.as_ref().is_some_and(is_blocked)).then(migrating);
     let migrate = migrated.as_ref().or(otherwise.as_ref());
     let migrate = migrate.map(|prepared| WayReport {
-        diff_command: Some(commands.of_migration(situation, "render", &DIFF)),
+        diff_command: Some(commands.of_migration("render", &DIFF)),
         ..report(prepared, |one| migration(one, situation, force))
     });
-    let overwrite = commands.adoption(
-        situation,
-        Ways {
-            overwrite: true,
-            ..ways
-        },
-    );
-    let stack = stack(situation, before, commands.typed, overwrite)?;
+    let overwrite = commands.adoption(Ways {
+        overwrite: true,
+        ..ways
+    });
+    let stack = stack(situation, before, typed, overwrite)?;
     let is_broken = matches!(
         stack.interrupted_run,
         Some(InterruptedRun::Restore(_) | InterruptedRun::Continue(_) | InterruptedRun::InProgress)
     );
-    let recommended = PlanReport::recommend(adopt.as_ref(), migrate.as_ref());
-    let recommended = recommended.filter(|_| !is_broken);
+    // A migration only if no adoption was asked for: what blocks one, such as a file that Compose rejects, may also make the
+    // other fail.
+    let first = adopt.as_ref().map(|way| (Way::Adopt, way));
+    let recommended = first.or(migrate.as_ref().map(|way| (Way::Migrate, way)));
+    let recommended =
+        recommended.filter(|(_, way)| !is_broken && way.readiness == Readiness::Ready);
+    let recommended = recommended.map(|(way, _)| Recommended {
+        way,
+        command: match way {
+            Way::Adopt => commands.adoption(ways),
+            Way::Migrate => commands.migration(force),
+        },
+    });
     Ok(PlanReport {
         version: VERSION,
         stack,
@@ -98,13 +101,7 @@ pub fn plan(situation: &Situation, ways: Ways, commands: &Commands) -> Result<Pl
         adopt,
         migrate,
         is_comparison: ways.adopt.is_some() && ways.migrate.is_some(),
-        recommended: recommended.map(|way| Recommended {
-            way,
-            command: match way {
-                Way::Adopt => commands.adoption(situation, ways),
-                Way::Migrate => commands.migration(situation, force),
-            },
-        }),
+        recommended,
     })
 }
 
@@ -145,7 +142,8 @@ fn stack(
 }
 
 impl Commands<'_> {
-    fn adoption(&self, situation: &Situation, ways: Ways) -> String {
+    fn adoption(&self, ways: Ways) -> String {
+        let Self(situation, typed) = self;
         let mut words = vec!["adopt", situation.stack.name().as_str()];
         words.extend(ways.adopt.unwrap_or_default().flags());
         words.extend(ways.overwrite.then_some("--overwrite"));
@@ -153,28 +151,28 @@ impl Commands<'_> {
         words.extend(access.iter().map(String::as_str));
         let git = situation.git.map_or(&[][..], |git| &git.flags);
         words.extend(git.iter().map(String::as_str));
-        self.typed.with(&words)
+        typed.with(&words)
     }
-
-    fn diff_of_adoption(&self, situation: &Situation, keep: Keep) -> String {
-        let words = ["plan", situation.stack.name().as_str(), "--diff"];
-        self.typed.with(&[&words, keep.flags().as_slice()].concat())
+    fn diff_of_adoption(&self, keep: Keep) -> String {
+        let words = ["plan", self.0.stack.name().as_str(), "--diff"];
+        self.1.with(&[&words, keep.flags().as_slice()].concat())
     }
-
-    fn migration(&self, situation: &Situation, force: bool) -> String {
-        let access = situation.access_flags();
+    fn migration(&self, force: bool) -> String {
+        let access = self.0.access_flags();
         let mut flags: Vec<&str> = access.iter().map(String::as_str).collect();
         flags.extend(force.then_some("--force"));
-        self.of_migration(situation, "migrate", &flags)
+        self.of_migration("migrate", &flags)
     }
 
     /// A migration and the literal `render` may find another Compose file than the one that was started (C07).
-    fn of_migration(&self, situation: &Situation, command: &str, flags: &[&str]) -> String {
-        let (name, file) = (situation.stack.name().as_str(), situation.stack.file());
-        let mut words = [&[command, name], flags].concat();
-        if !self.has_file && !situation.stack.is_chosen(situation.tool) {
-            words.extend(["--file", file]);
+    fn of_migration(&self, command: &str, flags: &[&str]) -> String {
+        let Self(situation, typed) = self;
+        let stack = situation.stack;
+        let mut words = [&[command, stack.name().as_str()], flags].concat();
+        let has_file = typed.flags.iter().any(|flag| flag == "--file");
+        if !has_file && !stack.is_chosen(situation.tool) {
+            words.extend(["--file", stack.file()]);
         }
-        self.typed.with(&words)
+        typed.with(&words)
     }
 }

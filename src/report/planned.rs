@@ -72,14 +72,6 @@ pub struct Recommended {
 }
 
 impl PlanReport {
-    /// `adopt` if nothing prevents it; `migrate` if it is the only way that was asked for. What blocks an adoption, such
-    /// as a file that Compose rejects, may also make a migration fail.
-    pub fn recommend(adopt: Option<&WayReport>, migrate: Option<&WayReport>) -> Option<Way> {
-        let way = adopt.map(|way| (Way::Adopt, way));
-        let (name, way) = way.or(migrate.map(|way| (Way::Migrate, way)))?;
-        (way.readiness == Readiness::Ready).then_some(name)
-    }
-
     /// Whether the stack was edited in Portainer since the last adoption (B22).
     pub fn is_edited(&self) -> bool {
         self.adopts(Readiness::Edited)
