@@ -47,7 +47,7 @@ fn git(arguments: &str) -> Option<String> {
     let arguments = ["--no-optional-locks"]
         .into_iter()
         .chain(arguments.split(' '));
-    printed("git", &Vec::from_iter(arguments))
+    printed("git", &arguments.collect::<Vec<_>>())
 }
 
 /// What a program prints; `None` if it fails.

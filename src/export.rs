@@ -270,12 +270,9 @@ pub fn write(
     if !files.env.is_empty() || files.names_stack_env || disk::exists(&path.join(ENV_FILE)) {
         one(ENV_FILE, &|| text(ENV_FILE, &files.env))?;
     }
-    let mut found = DEFAULT_FILES
-        .into_iter()
-        .filter(|file| disk::exists(&path.join(file)));
-    let compose_file = compose_file
-        .or_else(|| found.next())
-        .unwrap_or(COMPOSE_FILE);
+    let mut defaults = DEFAULT_FILES.into_iter();
+    let found = defaults.find(|file| disk::exists(&path.join(file)));
+    let compose_file = compose_file.or(found).unwrap_or(COMPOSE_FILE);
     one(compose_file, &|| text(compose_file, &files.text))?;
     if files.names_stack_env {
         one(STACK_ENV, &|| dir.link(STACK_ENV, ENV_FILE, existing))?;

@@ -277,10 +277,8 @@ impl<'a> Run<'a> {
     }
 
     fn complete_state(&self) -> State {
-        let (restore, open) = (&self.setup.restore, self.unanswered());
-        self.state
-            .clone()
-            .complete(restore, &open, self.sees_every_stack)
+        let (state, open) = (self.state.clone(), self.unanswered());
+        state.complete(&self.setup.restore, &open, self.sees_every_stack)
     }
 
     /// The requests whose outcome is unknown (B11).

@@ -168,9 +168,8 @@ impl Stack {
             found = earlier.find(|found| !found.is_empty()).unwrap_or_default();
         }
         match found.len() {
-            0 | 1 => found
-                .pop()
-                .ok_or_else(|| lost(in_root, name, containers, &at.tool)),
+            0 => Err(lost(in_root, name, containers, &at.tool)),
+            1 => Ok(found.swap_remove(0)),
             _ => Err(started_in_several(name, found.iter().map(Self::dir_text)).into()),
         }
     }

@@ -42,12 +42,8 @@ pub(super) fn run(words: &[OsString]) {
     let line = iter::once("stacklift".into()).chain(words.iter().cloned());
     let here = env::current_dir().ok();
     let found = complete(&mut command, line.collect(), words.len(), here.as_deref());
-    let lines = found
-        .unwrap_or_default()
-        .iter()
-        .filter_map(line_of)
-        .collect::<String>();
-    print(&lines);
+    let found = found.unwrap_or_default();
+    print(&found.iter().filter_map(line_of).collect::<String>());
 }
 
 /// Adds what stacks, snapshots and other values can be. Flags are shown if nothing else can stand there, or if `wants_flags`.
@@ -57,14 +53,13 @@ fn completable(command: Command, given: &Given, wants_flags: bool) -> Command {
         .disable_help_flag(!wants_flags)
         .disable_version_flag(!wants_flags)
         .mut_args(|arg| {
-            let arg = match values::of(&name, arg.get_id().as_str(), given) {
-                Some(values) => arg.add(ArgValueCandidates::new(move || {
-                    values.iter().map(CompletionCandidate::new).collect()
-                })),
-                None => arg,
-            };
             let is_hidden = arg.is_hide_set() || (!wants_flags && !arg.is_positional());
-            arg.hide(is_hidden)
+            let values = values::of(&name, arg.get_id().as_str(), given);
+            let arg = arg.hide(is_hidden);
+            let Some(values) = values else { return arg };
+            arg.add(ArgValueCandidates::new(move || {
+                values.iter().map(CompletionCandidate::new).collect()
+            }))
         })
         .mut_subcommands(|command| completable(command, given, wants_flags))
 }

@@ -57,10 +57,8 @@ fn write(to: &Dir, command: &Command) -> Result<()> {
 /// The parts of a page that are not in the help of a command.
 fn sections(command: &Command) -> Roff {
     let mut page = Roff::new();
-    let reads_settings = command
-        .get_arguments()
-        .any(|argument| argument.get_id() == "stacks-root" && !argument.is_hide_set());
-    if reads_settings {
+    let mut flags = command.get_arguments();
+    if flags.any(|flag| flag.get_id() == "stacks-root" && !flag.is_hide_set()) {
         section(&mut page, "ENVIRONMENT", ENVIRONMENT);
         section(&mut page, "FILES", SETTINGS_FILES);
     }

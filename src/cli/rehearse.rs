@@ -61,9 +61,8 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
                 "examples: {}; for your own stacks, use --stacks-root or --dir",
                 EXAMPLES.join(", ")
             );
-            return Err(Failure::new(format!("unknown example stack {name}"))
-                .hint(hint)
-                .into());
+            let what = format!("unknown example stack {name}");
+            return Err(Failure::new(what).hint(hint).into());
         }
         of_examples(&settings.location, folder.path())?
     };
@@ -153,11 +152,8 @@ impl Rehearsed<'_> {
         console.done();
         // Where the stack is in the embedded Portainer, and how long its embedded containers were down, means nothing.
         (report.url, report.undo) = (None, None);
-        for container in report
-            .services
-            .iter_mut()
-            .flat_map(|one| &mut one.containers)
-        {
+        let services = report.services.iter_mut();
+        for container in services.flat_map(|one| &mut one.containers) {
             container.away = None;
         }
         adopt_command::show(&report, console);

@@ -79,9 +79,8 @@ pub fn find(
             "{stack} has several Compose files: {}",
             printable(folder.file)
         );
-        return Err(Failure::new(what)
-            .hint("clone its Git repository instead")
-            .into());
+        let hint = "clone its Git repository instead";
+        return Err(Failure::new(what).hint(hint).into());
     }
     let services: BTreeSet<&str> = own
         .iter()

@@ -283,10 +283,8 @@ fn id_and_state(container: Container) -> (String, String) {
 }
 
 fn unsettled(requests: &[Request], look: &Look, after: Duration) -> Failure {
-    let why = look
-        .busy
-        .as_deref()
-        .unwrap_or("the stack is still changing");
+    let busy = look.busy.as_deref();
+    let why = busy.unwrap_or("the stack is still changing");
     let requests: Vec<String> = requests.iter().map(ToString::to_string).collect();
     Failure::new(format!(
         "the outcome of {} is still unknown after {} s: {why}",

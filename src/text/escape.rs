@@ -32,16 +32,13 @@ pub fn excerpt(text: &str) -> String {
 /// Compose begins a line of progress with a blank; the first line may begin with Portainer's own words.
 pub fn last_words(text: &str) -> String {
     const MOST: usize = 3;
-    let mut lines: Vec<&str> = text
-        .trim()
-        .lines()
-        .filter(|line| !line.is_empty())
-        .collect();
-    let portainers = lines
-        .first()
-        .and_then(|first| Some(first.split_once(":  ")?.0))
-        .filter(|_| lines.len() > 1);
-    if portainers.is_some() {
+    let mut lines: Vec<&str> = text.trim().lines().collect();
+    lines.retain(|line| !line.is_empty());
+    let mut portainers = String::new();
+    if let [first, _, ..] = lines[..]
+        && let Some((words, _)) = first.split_once(":  ")
+    {
+        portainers = format!("{words}: ");
         lines.remove(0);
     }
     lines.retain(|line| !line.starts_with(' '));
@@ -49,7 +46,7 @@ pub fn last_words(text: &str) -> String {
         return excerpt(text);
     }
     let last = lines[lines.len().saturating_sub(MOST)..].join("; ");
-    excerpt(&portainers.map_or_else(|| last.clone(), |words| format!("{words}: {last}")))
+    excerpt(&(portainers + &last))
 }
 
 /// The text without the numbers that the standard library adds to errors of the operating system.

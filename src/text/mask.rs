@@ -90,13 +90,11 @@ impl Mask {
             Value::String(text) => *text = self.hide(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.hide_json(item)),
             Value::Object(fields) => {
-                *fields = std::mem::take(fields)
-                    .into_iter()
-                    .map(|(key, mut value)| {
-                        self.hide_json(&mut value);
-                        (self.hide(&key), value)
-                    })
-                    .collect();
+                let hidden = std::mem::take(fields).into_iter().map(|(key, mut value)| {
+                    self.hide_json(&mut value);
+                    (self.hide(&key), value)
+                });
+                *fields = hidden.collect();
             }
             Value::Number(number) => {
                 if self.hide(&number.to_string()) == HIDDEN {

@@ -222,9 +222,8 @@ impl All<'_> {
                 let name = StackName::new(name)?;
                 let what = format!("there is no stack named {name} in `stacklift list`");
                 return Err(if self.arguments.all {
-                    Failure::new(what)
-                        .hint("correct its name in --exclude")
-                        .into()
+                    let hint = "correct its name in --exclude";
+                    Failure::new(what).hint(hint).into()
                 } else {
                     // The error of `adopt <STACK>`.
                     Stack::find_like_compose(name, &self.settings.location)?;

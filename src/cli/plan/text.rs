@@ -88,13 +88,13 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
 
 fn show_next(report: &PlanReport, console: &Console) {
     let (stack, shown) = (&report.stack, shown_ways(report));
+    let is_open =
+        |(_, way): &(Way, &WayReport)| way.readiness != Readiness::Blocked && way.git.is_none();
     let next = match &report.recommended {
         Some(recommended) => Some(recommended.command.clone()),
         None if report.heals().is_some() => report.heals().map(str::to_owned),
         None if stack.interrupted_run == Some(InterruptedRun::RunAgain)
-            && shown
-                .iter()
-                .all(|(_, way)| way.readiness != Readiness::Blocked && way.git.is_none()) =>
+            && shown.iter().all(is_open) =>
         {
             Some(command(&["adopt", &stack.name]))
         }
@@ -127,10 +127,8 @@ fn show_choice(report: &PlanReport, shown: &[(Way, &WayReport)], console: &Conso
         tell(&format!("Portainer is right: {edit} there."));
     }
     let is_blocked = |(way, of): &(Way, &WayReport)| *way == Way::Adopt && !of.blockers.is_empty();
-    let effect = report
-        .adopt
-        .as_ref()
-        .map(|way| ready(way, Some("may interrupt")));
+    let adopt = report.adopt.as_ref();
+    let effect = adopt.map(|way| ready(way, Some("may interrupt")));
     let then = match effect {
         _ if shown.iter().any(is_blocked) => "solve what is listed above, see --diff, then",
         Some((Meaning::Changed | Meaning::Unknown, what)) => {
@@ -152,9 +150,8 @@ fn shown_ways(report: &PlanReport) -> Vec<(Way, &WayReport)> {
     let migrate = report.migrate.as_ref();
     let migrate = migrate.filter(|_| report.is_comparison || report.adopt.is_none());
     let adopt = report.adopt.iter().map(|way| (Way::Adopt, way));
-    adopt
-        .chain(migrate.map(|way| (Way::Migrate, way)))
-        .collect()
+    let migrate = migrate.map(|way| (Way::Migrate, way));
+    adopt.chain(migrate).collect()
 }
 
 /// How many containers there are, and whether Portainer has the stack.
