@@ -121,8 +121,8 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         ));
     }
     let only_reads = match &command {
-        None => migrate.dry_run.wanted,
-        Some(Command::Migrate(migrate)) => migrate.dry_run.wanted,
+        None => migrate.dry_run,
+        Some(Command::Migrate(migrate)) => migrate.dry_run,
         Some(Command::Adopt(adopt)) => adopt.dry_run,
         Some(Command::Restore(restore)) => restore.dry_run || restore.list,
         Some(Command::Rehearse(_)) => false,

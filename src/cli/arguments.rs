@@ -13,7 +13,6 @@ use adopting::AccessArguments;
 pub(super) use adopting::AdoptArguments;
 use color::{color_of, use_color};
 pub(super) use git::GitArguments;
-use planning::DryRun;
 pub(super) use planning::{Described, Output, PlanArguments};
 pub(super) use reading::{
     ConfigAction, ConfigArguments, ExportArguments, ExportSource, InitArguments, RehearseArguments,
@@ -109,7 +108,7 @@ const EVERY: &[&str] = &["*"];
 const COMPLETE: &str = ".complete";
 
 /// The arguments of the bare `stacklift <STACK>`: the help shows them with `migrate`.
-const BARE: [&str; 6] = ["stack", "force", "yes", "wanted", "output", "exit_code"];
+const BARE: [&str; 6] = ["stack", "force", "yes", "dry_run", "output", "exit_code"];
 
 /// The commands that are not for users. Those for scripts are only hidden in the list of commands.
 pub(super) fn is_internal(command: &clap::Command) -> bool {
@@ -248,6 +247,7 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct MigrateArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
@@ -267,8 +267,18 @@ pub(super) struct MigrateArguments {
     pub yes: bool,
     #[command(flatten)]
     pub access: AccessArguments,
-    #[command(flatten)]
-    pub dry_run: DryRun,
+    /// Show what would be done, without doing it
+    ///
+    /// Like `stacklift plan`, but only for this command.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Format of the plan
+    #[arg(long, value_name = "FORMAT", value_enum, requires = "dry_run")]
+    #[arg(default_value_t = Output::Text, hide_default_value = true)]
+    pub output: Output,
+    /// Exit with 3 if something would be lost, and with 1 if the run would be refused
+    #[arg(long, requires = "dry_run", hide_short_help = true)]
+    pub exit_code: bool,
 }
 
 impl MigrateArguments {
@@ -278,7 +288,7 @@ impl MigrateArguments {
             || self.force
             || self.yes
             || !self.access.grants.is_empty()
-            || self.dry_run.wanted
+            || self.dry_run
     }
 }
 
@@ -442,10 +452,8 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
     let found = || {
         let lenient = command().ignore_errors(true);
         let mut matches = lenient.try_get_matches_from(std::env::args_os()).ok()?;
-        let word = matches
-            .remove_one::<OsString>("stack")?
-            .into_string()
-            .ok()?;
+        let stack = matches.remove_one::<OsString>("stack")?;
+        let word = stack.into_string().ok()?;
         Some((near_command(&word)?, word))
     };
     let Some((near, word)) = found() else {
@@ -480,14 +488,11 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
 
 /// Hides the user name and password of a URL that the error quotes: `--base-url` accepts none, but somebody may try.
 fn hide_credentials(mut error: clap::Error) -> clap::Error {
-    let quoted: Vec<(ContextKind, String)> = error
-        .context()
-        .filter_map(|(kind, value)| match value {
-            ContextValue::String(text) => Some((kind, text.clone())),
-            _ => None,
-        })
-        .collect();
-    for (kind, text) in quoted {
+    let quoted = error.context().filter_map(|(kind, value)| match value {
+        ContextValue::String(text) => Some((kind, text.clone())),
+        _ => None,
+    });
+    for (kind, text) in quoted.collect::<Vec<_>>() {
         let shown = match text.rsplit_once('@') {
             // Without a scheme, it is not a URL.
             Some((_, host)) if !text.contains("://") => format!("***@{host}"),
@@ -515,11 +520,8 @@ pub(super) fn command() -> clap::Command {
     for id in BARE {
         command = command.mut_arg(id, |argument| argument.hide(true));
     }
-    let flags: Vec<Arg> = command
-        .get_arguments()
-        .filter(|flag| flag.is_global_set())
-        .cloned()
-        .collect();
+    let mut flags: Vec<Arg> = command.get_arguments().cloned().collect();
+    flags.retain(Arg::is_global_set);
     for (name, ignored) in IGNORED {
         let flags = flags.iter().map(|flag| {
             let setting = options::ALL.iter().find(|one| flag.get_id() == one.key);

@@ -114,10 +114,7 @@ fn show(report: &DoctorReport, console: &Console) {
             line(check, console);
         }
     }
-    let with = |status| {
-        let checks = report.checks.iter();
-        checks.filter(move |check| check.status == status)
-    };
+    let with = |status| report.checks.iter().filter(move |one| one.status == status);
     let again = "Fix this, then run stacklift doctor again:";
     hints(again, with(Status::Failed), console);
     hints("Consider this:", with(Status::Warning), console);

@@ -9,7 +9,6 @@ use super::{
     interrupt::Interrupt,
     opened::{Opened, settings_and_key},
     peers, plan,
-    settings::Settings,
 };
 use crate::{
     failure::Failure,
@@ -53,8 +52,12 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
     let stack = Stack::find(name.clone(), &settings.location)
         .map_err(|error| suggest_command(&name, error, otherwise))
         .map_err(|error| match called {
-            Called::Bare => error,
-            Called::Named => say_where_it_runs(&name, &settings, error, console),
+            Called::Named if settings.location.dir.is_none() && Failure::is_mistyped(&error) => {
+                let containers = peers::engine(&settings, console).list(name.as_str());
+                let containers = containers.unwrap_or_default();
+                started_elsewhere(error, &containers, &settings.location.tool)
+            }
+            Called::Bare | Called::Named => error,
         })
         .map_err(Stopped::untouched)?;
     peers::warn_about_tls(&settings, console);
@@ -63,12 +66,12 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
     let opened = Opened::of(stack, settings, Arc::new(clients), console);
     let opened = opened.map_err(Stopped::untouched)?;
     let opened = opened.shared_with(&arguments.access.grants)?;
-    if arguments.dry_run.wanted {
+    if arguments.dry_run {
         let ways = Ways {
             migrate: Some(arguments.force),
             ..Ways::default()
         };
-        let wanted = (arguments.dry_run.output, arguments.dry_run.exit_code);
+        let wanted = (arguments.output, arguments.exit_code);
         plan::report(&opened, ways, wanted, console)?;
         note_the_plan(&name, console);
         return Ok(());
@@ -95,21 +98,6 @@ fn note_the_plan(name: &StackName, console: &Console) {
     console.note(&format!(
         "`stacklift plan {name}` shows whether an adoption keeps these containers running"
     ));
-}
-
-/// Says where the containers of a missing stack were started.
-fn say_where_it_runs(
-    name: &StackName,
-    settings: &Settings,
-    error: anyhow::Error,
-    console: &Arc<Console>,
-) -> anyhow::Error {
-    if settings.location.dir.is_some() || !Failure::is_mistyped(&error) {
-        return error;
-    }
-    let engine = peers::engine(settings, console);
-    let containers = engine.reader().list(name.as_str()).unwrap_or_default();
-    started_elsewhere(error, &containers, &settings.location.tool)
 }
 
 /// Suggests a command instead of a stack whose name is close to one, such as `migrat`.

@@ -257,11 +257,7 @@ impl Surroundings {
     pub(super) fn inventory(&self) -> Inventory<'_> {
         let portainer = self.portainer.as_ref().ok();
         let portainer = portainer.map(|(portainer, id)| (portainer.reader(), *id));
-        inventory(
-            &self.settings,
-            portainer,
-            self.engine.reader(),
-            &self.compose,
-        )
+        let engine = self.engine.reader();
+        inventory(&self.settings, portainer, engine, &self.compose)
     }
 }

@@ -1,6 +1,6 @@
 //! `stacklift restore <STACK>`: restores the containers that ran before a run.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use anyhow::Result;
 
@@ -17,8 +17,8 @@ use crate::{
     disk,
     observe::with_hint,
     restore::{self, Cause, Restore, Scope},
-    snapshot::{Known, Saved, Store},
-    stack::{Location, StackName, stack_dir},
+    snapshot::{Known, Store},
+    stack::{StackName, stack_dir},
 };
 
 pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) -> Result<(), Ended> {
@@ -46,9 +46,12 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
     }
     let peers = peers::open(&settings, key, console)?;
     let to = arguments.to.as_deref();
-    let dir = dir(&name, &settings.location, || {
-        setup.store(peers.readers().1).choose(to)
-    })?;
+    let mut dir = stack_dir(&name, &settings.location)?;
+    if settings.location.dir.is_none() && !disk::is_dir(&dir) {
+        // The one in which the snapshot was taken. The restore says why there is no such snapshot.
+        let saved = setup.store(peers.readers().1).choose(to);
+        dir = saved.map_or(dir, |saved| saved.snapshot.dir.into());
+    }
     say_where(&name, &dir, &settings.location, console);
     let question = |question: &str| console.ask(question);
     let restore = Restore {
@@ -80,16 +83,6 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         console.next(&settings.typed.with(&words));
     }
     Ok(())
-}
-
-/// The stack's directory: if it is neither given nor in the stacks root, the one in which the snapshot was taken.
-fn dir(name: &StackName, at: &Location, saved: impl FnOnce() -> Result<Saved>) -> Result<PathBuf> {
-    let dir = stack_dir(name, at)?;
-    if at.dir.is_some() || disk::is_dir(&dir) {
-        return Ok(dir);
-    }
-    // The restore says why there is no such snapshot.
-    Ok(saved().map_or(dir, |saved| saved.snapshot.dir.into()))
 }
 
 fn list(store: &Store, console: &Console) -> Result<()> {

@@ -170,18 +170,14 @@ impl Settings {
             entry.and_then(|entry| entry.value.as_deref())
         };
         let text = |setting: &Setting| given(setting).unwrap_or_default().to_owned();
-        let changed = options::ALL
-            .iter()
-            .zip(entries)
-            .filter_map(|(setting, entry)| {
-                let value = entry.value.as_deref();
-                let value = value.filter(|value| *value != setting.default)?;
-                // What the system's file says holds in every directory and shell.
-                if entry.source.is_file(SYSTEM_FILE) {
-                    return None;
-                }
-                Some((setting.key, setting.anywhere(value)))
-            });
+        let all = options::ALL.iter().zip(entries);
+        // What the system's file says holds in every directory and shell.
+        let all = all.filter(|(_, entry)| !entry.source.is_file(SYSTEM_FILE));
+        let changed = all.filter_map(|(setting, entry)| {
+            let value = entry.value.as_deref();
+            let value = value.filter(|value| *value != setting.default)?;
+            Some((setting.key, setting.anywhere(value)))
+        });
         let invalid = anyhow::Error::msg::<String>;
         Ok(Self {
             base_url: text(&options::BASE_URL).parse().map_err(invalid)?,

@@ -206,26 +206,23 @@ impl Run<'_> {
     }
 
     fn create_of(&self, endpoint: i64, payload: &Payload) -> Request {
-        let mut request = self.request(RequestKind::Create, payload.name, None, endpoint);
+        let mut request = self.request(RequestKind::Create, payload.name, endpoint);
         request.last_sent = Some(LastSent::of(payload.text, payload.env));
         request
     }
 
     fn request_to(&self, kind: RequestKind, record: &Record) -> Request {
-        self.request(kind, &record.name, Some(&record.id), record.endpoint_id)
+        Request {
+            record: Some(record.id.clone()),
+            ..self.request(kind, &record.name, record.endpoint_id)
+        }
     }
 
-    fn request(
-        &self,
-        kind: RequestKind,
-        stack: &str,
-        record: Option<&String>,
-        endpoint: i64,
-    ) -> Request {
+    fn request(&self, kind: RequestKind, stack: &str, endpoint: i64) -> Request {
         Request {
             kind,
             stack: stack.to_owned(),
-            record: record.cloned(),
+            record: None,
             endpoint,
             base_url: self.setup.base_url.to_string(),
             sent: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),

@@ -1,4 +1,4 @@
-//! The arguments of `plan`, of `--dry-run`, and of `schema`.
+//! The arguments of `plan` and of `schema`.
 
 use std::ffi::OsString;
 
@@ -6,23 +6,6 @@ use clap::{Args, ValueEnum};
 
 use super::{GitArguments, adopting::AccessArguments};
 use crate::plan::Keep;
-
-/// A plan instead of a run.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct DryRun {
-    /// Show what would be done, without doing it
-    ///
-    /// Like `stacklift plan`, but only for this command.
-    #[arg(long = "dry-run")]
-    pub wanted: bool,
-    /// Format of the plan
-    #[arg(long, value_name = "FORMAT", value_enum, requires = "wanted")]
-    #[arg(default_value_t = Output::Text, hide_default_value = true)]
-    pub output: Output,
-    /// Exit with 3 if something would be lost, and with 1 if the run would be refused
-    #[arg(long, requires = "wanted", hide_short_help = true)]
-    pub exit_code: bool,
-}
 
 /// The formats of a plan and of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,10 +1,6 @@
 //! The checks of this host: settings, API key, Compose program, stacks root and state directory.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use secrecy::SecretString;
@@ -113,13 +109,15 @@ pub(super) fn state_dir() -> Check {
         Ok(dir) => dir,
         Err(error) => return Check::of_error(subject, &error, hint),
     };
-    let existing = nearest_existing(&dir);
+    let mut parents = dir.ancestors();
+    let existing = parents.find(|parent| fs::symlink_metadata(parent).is_ok());
+    let existing = existing.unwrap_or(&dir);
     let shown = existing.display();
     if !existing.is_dir() {
         return Check::failed(subject, format!("{shown} is not a directory"), hint);
     }
     let access = Access::WRITE_OK | Access::EXEC_OK;
-    if let Err(error) = accessat(CWD, &existing, access, AtFlags::EACCESS) {
+    if let Err(error) = accessat(CWD, existing, access, AtFlags::EACCESS) {
         let error = std::io::Error::from(error);
         return Check::failed(subject, format!("cannot write to {shown}: {error}"), hint);
     }
@@ -160,11 +158,4 @@ pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> 
     let fact = facts.collect::<Vec<_>>().join("; ");
     let hint = "to see what to do, run: stacklift list";
     (!left.is_empty()).then(|| Check::warning(Subject::Runs, fact, hint))
-}
-
-/// The directory, or its nearest parent that exists.
-fn nearest_existing(dir: &Path) -> PathBuf {
-    let mut parents = dir.ancestors();
-    let existing = parents.find(|parent| fs::symlink_metadata(parent).is_ok());
-    existing.unwrap_or(dir).to_owned()
 }
