@@ -143,23 +143,20 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 let kept = last_sent?.kept_instead_of(service.name, name)?;
                 Some(found.instead_of.get(name)? == kept)
             };
+            let is_other = |name: &&String| !keep.variables && is_kept(name.as_str()) != Some(true);
+            let others = found.variables.keys().filter(is_other).cloned();
+            let others: Vec<String> = others.collect();
+            found.variables.retain(|name, _| !others.contains(name));
             // No shell gives a container another value than a literal: the files were edited.
             let is_edited = |name: &String| {
                 let kept = last_sent.and_then(|last| last.kept_instead_of(service.name, name));
                 kept.is_none() && service.is_literal(name)
             };
-            let is_other =
-                |name: &String| !keep.variables && is_kept(name) != Some(true) && !is_edited(name);
-            let names = found
-                .variables
-                .keys()
-                .filter(|name| is_other(name))
-                .cloned();
-            let names: Vec<String> = names.collect();
-            if !names.is_empty() {
-                blockers.push(other_variables(&service, &names, input.files));
+            let foreign = others.into_iter().filter(|name| !is_edited(name));
+            let foreign: Vec<String> = foreign.collect();
+            if !foreign.is_empty() {
+                blockers.push(other_variables(&service, &foreign, input.files));
             }
-            found.variables.retain(|name, _| !names.contains(name));
             runs.services.insert(service.name.to_owned(), found);
         }
         (runs, blockers)
@@ -374,8 +371,9 @@ mod tests {
             "{blockers:?}"
         );
         let world = running("services: {web: {image: x, environment: {A: 2, B: x, C: 'y'}}}");
-        let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
+        let (runs, blockers) = found(&world, Keep::default(), Err("unknown"));
         assert!(blockers.is_empty(), "{blockers:?}");
+        assert!(runs.services["web"].variables.is_empty(), "{runs:?}");
     }
 
     #[test]
