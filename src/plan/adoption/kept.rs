@@ -150,7 +150,7 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             // No shell gives a container another value than a literal: the files were edited.
             let is_edited = |name: &String| {
                 let kept = last_sent.and_then(|last| last.kept_instead_of(service.name, name));
-                kept.is_none() && service.is_literal(name)
+                kept.is_none() && is_literal(input, service.name, name)
             };
             let foreign = others.into_iter().filter(|name| !is_edited(name));
             let foreign: Vec<String> = foreign.collect();
@@ -161,6 +161,25 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
         }
         (runs, blockers)
     })
+}
+
+/// Whether the only Compose file gives a variable the same value in every shell. An env file may take it from the shell, and what
+/// Compose combines from several files has the values of env files, too.
+fn is_literal(input: &AdoptionFacts, service: &str, variable: &str) -> bool {
+    let environment = || {
+        let document = input.facts.source.document.ok()?;
+        document.get("services")?.get(service)?.get("environment")
+    };
+    let Some(node) = environment().filter(|_| input.files.len() == 1) else {
+        return false;
+    };
+    let items = node
+        .items()
+        .filter_map(|item| item.as_str()?.split_once('='));
+    let entries = node.entries().into_iter();
+    let entries = entries.filter_map(|entry| Some((entry.name()?, entry.value.as_str()?)));
+    let mut all = items.chain(entries);
+    all.any(|(name, value)| name == variable && !value.contains('$'))
 }
 
 /// The variables that the Portainer stack gives each service now, as far as they are known.

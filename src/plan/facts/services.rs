@@ -290,19 +290,6 @@ impl<'d> SentService<'_, 'd, '_> {
         }
     }
 
-    /// Whether `environment` gives a variable the same value in every shell.
-    pub fn is_literal(&self, variable: &str) -> bool {
-        self.nodes("environment").any(|node| {
-            let items = node
-                .items()
-                .filter_map(|item| item.as_str()?.split_once('='));
-            let entries = node.entries().into_iter();
-            let entries = entries.filter_map(|entry| Some((entry.name()?, entry.value.as_str()?)));
-            let mut all = items.chain(entries);
-            all.any(|(name, value)| name == variable && !value.contains('$'))
-        })
-    }
-
     /// The variables of `environment` and of `stack.env` as an env file. `None` if an unknown env file adds
     /// others.
     pub fn environment(&self) -> Option<BTreeMap<String, Given>> {
