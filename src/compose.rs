@@ -376,10 +376,9 @@ impl Compose {
     ) -> Result<(Output, Option<PathBuf>)> {
         let mut options = options.to_vec();
         options.extend(input.project().iter().flat_map(|project| ["-p", project]));
-        let user = input.dir().map(disk::user_of).transpose();
-        let user = user
-            .context("failed to find the owner of the stack's directory")?
-            .flatten();
+        let owner = input.dir().map(disk::user_of).transpose();
+        let owner = owner.context("failed to find the owner of the stack's directory")?;
+        let user = owner.flatten();
         let texts: Vec<&str> = match *input {
             Input::Sent { text, .. } => vec![text],
             Input::Several { texts, .. } => texts.iter().map(String::as_str).collect(),
@@ -527,8 +526,8 @@ impl Program for Compose {
         containers: &BTreeMap<String, String>,
         mask: &Mask,
     ) -> Result<ConfigHashes> {
-        let known = lock(&self.checked).clone();
-        let known = known.filter(|(sent, _)| input.sent().as_ref() == Some(sent));
+        let checked = lock(&self.checked).clone();
+        let known = checked.filter(|(sent, _)| input.sent().as_ref() == Some(sent));
         let resolved = match known {
             Some((_, resolved)) => resolved,
             None => self.printed(self.run_config(input, &[], &JSON)?, mask)?,

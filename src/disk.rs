@@ -384,16 +384,16 @@ fn take_rights_of(user: u32) -> io::Result<()> {
 fn groups_of(user: u32) -> (Gid, Vec<Gid>) {
     let [users, groups] =
         ["/etc/passwd", "/etc/group"].map(|file| fs::read_to_string(file).unwrap_or_default());
-    let (group, groups) = groups_in(user, &users, &groups);
-    let groups = groups.into_iter().map(Gid::from_raw);
-    (Gid::from_raw(group), groups.collect())
+    let (group, others) = groups_in(user, &users, &groups);
+    let others = others.into_iter().map(Gid::from_raw).collect();
+    (Gid::from_raw(group), others)
 }
 
 fn groups_in(user: u32, users: &str, groups: &str) -> (u32, Vec<u32>) {
     // name:password:uid:gid:…
-    let users = users.lines();
-    let mut users = users.map(|line| line.split(':').collect::<Vec<_>>());
-    let found = users.find(|fields| fields.get(2) == Some(&user.to_string().as_str()));
+    let lines = users.lines();
+    let mut all = lines.map(|line| line.split(':').collect::<Vec<_>>());
+    let found = all.find(|fields| fields.get(2) == Some(&user.to_string().as_str()));
     let Some([name, _, _, group, ..]) = found.as_deref() else {
         return (NO_GROUP, Vec::new());
     };

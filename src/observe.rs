@@ -396,9 +396,9 @@ impl Situation<'_> {
 
     /// Reads the images that another text names.
     pub fn read_images(&self, before: &mut Before, sent: Sent) {
-        let images = plan::image_references(sent, &self.stack.name().portainer_name());
-        let images = images.into_iter().collect();
-        let images = details::images(self.engine, self.host, images, &mut Vec::new());
+        let named = plan::image_references(sent, &self.stack.name().portainer_name());
+        let named = named.into_iter().collect();
+        let images = details::images(self.engine, self.host, named, &mut Vec::new());
         before.details.images.extend(images);
     }
 

@@ -93,13 +93,13 @@ pub fn reconstruct(
     let mut read = Read::new(engine, tool, project)?;
     let drafts = read.drafts();
     let mut problem = None;
-    let resolved = compose
-        .map(|compose| read.resolved(&drafts, compose))
-        .transpose();
-    let resolved = resolved
-        .map_err(|error| problem = Some(error))
-        .ok()
-        .flatten();
+    let resolved = match compose.map(|compose| read.resolved(&drafts, compose)) {
+        Some(Err(error)) => {
+            problem = Some(error);
+            None
+        }
+        resolved => resolved.and_then(Result::ok),
+    };
     let (mut services, mut reasons) = (Map::new(), BTreeMap::new());
     for (name, draft) in &drafts {
         let found = match &resolved {
@@ -226,11 +226,11 @@ impl Read {
         let hash = compose_label(tool, "config-hash");
         for container in &containers {
             let one = Inspected(container);
-            let service = one.compose_label(tool, "service");
-            let service = service.filter(|_| one.label("com.docker.swarm.task.id").is_none());
+            let is_of_swarm = one.label("com.docker.swarm.task.id").is_some();
+            let label = one.compose_label(tool, "service").filter(|_| !is_of_swarm);
             let name = printable(one.name());
             let service =
-                service.with_context(|| format!("container {name} was not created by Compose"))?;
+                label.with_context(|| format!("container {name} was not created by Compose"))?;
             by_id.insert(one.id().to_owned(), service.to_owned());
             by_name.insert(one.name().to_owned(), service.to_owned());
             let known = services.entry(service.to_owned());
@@ -247,11 +247,10 @@ impl Read {
         let unique =
             |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
         let images = engine.inspect_images(&unique(all().map(Inspected::image_id).collect()))?;
-        let names = all()
-            .flat_map(Inspected::networks)
-            .map(|(name, _)| name.as_str());
-        let names = names.filter(|name| !matches!(*name, "host" | "none" | "bridge"));
-        let networks = engine.inspect_networks(&unique(names.collect()))?;
+        let connected = all().flat_map(Inspected::networks);
+        let mut names: BTreeSet<&str> = connected.map(|(name, _)| name.as_str()).collect();
+        names.retain(|name| !matches!(*name, "host" | "none" | "bridge"));
+        let networks = engine.inspect_networks(&unique(names))?;
         let names = all().flat_map(Inspected::volumes).map(|(name, _)| name);
         let volumes = engine.inspect_volumes(&unique(names.collect()))?;
         let fixed = all().flat_map(Inspected::fixed_networks).map(str::to_owned);
@@ -416,11 +415,11 @@ impl Read {
         }
         let services = self.services.values();
         let mounts = services.flat_map(|(one, _)| Inspected(one).items("/HostConfig/Mounts"));
-        let secrets = mounts.filter_map(|mount| {
+        let files = mounts.filter_map(|mount| {
             let file = json!({ "file": mount["Source"] });
             Some((secret(mount)?.to_owned(), file))
         });
-        let secrets: Map<String, Value> = secrets.collect();
+        let secrets: Map<String, Value> = files.collect();
         if !secrets.is_empty() {
             file.insert("secrets".to_owned(), escaped(secrets.into()));
         }
@@ -477,11 +476,11 @@ fn secrets(services: &mut Map<String, Value>) -> Vec<Variable> {
             *value = format!("{REFERENCE}{variable}").into();
         }
     }
-    let variables = variables.into_iter().map(|(name, value)| Variable {
+    let encode = |(name, value): (String, String)| Variable {
         value: encoded(&name, &value),
         name,
-    });
-    variables.collect()
+    };
+    variables.into_iter().map(encode).collect()
 }
 
 impl Draft {

@@ -172,8 +172,8 @@ pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) 
     undouble(&mut json);
     write_zero_limits(&mut json);
     let services = json.get_mut("services").and_then(Value::as_object_mut);
-    let active = services.iter().flat_map(|all| all.keys()).cloned();
-    let active: BTreeSet<String> = active.collect();
+    let names = services.iter().flat_map(|all| all.keys()).cloned();
+    let active: BTreeSet<String> = names.collect();
     for (_, service) in services.into_iter().flatten() {
         let dependencies = service.get_mut("depends_on").and_then(Value::as_object_mut);
         if let Some(dependencies) = dependencies {

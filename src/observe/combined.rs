@@ -116,7 +116,6 @@ pub fn combined(
     let (resolved, named) = side_by_side(resolve, named);
     let (resolved, profiles) = resolved?;
     let model = program.config(&on_disk(Some(name)), profiles, Values::Named, mask);
-    let model = model.ok();
     let env_file = match files.env.as_slice() {
         [] => Some(stack.dir().join(".env")),
         [one] => Some(stack.dir().join(one)),
@@ -124,7 +123,7 @@ pub fn combined(
     };
     let input = Resolved {
         config: &resolved,
-        model: model.as_ref(),
+        model: model.as_ref().ok(),
         project: name,
         env: &env,
         env_file: env_file.as_deref().and_then(Path::to_str),
@@ -135,8 +134,8 @@ pub fn combined(
     let mut different = String::new();
     for _ in 0..ATTEMPTS {
         let candidate = combine::combine(&input, &avoid);
-        let named = named.as_ref().ok();
-        let project = named.and_then(|config| config["name"].as_str());
+        let of_project = named.as_ref().ok();
+        let project = of_project.and_then(|config| config["name"].as_str());
         let combined = Combined {
             notices: notices(&files.compose, &read.origins, &input, &candidate.written),
             origins: read.origins.clone(),
@@ -146,8 +145,8 @@ pub fn combined(
             project: project.map(str::to_owned),
             stack: stack.clone(),
         };
-        let rewrite = combined.rewrite(&Runs::default());
-        let rewrite = rewrite.map_err(Uncombined::Blocked)?;
+        let rewritten = combined.rewrite(&Runs::default());
+        let rewrite = rewritten.map_err(Uncombined::Blocked)?;
         let sent = Input::Sent {
             dir: Some(stack.dir()),
             project: name,

@@ -72,8 +72,8 @@ pub fn foreign_since(
     if before.is_empty() && gone.is_empty() {
         return (Vec::new(), None);
     }
-    let ids = before.iter().map(|one| Inspected(one).id().to_owned());
-    let ids: Vec<String> = ids.collect();
+    let all = before.iter().map(Inspected);
+    let ids: Vec<String> = all.map(|one| one.id().to_owned()).collect();
     let found = engine.inspect_containers(&ids).and_then(|now| {
         let changed = before.iter().map(Inspected).filter_map(|old| {
             let now = now.iter().map(Inspected).find(|now| now.id() == old.id());
@@ -103,8 +103,8 @@ pub fn warnings_of(losses: &[Loss], heading: &str) -> Vec<String> {
     let is_foreign = |loss: &&Loss| loss.kind == LossKind::Foreign;
     let (others, own): (Vec<_>, Vec<_>) = losses.iter().partition(is_foreign);
     let all = [(heading, own), (NOT_RECREATED, others)].into_iter();
-    let all = all.filter(|(_, losses)| !losses.is_empty());
-    all.map(|(heading, losses)| list(heading, &losses))
+    let told = all.filter(|(_, losses)| !losses.is_empty());
+    told.map(|(heading, losses)| list(heading, &losses))
         .collect()
 }
 

@@ -74,9 +74,9 @@ impl Situation<'_> {
         let people = portainer.people().unwrap_or_default();
         let grants = shared.map(|access| people.grants(access));
         uses.stack = grants.unwrap_or_default();
-        let own = own.into_iter();
-        let own = own.map(|(id, (_, access))| (id, people.grants(&access)));
+        let of_containers = own.into_iter();
+        let given = of_containers.map(|(id, (_, access))| (id, people.grants(&access)));
         uses.containers
-            .extend(own.filter(|(_, grants)| !grants.is_empty()));
+            .extend(given.filter(|(_, grants)| !grants.is_empty()));
     }
 }

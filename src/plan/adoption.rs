@@ -632,11 +632,11 @@ fn services(
 /// How a service without containers is started: perhaps with volumes that an earlier adoption named.
 fn starts(input: &AdoptionFacts, service: &str) -> String {
     let runs = input.runs;
-    let volumes = runs.services.get(service).map(|own| &own.volumes);
-    let volumes = volumes.into_iter().flatten();
-    let existing = volumes.filter(|(_, name)| input.facts.details.has_volume(name));
-    let existing = existing.map(|(path, name)| format!("the existing volume {name:.12} at {path}"));
-    match existing.collect::<Vec<_>>().as_slice() {
+    let own = runs.services.get(service).into_iter();
+    let named = own.flat_map(|own| &own.volumes);
+    let existing = named.filter(|(_, name)| input.facts.details.has_volume(name));
+    let told = existing.map(|(path, name)| format!("the existing volume {name:.12} at {path}"));
+    match told.collect::<Vec<_>>().as_slice() {
         [] => NOT_STARTED.to_owned(),
         some => format!("{NOT_STARTED}, with {}", listed(some)),
     }

@@ -78,9 +78,9 @@ impl Blocker {
     /// The same, with `details`.
     #[must_use]
     pub fn details(self, details: impl IntoIterator<Item = String>) -> Self {
-        let details = details.into_iter().map(|one| printable(&one).into_owned());
+        let shown = details.into_iter().map(|one| printable(&one).into_owned());
         Self {
-            details: details.collect(),
+            details: shown.collect(),
             ..self
         }
     }

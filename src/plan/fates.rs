@@ -247,8 +247,7 @@ impl Deciding<'_> {
             record, sent, tool, ..
         } = self.facts;
         if on_disk == labeled {
-            let record = record.as_ref();
-            let by_hand = record.and_then(|record| edited::why_by_hand(container, record, tool));
+            let by_hand = record.and_then(|one| edited::why_by_hand(container, &one, tool));
             let why = if self.is_built(service.name) {
                 BUILT
             } else {
@@ -358,20 +357,18 @@ fn features(service: &SentService) -> Vec<Feature> {
             .and_then(|bind| bind.get("create_host_path"));
         creates.is_some() || (text.contains(':') && text.starts_with(['/', '.', '~', '$']))
     });
-    let has_network_order = service
-        .nodes("networks")
-        .flat_map(Node::entries)
-        .any(|entry| {
-            let has = |keys: &[&str]| keys.iter().any(|key| entry.value.get(key).is_some());
-            let has_address = has(&[
-                "ipv4_address",
-                "ipv6_address",
-                "link_local_ips",
-                "mac_address",
-            ]);
-            (has(&["priority"]) && (has_address || has(&["aliases", "driver_opts"])))
-                || (has(&["driver_opts"]) && has_address)
-        });
+    let mut networks = service.nodes("networks").flat_map(Node::entries);
+    let has_network_order = networks.any(|entry| {
+        let has = |keys: &[&str]| keys.iter().any(|key| entry.value.get(key).is_some());
+        let has_address = has(&[
+            "ipv4_address",
+            "ipv6_address",
+            "link_local_ips",
+            "mac_address",
+        ]);
+        (has(&["priority"]) && (has_address || has(&["aliases", "driver_opts"])))
+            || (has(&["driver_opts"]) && has_address)
+    });
     [
         (depends, Feature::DependsOn),
         (is_set("profiles"), Feature::Profiles),

@@ -214,9 +214,9 @@ const FILES_SHOWN: usize = 5;
 /// Names the changed files of a container's own layer that hold data, and that are lost with it. `placed` are those that
 /// Compose itself puts into it.
 pub fn files(container: Inspected, changes: &Changes, placed: &[String]) -> Option<String> {
-    let paths = changes.listed.iter().map(|change| change.path.as_str());
-    let paths = paths.filter(|path| placed.iter().all(|placed| placed != path));
-    let paths: Vec<&str> = paths.collect();
+    let listed = changes.listed.iter().map(|change| change.path.as_str());
+    let mut paths: Vec<&str> = listed.collect();
+    paths.retain(|path| placed.iter().all(|placed| placed != path));
     let unlisted = changes.total.saturating_sub(changes.listed.len());
     let files = container.own_files(&paths, placed);
     let shown = &files[..files.len().min(FILES_SHOWN)];
@@ -224,7 +224,7 @@ pub fn files(container: Inspected, changes: &Changes, placed: &[String]) -> Opti
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let shown = shown.join(", ");
+    let named = shown.join(", ");
     (!files.is_empty() || unlisted > 0)
-        .then(|| format!("files written inside the container: {shown}{more}"))
+        .then(|| format!("files written inside the container: {named}{more}"))
 }

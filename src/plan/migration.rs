@@ -148,9 +148,12 @@ impl Plan {
         let paused = Blocker::about(conflicts::paused(facts), what, "unpause them first");
         refusals.extend(paused.map(|one| one.of_kind(BlockerKind::Paused)));
         let others: Vec<&Container> = facts.others.iter().flatten().collect();
-        let held = conflicts::held_by(&others, stack, |_| true).into_iter();
-        let held = held.map(|one| one.short("port or name in use"));
-        refusals.extend(held.map(|one| one.of_kind(BlockerKind::OnEngine)));
+        for held in conflicts::held_by(&others, stack, |_| true) {
+            refusals.push(
+                held.short("port or name in use")
+                    .of_kind(BlockerKind::OnEngine),
+            );
+        }
         for refusal in refusals {
             let is_on_engine = matches!(refusal.kind, BlockerKind::OnEngine | BlockerKind::Paused);
             if is_on_engine && facts.environment != Environment::SameEngine {

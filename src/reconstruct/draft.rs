@@ -189,8 +189,8 @@ impl Drafting<'_> {
         let labels = self.one.fields("/Config/Labels");
         let labels =
             labels.filter(|(name, value)| !name.starts_with(&own) && of_image[name] != **value);
-        let labels = labels.map(|(name, value)| (name.clone(), value.clone()));
-        self.set("labels", labels.collect::<Fields>());
+        let owned = labels.map(|(name, value)| (name.clone(), value.clone()));
+        self.set("labels", owned.collect::<Fields>());
         if let Some(os) = self.image.present("/Os").and_then(Value::as_str) {
             let platform = format!("{os}/{}", self.image.text("/Architecture"));
             self.choose("platform", [Value::Null, platform.into()]);
@@ -251,13 +251,13 @@ impl Drafting<'_> {
         if own.get("test") == Some(&json!(["NONE"])) {
             return self.choose("healthcheck", [json!({ "disable": true }), own.into()]);
         }
-        let own = own.into_iter();
-        let own = own.filter(|(key, value)| of_image.get(key) != Some(value));
-        let own = own.map(|(key, value)| match value.as_u64() {
+        let all = own.into_iter();
+        let own = all.filter(|(key, value)| of_image.get(key) != Some(value));
+        let written = own.map(|(key, value)| match value.as_u64() {
             Some(nanoseconds) if key != "retries" => (key, duration(nanoseconds).into()),
             _ => (key, value),
         });
-        self.set("healthcheck", own.collect::<Fields>());
+        self.set("healthcheck", written.collect::<Fields>());
     }
 
     /// Limits, devices and the restart policy, each in one of its two places.
@@ -386,8 +386,8 @@ impl Drafting<'_> {
                 mode => self.set(key, self.shared(mode)),
             }
         }
-        let from = self.one.items("/HostConfig/VolumesFrom");
-        let from = from.filter_map(Value::as_str).map(|from| {
+        let all = self.one.items("/HostConfig/VolumesFrom");
+        let from = all.filter_map(Value::as_str).map(|from| {
             let (id, mode) = from.split_once(':').unwrap_or((from, "rw"));
             let name = self.shared(&format!("container:{id}"));
             match (name.trim_start_matches("service:"), mode) {
@@ -502,8 +502,8 @@ impl Drafting<'_> {
         let mut ports: Vec<_> = bindings.collect();
         ports.sort_by_key(|(order, _)| *order);
         self.list("ports", ports.into_iter().map(|(_, port)| port).collect());
-        let bound = self.one.fields("/HostConfig/PortBindings");
-        let bound: BTreeSet<&str> = bound.map(|(port, _)| port.as_str()).collect();
+        let bindings = self.one.fields("/HostConfig/PortBindings");
+        let bound: BTreeSet<&str> = bindings.map(|(port, _)| port.as_str()).collect();
         let of_image = &self.image.0["Config"]["ExposedPorts"];
         let exposed = self
             .one
@@ -545,8 +545,8 @@ impl Drafting<'_> {
                 secrets.push(vec![name.into()]);
             } else if kind == "volume" {
                 let no_copy = mount["VolumeOptions"]["NoCopy"] == true;
-                let options = [("ro", is_read_only), ("nocopy", no_copy)].into_iter();
-                let options = options.filter_map(|(option, is_set)| is_set.then_some(option));
+                let all = [("ro", is_read_only), ("nocopy", no_copy)].into_iter();
+                let options = all.filter_map(|(option, is_set)| is_set.then_some(option));
                 volumes.push(self.forms(kind, source, target, options));
             } else {
                 let long = json!({ "type": kind, "source": source, "target": target, "read_only": is_read_only });
@@ -574,8 +574,8 @@ impl Drafting<'_> {
         }
         self.list("volumes", volumes);
         self.list("secrets", secrets);
-        let tmpfs = self.one.fields("/HostConfig/Tmpfs");
-        let tmpfs = tmpfs.map(|(target, options)| match options.as_str() {
+        let all = self.one.fields("/HostConfig/Tmpfs");
+        let tmpfs = all.map(|(target, options)| match options.as_str() {
             None | Some("") => vec![target.as_str().into()],
             Some(options) => vec![format!("{target}:{options}").into()],
         });
@@ -591,8 +591,8 @@ impl Drafting<'_> {
         options: impl Iterator<Item = &'o str>,
     ) -> Vec<Value> {
         let objects = self.around.objects;
-        let options = options.filter(|option| !matches!(*option, "" | "rw"));
-        let options: Vec<&str> = options.collect();
+        let is_set = |option: &&str| !matches!(*option, "" | "rw");
+        let options: Vec<&str> = options.filter(is_set).collect();
         if kind == "volume" && (source.is_empty() || objects.is_anonymous(source)) {
             // A volume that an earlier container had, and that its image declares, is in no file.
             let declared = self.image.0["Config"]["Volumes"].get(target);

@@ -167,8 +167,8 @@ impl Known<'_> {
                 keys.push("default".to_owned());
             }
             // Other projects call it otherwise than the engine.
-            let parts = name.split_once('_').into_iter();
-            let parts = parts.flat_map(|(project, rest)| [rest, project]);
+            let halves = name.split_once('_').into_iter();
+            let parts = halves.flat_map(|(project, rest)| [rest, project]);
             keys.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
             keys.dedup();
             let mut definition = Map::new();

@@ -51,9 +51,8 @@ pub(super) enum Outcome {
 impl Draft {
     /// What is most likely.
     pub(super) fn likely(&self) -> Picked {
-        let lists = self.lists.iter();
-        let lists =
-            lists.map(|(key, items)| (*key, (0..items.len()).map(|item| (item, 0)).collect()));
+        let first = |items: &Vec<_>| (0..items.len()).map(|item| (item, 0)).collect();
+        let lists = self.lists.iter().map(|(key, items)| (*key, first(items)));
         Picked {
             choices: vec![0; self.choices.len()],
             lists: lists.collect(),
@@ -257,11 +256,11 @@ impl Search<'_> {
             }
             Part::List(key, items) => {
                 let start = with(hashed, &[before, "\"", key, "\":["]);
-                let forms: Vec<Option<usize>> = match self.scope {
+                let all: Vec<Option<usize>> = match self.scope {
                     Scope::All => vec![None],
                     Scope::Likely | Scope::Alike => (0..forms(items)).map(Some).collect(),
                 };
-                let mut forms = forms.into_iter();
+                let mut forms = all.into_iter();
                 forms
                     .any(|form| self.items(at, (key, items, form), &mut Vec::new(), &start, hashed))
             }

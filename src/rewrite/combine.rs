@@ -433,8 +433,8 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
         let Some(service) = service.as_object_mut() else {
             continue;
         };
-        let mounts = service.get_mut("volumes").and_then(Value::as_array_mut);
-        let mounts = mounts.into_iter().flatten();
+        let volumes = service.get_mut("volumes").and_then(Value::as_array_mut);
+        let mounts = volumes.into_iter().flatten();
         for mount in mounts.filter_map(Value::as_object_mut) {
             // Of the short syntax. Newer versions do not print a value that is the default only in newer versions.
             if let Some(bind) = mount.get_mut("bind").filter(|bind| is_empty(bind)) {
@@ -442,19 +442,20 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
             }
         }
         for key in ["secrets", "configs"] {
-            let files = service.get_mut(key).and_then(Value::as_array_mut);
-            let files = files.into_iter().flatten();
+            let list = service.get_mut(key).and_then(Value::as_array_mut);
+            let files = list.into_iter().flatten();
             files
                 .filter_map(|file| file.get_mut("mode"))
                 .for_each(decimal);
         }
-        let limits = service.get_mut("blkio_config");
-        let limits = limits.and_then(Value::as_object_mut).into_iter();
-        let devices = limits
-            .flat_map(Map::values_mut)
-            .filter_map(Value::as_array_mut);
-        let devices = devices.flatten().filter_map(Value::as_object_mut);
-        devices.for_each(lower_case);
+        let config = service
+            .get_mut("blkio_config")
+            .and_then(Value::as_object_mut);
+        let limits = config.into_iter().flat_map(Map::values_mut);
+        let devices = limits.filter_map(Value::as_array_mut).flatten();
+        devices
+            .filter_map(Value::as_object_mut)
+            .for_each(lower_case);
         let alone = Value::from(Map::from_iter([("default".to_owned(), Value::Null)]));
         if service.get("networks") == Some(&alone) {
             service.shift_remove("networks");

@@ -31,9 +31,8 @@ pub enum EnvWarning {
 
 /// `stack.env` as Portainer writes it: one `NAME=VALUE` per line (M07).
 pub fn stack_env(variables: &[Variable]) -> String {
-    let variables = variables.iter();
-    let parts = variables.flat_map(|one| [&one.name, "=", &one.value, "\n"]);
-    parts.collect()
+    let parts = |one: &Variable| format!("{}={}\n", one.name, one.value);
+    variables.iter().map(parts).collect()
 }
 
 /// What must not be shown of a `.env`: the values as C41–C43 and as Compose read them, and the lines that are not

@@ -96,8 +96,8 @@ fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Blocke
         let is_name = name == "COMPOSE_PROJECT_NAME" && one.value == stored.project;
         WITHOUT_EFFECT.contains(&name) && !is_name
     };
-    let left_out = stored.variables.iter().filter(has_no_effect);
-    let left_out: Vec<String> = left_out.map(|one| one.name.clone()).collect();
+    let useless = stored.variables.iter().filter(has_no_effect);
+    let left_out: Vec<String> = useless.map(|one| one.name.clone()).collect();
     if !left_out.is_empty() && stored.text.contains("env_file") {
         let names = left_out.join(", ");
         return Err(vec![Blocker::without_effect(&names)]);

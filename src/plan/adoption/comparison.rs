@@ -1,6 +1,6 @@
 //! What became worse in a plan since an earlier one that the user has seen.
 
-use crate::plan::{Adoption, Fate};
+use crate::plan::{Adoption, Fate, Loss, ServicePlan};
 
 impl Adoption {
     /// What this plan does that the plan `shown` before did not list, one line each. Empty if the user has seen all of
@@ -14,21 +14,27 @@ impl Adoption {
                 None => true,
             }
         };
-        let services = self.services.iter();
-        let services =
-            services.filter(|one| !one.fate.is_unchanged() && is_worse(&one.fate, &one.service));
-        let services = services.map(|one| format!("{}: {}", one.service, one.fate));
-        let losses = self
-            .losses
-            .iter()
-            .filter(|loss| !shown.losses.contains(loss));
-        let losses = losses.map(|loss| format!("loss: {loss}"));
-        let changes = self
-            .changes
-            .iter()
-            .filter(|change| !shown.changes.contains(change));
-        let changes = changes.map(|change| format!("change: {change}"));
-        services.chain(losses).chain(changes).collect()
+        let mut worse = Vec::new();
+        for ServicePlan { service, fate, .. } in &self.services {
+            if !fate.is_unchanged() && is_worse(fate, service) {
+                worse.push(format!("{service}: {fate}"));
+            }
+        }
+        let new = |loss: &&Loss| !shown.losses.contains(loss);
+        worse.extend(
+            self.losses
+                .iter()
+                .filter(new)
+                .map(|loss| format!("loss: {loss}")),
+        );
+        let new = |change: &&Loss| !shown.changes.contains(change);
+        worse.extend(
+            self.changes
+                .iter()
+                .filter(new)
+                .map(|one| format!("change: {one}")),
+        );
+        worse
     }
 }
 

@@ -363,8 +363,8 @@ impl<'f> Blocking<'_, 'f> {
             };
             let what =
                 "Portainer would not start these containers, but would remove them with the stack";
-            let blocker = Blocker::new(what, format!("{first}; {keep}"));
-            let blocker = blocker.short("containers not in the stack");
+            let hint = format!("{first}; {keep}");
+            let blocker = Blocker::new(what, hint).short("containers not in the stack");
             self.blockers.push(blocker.details(orphans));
         }
     }

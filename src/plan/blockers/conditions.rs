@@ -81,8 +81,8 @@ impl Adoption {
         let (own, name) = (service.name, dependency.name);
         let mut services = self.services.iter();
         let planned = services.find(|one| one.service == dependency.name);
-        let containers = planned.map(|one| inspected(facts, &one.containers));
-        let containers = containers.unwrap_or_default();
+        let found = planned.map(|one| inspected(facts, &one.containers));
+        let containers = found.unwrap_or_default();
         let is_new = containers.is_empty()
             || planned.is_some_and(|one| matches!(one.fate, Fate::Recreated(_)));
         let (until, fails) = match condition {

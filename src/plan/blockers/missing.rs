@@ -33,14 +33,12 @@ pub struct Missing {
 
 /// Looks for what does not exist. An adoption creates the volumes `created`.
 pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> Missing {
+    let others = facts.others.as_ref();
     let mut search = Search {
         facts,
         created,
         stack,
-        portainer: facts
-            .others
-            .as_ref()
-            .and_then(|all| permissions::portainer(all, facts.portainer_port?)),
+        portainer: others.and_then(|all| permissions::portainer(all, facts.portainer_port?)),
         files: Vec::new(),
         unreadable: Vec::new(),
         images: Vec::new(),
@@ -236,8 +234,8 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             for item in service.items(section) {
                 let name = self.stack.read(item.get("source").unwrap_or(item)).known();
                 let all = self.stack.reader.document.get(section);
-                let file = name.as_deref().and_then(|name| all?.get(name)?.get("file"));
-                let file = file.and_then(|file| self.stack.read(file).known());
+                let node = name.as_deref().and_then(|name| all?.get(name)?.get("file"));
+                let file = node.and_then(|file| self.stack.read(file).known());
                 if let (Some(name), Some(file)) = (name, file) {
                     self.read_by_engine(&format!("{noun} {name} needs"), &file);
                 }

@@ -236,8 +236,8 @@ impl<'d> SentService<'_, 'd, '_> {
 
     /// All nodes of a key, the outermost base first.
     pub fn nodes(&self, key: &str) -> impl Iterator<Item = Node<'d>> {
-        let nodes = self.chain.iter().map(|service| service.node.get(key));
-        let nodes = nodes.flatten().filter(|node| !node.is_null());
+        let all = self.chain.iter().map(|service| service.node.get(key));
+        let nodes = all.flatten().filter(|node| !node.is_null());
         nodes.collect::<Vec<_>>().into_iter()
     }
 

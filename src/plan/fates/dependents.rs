@@ -36,11 +36,10 @@ pub fn dependencies(service: &SentService) -> Vec<Dependency> {
             add(&name, false, false);
         }
         for entry in node.entries() {
-            let restart = entry
+            let restarts = entry
                 .value
                 .get("restart")
-                .map(|node| service.stack.read(node));
-            let restarts = restart.is_some_and(|given| given != Given::Is("false".to_owned()));
+                .is_some_and(|node| service.stack.read(node) != Given::Is("false".to_owned()));
             add(entry.name().unwrap_or_default(), restarts, false);
         }
     }

@@ -67,9 +67,9 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
     /// The blocker if Portainer would remove containers, where `services` are planned.
     pub fn orphans(&self, services: &[ServicePlan]) -> Option<Blocker> {
         let why = self.removes_orphans()?;
-        let services = services.iter();
-        let removed = services.filter(|service| matches!(service.fate, Fate::Removed(_)));
-        let removed = removed.flat_map(|service| service.containers.clone());
+        let is_removed = |one: &&ServicePlan| matches!(one.fate, Fate::Removed(_));
+        let services = services.iter().filter(is_removed);
+        let removed = services.flat_map(|service| service.containers.clone());
         let what = format!(
             "Portainer would remove containers that the Compose file does not define, because {why}"
         );

@@ -92,8 +92,9 @@ pub fn foreign(
         if spread.is_empty() {
             break;
         }
-        let spread = spread.into_iter();
-        hits.extend(spread.map(|(one, touch)| (one.id(), hit(one, touch, distance))));
+        for (one, touch) in spread {
+            hits.insert(one.id(), hit(one, touch, distance));
+        }
     }
     let distance = |one: &Inspected| hits.get(one.id()).map_or(0, |hit| hit.distance);
     others.sort_by_key(distance);

@@ -108,8 +108,8 @@ fn one(service: &SentService, item: Node<'_>) -> Option<Publish> {
 fn short(text: &str) -> Option<Publish> {
     let (ports, protocol) = text.split_once('/').unwrap_or((text, "tcp"));
     let (rest, target) = ports.rsplit_once(':').unwrap_or(("", ports));
-    let (address, published) = rest.rsplit_once(':').unwrap_or(("", rest));
-    let address = address.trim_matches(['[', ']']).to_owned();
+    let (host, published) = rest.rsplit_once(':').unwrap_or(("", rest));
+    let address = host.trim_matches(['[', ']']).to_owned();
     Some(Publish {
         address: Some(address).filter(|address| !address.is_empty()),
         ports: chosen(published)?,

@@ -153,8 +153,8 @@ fn members_lost<'d>(old: &'d Document<'d>, new: &Document, section: &str) -> Vec
 }
 
 fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
-    let entries = document.get(section).map(Node::entries);
-    let entries = entries.into_iter().flatten();
+    let section = document.get(section).into_iter();
+    let entries = section.flat_map(Node::entries);
     entries.filter_map(|entry| entry.name()).collect()
 }
 

@@ -157,8 +157,8 @@ fn variables(
         return Vec::new();
     };
     let old_image = image_env(facts, container.image_id());
-    let new_image = service.image().and_then(|image| image_env(facts, &image));
-    let new_image = new_image.or_else(|| old_image.clone());
+    let found = service.image().and_then(|image| image_env(facts, &image));
+    let new_image = found.or_else(|| old_image.clone());
     let (mut lost, mut changed) = (Vec::new(), Vec::new());
     for (name, value) in env(container.at("/Config/Env")) {
         match given.get(name) {

@@ -201,8 +201,8 @@ impl<'d> Inline<'_, 'd, '_> {
         let texts = values.map(|(name, value)| (name.clone(), NewValue::Text(escaped(value))));
         let value = NewValue::Mapping(texts.collect());
         let mut new = vec![("environment".to_owned(), value)];
-        let files = addition.files.filter(|entry| is_own(mapping, *entry));
-        let files = files.and_then(|entry| self.dropped.get(&entry.key.id()));
+        let own_files = addition.files.filter(|entry| is_own(mapping, *entry));
+        let files = own_files.and_then(|entry| self.dropped.get(&entry.key.id()));
         let mut entries = mapping.own_entries();
         // The own key has no value, or is reset.
         let own = entries.find(|entry| entry.name() == Some("environment"));

@@ -93,8 +93,8 @@ impl<'d> Merge<'d> {
         kept: &NodeSet,
         set: Vec<Scalar<'d>>,
     ) -> BTreeMap<NodeId, Scalar<'d>> {
-        let inlined = inlined.into_iter().map(|one| (one.node.id(), one));
-        let mut effective: BTreeMap<NodeId, Scalar<'d>> = inlined.collect();
+        let by_node = inlined.into_iter().map(|one| (one.node.id(), one));
+        let mut effective: BTreeMap<NodeId, Scalar<'d>> = by_node.collect();
         let mut wanted: BTreeMap<NodeId, Scalar<'d>> = BTreeMap::new();
         for mut scalar in set {
             let id = scalar.node.resolved().id();
@@ -239,10 +239,9 @@ impl<'d> Merge<'d> {
         let message =
             "the anchor of this alias is removed, because the part that contains it is rewritten";
         let hint = "write out the value instead of the alias";
-        let lost: Vec<_> = lost
-            .map(|one| Blocker::at(one, Reason::Shared, message, hint))
-            .collect();
-        self.blockers.extend(lost);
+        let blocker = |alias| Blocker::at(alias, Reason::Shared, message, hint);
+        let blockers: Vec<_> = lost.map(blocker).collect();
+        self.blockers.extend(blockers);
     }
 
     fn mark_gone(&mut self, entry: Entry<'d>) {

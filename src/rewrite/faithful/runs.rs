@@ -58,16 +58,16 @@ impl Runs {
     pub fn named_volumes(&self) -> BTreeMap<String, BTreeMap<String, String>> {
         let services = self.services.iter();
         let named = services.filter(|(_, runs)| !runs.volumes.is_empty());
-        let named = named.map(|(service, runs)| (service.clone(), runs.volumes.clone()));
-        named.collect()
+        let volumes = named.map(|(service, runs)| (service.clone(), runs.volumes.clone()));
+        volumes.collect()
     }
 
     /// The names of the variables to write into the text, by service, with the digests of what it says instead.
     pub fn variables(&self) -> BTreeMap<String, BTreeMap<String, String>> {
         let services = self.services.iter();
         let named = services.filter(|(_, runs)| !runs.variables.is_empty());
-        let named = named.map(|(service, runs)| (service.clone(), runs.instead_of.clone()));
-        named.collect()
+        let digests = named.map(|(service, runs)| (service.clone(), runs.instead_of.clone()));
+        digests.collect()
     }
 
     /// The names of all volumes to name.

@@ -22,9 +22,8 @@ pub(super) struct ServiceFiles<'r, 'd, 'a> {
 
 impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
     pub(super) fn new(reader: &'r Reader<'d, 'a>) -> Self {
-        let services = reader.services.iter();
-        let by_service = services.map(|&service| (service.name, listed(reader, service)));
-        let by_service = by_service.collect();
+        let files = |&service: &Service<'d>| (service.name, listed(reader, service));
+        let by_service = reader.services.iter().map(files).collect();
         Self { reader, by_service }
     }
 

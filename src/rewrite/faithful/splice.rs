@@ -321,10 +321,10 @@ fn block_header(node: Node<'_>) -> Option<Range<usize>> {
     let written = &text[line..from + region.len()];
     written.match_indices(['|', '>']).find_map(|(at, _)| {
         let rest = &written[at + 1..];
-        let after =
-            rest.trim_start_matches(['+', '-', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
-        let length = rest.len() - after.len();
-        let after = after.trim_start();
+        let indicators = ['+', '-', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
+        let behind = rest.trim_start_matches(indicators);
+        let length = rest.len() - behind.len();
+        let after = behind.trim_start();
         let is_separate = written[..at].is_empty() || written[..at].ends_with([' ', '\t']);
         let is_header = is_separate && (after.is_empty() || after.starts_with('#'));
         is_header.then(|| line + at..line + at + 1 + length)

@@ -225,8 +225,8 @@ impl<'d, 'a> Finder<'d, 'a> {
     /// The last entry with a name takes effect.
     fn environment(&mut self, chain: &[Service<'d>]) {
         let entries: Vec<_> = chain.iter().flat_map(Service::environment).collect();
-        let last = entries.iter().map(|entry| (entry.name, entry.node.id()));
-        let last: HashMap<&str, NodeId> = last.collect();
+        let nodes = entries.iter().map(|entry| (entry.name, entry.node.id()));
+        let last: HashMap<&str, NodeId> = nodes.collect();
         for entry in entries {
             if last.get(entry.name) != Some(&entry.node.id()) {
                 continue;
@@ -255,8 +255,8 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn mounts(&mut self, chain: &[Service<'d>]) {
         let volumes = chain.iter().filter_map(|one| one.node.get("volumes"));
         let items: Vec<_> = volumes.flat_map(Node::items).collect();
-        let last = items.iter().map(|item| (self.target(*item), item.id()));
-        let last: HashMap<_, _> = last.collect();
+        let targets = items.iter().map(|item| (self.target(*item), item.id()));
+        let last: HashMap<_, _> = targets.collect();
         for item in items {
             let target = self.target(item);
             if target.is_none() || last.get(&target) == Some(&item.id()) {
@@ -378,8 +378,7 @@ impl<'d, 'a> Finder<'d, 'a> {
 
     fn place(&self, node: Node<'d>) -> String {
         let own = self.service;
-        let own = own.and_then(|own| Some((own.name, node.path_below(own.node)?)));
-        match own {
+        match own.and_then(|own| Some((own.name, node.path_below(own.node)?))) {
             Some((name, below)) => format!("services.{name}.{below}"),
             None => node.path(),
         }

@@ -67,13 +67,11 @@ impl Blocking<'_, '_> {
 
     /// Ports and names that something else holds, for the services whose containers are created or replaced.
     pub fn held(&mut self, stack: &SentStack, active: &BTreeSet<&str>) {
-        let fates: BTreeMap<&str, &Fate> = self
-            .plan
-            .services
-            .iter()
-            .map(|one| (one.service.as_str(), &one.fate))
-            .collect();
-        let is_asked = |service: &str| !matches!(fates.get(service), Some(Fate::Unchanged));
+        let is_asked = |service: &str| {
+            let mut planned = self.plan.services.iter().rev();
+            let found = planned.find(|one| one.service == service);
+            found.is_none_or(|one| one.fate != Fate::Unchanged)
+        };
         // The containers that stay beside the services hold their ports and names as well.
         let staying: BTreeSet<&str> = self
             .containers()
@@ -124,8 +122,8 @@ pub fn images_to_pull(
         return Vec::new();
     };
     with_sent(Sent { text, env }, project, |_, stack| {
-        let absent = stack.map(|stack| absent_images(stack, images));
-        let mut absent = absent.unwrap_or_default();
+        let found = stack.map(|stack| absent_images(stack, images));
+        let mut absent = found.unwrap_or_default();
         if absent
             .iter()
             .any(|(service, _)| is_built(&document, service))

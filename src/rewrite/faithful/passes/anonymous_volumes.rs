@@ -274,8 +274,8 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
 
 /// A key for each volume, after its service and path: `db-var-lib-mysql`.
 fn keys(reader: &Reader<'_, '_>, runs: &Runs) -> BTreeMap<String, String> {
-    let present = reader.document.get("volumes").map(Node::entries);
-    let present = present.into_iter().flatten();
+    let section = reader.document.get("volumes").into_iter();
+    let present = section.flat_map(Node::entries);
     let names = present.filter_map(|entry| Some(entry.name()?.to_owned()));
     let mut taken: BTreeSet<String> = names.collect();
     let mut keys = BTreeMap::new();
