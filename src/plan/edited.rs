@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use super::{RecordFacts, Sent};
 use crate::{
     model::{PORTAINER_FOLDERS, Record, Variable, is_folder_of, values},
-    rewrite::faithful::renamed,
+    rewrite::{env::stack_env, faithful::renamed},
     snapshot::{Inspected, LastSent},
     text::{listed, plural},
 };
 use chrono::DateTime;
+use composefile::dotenv;
 
 /// The text and the variables that Portainer has: like what would be sent, and like what was last sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl InPortainer {
         let Some((text, env)) = contents else {
             return Self::Nothing;
         };
-        if values(env) == values(sent.env) && is_same_text(text, sent.text, project) {
+        if are_same_values(env, sent.env) && is_same_text(text, sent.text, project) {
             return Self::UpToDate;
         }
         match (last.has(text, env), sent.text.is_empty()) {
@@ -59,6 +60,13 @@ impl InPortainer {
     pub fn may_be_theirs(self) -> bool {
         matches!(self, Self::Edited | Self::Differs)
     }
+}
+
+/// Whether Portainer's Compose reads the same values. An export writes `a # b`, of which Compose reads `a`, in another form.
+fn are_same_values(one: &[Variable], other: &[Variable]) -> bool {
+    let shell = |name: &str| Some(format!("\0{name}"));
+    let read = |env| dotenv::parse(&stack_env(env), &shell).ok();
+    values(one) == values(other) || read(one).is_some_and(|one| Some(one) == read(other))
 }
 
 /// Whether two texts mean the same to Portainer: it passes the project's name itself, so a `name` that an export wrote (M15)
@@ -168,6 +176,25 @@ mod tests {
 
     use super::*;
     use crate::model::Record;
+
+    #[test]
+    fn b22_variables_are_the_same_if_compose_reads_the_same_values() {
+        let env = |value: &str| [Variable::new("A", value)];
+        for (one, other, expected) in [
+            ("a b # c", "a b", true),
+            ("a b # c", "'a b'", true),
+            ("a b", "a b c", false),
+            ("$B", "'$B'", false),
+            ("$B", "$C", false),
+            ("'", "\"", false),
+        ] {
+            assert_eq!(
+                are_same_values(&env(one), &env(other)),
+                expected,
+                "{one} {other}"
+            );
+        }
+    }
 
     #[test]
     fn b22_what_portainer_has_was_edited_if_it_is_neither_sent_nor_last_sent() {
