@@ -14,8 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::text::printable;
 
 mod access;
+mod subnet;
 
 pub use access::{Access, Grant, Uses, WantedAccess};
+pub use subnet::overlap;
 
 /// The reference of an image with a tag or a digest: without one, the engine pulls every tag.
 pub fn tagged(image: &str) -> String {

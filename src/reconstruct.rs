@@ -253,7 +253,9 @@ impl Read {
         let networks = engine.inspect_networks(&unique(names))?;
         let names = all().flat_map(Inspected::volumes).map(|(name, _)| name);
         let volumes = engine.inspect_volumes(&unique(names.collect()))?;
-        let fixed = all().flat_map(Inspected::fixed_networks).map(str::to_owned);
+        let fixed = all()
+            .flat_map(Inspected::fixed_addresses)
+            .map(|(network, _)| network.to_owned());
         for name in engine.list_all()?.into_iter().flat_map(|one| one.names) {
             by_name.entry(name).or_default();
         }

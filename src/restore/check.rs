@@ -1,6 +1,6 @@
 //! Checks before the first change that everything exists that the restore needs (B16).
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Result;
 use serde_json::Value;
@@ -8,11 +8,12 @@ use serde_json::Value;
 use super::{
     Cause, Planned, Procedure, RecordStep,
     containers::image_of,
-    networks::are_free,
+    networks::{are_free, has_address},
     plan::{own, saved},
     text,
 };
 use crate::{
+    disk,
     failure::Failure,
     model::{Container, portainer_name},
     parallel::in_parallel,
@@ -95,6 +96,10 @@ impl Procedure<'_, '_, '_> {
         let recreated: Vec<Inspected> = indices.map(|index| containers[index]).collect();
         problems.extend(self.missing_images(&recreated)?);
         problems.extend(self.missing_networks(&recreated)?);
+        problems.extend(self.taken_addresses(&recreated, planned)?);
+        if self.restore.cause == Cause::Wanted {
+            problems.extend(recreated.iter().flat_map(|one| missing_paths(*one)));
+        }
         problems.extend(self.missing_partners(&recreated)?);
         problems.extend(self.ports_in_use(&recreated, &planned.existing)?);
         Ok(problems)
@@ -166,8 +171,8 @@ impl Procedure<'_, '_, '_> {
             .map(|(name, _)| name.as_str())
             .filter(|name| !matches!(*name, "bridge" | "host" | "none"))
             .collect();
-        let with_address = recreated.iter().flat_map(|one| one.fixed_networks());
-        let fixed: BTreeSet<&str> = with_address.collect();
+        let with_address = recreated.iter().flat_map(|one| one.fixed_addresses());
+        let fixed: BTreeSet<&str> = with_address.map(|(network, _)| network).collect();
         let mut problems = Vec::new();
         for name in names {
             match own.iter().find(|network| text(network, "Name") == name) {
@@ -182,6 +187,37 @@ impl Procedure<'_, '_, '_> {
                     ));
                 }
                 _ => {}
+            }
+        }
+        Ok(problems)
+    }
+
+    /// The fixed addresses that a network which stays does not have, or which another container has.
+    fn taken_addresses(&self, recreated: &[Inspected], planned: &Planned) -> Result<Vec<Blocker>> {
+        let networks = self.existing_networks()?;
+        let own = own(self.snapshot(), &planned.existing);
+        let mut problems = Vec::new();
+        for container in recreated {
+            for (name, address) in container.fixed_addresses() {
+                let stays = |_: &&Value| !planned.networks.contains(name);
+                let Some(network) = networks.get(name).filter(stays) else {
+                    continue;
+                };
+                let needs = format!("{} needs the address {address}", container.name());
+                let mut users = network["Containers"].as_object().into_iter().flatten();
+                let other = users.find(|(id, endpoint)| {
+                    let keys = ["IPv4Address", "IPv6Address"];
+                    let has = |key| address_of(text(endpoint, key)) == address;
+                    keys.into_iter().any(has) && own.iter().all(|one| one.id() != *id)
+                });
+                if !has_address(network, address) {
+                    let what = format!("{needs}, which the network {name} does not have any more");
+                    let hint = format!("remove the network {name}, and other containers from it");
+                    problems.push(Blocker::new(what, hint));
+                } else if let Some((_, other)) = other {
+                    let what = format!("{needs}, which container {} has", text(other, "Name"));
+                    problems.push(Blocker::new(what, "stop that container"));
+                }
             }
         }
         Ok(problems)
@@ -234,6 +270,33 @@ impl Procedure<'_, '_, '_> {
         }
         Ok(problems)
     }
+}
+
+/// The files and devices of this host that a container needs and that were deleted.
+fn missing_paths(container: Inspected) -> Vec<Blocker> {
+    let binds = container.items("/HostConfig/Binds");
+    let binds = binds.filter_map(|bind| bind.as_str()?.split(':').next());
+    let mounts = container.items("/HostConfig/Mounts");
+    let mounts = mounts.filter(|mount| mount["Type"] == "bind");
+    let mounts = mounts.filter_map(|mount| mount["Source"].as_str());
+    let devices = container.items("/HostConfig/Devices");
+    let devices = devices.filter_map(|device| device["PathOnHost"].as_str());
+    let paths = binds.chain(mounts).chain(devices);
+    let absent = paths.map(Path::new).filter(|path| {
+        path.is_absolute() && disk::metadata(path).is_err_and(|error| disk::is_absent(&error))
+    });
+    let name = container.name();
+    let problems = absent.map(|path| {
+        let what = format!("{name} needs {}, which does not exist", path.display());
+        let hint = "restore it from a backup; with --force, Docker creates an empty directory in place of a mount, or cannot start the container";
+        Blocker::new(what, hint)
+    });
+    problems.collect()
+}
+
+/// The address of an endpoint, without the length of its subnet.
+fn address_of(endpoint: &str) -> &str {
+    endpoint.split('/').next().unwrap_or_default()
 }
 
 fn publishes(other: &Container, address: &str, port: u16, protocol: &str) -> bool {

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
     thread,
     time::Duration,
 };
@@ -16,7 +15,10 @@ use super::{
     plan::{own, saved},
     text,
 };
-use crate::{backoff::Backoff, model::projects_of};
+use crate::{
+    backoff::Backoff,
+    model::{overlap, projects_of},
+};
 
 impl Procedure<'_, '_, '_> {
     /// The saved networks; none if they are unknown.
@@ -114,9 +116,11 @@ impl Procedure<'_, '_, '_> {
         if self.network_appears(name, tries) {
             return Ok(());
         }
-        let is_fixed = saved(self.snapshot())
-            .iter()
-            .any(|container| container.fixed_networks().any(|network| network == name));
+        let is_fixed = saved(self.snapshot()).iter().any(|container| {
+            container
+                .fixed_addresses()
+                .any(|(network, _)| network == name)
+        });
         let has_addresses = body["IPAM"]["Config"].as_array();
         if is_fixed || has_addresses.is_none_or(Vec::is_empty) {
             return Err(refused);
@@ -158,47 +162,14 @@ pub(super) fn are_free(wanted: &Value, all: &[Value]) -> bool {
     subnets(wanted).all(|subnet| !taken.iter().any(|other| overlap(subnet, other)))
 }
 
+/// Whether an address is in a subnet of a network.
+pub(super) fn has_address(network: &Value, address: &str) -> bool {
+    let length = if address.contains(':') { 128 } else { 32 };
+    let address = format!("{address}/{length}");
+    subnets(network).any(|subnet| overlap(subnet, &address))
+}
+
 fn subnets(network: &Value) -> impl Iterator<Item = &str> {
     let pools = network["IPAM"]["Config"].as_array().into_iter().flatten();
     pools.filter_map(|pool| pool["Subnet"].as_str())
-}
-
-/// Whether two subnets have an address in common. `false` if one cannot be parsed.
-fn overlap(one: &str, other: &str) -> bool {
-    let parse = |subnet: &str| {
-        let (address, length) = subnet.split_once('/')?;
-        let (bits, width) = match address.parse().ok()? {
-            IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
-            IpAddr::V6(address) => (address.to_bits(), 128),
-        };
-        let length: u32 = length.parse().ok().filter(|length| *length <= width)?;
-        Some((bits, width, length))
-    };
-    let (Some(one), Some(other)) = (parse(one), parse(other)) else {
-        return false;
-    };
-    let ignored = one.1 - one.2.min(other.2);
-    one.1 == other.1 && one.0.checked_shr(ignored) == other.0.checked_shr(ignored)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn subnets_overlap_if_one_contains_the_other() {
-        for (one, other, expected) in [
-            ("172.18.0.0/16", "172.18.9.0/24", true),
-            ("172.18.9.0/24", "172.18.0.0/16", true),
-            ("172.18.0.0/16", "172.19.0.0/16", false),
-            ("0.0.0.0/0", "10.0.0.0/8", true),
-            ("::/0", "fd00::/8", true),
-            ("::/0", "10.0.0.0/8", false),
-            ("fd00:1::/64", "fd00:2::/64", false),
-            ("", "10.0.0.0/8", false),
-            ("10.0.0.0/99", "10.0.0.0/8", false),
-        ] {
-            assert_eq!(overlap(one, other), expected, "{one} {other}");
-        }
-    }
 }

@@ -124,7 +124,10 @@ fn a_fixed_address_of_either_family_comes_first() {
             "back": {"IPAMConfig": {key: address}},
             "front": {"IPAMConfig": {"IPv4Address": ""}},
         }});
-        let networks: Vec<&str> = Inspected(&fixed).fixed_networks().collect();
+        let networks: Vec<&str> = Inspected(&fixed)
+            .fixed_addresses()
+            .map(|(name, _)| name)
+            .collect();
         assert_eq!(networks, ["back"], "{key}");
         let snapshot = snapshot(vec![container("a", "a", "", "back"), fixed.clone()]);
         assert_eq!(

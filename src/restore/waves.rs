@@ -79,7 +79,7 @@ impl Dependencies {
     fn sort(&mut self, saved: &[Inspected]) {
         let mut begun = vec![false; saved.len()];
         let mut starts: Vec<usize> = (0..saved.len()).collect();
-        let is_free = |index: usize| saved[index].fixed_networks().next().is_none();
+        let is_free = |index: usize| saved[index].fixed_addresses().next().is_none();
         starts.sort_by_key(|&index| is_free(index));
         // An explicit stack, since the number of containers is unlimited.
         for start in starts {

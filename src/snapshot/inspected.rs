@@ -166,16 +166,30 @@ impl<'a> Inspected<'a> {
         grace.and_then(|grace| grace.try_into().ok())
     }
 
-    /// The networks in which it has a fixed address, IPv4 or IPv6.
-    pub fn fixed_networks(self) -> impl Iterator<Item = &'a str> {
-        self.networks().filter_map(|(name, endpoint)| {
-            let is_fixed = |key: &str| {
-                let address = endpoint.pointer(key).and_then(Value::as_str);
-                address.is_some_and(|address| !address.is_empty())
-            };
-            let fixed = is_fixed("/IPAMConfig/IPv4Address") || is_fixed("/IPAMConfig/IPv6Address");
-            fixed.then_some(name.as_str())
+    /// Its fixed addresses, IPv4 and IPv6, with the name of the network of each.
+    pub fn fixed_addresses(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.networks().flat_map(|(name, endpoint)| {
+            let keys = ["IPv4Address", "IPv6Address"].into_iter();
+            let given = keys.filter_map(|key| endpoint["IPAMConfig"][key].as_str());
+            let fixed = given.filter(|address| !address.is_empty());
+            fixed.map(|address| (name.as_str(), address))
         })
+    }
+
+    /// Its addresses in a network, with the length of the subnet: `172.18.0.2/16`. None if it does not run.
+    pub fn subnets(self, network: &str) -> Vec<String> {
+        let endpoints = self.networks().filter(|(name, _)| *name == network);
+        let keys = [
+            ("IPAddress", "IPPrefixLen"),
+            ("GlobalIPv6Address", "GlobalIPv6PrefixLen"),
+        ];
+        let all = endpoints.flat_map(|(_, endpoint)| {
+            keys.map(|(address, length)| {
+                let address = endpoint[address].as_str().filter(|one| !one.is_empty())?;
+                Some(format!("{address}/{}", endpoint[length].as_u64()?))
+            })
+        });
+        all.flatten().collect()
     }
 
     /// `running`, `paused` or `stopped`. A restore does not distinguish exited containers from those never started.

@@ -178,6 +178,18 @@ fn the_record_gets_its_text_and_variables_back() {
 }
 
 #[test]
+fn b16_a_restore_is_refused_if_what_a_container_mounts_is_gone() {
+    let bench = Bench::web(&format!("{PLAIN}    volumes: ['./data:/data']\n"));
+    bench.run("web").code(0);
+    fs::remove_dir(bench.dir("web").join("data")).expect("a directory");
+    let ids = bench.containers("web");
+    let missing = "web-a-1 needs ";
+    bench.fails("restore web", &[missing, "/data, which does not exist"]);
+    assert_eq!(bench.containers("web"), ids);
+    bench.succeeds("restore web --force", missing);
+}
+
+#[test]
 fn snapshots_are_private_whole_and_few() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, Some(ENV));

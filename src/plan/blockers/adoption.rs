@@ -309,6 +309,7 @@ impl<'f> Blocking<'_, 'f> {
         if !self.facts.environment.is_other_engine() {
             self.images(stack);
             self.sources(stack);
+            self.addresses(stack);
             self.held(stack, &active);
         }
     }

@@ -371,6 +371,19 @@ impl<'d> SentService<'_, 'd, '_> {
         Some(found)
     }
 
+    /// Its fixed addresses, IPv4 and IPv6, with the engine's name of the network of each.
+    pub fn fixed_addresses(&self) -> Vec<(String, String)> {
+        let entries = self.nodes("networks").flat_map(Node::entries);
+        let all = entries.flat_map(|entry| {
+            let network = entry.name().and_then(|key| self.network(key));
+            let keys = ["ipv4_address", "ipv6_address"].into_iter();
+            let given = keys.filter_map(|key| self.stack.read(entry.value.get(key)?).known());
+            let given = Vec::from_iter(given).into_iter();
+            given.filter_map(move |address| Some((network.clone()?, address)))
+        });
+        all.collect()
+    }
+
     fn network(&self, key: &str) -> Option<String> {
         self.stack.resource("networks", key).0.known()
     }

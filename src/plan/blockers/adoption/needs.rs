@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Blocking;
 use crate::{
-    model::{Container, Pull, Variable},
+    model::{Container, Pull, Variable, overlap},
     plan::{
         Blocker, Fate, Sent,
         blockers::conflicts::{held_by, used_on_host},
@@ -62,6 +62,29 @@ impl Blocking<'_, '_> {
             let hint = format!("create {source}, or correct the path in {}", self.file);
             let blocker = Blocker::new(what, hint).short("file or folder missing");
             self.blockers.push(blocker);
+        }
+    }
+
+    /// Fixed addresses that a network of the running containers does not have: Portainer could not connect the new container.
+    pub fn addresses(&mut self, stack: &SentStack) {
+        let running: Vec<Inspected> = self.containers().collect();
+        for service in stack.active() {
+            for (network, address) in service.fixed_addresses() {
+                let mut endpoints = running.iter().flat_map(|one| one.subnets(&network));
+                let is_v6 = address.contains(':');
+                let own = format!("{address}/{}", if is_v6 { 128 } else { 32 });
+                let subnet = endpoints.find(|subnet| subnet.contains(':') == is_v6);
+                let Some(subnet) = subnet.filter(|subnet| !overlap(subnet, &own)) else {
+                    continue;
+                };
+                let what = format!(
+                    "{} needs the address {address}, which network {network} does not have: a container in it has {subnet}",
+                    service.name
+                );
+                let hint = "correct the address, or run `docker compose down` and `docker compose up -d` first, which interrupts every service";
+                let blocker = Blocker::new(what, hint).short("address not in network");
+                self.blockers.push(blocker);
+            }
         }
     }
 
