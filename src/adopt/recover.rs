@@ -19,7 +19,7 @@ use crate::{
     restore::{self, Cause, Restore, Scope},
     run::RecordSeen,
     snapshot::Inspected,
-    text::{bulleted, down},
+    text::{bulleted, down, shell_word},
 };
 
 impl Procedure<'_, '_> {
@@ -254,7 +254,14 @@ impl Procedure<'_, '_> {
         } else {
             Scope::Everything
         };
-        self.restore(&snapshot, scope, Cause::Unfinished)?;
+        self.restore(&snapshot, scope, Cause::Unfinished)
+            .inspect_err(|_| {
+                let dir = shell_word(self.at.stack.dir_text());
+                self.run.warn(format!(
+                    "if it cannot be restored, start what the files say now: cd {dir} && {} compose up -d",
+                    self.at.tool
+                ));
+            })?;
         self.run.is_whole()?;
         self.start = Progress::Began(format!(
             "this run restored what an earlier run had left: the containers match snapshot {snapshot}"

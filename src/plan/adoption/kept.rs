@@ -304,15 +304,18 @@ mod tests {
     use crate::{
         model::{ConfigHashes, Variable},
         plan::{
-            Adoption, Hashes, adoption,
+            Adoption, Hashes, adoption, blocking,
             tests::{World, container, world},
         },
     };
 
     const PLAIN: &str = "services:\n  web:\n    image: x\n    environment: {A: 1, B: }\n";
 
-    /// What a container of `web` with an anonymous volume and two other variables adds.
-    fn found(world: &World, keep: Keep, hashes: Result<&Hashes, &str>) -> (Runs, Vec<String>) {
+    fn with_plan<T>(
+        world: &World,
+        hashes: Result<&Hashes, &str>,
+        then: impl FnOnce(&AdoptionFacts, &Adoption) -> T,
+    ) -> T {
         world.with_facts(|facts| {
             let input = AdoptionFacts {
                 redeploys: false,
@@ -323,10 +326,31 @@ mod tests {
                 runs: &Runs::default(),
                 hashes,
             };
-            let plan: Adoption = adoption(&input);
-            let (runs, blockers) = runs(&input, &plan, keep);
+            then(&input, &adoption(&input))
+        })
+    }
+
+    /// What a container of `web` with an anonymous volume and two other variables adds.
+    fn found(world: &World, keep: Keep, hashes: Result<&Hashes, &str>) -> (Runs, Vec<String>) {
+        with_plan(world, hashes, |input, plan| {
+            let (runs, blockers) = runs(input, plan, keep);
             (runs, blockers.iter().map(ToString::to_string).collect())
         })
+    }
+
+    #[test]
+    fn an_address_that_the_network_does_not_have_is_refused() {
+        let text = "services: {web: {image: x, networks: {n: {ipv4_address: 10.1.0.9}}}}";
+        let mut world = running(text);
+        for (now, expected) in [("10.2.0.9", true), ("10.1.0.8", false), ("", false)] {
+            world.containers[0]["NetworkSettings"]["Networks"] =
+                json!({"web_n": {"IPAddress": now, "IPPrefixLen": 16}});
+            let is_refused = with_plan(&world, Err("unknown"), |input, plan| {
+                let mut all = blocking(input, plan, None, Keep::default()).into_iter();
+                all.any(|one| one.message.starts_with("web needs the address 10.1.0.9"))
+            });
+            assert_eq!(is_refused, expected, "{now}");
+        }
     }
 
     fn running(compose: &str) -> World {
