@@ -375,13 +375,12 @@ impl<'d> SentService<'_, 'd, '_> {
     pub fn fixed_addresses(&self) -> Vec<(String, String)> {
         let entries = self.nodes("networks").flat_map(Node::entries);
         let all = entries.flat_map(|entry| {
-            let network = entry.name().and_then(|key| self.network(key));
-            let keys = ["ipv4_address", "ipv6_address"].into_iter();
-            let given = keys.filter_map(|key| self.stack.read(entry.value.get(key)?).known());
-            let given = Vec::from_iter(given).into_iter();
-            given.filter_map(move |address| Some((network.clone()?, address)))
+            ["ipv4_address", "ipv6_address"].map(|key| {
+                let address = self.stack.read(entry.value.get(key)?).known()?;
+                Some((self.network(entry.name()?)?, address))
+            })
         });
-        all.collect()
+        all.flatten().collect()
     }
 
     fn network(&self, key: &str) -> Option<String> {
