@@ -96,8 +96,9 @@ impl Procedure<'_, '_, '_> {
         let recreated: Vec<Inspected> = indices.map(|index| containers[index]).collect();
         problems.extend(self.missing_images(&recreated)?);
         problems.extend(self.missing_networks(&recreated)?);
-        problems.extend(self.taken_addresses(&recreated, planned)?);
+        // After a failure, what can come back comes back.
         if self.restore.cause == Cause::Wanted {
+            problems.extend(self.taken_addresses(&recreated, planned)?);
             problems.extend(recreated.iter().flat_map(|one| missing_paths(*one)));
         }
         problems.extend(self.missing_partners(&recreated)?);
