@@ -17,7 +17,7 @@ mod access;
 mod subnet;
 
 pub use access::{Access, Grant, Uses, WantedAccess};
-pub use subnet::overlap;
+pub use subnet::{has_address, overlap};
 
 /// The reference of an image with a tag or a digest: without one, the engine pulls every tag.
 pub fn tagged(image: &str) -> String {

@@ -153,10 +153,12 @@ impl Commands<'_> {
         words.extend(git.iter().map(String::as_str));
         typed.with(&words)
     }
+
     fn diff_of_adoption(&self, keep: Keep) -> String {
         let words = ["plan", self.0.stack.name().as_str(), "--diff"];
         self.1.with(&[&words, keep.flags().as_slice()].concat())
     }
+
     fn migration(&self, force: bool) -> String {
         let access = self.0.access_flags();
         let mut flags: Vec<&str> = access.iter().map(String::as_str).collect();

@@ -20,6 +20,12 @@ pub fn overlap(one: &str, other: &str) -> bool {
     one.1 == other.1 && one.0.checked_shr(ignored) == other.0.checked_shr(ignored)
 }
 
+/// Whether an address is in a subnet.
+pub fn has_address(subnet: &str, address: &str) -> bool {
+    let length = if address.contains(':') { 128 } else { 32 };
+    overlap(subnet, &format!("{address}/{length}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::{
     Cause, Planned, Procedure, RecordStep,
     containers::image_of,
-    networks::{are_free, has_address},
+    networks::{are_free, subnets},
     plan::{own, saved},
     text,
 };
 use crate::{
     disk,
     failure::Failure,
-    model::{Container, portainer_name},
+    model::{Container, has_address, portainer_name},
     parallel::in_parallel,
     plan::{Blocker, Sent, external_volumes},
     portainer::Contents,
@@ -195,30 +195,37 @@ impl Procedure<'_, '_, '_> {
 
     /// The fixed addresses that a network which stays does not have, or which another container has.
     fn taken_addresses(&self, recreated: &[Inspected], planned: &Planned) -> Result<Vec<Blocker>> {
+        let all = recreated.iter().flat_map(|container| {
+            let fixed = container.fixed_addresses();
+            fixed.map(|(network, address)| (container.name(), network, address))
+        });
+        let fixed: Vec<(&str, &str, &str)> = all
+            .filter(|(_, network, _)| !planned.networks.contains(*network))
+            .collect();
+        if fixed.is_empty() {
+            return Ok(Vec::new());
+        }
         let networks = self.existing_networks()?;
         let own = own(self.snapshot(), &planned.existing);
         let mut problems = Vec::new();
-        for container in recreated {
-            for (name, address) in container.fixed_addresses() {
-                let stays = |_: &&Value| !planned.networks.contains(name);
-                let Some(network) = networks.get(name).filter(stays) else {
-                    continue;
-                };
-                let needs = format!("{} needs the address {address}", container.name());
-                let mut users = network["Containers"].as_object().into_iter().flatten();
-                let other = users.find(|(id, endpoint)| {
-                    let keys = ["IPv4Address", "IPv6Address"];
-                    let has = |key| address_of(text(endpoint, key)) == address;
-                    keys.into_iter().any(has) && own.iter().all(|one| one.id() != *id)
-                });
-                if !has_address(network, address) {
-                    let what = format!("{needs}, which the network {name} does not have any more");
-                    let hint = format!("remove the network {name}, and other containers from it");
-                    problems.push(Blocker::new(what, hint));
-                } else if let Some((_, other)) = other {
-                    let what = format!("{needs}, which container {} has", text(other, "Name"));
-                    problems.push(Blocker::new(what, "stop that container"));
-                }
+        for (container, name, address) in fixed {
+            let Some(network) = networks.get(name) else {
+                continue;
+            };
+            let mut users = network["Containers"].as_object().into_iter().flatten();
+            let other = users.find(|(id, endpoint)| {
+                let mut own = own.iter();
+                has(endpoint, address) && own.all(|one| one.id() != *id)
+            });
+            let needs = format!("{container} needs the address {address}");
+            if !subnets(network).any(|subnet| has_address(subnet, address)) {
+                let what = format!("{needs}, which network {name} no longer has");
+                let hint =
+                    "disconnect other containers from the network: the restore then recreates it";
+                problems.push(Blocker::new(what, hint));
+            } else if let Some((_, other)) = other {
+                let what = format!("{needs}, which container {} has", text(other, "Name"));
+                problems.push(Blocker::new(what, "stop that container"));
             }
         }
         Ok(problems)
@@ -295,9 +302,12 @@ fn missing_paths(container: Inspected) -> Vec<Blocker> {
     problems.collect()
 }
 
-/// The address of an endpoint, without the length of its subnet.
-fn address_of(endpoint: &str) -> &str {
-    endpoint.split('/').next().unwrap_or_default()
+/// Whether an endpoint has this address. The engine writes the length of the subnet behind it.
+fn has(endpoint: &Value, address: &str) -> bool {
+    let mut all = ["IPv4Address", "IPv6Address"]
+        .map(|key| text(endpoint, key))
+        .into_iter();
+    all.any(|one| one.split('/').next() == Some(address))
 }
 
 fn publishes(other: &Container, address: &str, port: u16, protocol: &str) -> bool {

@@ -162,14 +162,7 @@ pub(super) fn are_free(wanted: &Value, all: &[Value]) -> bool {
     subnets(wanted).all(|subnet| !taken.iter().any(|other| overlap(subnet, other)))
 }
 
-/// Whether an address is in a subnet of a network.
-pub(super) fn has_address(network: &Value, address: &str) -> bool {
-    let length = if address.contains(':') { 128 } else { 32 };
-    let address = format!("{address}/{length}");
-    subnets(network).any(|subnet| overlap(subnet, &address))
-}
-
-fn subnets(network: &Value) -> impl Iterator<Item = &str> {
+pub(super) fn subnets(network: &Value) -> impl Iterator<Item = &str> {
     let pools = network["IPAM"]["Config"].as_array().into_iter().flatten();
     pools.filter_map(|pool| pool["Subnet"].as_str())
 }

@@ -28,6 +28,7 @@ impl Stack {
     pub fn backup_path(&self, day: NaiveDate) -> PathBuf {
         self.dir.join(self.backup_name(day))
     }
+
     fn backup_name(&self, day: NaiveDate) -> String {
         // A date is displayed as %Y-%m-%d.
         format!("{}.bak-pre-stackmgr-migration-{day}", self.file)

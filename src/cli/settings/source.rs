@@ -38,6 +38,7 @@ impl Source {
         let name = Some(name);
         Self { kind, name, line }
     }
+
     pub(super) fn flag(key: &str) -> Self {
         Self::new(SourceKind::Flag, format!("--{key}"), None)
     }

@@ -1,6 +1,6 @@
 //! What became worse in a plan since an earlier one that the user has seen.
 
-use crate::plan::{Adoption, Fate, Loss, ServicePlan};
+use crate::plan::{Adoption, Fate, ServicePlan};
 
 impl Adoption {
     /// What this plan does that the plan `shown` before did not list, one line each. Empty if the user has seen all of
@@ -20,20 +20,13 @@ impl Adoption {
                 worse.push(format!("{service}: {fate}"));
             }
         }
-        let new = |loss: &&Loss| !shown.losses.contains(loss);
-        worse.extend(
-            self.losses
-                .iter()
-                .filter(new)
-                .map(|loss| format!("loss: {loss}")),
-        );
-        let new = |change: &&Loss| !shown.changes.contains(change);
-        worse.extend(
-            self.changes
-                .iter()
-                .filter(new)
-                .map(|one| format!("change: {one}")),
-        );
+        for (kind, now, before) in [
+            ("loss", &self.losses, &shown.losses),
+            ("change", &self.changes, &shown.changes),
+        ] {
+            let new = now.iter().filter(|one| !before.contains(one));
+            worse.extend(new.map(|one| format!("{kind}: {one}")));
+        }
         worse
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::{path::clean, reader::DEFAULT_FILES};
+use composefile::{path::clean, reader::DEFAULT_FILES, services::services};
 
 use crate::{
     plan::{
@@ -166,20 +166,15 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
 /// Whether the only Compose file gives a variable the same value in every shell. An env file may take it from the shell, and what
 /// Compose combines from several files has the values of env files, too.
 fn is_literal(input: &AdoptionFacts, service: &str, variable: &str) -> bool {
-    let environment = || {
-        let document = input.facts.source.document.ok()?;
-        document.get("services")?.get(service)?.get("environment")
-    };
-    let Some(node) = environment().filter(|_| input.files.len() == 1) else {
-        return false;
-    };
-    let items = node
-        .items()
-        .filter_map(|item| item.as_str()?.split_once('='));
-    let entries = node.entries().into_iter();
-    let entries = entries.filter_map(|entry| Some((entry.name()?, entry.value.as_str()?)));
-    let mut all = items.chain(entries);
-    all.any(|(name, value)| name == variable && !value.contains('$'))
+    let document = input.facts.source.document.ok();
+    let mut services = document.map(services).unwrap_or_default().into_iter();
+    let found = services.find(|one| one.name == service);
+    let variables = found.map(|one| one.environment()).unwrap_or_default();
+    let mut values = variables
+        .iter()
+        .filter(|one| one.name == variable)
+        .filter_map(|one| one.value);
+    input.files.len() == 1 && values.any(|value| !value.contains('$'))
 }
 
 /// The variables that the Portainer stack gives each service now, as far as they are known.

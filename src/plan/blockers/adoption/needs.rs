@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Blocking;
 use crate::{
-    model::{Container, Pull, Variable, overlap},
+    model::{Container, Pull, Variable, has_address},
     plan::{
         Blocker, Fate, Sent,
         blockers::conflicts::{held_by, used_on_host},
@@ -67,14 +67,13 @@ impl Blocking<'_, '_> {
 
     /// Fixed addresses that a network of the running containers does not have: Portainer could not connect the new container.
     pub fn addresses(&mut self, stack: &SentStack) {
-        let running: Vec<Inspected> = self.containers().collect();
+        let containers: Vec<Inspected> = self.containers().collect();
         for service in stack.active() {
             for (network, address) in service.fixed_addresses() {
-                let mut endpoints = running.iter().flat_map(|one| one.subnets(&network));
+                let mut endpoints = containers.iter().flat_map(|one| one.subnets(&network));
                 let is_v6 = address.contains(':');
-                let own = format!("{address}/{}", if is_v6 { 128 } else { 32 });
                 let subnet = endpoints.find(|subnet| subnet.contains(':') == is_v6);
-                let Some(subnet) = subnet.filter(|subnet| !overlap(subnet, &own)) else {
+                let Some(subnet) = subnet.filter(|subnet| !has_address(subnet, &address)) else {
                     continue;
                 };
                 let what = format!(
@@ -91,9 +90,8 @@ impl Blocking<'_, '_> {
     /// Ports and names that something else holds, for the services whose containers are created or replaced.
     pub fn held(&mut self, stack: &SentStack, active: &BTreeSet<&str>) {
         let is_asked = |service: &str| {
-            let mut planned = self.plan.services.iter().rev();
-            let found = planned.find(|one| one.service == service);
-            found.is_none_or(|one| one.fate != Fate::Unchanged)
+            let mut planned = self.plan.services.iter();
+            !planned.any(|one| one.service == service && one.fate == Fate::Unchanged)
         };
         // The containers that stay beside the services hold their ports and names as well.
         let staying: BTreeSet<&str> = self
