@@ -14,7 +14,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::Deployment,
-    plan::Request,
+    plan::{Request, up},
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
     run::RecordSeen,
@@ -256,10 +256,14 @@ impl Procedure<'_, '_> {
         };
         self.restore(&snapshot, scope, Cause::Unfinished)
             .inspect_err(|_| {
-                let dir = shell_word(self.at.stack.dir_text());
+                let stack = self.at.stack;
+                let (dir, file) = (shell_word(stack.dir_text()), stack.file().to_owned());
+                let up = match prepared.combined.as_slice() {
+                    [] => up(&[file]),
+                    files => up(files),
+                };
                 self.run.warn(format!(
-                    "if it cannot be restored, start what the files say now: cd {dir} && {} compose up -d",
-                    self.at.tool
+                    "if it cannot be restored, start what the files say now: cd {dir} && {up}"
                 ));
             })?;
         self.run.is_whole()?;

@@ -282,7 +282,7 @@ fn other_variables(service: &SentService, names: &[String], files: &[String]) ->
 }
 
 /// The command that starts the files of a stack by hand.
-fn up(files: &[String]) -> String {
+pub fn up(files: &[String]) -> String {
     let files = match files {
         [one] if DEFAULT_FILES.contains(&one.as_str()) => &[],
         files => files,
