@@ -263,7 +263,7 @@ impl Procedure<'_, '_> {
                     files => up(files),
                 };
                 self.run.warn(format!(
-                    "if it cannot be restored, start what the files say now: cd {dir} && {up}"
+                    "if the restore fails again, start the stack from its files: cd {dir} && {up}"
                 ));
             })?;
         self.run.is_whole()?;

@@ -219,7 +219,7 @@ impl Procedure<'_, '_, '_> {
             });
             let needs = format!("{container} needs the address {address}");
             if !subnets(network).any(|subnet| has_address(subnet, address)) {
-                let what = format!("{needs}, which network {name} no longer has");
+                let what = format!("{needs}, which is outside network {name}");
                 let hint =
                     "disconnect other containers from the network: the restore then recreates it";
                 problems.push(Blocker::new(what, hint));
@@ -296,7 +296,7 @@ fn missing_paths(container: Inspected) -> Vec<Blocker> {
     let name = container.name();
     let problems = absent.map(|path| {
         let what = format!("{name} needs {}, which does not exist", path.display());
-        let hint = "restore it from a backup; with --force, Docker creates an empty directory in place of a mount, or cannot start the container";
+        let hint = "restore it from a backup; with --force, Docker creates an empty directory in its place, or fails to start the container";
         Blocker::new(what, hint)
     });
     problems.collect()

@@ -77,7 +77,7 @@ impl Blocking<'_, '_> {
                     continue;
                 };
                 let what = format!(
-                    "{} needs the address {address}, which network {network} does not have: a container in it has {subnet}",
+                    "{} needs the address {address}, which is outside network {network}: a container there has {subnet}",
                     service.name
                 );
                 let hint = "correct the address, or run `docker compose down` and `docker compose up -d` first, which interrupts every service";
