@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     bench::{Bench, MARKED, NO_COMPOSE, Run, done, instead, refusal},
     confirming::{on_terminal, on_terminal_after},
-    plan::{conforms, labeled, with_hashes},
+    plan::{labeled, with_hashes},
     restoring::write_file,
 };
 
@@ -29,8 +29,6 @@ volumes:
 
 /// What is another command of `b`.
 const COMMAND: &str = "    image: y:1\n    command: sleep 5\n";
-
-pub const SCHEMA: &str = include_str!("../../docs/schemas/adopt-v1.json");
 
 const ERAS: [Era; 2] = [Era::Sync, Era::Async];
 
@@ -59,16 +57,10 @@ fn adopt(bench: &Bench, more: &str) -> Run {
     bench.run(&format!("adopt web --wait 2s {more}"))
 }
 
-fn report(run: &Run) -> Value {
-    let report = run.json();
-    conforms(SCHEMA, &report);
-    report
-}
-
 /// The report of an adoption that ends with this code.
 fn reported(bench: &Bench, code: i32) -> (Value, Run) {
     let run = adopt(bench, "--output json").code(code);
-    (report(&run), run)
+    (run.report("adopt"), run)
 }
 
 fn records(bench: &Bench) -> Vec<(String, Status)> {
@@ -307,7 +299,7 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
     bench.once(Call::Create, late_failure());
     let run = adopt(&bench, "--output json").code(1);
     assert_eq!(containers(&bench), before, "{run:#?}");
-    let report = report(&run);
+    let report = run.report("adopt");
     assert_eq!(report["outcome"], "restored", "{report}");
     let run = run.says(&[
         "error: Portainer could not deploy web: ",
@@ -514,7 +506,7 @@ fn a_container_that_stays_unhealthy_fails_the_adoption() {
     let started = Instant::now();
     let run = adopt(&bench, "--output json").code(1);
     assert!(started.elapsed() >= Duration::from_secs(2), "--wait");
-    let report = report(&run);
+    let report = run.report("adopt");
     assert_eq!(report["outcome"], "unchanged", "{report}");
     assert_eq!(report["problems"], json!(["web-a-1 is not healthy"]));
     run.says(&[
@@ -536,7 +528,7 @@ fn a_plan_that_was_wrong_is_told() {
     let args = ["adopt", "web", "--wait", "2s", "--output", "json"];
     let run = with_hashes(&bench, &args, &labeled(&bench)).code(1);
     let run = run.says("  =  a, b  keep running\n");
-    let report = report(&run);
+    let report = run.report("adopt");
     assert_eq!(report["outcome"], "plan-was-wrong", "{report}");
     run.says(&[
         "the plan said that b would not be touched, but web-b-1 was recreated; files written inside the container: /root/report.txt",
@@ -586,7 +578,7 @@ fn both_causes_are_told_if_the_restore_fails_too() {
         "\nThe containers could not be restored: web-b-1 was recreated (exited, code 3); Portainer stack 1 exists (active).\n",
         "to roll back, run: ",
     ]);
-    let report = report(&run);
+    let report = run.report("adopt");
     assert_eq!(report["outcome"], "changed", "{report}");
     assert_eq!(bench.containers("web")[0], ids[0], "it was not touched");
     bench.world(|world| world.exits.clear());

@@ -15,8 +15,6 @@ use crate::{
     plan::conforms,
 };
 
-pub const SCHEMA: &str = include_str!("../../docs/schemas/adopt-all-v1.json");
-
 const ALL: &str = "adopt --all --wait 2s";
 
 /// A stack that cannot be adopted.
@@ -102,8 +100,7 @@ fn b08_a_stack_that_is_stopped_in_portainer_is_not_started_unsaid() {
 
 /// Each stack and what became of it.
 fn results(run: &Run) -> Vec<String> {
-    let report = run.json();
-    conforms(SCHEMA, &report);
+    let report = run.report("adopt-all");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let stacks = report["stacks"].as_array().expect("stacks").iter();
     stacks
@@ -133,7 +130,7 @@ fn every_stack_is_adopted_in_the_order_of_the_list() {
         ]
     );
     let of_web = &run.json()["stacks"][4]["report"];
-    conforms(crate::adopt::SCHEMA, of_web);
+    conforms("adopt", of_web);
     assert_eq!(of_web["outcome"], "adopted");
     assert_eq!(adopted(&bench), ["mongo", "web", "zoo"]);
     assert_eq!(bench.containers("web"), before);

@@ -8,10 +8,7 @@ use serde_json::json;
 use crate::{
     bench::{Bench, KEY, PLAIN, Run, key_file, mode, refusal, set_mode},
     confirming::{on_terminal, on_terminal_after},
-    plan::conforms,
 };
-
-pub const SCHEMA: &str = include_str!("../../docs/schemas/config-v1.json");
 
 /// The user's settings.
 fn settings(bench: &Bench) -> String {
@@ -58,8 +55,7 @@ settings file | HOME/system.toml | not found
     assert_eq!(run.err, "");
     assert!(bench.requests().is_empty());
     let run = bench.run("config --output json").code(0);
-    let json = run.json();
-    conforms(SCHEMA, &json);
+    let json = run.report("config");
     assert_eq!(
         json["settings"][4],
         json!({
@@ -102,8 +98,7 @@ fn invalid_settings_are_shown_with_the_others() {
     ]);
     bench.set("base-ulr = \"x\"\n");
     let run = bench.run("config --output json").code(1);
-    let json = run.json();
-    conforms(SCHEMA, &json);
+    let json = run.report("config");
     let error = json["files"][0]["error"]["message"]
         .as_str()
         .expect("an error");

@@ -11,10 +11,7 @@ use rehearsal::{Call, Peer};
 use crate::{
     bench::{Bench, PLAIN, Run, instead, key_file, set_mode},
     confirming::on_terminal,
-    plan::conforms,
 };
-
-pub const SCHEMA: &str = include_str!("../../docs/schemas/doctor-v1.json");
 
 /// The API key of a standard user.
 const OTHER_KEY: &str = "ptr_bench-key-of-bob-77e1";
@@ -52,8 +49,7 @@ fn shown(bench: &Bench, run: &Run) -> String {
 /// Status and fact of a subject in JSON, which must conform to the schema.
 #[track_caller]
 fn checked(run: &Run, subject: &str) -> (String, String) {
-    let json = run.json();
-    conforms(SCHEMA, &json);
+    let json = run.report("doctor");
     let checks = json["checks"].as_array().expect("checks");
     let found = checks.iter().find(|check| check["subject"] == subject);
     let found = found.unwrap_or_else(|| panic!("no {subject} in {json:#}"));

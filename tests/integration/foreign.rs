@@ -4,10 +4,8 @@ use rehearsal::{Call, Rule};
 use serde_json::{Value, json};
 
 use crate::{
-    adopt::SCHEMA,
     bench::{Bench, instead},
     confirming::on_terminal,
-    plan::conforms,
 };
 
 const OLD: &str = "services:\n  a:\n    image: x:1\n";
@@ -35,8 +33,7 @@ fn b21_the_question_and_the_report_name_whom_an_adoption_harms() {
         .fails(&["these containers are not recreated", "vpn: it does not"]);
     assert!(bench.nothing_was_changed());
     let run = bench.run("adopt web --wait 2s --output json").code(0);
-    let report: Value = serde_json::from_str(&run.out).expect("a report");
-    conforms(SCHEMA, &report);
+    let report = run.report("adopt");
     let is_vpn = |one: &Value| one["subject"] == "vpn";
     let losses = report["losses"].as_array().expect("a list");
     assert!(losses.iter().any(is_vpn), "{report}");

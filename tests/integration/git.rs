@@ -6,10 +6,9 @@ use rehearsal::{Call, Era, FaultKind, Files, Status, World};
 use serde_json::{Value, json};
 
 use crate::{
-    adopt::SCHEMA,
     bench::{Bench, MARKED, PLAIN, Run, done, instead, write_private, write_script},
     interrupted::killed_running,
-    plan::{SCHEMA as PLAN_SCHEMA, conforms, labeled},
+    plan::labeled,
 };
 
 const URL: &str = "https://git.example/stacks.git";
@@ -154,16 +153,12 @@ fn m24_what_differs_is_printed_as_a_patch_and_nothing_is_sent() {
     assert!(planned.out.contains(patch), "{planned:#?}");
     let diff = run(&bench, &format!("plan web {FLAGS} --diff")).code(0);
     diff.prints(patch);
-    let report = run(&bench, &format!("plan web {FLAGS} --output json"))
-        .code(1)
-        .json();
-    conforms(PLAN_SCHEMA, &report);
+    let planned = run(&bench, &format!("plan web {FLAGS} --output json"));
+    let report = planned.code(1).report("plan");
     assert_eq!(report["adopt"]["patch"], patch);
     assert_eq!(report["adopt"]["request"]["kind"], "create-git");
-    let report = run(&bench, &format!("adopt web {FLAGS} --output json"))
-        .code(1)
-        .json();
-    conforms(SCHEMA, &report);
+    let adopted = run(&bench, &format!("adopt web {FLAGS} --output json"));
+    let report = adopted.code(1).report("adopt");
     assert_eq!(report["patch"], patch);
     assert!(nothing_was_sent(&bench));
 }
@@ -421,8 +416,9 @@ fn b22_a_git_stack_is_left_to_its_repository() {
         run(&bench, "list").succeeds(&["in Portainer, from Git", "edit it in Git"]);
         run(&bench, "plan web --request").succeeds("no request");
         run(&bench, "plan web --diff").succeeds("nothing would be sent");
-        let report = run(&bench, "adopt web --output json").code(0).json();
-        conforms(SCHEMA, &report);
+        let report = run(&bench, "adopt web --output json")
+            .code(0)
+            .report("adopt");
         assert_eq!(report["git"]["path"], FILE);
     }
     // Also if it does not run, or if the branch has moved.

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::{
     bench::{Bench, PLAIN, Run, refusal},
-    plan::conforms,
     requests::ended,
 };
 
@@ -47,21 +46,18 @@ pub fn killed_running(
 }
 
 fn listed(bench: &Bench) -> (Value, Value) {
-    let report = bench.run("list --output json").code(0).json();
-    conforms(include_str!("../../docs/schemas/list-v1.json"), &report);
+    let report = bench.run("list --output json").code(0).report("list");
     let one = &report["stacks"][0];
     (one["state"].clone(), one["interrupted_run"].clone())
 }
 
 fn plan(bench: &Bench) -> Run {
-    let report = bench.run("plan web --output json").json();
-    conforms(include_str!("../../docs/schemas/plan-v1.json"), &report);
+    bench.run("plan web --output json").report("plan");
     bench.run("plan web")
 }
 
 fn checked(bench: &Bench) -> Option<String> {
-    let report = bench.run("doctor --output json").json();
-    conforms(include_str!("../../docs/schemas/doctor-v1.json"), &report);
+    let report = bench.run("doctor --output json").report("doctor");
     let checks = report["checks"].as_array().expect("checks");
     let found = checks.iter().find(|check| check["subject"] == "runs");
     found.map(|check| check["fact"].as_str().expect("a fact").to_owned())

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::{
     bench::{Bench, PLAIN, Run, done},
-    plan::conforms,
     terminal::screen,
 };
 
@@ -40,8 +39,6 @@ networks:
 /// Names the command that says more than the rows.
 const NOTE: &str = "`stacklift plan STACK` compares every setting, and shows what adopting it does or what prevents it\n";
 
-pub const SCHEMA: &str = include_str!("../../docs/schemas/list-v1.json");
-
 /// Asserts what `list` prints, with the stacks root replaced.
 #[track_caller]
 fn prints(bench: &Bench, run: &Run, expected: &str) {
@@ -55,10 +52,10 @@ fn started_by_portainer(bench: &Bench, name: &str, text: &str) {
     bench.world(|world| world.finish_deployment(id));
 }
 
-fn json_of(run: &Run) -> Value {
-    let list = serde_json::from_str(&run.out).expect("JSON");
-    conforms(SCHEMA, &list);
-    list
+/// What `list` prints with these flags as JSON.
+fn list_of(bench: &Bench, flags: &str) -> Value {
+    let run = bench.run(&format!("list --output json {flags}"));
+    run.code(0).report("list")
 }
 
 /// The entry of a stack.
@@ -107,7 +104,7 @@ theirs     1/1         in Portainer                 no Compose file: stacklift e
 web        1/1         by hand                      can be adopted
 ");
     assert_eq!(run.err, NOTE);
-    let list = json_of(&bench.run("list --output json").code(0));
+    let list = list_of(&bench, "");
     let export = format!(
         "stacklift export gone --to {}/gone --from containers",
         bench.root().display()
@@ -171,7 +168,7 @@ web           1/1         by hand      can be adopted
         format!("{NOTE}* not in {root}: `adopt --all` takes it only with --everywhere\n")
     );
     // The printed command plans that stack.
-    let list = json_of(&bench.run("list --output json").code(0));
+    let list = list_of(&bench, "");
     let command = entry(&list, "advbig")["next_command"].as_str();
     let words = shlex::split(command.expect("a command")).expect("words");
     let at = words.iter().position(|word| word == "stacklift");
@@ -193,7 +190,7 @@ fn a_stack_that_was_started_from_elsewhere_is_found_by_what_was_last_sent() {
         fs::write(far.join("compose.yaml"), PLAIN).expect("a file");
         let far = far.to_str().expect("UTF-8");
         bench.run(&[command, "web", "--dir", far]).code(0);
-        let list = json_of(&bench.run("list --output json"));
+        let list = list_of(&bench, "");
         assert_eq!(entry(&list, "web")["dir"], far);
         bench.run("plan web").code(0);
         if command == "adopt" {
@@ -267,11 +264,7 @@ warning: Portainer was not asked: the list shows only this host
     let doctor = format!("stacklift doctor --base-url {url}");
     run.prints(expected.replace("stacklift doctor", &doctor));
     run.says(&["Connection refused", ": the list shows only this host\n"]);
-    let list = json_of(
-        &bench
-            .run(&["list", "--base-url", &url, "--output", "json"])
-            .code(0),
-    );
+    let list = list_of(&bench, &format!("--base-url {url}"));
     assert_eq!(list["portainer"], Value::Null);
     assert_eq!(entry(&list, "web")["adopt"]["readiness"], "unknown");
 }
@@ -326,7 +319,7 @@ fn list_and_plan_agree() {
         "services:\n  a:\n    image: busybox:1.36\n    ports: ['127.0.0.1:1:80']\n",
         None,
     );
-    let list = json_of(&bench.run("list --output json").code(0));
+    let list = list_of(&bench, "");
     let stacks = list["stacks"].as_array().expect("stacks");
     assert_eq!(stacks.len(), 9);
     for stack in stacks {

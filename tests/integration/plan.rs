@@ -31,8 +31,6 @@ services:
     stop_grace_period: 3s
 ";
 
-pub const SCHEMA: &str = include_str!("../../docs/schemas/plan-v1.json");
-
 /// The config hash of each service of the stack `web`, as its containers have it.
 pub fn labeled(bench: &Bench) -> BTreeMap<String, String> {
     bench.world(|world| {
@@ -79,13 +77,7 @@ pub fn path_with_hashes(bench: &Bench, hashes: &BTreeMap<String, String>) -> OsS
 /// The JSON report of a plan with these hashes.
 fn planned(bench: &Bench, hashes: &BTreeMap<String, String>) -> Value {
     let run = with_hashes(bench, "plan web --output json", hashes);
-    json_of(&run.code(0))
-}
-
-fn json_of(run: &Run) -> Value {
-    let report = run.json();
-    conforms(SCHEMA, &report);
-    report
+    run.code(0).report("plan")
 }
 
 /// The fates of the services in the report of a way.
@@ -200,7 +192,10 @@ Next: stacklift adopt web
 ";
     run.prints(expected);
     let run = with_hashes(&bench, "plan web --compare --output json", &labeled(&bench));
-    assert_eq!(fates(&json_of(&run.code(0)), "migrate"), ["a recreated"]);
+    assert_eq!(
+        fates(&run.code(0).report("plan"), "migrate"),
+        ["a recreated"]
+    );
 }
 
 #[test]
@@ -337,7 +332,7 @@ fn what_to_know_before_a_later_change_is_told() {
     // An env file that is left out only explains the text.
     let text = "services:\n  a:\n    build: .\n    image: x:1\n    env_file: [{path: none.env, required: false}]\n    volumes: [/cache]\n";
     let bench = Bench::web(text);
-    let report = json_of(&bench.run("plan web --output json").code(0));
+    let report = bench.run("plan web --output json").code(0).report("plan");
     let notices = report["adopt"]["notices"].as_array().expect("notices");
     let [volume, notice] = notices.as_slice() else {
         panic!("{notices:?}");
@@ -394,7 +389,7 @@ fn m06_an_image_that_portainer_pulls_is_warned_of() {
     for (policy, is_pulled) in [("always", true), ("missing", false)] {
         let text = format!("{PLAIN}    pull_policy: {policy}\n");
         bench.started("web", &text, None);
-        let report = json_of(&bench.run("plan web --output json").code(0));
+        let report = bench.run("plan web --output json").code(0).report("plan");
         let warnings = report["adopt"]["warnings"].to_string();
         let said = warnings.contains("Portainer pulls its image");
         assert_eq!(said, is_pulled, "{warnings}");
@@ -623,7 +618,7 @@ fn b11_a_request_without_an_answer_is_told() {
     let bench = Bench::web(PLAIN);
     let unanswered = || {
         let run = bench.run("plan web --output json").code(0);
-        json_of(&run)["stack"]["unanswered"].to_string()
+        run.report("plan")["stack"]["unanswered"].to_string()
     };
     assert_eq!(unanswered(), "[]");
     bench.once(rehearsal::Call::Create, rehearsal::FaultKind::DieAfter);
@@ -647,12 +642,13 @@ fn a_compose_file_that_the_migration_does_not_choose_is_named() {
     let bench = Bench::new();
     let dir = bench.stack("web", PLAIN, None);
     fs::rename(dir.join("docker-compose.yml"), dir.join("compose.yaml")).expect("renamed");
-    let report = json_of(&bench.run("plan web --compare --output json"));
+    let report = bench.run("plan web --compare --output json").report("plan");
     let diff = report["migrate"]["diff_command"].to_string();
     assert!(!diff.contains("--file"), "{diff}");
     assert_eq!(report["stack"]["file"], "compose.yaml");
     fs::rename(dir.join("compose.yaml"), dir.join("own.yml")).expect("renamed");
-    let report = json_of(&bench.run("plan web --compare --file own.yml --output json"));
+    let run = bench.run("plan web --compare --file own.yml --output json");
+    let report = run.report("plan");
     let diff = report["migrate"]["diff_command"].to_string();
     assert_eq!(diff.matches("--file own.yml").count(), 1, "{diff}");
 }
@@ -710,26 +706,35 @@ fn it_writes_nothing_and_takes_no_lock() {
 #[test]
 fn the_stored_schema_is_the_printed_one() {
     let bench = Bench::new();
-    for (output, stored) in [
-        ("plan", SCHEMA),
-        ("adopt", crate::adopt::SCHEMA),
-        ("list", crate::list::SCHEMA),
-        ("doctor", crate::doctor::SCHEMA),
-        ("config", crate::config::SCHEMA),
-        ("adopt-all", crate::adopt_all::SCHEMA),
-    ] {
+    for output in ["plan", "adopt", "list", "doctor", "config", "adopt-all"] {
         let run = bench.run(&["schema", output]).code(0);
         assert!(
-            run.out == stored,
+            run.out == stored(output),
             "run: stacklift schema {output} > docs/schemas/{output}-v1.json"
         );
     }
 }
 
-/// Checks a value against a schema with the keywords that a derived one uses. Others fail the test.
+/// The schema in `docs/schemas` of an output, such as `plan`.
+fn stored(output: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schemas");
+    fs::read_to_string(format!("{folder}/{output}-v1.json")).expect("a schema")
+}
+
+impl Run {
+    /// What was printed as JSON, which must conform to the schema of this output, such as `plan`.
+    #[track_caller]
+    pub fn report(&self, output: &str) -> Value {
+        let report = self.json();
+        conforms(output, &report);
+        report
+    }
+}
+
+/// Checks a value against the schema of an output, with the keywords that a derived one uses. Others fail the test.
 #[track_caller]
-pub fn conforms(schema: &str, value: &Value) {
-    let schema: Value = serde_json::from_str(schema).expect("JSON");
+pub fn conforms(output: &str, value: &Value) {
+    let schema: Value = serde_json::from_str(&stored(output)).expect("JSON");
     if let Err(problem) = check(&schema, &schema, value) {
         panic!("{problem}: {value:#}");
     }
@@ -799,7 +804,7 @@ fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
 
 #[test]
 fn a_report_that_does_not_conform_is_detected() {
-    let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+    let schema: Value = serde_json::from_str(&stored("plan")).expect("JSON");
     for wrong in [json!({}), json!({"version": "1"}), json!([])] {
         assert!(check(&schema, &schema, &wrong).is_err(), "{wrong}");
     }
