@@ -200,8 +200,8 @@ fn b23_names_are_looked_up_before_anything_is_done() {
         .run("adopt web --access ops")
         .code(2)
         .says("expected public, admins, user:NAME or team:NAME");
-    let mut command = bench.command("adopt web --access team:ops");
-    Run::of(command.env("STACKMGR_API_KEY", "ptr_ann")).fails(&[
+    let run = bench.run_with("adopt web --access team:ops", "STACKMGR_API_KEY", "ptr_ann");
+    run.fails(&[
         "cannot look up the users and teams of --access",
         "use an administrator's API key",
     ]);

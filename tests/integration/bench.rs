@@ -1,6 +1,7 @@
 //! A bench for one test: a rehearsal, stacks on disk, and the real binary between them.
 
 use std::{
+    ffi::OsStr,
     fs, io,
     ops::Deref,
     os::unix::{
@@ -381,6 +382,28 @@ impl Bench {
     /// Runs the binary.
     pub fn run<'a>(&self, args: impl Texts<'a>) -> Run {
         Run::of(&mut self.command(args))
+    }
+
+    /// Runs the binary with this variable.
+    pub fn run_with<'a>(&self, args: impl Texts<'a>, name: &str, value: impl AsRef<OsStr>) -> Run {
+        Run::of(self.command(args).env(name, value))
+    }
+
+    /// Runs the binary without an API key.
+    pub fn without_key<'a>(&self, args: impl Texts<'a>) -> Run {
+        Run::of(self.command(args).env_remove("STACKMGR_API_KEY"))
+    }
+
+    /// Runs the binary with the API key in this file alone.
+    pub fn with_key_file<'a>(&self, args: impl Texts<'a>, file: impl AsRef<OsStr>) -> Run {
+        let mut command = self.command(args);
+        command.env_remove("STACKMGR_API_KEY");
+        Run::of(command.env("STACKMGR_API_KEY_FILE", file))
+    }
+
+    /// Runs the binary without a container engine.
+    pub fn without_engine<'a>(&self, args: impl Texts<'a>) -> Run {
+        self.run_with(args, "DOCKER_HOST", "unix:///absent/engine.sock")
     }
 
     /// Runs the binary, which must fail and say this.

@@ -1,6 +1,6 @@
 //! C01–C11: how the program is called.
 
-use std::{fs, os::unix::ffi::OsStrExt};
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt};
 
 use crate::{
     bench::{Bench, KEY, PLAIN, Run, write_private},
@@ -34,12 +34,9 @@ fn c01_the_stack_name_is_required() {
 #[test]
 fn c02_the_key_is_required() {
     let bench = Bench::on_disk(PLAIN);
-    let mut command = bench.command("web");
-    for command in [
-        command.env("STACKMGR_API_KEY", ""),
-        bench.command("web").env_remove("STACKMGR_API_KEY"),
-    ] {
-        Run::of(command).fails("STACKMGR_API_KEY is required");
+    let empty = bench.run_with("web", "STACKMGR_API_KEY", "");
+    for run in [empty, bench.without_key("web")] {
+        run.fails("STACKMGR_API_KEY is required");
     }
     assert!(bench.backups("web").is_empty());
     assert!(bench.requests().is_empty());
@@ -85,10 +82,12 @@ fn c03_exit_codes() {
 #[test]
 fn c04_checks_in_the_seeds_order() {
     let bench = Bench::new();
-    let without_key =
-        |args: &[&str]| Run::of(bench.command(args).env_remove("STACKMGR_API_KEY")).code(1);
-    without_key(&[]).says("the stack name is required");
-    without_key(&["traefik"]).says("STACKMGR_API_KEY is required");
+    for (args, says) in [
+        ("", "the stack name is required"),
+        ("traefik", "STACKMGR_API_KEY is required"),
+    ] {
+        bench.without_key(args).fails(says);
+    }
     bench.fails("traefik", "refusing");
     bench.fails(
         "web",
@@ -303,7 +302,7 @@ fn c11_invalid_names() {
         bench.fails(&["migrate", name], "is not a stack name");
     }
     bench.fails("-- -web", "starts with a hyphen");
-    Run::of(bench.command("").arg(std::ffi::OsStr::from_bytes(b"a\xff"))).fails("it is not UTF-8");
+    Run::of(bench.command("").arg(OsStr::from_bytes(b"a\xff"))).fails("it is not UTF-8");
     assert!(bench.requests().is_empty());
 }
 
@@ -374,11 +373,11 @@ fn near_names_are_suggested() {
             &*format!("tip: a similar subcommand exists: '{near}'\n"),
         ]);
     }
-    let without_key = Run::of(bench.command("lst").env_remove("STACKMGR_API_KEY"));
-    without_key.fails(&[
+    let says = [
         "error: no API key ",
         "hint: did you mean `stacklift list`?\n",
-    ]);
+    ];
+    bench.without_key("lst").fails(&says);
     let unknown = bench.run("plans --everything").code(2);
     unknown.says("unexpected argument '--everything' found");
     bench.fails("migrat", "did you mean `stacklift migrate`?");
@@ -395,12 +394,11 @@ fn near_names_are_suggested() {
 
 #[test]
 fn a_variable_that_is_not_utf8_is_not_replaced_by_the_default() {
-    use std::os::unix::ffi::OsStrExt as _;
     let bench = Bench::new();
-    let not_utf8 = std::ffi::OsStr::from_bytes(b"/\xff.pem");
+    let not_utf8 = OsStr::from_bytes(b"/\xff.pem");
     for variable in ["STACKLIFT_TLS", "STACKLIFT_STACKS_ROOT"] {
-        Run::of(bench.command("web").env(variable, not_utf8))
-            .fails(&format!("{variable} is not valid UTF-8"));
+        let run = bench.run_with("web", variable, not_utf8);
+        run.fails(&format!("{variable} is not valid UTF-8"));
     }
     assert!(bench.requests().is_empty());
 }

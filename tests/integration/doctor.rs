@@ -162,25 +162,21 @@ Fix this, then run stacklift doctor again:
 "
     ), "{out}");
     // `config init` helps only if the key is in a file.
-    let list = |run: Run| run.code(0).err;
-    let listed = Run::of(bench.command("list").env("STACKMGR_API_KEY", wrong));
     let hint = "the list shows only this host; replace the key in STACKMGR_API_KEY, or unset the variable to use the key from your settings";
-    assert!(list(listed).contains(hint));
+    bench
+        .run_with("list", "STACKMGR_API_KEY", wrong)
+        .succeeds(hint);
     let (_folder, file) = key_file();
     fs::write(&file, wrong).expect("a file");
-    let mut command = bench.command("list");
-    command
-        .env_remove("STACKMGR_API_KEY")
-        .env("STACKMGR_API_KEY_FILE", &file);
     let hint = "the list shows only this host; run stacklift config init";
-    assert!(list(Run::of(&mut command)).contains(hint));
+    bench.with_key_file("list", &file).succeeds(hint);
 }
 
 #[test]
 fn without_a_key_portainer_is_asked_for_its_version() {
     let bench = healthy();
-    let run = Run::of(bench.command("doctor").env_remove("STACKMGR_API_KEY")).code(1);
-    run.says("ok       Portainer        2.23.0 at ");
+    let run = bench.without_key("doctor");
+    run.fails("ok       Portainer        2.23.0 at ");
     let keys = bench.requests();
     let keys = keys.iter().filter(|request| request.call == Call::Status);
     assert_eq!(keys.count(), 1);

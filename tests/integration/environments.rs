@@ -127,8 +127,8 @@ fn a_key_that_does_not_see_every_environment_is_said() {
         world.add_user(USER, "somebody");
         world.endpoints.get_mut(&3).expect("nas").restricted = true;
     });
-    let mut command = bench.command(&format!("plan web {AUTO}"));
-    let run = Run::of(command.env("STACKMGR_API_KEY", USER)).code(1);
+    let plan = format!("plan web {AUTO}");
+    let run = bench.run_with(&plan, "STACKMGR_API_KEY", USER).code(1);
     run.says("does not belong to an administrator and may not see every environment")
         .hides("nas");
 }
@@ -141,9 +141,8 @@ fn a_portainer_or_engine_that_does_not_respond_is_an_error_except_for_the_list()
     bench.stops(&format!("web {AUTO}"), error);
     auto(&bench, "list").succeeds(&[error, "web"]);
     bench.faults().clear();
-    let mut command = bench.command(&format!("web {AUTO}"));
-    command.env("DOCKER_HOST", "unix:///absent/engine.sock");
-    Run::of(&mut command).fails("absent/engine.sock");
+    let run = bench.without_engine(&format!("web {AUTO}"));
+    run.fails("absent/engine.sock");
     assert!(bench.nothing_was_changed());
 }
 

@@ -86,7 +86,7 @@ fn a_user_who_may_not_see_every_stack_is_told() {
     let bench = Bench::new();
     record(&bench, "web", PLAIN, &[]);
     bench.world(|world| world.add_user(USER, "somebody"));
-    let as_user = |args: &str| Run::of(bench.command(args).env("STACKMGR_API_KEY", USER));
+    let as_user = |args: &str| bench.run_with(args, "STACKMGR_API_KEY", USER);
     as_user("export web").fails(&[
         "found no Portainer stack named web on environment 1",
         "Portainer may not list every stack",

@@ -18,7 +18,7 @@ fn file(bench: &Bench, text: &str, mode: u32) -> PathBuf {
 }
 
 fn run(bench: &Bench, file: &PathBuf, args: &[&str]) -> Run {
-    Run::of(bench.command(args).env("STACKLIFT_HEADER_FILE", file))
+    bench.run_with(args, "STACKLIFT_HEADER_FILE", file)
 }
 
 #[test]

@@ -125,11 +125,8 @@ fn key_files_that_are_none() {
         ("/", "it is not a regular file"),
         ("/dev/zero", "it is not a regular file"),
     ] {
-        let mut command = bench.command("web");
-        command
-            .env_remove("STACKMGR_API_KEY")
-            .env("STACKMGR_API_KEY_FILE", path);
-        Run::of(&mut command).fails(&[words, "state: nothing was changed", "hint: "]);
+        let run = bench.with_key_file("web", path);
+        run.fails(&[words, "state: nothing was changed", "hint: "]);
         assert!(bench.requests().is_empty());
     }
 }
@@ -184,12 +181,11 @@ fn engine_sockets_that_are_none() {
         if !["absent", "file"].contains(&name) {
             socket(&path, bytes);
         }
-        let mut command = bench.command("web --timeout 2s");
-        command.env("DOCKER_HOST", format!("unix://{}", path.display()));
+        let socket = format!("unix://{}", path.display());
+        let run = bench.run_with("web --timeout 2s", "DOCKER_HOST", socket);
         // A failing listing is tolerated (C52): the run continues, and says that the containers are unknown.
-        let run = Run::of(&mut command).code(0).hides("\u{1b}");
         let unknown = "the stack's containers are unknown: what they will lose";
-        run.says(&["warning: ", words, unknown]);
+        run.succeeds(&["warning: ", words, unknown]).hides("\u{1b}");
         bench.world(|world| world.records.clear());
     }
 }

@@ -181,10 +181,10 @@ fn b12_an_engine_that_drips_ends_at_the_limit() {
                 thread::spawn(move || serve(stream?, replies));
             }
         });
-        let mut command = bench.command("web --timeout 2s");
-        command.env("DOCKER_HOST", format!("unix://{}", path.display()));
+        let socket = format!("unix://{}", path.display());
+        let run = bench.run_with("web --timeout 2s", "DOCKER_HOST", socket);
         // The failing listing is tolerated (C52).
-        Run::of(&mut command).says(&["no response from Docker", "within 2s"]);
+        run.says(&["no response from Docker", "within 2s"]);
     }
 }
 

@@ -246,7 +246,7 @@ idle    0/0         not started  unknown: stacklift doctor
 theirs  1/1         unknown      no Compose file: stacklift doctor
 web     1/1         unknown      unknown: stacklift doctor
 ";
-    let run = Run::of(bench.command("list").env_remove("STACKMGR_API_KEY")).code(0);
+    let run = bench.without_key("list").code(0);
     run.prints(expected);
     assert!(bench.calls(Call::List).is_empty());
     assert_eq!(
@@ -273,8 +273,7 @@ warning: Portainer was not asked: the list shows only this host
 fn without_the_engine() {
     let bench = Bench::on_disk(PLAIN);
     bench.record("ghost", 1);
-    let mut command = bench.command("list");
-    let run = Run::of(command.env("DOCKER_HOST", "unix:///nowhere.sock")).code(0);
+    let run = bench.without_engine("list").code(0);
     let ghost = "\nghost  ?           unknown  no Compose file: stacklift doctor\n";
     let web = "\nweb    ?           unknown  unknown: stacklift doctor";
     assert!(

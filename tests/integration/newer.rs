@@ -2,7 +2,7 @@
 
 use rehearsal::{Call, Era, FaultKind, Status};
 
-use crate::bench::{Bench, PLAIN, Run, instead, write_private};
+use crate::bench::{Bench, PLAIN, instead, write_private};
 
 #[test]
 fn n16_a_stack_of_another_environment_that_portainer_cannot_read() {
@@ -104,12 +104,9 @@ fn n21_headers_for_a_proxy_that_portainer_refuses() {
     let path = bench.root().join("headers.env");
     let adopt = |text: &str| {
         write_private(&path, text);
-        Run::of(
-            bench
-                .command("adopt web")
-                .env("STACKLIFT_HEADER_FILE", &path),
-        )
-        .code(1)
+        bench
+            .run_with("adopt web", "STACKLIFT_HEADER_FILE", &path)
+            .code(1)
     };
     adopt("Authorization: Basic eDp5\n").says("Portainer refuses an API key together with an Authorization header: let the proxy remove the one of --header-file, or accept another header");
     let refused = r#"{"message":"Forbidden","details":"origin invalid"}"#;

@@ -4,7 +4,7 @@ use std::fs;
 
 use rehearsal::Call;
 
-use crate::bench::{Bench, PLAIN, Run, refusal};
+use crate::bench::{Bench, PLAIN, refusal};
 
 #[test]
 fn a_result_that_cannot_be_written_is_an_error() {
@@ -133,13 +133,8 @@ fn the_help_of_a_command_shows_the_flags_that_it_uses() {
 #[test]
 fn the_help_shows_no_value_of_a_variable() {
     let bench = Bench::new();
-    Run::of(
-        bench
-            .command("--help")
-            .env("STACKLIFT_BASE_URL", "https://secret.example"),
-    )
-    .code(0)
-    .hides("secret.example");
+    let run = bench.run_with("--help", "STACKLIFT_BASE_URL", "https://secret.example");
+    run.code(0).hides("secret.example");
 }
 
 #[test]
@@ -151,28 +146,22 @@ fn verbose_shows_how_the_engine_is_reached_and_why() {
     assert!(run.err.starts_with(&api), "{run:?}");
     bench.run("restore web --list -v").says(&api);
     let bin = bench.script("docker", "exit 1\n");
-    let mut command = bench.command("web -v --engine auto");
     let reason = format!("({}/docker is not a native binary)", bin.display());
-    Run::of(&mut command).says(&["engine: the command `docker` ", &reason]);
+    let run = bench.run("web -v --engine auto");
+    run.says(&["engine: the command `docker` ", &reason]);
     bench.run("web").hides("engine: ");
 }
 
 #[test]
 fn a_usage_error_shows_no_password_of_a_url() {
     let bench = Bench::new();
-    for args in [
-        &["web", "--base-url", "https://me:pa55-word@host"][..],
-        &["web", "--base-url=me:pa55-word@host"],
-        &["web", "https://me:pa55-word@host"],
-        &["web", "--base-ulr=https://me:pa55-word@host"],
-    ] {
-        bench.run(args).code(2).hides("pa55-word");
+    let url = "https://me:pa55-word@host";
+    for flag in ["--base-url ", "--base-url=", "", "--base-ulr="] {
+        let run = bench.run(&format!("web {flag}{url}"));
+        run.code(2).hides("pa55-word");
     }
-    Run::of(
-        bench
-            .command("web")
-            .env("STACKLIFT_BASE_URL", "https://me:pa55-word@host"),
-    )
-    .code(1)
-    .hides("pa55-word");
+    let run = bench.run("web --base-url=me:pa55-word@host");
+    run.code(2).hides("pa55-word");
+    let run = bench.run_with("web", "STACKLIFT_BASE_URL", url);
+    run.code(1).hides("pa55-word");
 }

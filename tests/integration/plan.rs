@@ -51,8 +51,7 @@ pub fn with_hashes<'a>(
     args: impl Texts<'a>,
     hashes: &BTreeMap<String, String>,
 ) -> Run {
-    let mut command = bench.command(args);
-    Run::of(command.env("PATH", path_with_hashes(bench, hashes)))
+    bench.run_with(args, "PATH", path_with_hashes(bench, hashes))
 }
 
 /// The `PATH` with such a Compose.
@@ -445,13 +444,8 @@ fn a_docker_without_the_compose_plugin_is_named() {
     let bin = tempfile::tempdir().expect("a folder");
     // A native program that rejects `--short`.
     copy_program(Path::new("/bin/ls"), &bin.path().join("docker"));
-    let run = Run::of(
-        bench
-            .command("plan web --output json")
-            .env("PATH", bench.path(&[bin.path()])),
-    )
-    .code(0);
-    let run = run.hides(&["--short", "could be run"]);
+    let run = bench.run_with("plan web --output json", "PATH", bench.path(&[bin.path()]));
+    let run = run.code(0).hides(&["--short", "could be run"]);
     let folders = [
         "/usr/local/lib",
         "/usr/local/libexec",
@@ -488,19 +482,16 @@ fn what_cannot_be_known_is_unknown() {
 #[test]
 fn containers_that_cannot_be_read_are_unknown() {
     let bench = Bench::web(PLAIN);
-    let run = |args: &str| {
-        let mut command = bench.command(args);
-        Run::of(command.env("DOCKER_HOST", "unix:///absent/engine.sock"))
-    };
-    run("plan web").fails(&[
+    bench.without_engine("plan web").fails(&[
         "containers unknown, not in Portainer yet",
         "Cannot be adopted yet:",
         "  1. failed to list the containers of web: cannot reach Docker on /absent/engine.sock: ",
         "     check that Docker is running\n",
     ]);
-    run("migrate web --dry-run --exit-code").code(3);
+    let run = bench.without_engine("migrate web --dry-run --exit-code");
+    run.code(3);
     for args in ["plan web", "adopt web", "web --dry-run"] {
-        let all = run(args).all();
+        let all = bench.without_engine(args).all();
         let told = all.matches("cannot reach Docker").count();
         assert_eq!(told, 1, "{args:?} {all}");
     }

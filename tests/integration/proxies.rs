@@ -61,9 +61,7 @@ fn n20_an_address_that_portainer_refuses() {
 fn as_a_user(bench: &Bench) -> Run {
     const USER: &str = "ptr_user-key-99d2";
     bench.world(|world| world.add_user(USER, "somebody"));
-    let run = Run::of(bench.command("web").env("STACKMGR_API_KEY", USER));
-    assert!(!run.all().contains(USER), "{run:#?}");
-    run
+    bench.run_with("web", "STACKMGR_API_KEY", USER).hides(USER)
 }
 
 const WARNING: &str = "the API key does not belong to an administrator";

@@ -4,7 +4,7 @@ use std::fs;
 
 use rehearsal::Call;
 
-use crate::bench::{Bench, KEY, PLAIN, Run, set_mode};
+use crate::bench::{Bench, KEY, PLAIN, set_mode};
 
 /// Mounts a volume at a path that is not absolute.
 const INVALID: &str =
@@ -60,12 +60,8 @@ fn b06_nothing_to_destroy_is_sent() {
 #[test]
 fn b09_a_wrong_key_leaves_nothing_behind() {
     let bench = Bench::web(PLAIN);
-    Run::of(
-        bench
-            .command("web")
-            .env("STACKMGR_API_KEY", KEY.replace("bench", "other")),
-    )
-    .fails(&["401", "nothing was changed"]);
+    let run = bench.run_with("web", "STACKMGR_API_KEY", KEY.replace("bench", "other"));
+    run.fails(&["401", "nothing was changed"]);
     assert!(bench.nothing_was_changed());
     assert!(bench.backups("web").is_empty());
     assert!(!bench.state().exists());

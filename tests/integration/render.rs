@@ -20,12 +20,7 @@ fn reveal_gives_the_bytes_that_a_migration_sends() {
 fn it_needs_no_key_and_touches_nothing() {
     let bench = Bench::new();
     let dir = bench.stack("web", PLAIN, None);
-    Run::of(
-        bench
-            .command("render web --as migrate")
-            .env_remove("STACKMGR_API_KEY"),
-    )
-    .code(0);
+    bench.without_key("render web --as migrate").code(0);
     assert!(bench.requests().is_empty());
     assert_eq!(fs::read_dir(dir).expect("read").count(), 1);
     bench.fails("render absent", "there is no stack named absent: ");
@@ -279,9 +274,8 @@ fn adopt_shows_what_adopt_sends_because_of_what_runs() {
     for flags in ["", "--keep-variables"] {
         let bench = Bench::web(&format!("{ANONYMOUS}    environment: [B]\n"));
         bench.change_container("web-a-1", |one| one.env.push("B=other-shell".to_owned()));
-        let mut command = bench.command(&format!("render web --as adopt --reveal {flags}"));
-        command.env_remove("STACKMGR_API_KEY");
-        let rendered = Run::of(&mut command).code(0);
+        let render = format!("render web --as adopt --reveal {flags}");
+        let rendered = bench.without_key(&render).code(0);
         assert!(bench.nothing_was_changed());
         assert_eq!(rendered.out.contains("other-shell"), !flags.is_empty());
         assert!(rendered.out.contains("external"), "{rendered:?}");
@@ -300,9 +294,7 @@ fn adopt_shows_what_adopt_sends_because_of_what_runs() {
 fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
     let bench = Bench::web(ANONYMOUS);
     let args = "render web --as adopt --diff";
-    let mut command = bench.command(args);
-    command.env_remove("STACKMGR_API_KEY");
-    let run = Run::of(&mut command).code(0);
+    let run = bench.without_key(args).code(0);
     assert!(run.out.contains("external"), "{run:?}");
     run.hides("cannot read");
     let portainer = bench.requests();
@@ -311,8 +303,7 @@ fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
             .iter()
             .all(|request| request.peer == rehearsal::Peer::Engine)
     );
-    command.env("DOCKER_HOST", "unix:///absent/engine.sock");
-    let run = Run::of(&mut command).succeeds(&[
+    let run = bench.without_engine(args).succeeds(&[
         "cannot read the containers of web, so what `adopt` writes because of them is not shown: names for anonymous volumes",
         "/absent/engine.sock",
     ]);

@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use rehearsal::{Call, Era, FaultKind, Health, Peer, Rule, Status};
 use serde_json::Value;
 
-use crate::bench::{Bench, PLAIN, Run, done, id_of, instead, read_json, refusal};
+use crate::bench::{Bench, PLAIN, done, id_of, instead, read_json, refusal};
 use crate::confirming::on_terminal;
 
 /// A stack that needs an image, a volume, a network of its own, one of another stack, and a port.
@@ -335,9 +335,7 @@ fn b19_the_containers_are_restored_without_portainer() {
     }
     bench.forget_requests();
     // The key may be lost with Portainer.
-    let mut command = bench.command("restore web --engine-only");
-    let run = Run::of(command.env_remove("STACKMGR_API_KEY")).code(0);
-    run.says(&[
+    bench.without_key("restore web --engine-only").succeeds(&[
         "Portainer is left as it is, because of --engine-only",
         "not checked:",
         "the Portainer stack, because of --engine-only",

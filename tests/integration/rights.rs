@@ -28,8 +28,7 @@ fn forbid_stacks(bench: &Bench) {
 
 /// Runs the binary with the key of the user.
 fn as_user(bench: &Bench, args: &str) -> Run {
-    let mut command = bench.command(args);
-    Run::of(command.env("STACKMGR_API_KEY", USER)).hides(USER)
+    bench.run_with(args, "STACKMGR_API_KEY", USER).hides(USER)
 }
 
 const LIMITED: &str = "the API key does not belong to an administrator";

@@ -183,12 +183,8 @@ fn b32_a_state_directory_below_one_that_everybody_may_write_to_is_not_used() {
     fs::create_dir(&above).expect("a folder");
     for (mode, code) in [(0o757, 1), (0o1757, 0)] {
         set_mode(&above, mode);
-        Run::of(
-            bench
-                .command("web")
-                .env("STACKLIFT_STATE_DIR", above.join("a/state")),
-        )
-        .code(code);
+        let run = bench.run_with("web", "STACKLIFT_STATE_DIR", above.join("a/state"));
+        run.code(code);
     }
 }
 
@@ -212,18 +208,8 @@ fn snapshots_that_a_container_would_take_with_it_are_refused() {
     run("list").code(0);
 }
 
-/// `plan` with the key in a file.
-fn with_key_file(bench: &Bench, file: &Path) -> Run {
-    Run::of(
-        bench
-            .command("plan web")
-            .env_remove("STACKMGR_API_KEY")
-            .env("STACKMGR_API_KEY_FILE", file),
-    )
-}
-
-fn refused(run: Run) {
-    run.fails(&[
+fn refuses_key_file(bench: &Bench, file: &Path) {
+    bench.with_key_file("plan web", file).fails(&[
         "failed to read the API key file",
         "owned by you or root and not accessible to others",
         "chmod 600 ",
@@ -236,12 +222,12 @@ fn b31_a_key_file_that_others_may_access_is_refused() {
     let (_folder, file) = key_file();
     for mode in [0o604, 0o644, 0o602] {
         set_mode(&file, mode);
-        refused(with_key_file(&bench, &file));
+        refuses_key_file(&bench, &file);
     }
     assert!(bench.requests().is_empty());
     for mode in [0o400, 0o600] {
         set_mode(&file, mode);
-        with_key_file(&bench, &file).code(0);
+        bench.with_key_file("plan web", &file).code(0);
     }
 }
 
@@ -253,10 +239,10 @@ fn as_root_b31_a_key_file_of_another_user_or_group_is_refused() {
     for (owner, mode) in [(USER, 0o600), (USER, 0o666), (0, 0o660)] {
         chown(&file, Some(owner), Some(owner)).expect("root");
         set_mode(&file, mode);
-        refused(with_key_file(&bench, &file));
+        refuses_key_file(&bench, &file);
     }
     set_mode(&file, 0o440);
-    with_key_file(&bench, &file).code(0);
+    bench.with_key_file("plan web", &file).code(0);
 }
 
 #[test]
@@ -267,7 +253,7 @@ fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
     let state = above.join("state");
     fs::create_dir_all(&state).expect("a folder");
     set_mode(&state, 0o700);
-    let run = |args: &str| Run::of(bench.command(args).env("STACKLIFT_STATE_DIR", &state));
+    let run = |args: &str| bench.run_with(args, "STACKLIFT_STATE_DIR", &state);
     let refused = |why: &str| {
         for args in ["web", "restore web", "restore web --list"] {
             run(args).fails(&[
@@ -346,13 +332,10 @@ fn b33_programs_get_only_absolute_directories_on_path() {
         "docker",
         &format!("echo \"$0 $PATH\" >> {}\n", seen.display()),
     );
-    Run::of(
-        bench
-            .command("plan web --engine command")
-            .env("PATH", format!(".:{}::bin:/usr/bin:/bin", bin.display())),
-    );
-    let seen = fs::read_to_string(seen).expect("it ran");
     let bin = bin.display();
+    let path = format!(".:{bin}::bin:/usr/bin:/bin");
+    bench.run_with("plan web --engine command", "PATH", path);
+    let seen = fs::read_to_string(seen).expect("it ran");
     for line in seen.lines() {
         assert_eq!(line, format!("{bin}/docker {bin}:/usr/bin:/bin"));
     }
