@@ -24,10 +24,8 @@ fn started() -> Bench {
 
 /// The users and teams of the stack.
 fn of_stack(bench: &Bench) -> (Vec<u64>, Vec<u64>) {
-    bench.world(|world| {
-        let control = &world.records.values().next().expect("a stack").control;
-        (control.users.clone(), control.teams.clone())
-    })
+    let control = bench.first_record().control;
+    (control.users, control.teams)
 }
 
 /// The teams of each container with rights of its own.
@@ -42,15 +40,13 @@ fn of_containers(bench: &Bench) -> Vec<(String, Vec<u64>)> {
 
 /// Gives a container of the stack to the teams with these IDs, as a user does in Portainer.
 fn give(bench: &Bench, container: &str, teams: &[u64]) {
-    bench.world(|world| {
-        let id = world.container(container).expect("a container").id.clone();
-        let control = ResourceControl {
-            id: 500,
-            teams: teams.to_vec(),
-            ..ResourceControl::default()
-        };
-        world.controls.insert(id, control);
-    });
+    let id = bench.container(container).id;
+    let control = ResourceControl {
+        id: 500,
+        teams: teams.to_vec(),
+        ..ResourceControl::default()
+    };
+    bench.world(|world| world.controls.insert(id, control));
 }
 
 #[test]
@@ -233,13 +229,5 @@ fn b23_a_failed_adoption_gives_nobody_access() {
     let says = "b of web does not run: it exited with code 3";
     bench.fails("adopt web --access public --wait 2s", says);
     assert_eq!(of_stack(&bench), (vec![], vec![]));
-    assert!(bench.world(|world| {
-        !world
-            .records
-            .values()
-            .next()
-            .expect("a stack")
-            .control
-            .public
-    }));
+    assert!(!bench.first_record().control.public);
 }

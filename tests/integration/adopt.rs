@@ -63,15 +63,6 @@ fn reported(bench: &Bench, code: i32) -> (Value, Run) {
     (run.report("adopt"), run)
 }
 
-fn records(bench: &Bench) -> Vec<(String, Status)> {
-    bench.world(|world| {
-        let records = world.records.values();
-        records
-            .map(|record| (record.text.clone(), record.status))
-            .collect()
-    })
-}
-
 /// Name and state of each container, and its volumes.
 fn containers(bench: &Bench) -> Vec<Value> {
     bench.world(|world| {
@@ -123,7 +114,7 @@ fn containers_that_are_the_same_are_not_touched() {
         assert!(run.out.ends_with(&done), "{run:#?}");
         run.hides("-1 ");
         assert_eq!(bench.containers("web"), before);
-        assert_eq!(records(&bench)[0].1, Status::Active);
+        assert_eq!(bench.first_record().status, Status::Active);
         // Again: nothing is sent.
         bench.forget_requests();
         let again = adopt(&bench, "").code(0);
@@ -191,10 +182,8 @@ fn m16_a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruni
         let expected = (&false.into(), &false.into());
         assert_eq!((&body["prune"], &body["pullImage"]), expected);
         assert_eq!(bench.calls(Call::Create).len(), 1);
-        bench.world(|world| {
-            let control = &world.records.values().next().expect("a record").control;
-            assert_eq!((&control.users, &control.teams), (&vec![7], &vec![3]));
-        });
+        let control = bench.first_record().control;
+        assert_eq!((control.users, control.teams), (vec![7], vec![3]));
     }
 }
 

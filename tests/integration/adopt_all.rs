@@ -60,12 +60,10 @@ fn b08_all_starts_no_stack_that_was_stopped() {
         .says("adopted web: 1 container kept running\n");
     assert!(bench.world(|world| world.records.values().all(|one| one.name != "zoo")));
     // A one-off container that runs is not the stack.
-    bench.world(|world| {
-        let mut labels = world.container("zoo-a-1").expect("it").labels.clone();
-        labels.insert("com.docker.compose.oneoff".to_owned(), "True".to_owned());
-        let id = world.add_container("zoo-a-run-1", "busybox:1.36");
-        world.containers.get_mut(&id).expect("it").labels = labels;
-    });
+    let mut labels = bench.container("zoo-a-1").labels;
+    labels.insert("com.docker.compose.oneoff".to_owned(), "True".to_owned());
+    bench.world(|world| world.add_container("zoo-a-run-1", "busybox:1.36"));
+    bench.change_container("zoo-a-run-1", |one| one.labels = labels);
     all(&bench, "--leave-orphans").succeeds(
         "3 stacks: 2 not running (name it to start it), 1 up to date; see stacklift list\n",
     );

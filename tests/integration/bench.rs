@@ -242,6 +242,16 @@ impl Bench {
         started.expect("a stack that starts");
     }
 
+    /// The first Portainer stack.
+    pub fn first_record(&self) -> Record {
+        self.world(|world| world.records.values().next().expect("a stack").clone())
+    }
+
+    /// The container of this name.
+    pub fn container(&self, name: &str) -> Container {
+        self.world(|world| world.container(name).expect(name).clone())
+    }
+
     /// Changes the first Portainer stack.
     pub fn change_record(&self, change: impl FnOnce(&mut Record)) {
         self.world(|world| change(world.records.values_mut().next().expect("a stack")));

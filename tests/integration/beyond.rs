@@ -15,9 +15,8 @@ fn b01_every_kind_of_loss_is_said_before_the_first_destructive_act() {
     let text = "services:\n  a:\n    image: own/a:1\n    build: ./src\n    env_file: .env\n    environment:\n      MODE: own\n    volumes: [../shared:/s, ./own:/o, /cache, 'named:/n']\n  b:\n    image: x\nvolumes:\n  named:\n";
     let env = format!("TOKEN={MARKED}\nMODE={MARKED}\n");
     bench.started("web", text, Some(&env));
-    let id = bench.record("web", 1);
-    let volume = bench.world(|world| {
-        let record = world.records.get_mut(&id).expect("it");
+    bench.record("web", 1);
+    bench.change_record(|record| {
         record.git = Some(json!({"URL": "https://git.example/stacks.git"}));
         record.auto_update = Some(json!({"Interval": "5m", "Webhook": "0d0b5d5e"}));
         record.control.teams = vec![3];
@@ -25,10 +24,10 @@ fn b01_every_kind_of_loss_is_said_before_the_first_destructive_act() {
             name: "ONLY_THERE".to_owned(),
             value: MARKED.to_owned(),
         }]);
-        let mut mounts = world.container("web-a-1").expect("it").mounts.iter();
-        let mount = mounts.find(|mount| mount.anonymous).expect("it");
-        mount.name.clone().expect("a name")
     });
+    let mut mounts = bench.container("web-a-1").mounts.into_iter();
+    let mount = mounts.find(|mount| mount.anonymous).expect("it");
+    let volume = mount.name.expect("a name");
     bench.always(Call::Delete, FaultKind::CloseBefore);
     let run = bench.fails(
         "web",

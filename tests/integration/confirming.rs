@@ -193,8 +193,7 @@ fn a_stopped_stack_is_no_job_before_and_after_its_restore() {
     bench.world(|world| world.stop_by_hand("web-a-1"));
     bench.run("adopt web").code(0);
     bench.succeeds("restore web", "  web was not running then, and will not run after the restore\n  the Portainer stack is deleted; a is removed and recreated, and stays stopped\n");
-    let state = bench.world(|world| world.container("web-a-1").expect("a").state.clone());
-    assert_eq!(state, "created");
+    assert_eq!(bench.container("web-a-1").state, "created");
     let run = bench.succeeds("adopt web", "adopted web: a was started\n");
     assert_eq!(run.err, NO_COMPOSE);
     bench.run("restore web").code(0);

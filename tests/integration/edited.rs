@@ -45,14 +45,6 @@ fn edit_variable(bench: &Bench) {
     });
 }
 
-fn in_portainer(bench: &Bench) -> String {
-    record(bench).text
-}
-
-fn record(bench: &Bench) -> rehearsal::Record {
-    bench.world(|world| world.records.values().next().expect("a record").clone())
-}
-
 /// What `plan` and `plan --diff` say of an edit.
 fn assert_named(bench: &Bench, loss: &str, diff: &str) {
     bench.run("plan web --output json").says(loss);
@@ -99,7 +91,7 @@ fn assert_edited(bench: &Bench) {
 fn b22_what_was_edited_in_portainer_and_exported_is_up_to_date() {
     for edit in [edit_text as fn(&Bench), edit_variable] {
         let bench = adopted(Era::Sync);
-        let first = record(&bench);
+        let first = bench.first_record();
         edit(&bench);
         let dir = bench.dir("web");
         let export = format!("export web --to {} --force", dir.display());
@@ -113,7 +105,7 @@ fn b22_what_was_edited_in_portainer_and_exported_is_up_to_date() {
                 record.env.clone_from(&before.env);
             });
         };
-        let theirs = record(&bench);
+        let theirs = bench.first_record();
         back(&bench, &first);
         assert_edited(&bench);
         back(&bench, &theirs);
@@ -138,7 +130,7 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         let bench = adopted(Era::Sync);
         assert_eq!(state(&bench).1, "nothing-to-do");
         edit(&bench);
-        let theirs = in_portainer(&bench);
+        let theirs = bench.first_record().text;
         assert_edited(&bench);
         bench.succeeds(
             "list",
@@ -161,7 +153,7 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         bench.succeeds("adopt --all --wait 2s", row);
         bench.run("adopt --all --overwrite").code(2);
         assert!(bench.nothing_was_changed());
-        assert_eq!(in_portainer(&bench), theirs);
+        assert_eq!(bench.first_record().text, theirs);
         bench.world(|world| world.down("web"));
         bench.succeeds("list", "start it in Portainer\n");
         bench
@@ -287,7 +279,7 @@ fn b17_a_restore_names_and_keeps_what_was_edited_in_portainer() {
     let bench = adopted(Era::Sync);
     bench.run("restore web --dry-run").code(0).hides(edit);
     edit_text(&bench);
-    let theirs = in_portainer(&bench);
+    let theirs = bench.first_record().text;
     bench.succeeds("restore web --dry-run", edit);
     let run = bench.succeeds("restore web", &[edit, back]);
     let all = run.all();
@@ -295,7 +287,7 @@ fn b17_a_restore_names_and_keeps_what_was_edited_in_portainer() {
     let id = command.and_then(|line| line.split(" --to ").nth(1)?.split(' ').next());
     let id = id.expect("an ID");
     bench.run(&format!("restore web --to {id}")).code(0);
-    assert_eq!(in_portainer(&bench), theirs);
+    assert_eq!(bench.first_record().text, theirs);
 }
 
 #[test]
@@ -347,16 +339,16 @@ fn b22_a_restore_puts_back_what_was_last_sent_with_the_text() {
         adopt(&bench, "").code(0);
         // What the user had edited stays edited.
         edit_text(&bench);
-        let theirs = in_portainer(&bench);
+        let theirs = bench.first_record().text;
         adopt(&bench, "--overwrite").code(0);
         bench.run("restore web").code(0);
-        assert_eq!(in_portainer(&bench), theirs);
+        assert_eq!(bench.first_record().text, theirs);
         bench.forget_requests();
         assert_edited(&bench);
         // The same after a migration, which overwrites it.
         bench.run("migrate web --force").code(0);
         bench.run("restore web").code(0);
-        assert_eq!(in_portainer(&bench), theirs);
+        assert_eq!(bench.first_record().text, theirs);
         assert_eq!(state(&bench).1, "edited");
     }
 }
@@ -375,7 +367,7 @@ fn b22_what_a_killed_or_failed_run_sent_does_not_count_as_edited() {
             edit_files(&bench, "two");
             assert_ne!(state(&bench).1, "edited", "{era:?} {kind:?}");
             adopt(&bench, "").code(0);
-            assert!(in_portainer(&bench).ends_with("# two\n"));
+            assert!(bench.first_record().text.ends_with("# two\n"));
         }
         // N15: the old text, and the new variables.
         let bench = adopted(era);
@@ -385,7 +377,7 @@ fn b22_what_a_killed_or_failed_run_sent_does_not_count_as_edited() {
         adopt(&bench, "").code(1);
         edit_files(&bench, "two");
         adopt(&bench, "").code(0);
-        assert!(in_portainer(&bench).ends_with("# two\n"));
+        assert!(bench.first_record().text.ends_with("# two\n"));
     }
 }
 

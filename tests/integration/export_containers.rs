@@ -87,19 +87,12 @@ fn what_cannot_be_written_is_refused() {
     let gone =
         "nope has no containers on this host: without them, its Compose file cannot be written";
     bench.fails("export nope --from containers", gone);
-    bench.world(|world| {
-        let mut two = world
-            .containers
-            .values()
-            .next()
-            .expect("a container")
-            .clone();
-        two.id = "f".repeat(64);
-        two.name = "web-a-2".to_owned();
-        let hash = "com.docker.compose.config-hash".to_owned();
-        two.labels.insert(hash, "other".to_owned());
-        world.containers.insert(two.id.clone(), two);
-    });
+    let mut two = bench.container("web-a-1");
+    two.id = "f".repeat(64);
+    two.name = "web-a-2".to_owned();
+    let hash = "com.docker.compose.config-hash".to_owned();
+    two.labels.insert(hash, "other".to_owned());
+    bench.world(|world| world.containers.insert(two.id.clone(), two));
     let differ = "the containers of service a have different settings";
     bench.fails("export web --from containers", differ);
     assert!(!bench.home().join("web").exists());

@@ -200,23 +200,16 @@ fn the_folder_of_older_containers_is_not_chosen_silently() {
     let bench = lost();
     let (old, new) = (data(&bench, "old"), data(&bench, "new"));
     fs::rename(new.join("compose/7"), new.join("compose/5")).expect("a folder");
-    bench.world(|world| {
-        let containers = world.containers.values();
-        let mut newer = containers.last().expect("a container").clone();
-        newer.id = "f".repeat(64);
-        newer.name = "web-a-2".to_owned();
-        newer.created += 60;
-        for name in [
-            "project.working_dir",
-            "project.config_files",
-            "project.environment_file",
-        ] {
-            let label = newer.labels.get_mut(&format!("com.docker.compose.{name}"));
-            let label = label.expect("a label");
+    let mut newer = bench.container("web-a-1");
+    newer.id = "f".repeat(64);
+    newer.name = "web-a-2".to_owned();
+    newer.created += 60;
+    for (name, label) in &mut newer.labels {
+        if name.starts_with("com.docker.compose.project.") {
             *label = label.replace("/7", "/5");
         }
-        world.containers.insert(newer.id.clone(), newer);
-    });
+    }
+    bench.world(|world| world.containers.insert(newer.id.clone(), newer));
     let to = bench.root().join("web");
     let export = format!("{EXPORT} --to {}", to.display());
     let found = |data: &Path, id: &str| {

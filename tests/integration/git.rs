@@ -301,11 +301,9 @@ fn n27_newer_versions_deploy_from_git_in_the_background() {
     assert_eq!(bench.containers("web"), before);
     bench.world(|world| push(world, &[(FILE, &newer())]));
     run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
-    bench.world(|world| {
-        let record = world.records.values().next().expect("a record");
-        assert_eq!(record.status, Status::Active);
-        assert_eq!(record.env.as_ref().expect("variables")[0].name, "A");
-    });
+    let record = bench.first_record();
+    assert_eq!(record.status, Status::Active);
+    assert_eq!(record.env.expect("variables")[0].name, "A");
 }
 
 #[test]
@@ -405,6 +403,14 @@ fn newer() -> String {
     PLAIN.replace("sleep 1000", "sleep 9")
 }
 
+/// What was edited in Portainer: the text, and the value of the variable.
+fn portainer_has(bench: &Bench, text: &str, value: &str) {
+    bench.change_record(|record| {
+        text.clone_into(&mut record.text);
+        value.clone_into(&mut record.env.as_mut().expect("variables")[0].value);
+    });
+}
+
 #[test]
 fn b22_a_git_stack_is_left_to_its_repository() {
     let bench = adopted(None);
@@ -434,11 +440,8 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
     assert!(nothing_was_sent(&bench));
     let before = bench.containers("web");
     // What was edited in Portainer stays.
-    bench.world(|world| {
-        let record = world.records.get_mut(&1).expect("a record");
-        record.env.as_mut().expect("variables")[0].value = "2".to_owned();
-        push(world, &[(FILE, &newer())]);
-    });
+    portainer_has(&bench, PLAIN, "2");
+    bench.world(|world| push(world, &[(FILE, &newer())]));
     let planned = run(&bench, &format!("plan web {FLAGS} --output json"))
         .code(0)
         .json();
@@ -480,7 +483,7 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
         .succeeds("the Portainer stack stays as it is, because it is deployed from Git");
     run(&bench, "restore web").succeeds("is deployed from Git, so its Compose file stays as it is");
     assert!(bench.calls(Call::Update).is_empty());
-    assert!(bench.world(|world| world.records[&1].git.is_some()));
+    assert!(bench.first_record().git.is_some());
     // The containers are those of an earlier commit.
     run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
     run(&bench, &format!("adopt web {FLAGS}")).succeeds("web is deployed from Git");
@@ -490,17 +493,10 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
 fn b14_a_restore_deletes_the_git_stack_that_an_adoption_created() {
     let bench = adopted(Some("A=1\n"));
     let edited = "what was edited in Portainer";
-    let portainer_has = |text: String, value: &str| {
-        bench.world(|world| {
-            let record = world.records.get_mut(&1).expect("a record");
-            record.text = text;
-            record.env.as_mut().expect("variables")[0].value = value.to_owned();
-        });
-    };
-    portainer_has(PLAIN.to_owned(), "2");
+    portainer_has(&bench, PLAIN, "2");
     run(&bench, "restore web --dry-run").succeeds(edited);
     // A later commit, which Portainer deployed, is no edit.
-    portainer_has(newer(), "1");
+    portainer_has(&bench, &newer(), "1");
     run(&bench, "restore web")
         .succeeds("restored web: 1 container")
         .hides(edited);

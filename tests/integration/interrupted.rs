@@ -218,11 +218,8 @@ fn an_update_that_failed_twice_can_be_undone() {
         bench.succeeds("list", &["failed run", "stacklift restore web"]);
     }
     bench.succeeds("restore web --yes", "restored web");
-    let texts = bench.world(|world| {
-        let records = world.records.values();
-        records.map(|one| one.text.clone()).collect::<Vec<_>>()
-    });
-    assert!(texts[0].contains("sleep 1"), "{texts:?}");
+    let text = bench.first_record().text;
+    assert!(text.contains("sleep 1"), "{text}");
     assert_eq!(listed(&bench).1, Value::Null);
 }
 

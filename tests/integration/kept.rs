@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rehearsal::{Call, Era, Status};
+use rehearsal::{Call, Era, Status, World};
 use serde_json::json;
 
 use crate::{
@@ -15,13 +15,9 @@ const VOLUME: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/c
 /// A stack whose only container, which Portainer created, has `--rm`. Returns the bench and the name of its volume.
 fn with_rm() -> (Bench, String) {
     let bench = Bench::migrated(VOLUME);
-    let volume = bench.world(|world| {
-        let mut containers = world.containers.values_mut();
-        let container = containers.next().expect("a container");
-        container.host_config["AutoRemove"] = true.into();
-        container.mounts[0].name.clone().expect("a volume")
-    });
-    (bench, volume)
+    bench.change_container("web-a-1", |one| one.host_config["AutoRemove"] = true.into());
+    let mount = bench.container("web-a-1").mounts.remove(0);
+    (bench, mount.name.expect("a volume"))
 }
 
 fn exists(bench: &Bench, volume: &str) -> bool {
@@ -56,16 +52,17 @@ fn b28_the_volume_of_a_container_with_rm_is_kept_or_named() {
 #[test]
 fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_removed() {
     let bench = Bench::web(VOLUME);
-    let volume = |bench: &Bench| {
-        bench.world(|world| {
-            let mut containers = world.containers.values();
-            let container = containers.next().expect("a container");
-            container.mounts[0].name.clone().expect("a volume")
-        })
+    let volume = || {
+        bench
+            .container("web-a-1")
+            .mounts
+            .remove(0)
+            .name
+            .expect("a volume")
     };
-    let before = volume(&bench);
+    let before = volume();
     bench.run("adopt web --yes").code(0);
-    assert_eq!(volume(&bench), before);
+    assert_eq!(volume(), before);
     for is_deleted in [false, true, true] {
         bench.world(|world| {
             world.containers.clear();
@@ -74,7 +71,7 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
             }
         });
         bench.run("adopt web --yes").code(0);
-        assert_eq!(volume(&bench), before, "{is_deleted}");
+        assert_eq!(volume(), before, "{is_deleted}");
     }
     bench.world(|world| world.containers.clear());
     bench.started("web", VOLUME, None);
@@ -98,19 +95,17 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
 #[test]
 fn no_service_that_an_adoption_starts_has_an_anonymous_volume() {
     let bench = Bench::new();
-    let forget = |bench: &Bench| {
-        bench.world(|world| {
-            world.containers.clear();
-            world.volumes.clear();
-        });
+    let forget = |world: &mut World| {
+        world.containers.clear();
+        world.volumes.clear();
     };
     bench.started("web", VOLUME, None);
-    forget(&bench);
+    bench.world(forget);
     let start = "  +  a  has no container yet and will be started";
     bench.run("plan web").says(&[start, "in 3 lines"]);
     bench.succeeds("adopt web", "a was started");
-    let volumes = |bench: &Bench| bench.world(|world| world.volumes.clone());
-    let created = volumes(&bench);
+    let volumes = || bench.world(|world| world.volumes.clone());
+    let created = volumes();
     let name = &created[0].name;
     bench.run("plan web").says("web is up to date in Portainer");
     // A stop in Portainer removes the container.
@@ -118,11 +113,11 @@ fn no_service_that_an_adoption_starts_has_an_anonymous_volume() {
     let again = format!("{start}, with the existing volume {name:.12} at /cache");
     bench.run("plan web").says(&[&again, "loses nothing"]);
     bench.run("adopt web").code(0);
-    assert_eq!(volumes(&bench), created);
+    assert_eq!(volumes(), created);
     // What cannot be named blocks nothing, and stops no other service: two containers of one, and a shared list.
     let two = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n    scale: 2\n  b:\n    image: busybox:1.36\n    volumes: &all [/one]\n  c:\n    image: busybox:1.36\n    volumes: *all\n  d:\n    image: busybox:1.36\n    volumes: [/own]\n";
     bench.started("two", two, None);
-    forget(&bench);
+    bench.world(forget);
     let unnamed = "the anonymous volumes of a, b and c get no names";
     bench.succeeds("adopt two", unnamed);
     bench
@@ -206,9 +201,7 @@ fn b16_what_a_failed_adoption_changed_is_restored_without_such_a_volume() {
     // What the restore creates runs.
     bench.world_with(Call::EngineCreate, |world| world.exits.clear());
     bench.fails("adopt web", "external volume \"old\" not found");
-    let id = bench.containers("web").remove(0);
-    let state = bench.world(|world| world.containers[&id].state.clone());
-    assert_eq!(state, "running");
+    assert_eq!(bench.container("web-a-1").state, "running");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What only newer versions of Portainer do.
 
+use std::time::Duration;
+
 use rehearsal::{Call, Era, FaultKind, Status};
 
 use crate::bench::{Bench, PLAIN, instead, write_private};
@@ -8,8 +10,8 @@ use crate::bench::{Bench, PLAIN, instead, write_private};
 fn n16_a_stack_of_another_environment_that_portainer_cannot_read() {
     let bench = Bench::web_of(Era::Async, PLAIN);
     bench.world(|world| world.add_endpoint(2, "gone"));
-    let lost = bench.record("other", 2);
-    bench.world(|world| world.records.get_mut(&lost).expect("it").lost_workflow = true);
+    bench.record("other", 2);
+    bench.change_record(|record| record.lost_workflow = true);
     let warning = "Portainer could list only the stacks of this environment; its log says which other stack it cannot read";
     for args in ["plan web --output json", "list --output json"] {
         bench.succeeds(args, warning);
@@ -22,8 +24,8 @@ fn n16_a_stack_of_another_environment_that_portainer_cannot_read() {
 #[test]
 fn n16_a_stack_of_this_environment_that_portainer_cannot_read() {
     let bench = Bench::web_of(Era::Async, PLAIN);
-    let lost = bench.record("other", 1);
-    bench.world(|world| world.records.get_mut(&lost).expect("it").lost_workflow = true);
+    bench.record("other", 1);
+    bench.change_record(|record| record.lost_workflow = true);
     bench.stops(
         "adopt web",
         "hint: see Portainer's log: it cannot read one of its stacks; from 2.43 on, a stack whose workflow was deleted prevents every list (portainer/portainer#13291)",
@@ -38,27 +40,22 @@ fn n15_a_failed_update_leaves_the_old_text_with_the_new_variables() {
     let bench = Bench::of(Era::Async);
     bench.started("web", text, Some("GREETING=hello\n"));
     bench.run("adopt web --wait 2s").code(0);
-    let stored = |bench: &Bench| {
-        bench.world(|world| {
-            let record = world.records.values().next().expect("a record");
-            let value = record.env.as_ref().expect("variables")[0].value.clone();
-            (record.text.contains("# new"), value, record.status)
-        })
+    let stored = || {
+        let record = bench.first_record();
+        let value = record.env.expect("variables").remove(0).value;
+        (record.text.contains("# new"), value, record.status)
     };
     let old = (false, "hello".to_owned(), Status::Active);
-    assert_eq!(stored(&bench), old);
+    assert_eq!(stored(), old);
     bench.write("web", "docker-compose.yml", &format!("{text}# new\n"));
     bench.write("web", ".env", "GREETING=goodbye\n");
-    bench.once(
-        Call::Update,
-        FaultKind::LateFailure(std::time::Duration::ZERO),
-    );
+    bench.once(Call::Update, FaultKind::LateFailure(Duration::ZERO));
     bench.fails("adopt web --wait 2s --yes", 
         "Portainer stack 1 stays in error, with its old Compose file and the new variables, and its next update recreates every container; to undo it, with an interruption of every container, run: ",
     );
-    assert_eq!(stored(&bench), (false, "goodbye".to_owned(), Status::Error));
+    assert_eq!(stored(), (false, "goodbye".to_owned(), Status::Error));
     bench.run("restore web --yes").code(0);
-    assert_eq!(stored(&bench), old);
+    assert_eq!(stored(), old);
 }
 
 #[test]
@@ -70,20 +67,15 @@ fn n15_a_restore_whose_update_fails_names_the_text_that_stays() {
     bench.write("web", "docker-compose.yml", &format!("{text}# new\n"));
     bench.write("web", ".env", "GREETING=goodbye\n");
     bench.run("adopt web --wait 2s --yes").code(0);
-    bench.once(
-        Call::Update,
-        FaultKind::LateFailure(std::time::Duration::ZERO),
-    );
+    bench.once(Call::Update, FaultKind::LateFailure(Duration::ZERO));
     bench.fails("restore web --yes", &[
         "Portainer stack 1 differs: the Compose file, which the failed update put back; its variables are those of the snapshot",
         "Portainer stack 1 differs: its deployment failed",
     ]);
     bench.run("restore web --yes").code(0);
-    bench.world(|world| {
-        let record = world.records.values().next().expect("a record");
-        assert!(!record.text.contains("# new"));
-        assert_eq!(record.env.as_ref().expect("variables")[0].value, "hello");
-    });
+    let record = bench.first_record();
+    assert!(!record.text.contains("# new"));
+    assert_eq!(record.env.expect("variables")[0].value, "hello");
 }
 
 #[test]
@@ -118,22 +110,13 @@ fn n21_headers_for_a_proxy_that_portainer_refuses() {
 fn n19_an_update_keeps_the_option_to_prune() {
     let bench = Bench::web_of(Era::Async, &format!("{PLAIN}  b:\n    image: x\n"));
     bench.run("adopt web --wait 2s").code(0);
-    let prunes = |bench: &Bench| {
-        bench.world(|world| {
-            world
-                .records
-                .values()
-                .map(|one| one.prune)
-                .collect::<Vec<_>>()
-        })
-    };
-    bench.world(|world| world.records.get_mut(&1).expect("it").prune = Some(true));
+    bench.change_record(|record| record.prune = Some(true));
     let both = format!("{PLAIN}  b:\n    image: x\n    init: true\n");
     bench.write("web", "docker-compose.yml", &both);
     let request = bench.run("plan web --request").code(0).json();
     assert_eq!(request["prune"], true);
     bench.run("adopt web --wait 2s --yes").code(0);
-    assert_eq!(prunes(&bench), [Some(true)]);
+    assert_eq!(bench.first_record().prune, Some(true));
     // It would remove what the file no longer has.
     bench.write("web", "docker-compose.yml", PLAIN);
     bench.fails("adopt web --leave-orphans", &[
@@ -141,12 +124,11 @@ fn n19_an_update_keeps_the_option_to_prune() {
         "turn that option off in Portainer, or add these services to the Compose file",
     ]);
     assert_eq!(bench.containers("web").len(), 2);
-    bench.world(|world| world.records.get_mut(&1).expect("it").prune = Some(false));
-    bench
-        .run("adopt web --leave-orphans --wait 2s --yes")
-        .code(0);
+    bench.change_record(|record| record.prune = Some(false));
+    let adopt = "adopt web --leave-orphans --wait 2s --yes";
+    bench.run(adopt).code(0);
     assert_eq!(bench.containers("web").len(), 2);
-    assert_eq!(prunes(&bench), [Some(false)]);
+    assert_eq!(bench.first_record().prune, Some(false));
 }
 
 #[test]
@@ -155,10 +137,7 @@ fn n26_portainer_2_39_deploys_with_the_library_and_removes_what_fails() {
     let text = format!("{PLAIN}  b:\n    image: x\n    volumes: [/data]\n");
     bench.started("web", &text, None);
     let before = bench.containers("web");
-    bench.once(
-        Call::Create,
-        FaultKind::LateFailure(std::time::Duration::ZERO),
-    );
+    bench.once(Call::Create, FaultKind::LateFailure(Duration::ZERO));
     let says = "Both containers had been removed and were restored";
     bench.fails("adopt web --wait 2s --keep-anonymous --yes", says);
     bench.run("adopt web --wait 2s --yes").code(0);
@@ -178,13 +157,11 @@ fn n13_an_edited_network_is_recreated_from_2_24_on() {
         bench.world(|world| world.add_image("busybox:1.36"));
         bench.run("adopt web --wait 2s --yes").code(0);
         let network = || {
-            bench.world(|world| {
-                world
-                    .networks
-                    .iter()
-                    .find(|one| one.name == "web_default")
-                    .map(|one| one.id.clone())
-            })
+            let networks = bench.world(|world| world.networks.clone());
+            networks
+                .into_iter()
+                .find(|one| one.name == "web_default")
+                .map(|one| one.id)
         };
         let (before, container) = (network(), bench.containers("web"));
         bench.world(|world| {

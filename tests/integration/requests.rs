@@ -185,7 +185,7 @@ fn b11_what_does_not_end_in_time_stops_the_run() {
     let bench = Bench::web_of(Era::Async, PLAIN);
     bench.once(Call::Create, FaultKind::CloseAfter);
     bench.run("web").code(1);
-    let id = bench.world(|world| *world.records.keys().next().expect("a record"));
+    let id = bench.first_record().id;
     let deploying = json!({"Id": id, "Name": "web", "EndpointId": 1, "Status": 3});
     bench.always(Call::Get, instead(200, &deploying.to_string()));
     bench.forget_requests();

@@ -147,8 +147,7 @@ fn what_ran_by_hand_runs_again_as_it_did() {
 fn the_record_gets_its_text_and_variables_back() {
     let bench = Bench::with_env(PLAIN, "A=1\n");
     bench.run("web").code(0);
-    let first = |bench: &Bench| bench.world(|world| *world.records.keys().next().expect("it"));
-    let id = first(&bench);
+    let id = bench.first_record().id;
     let old = format!("{PLAIN}    environment: {{MODE: old}}\n");
     let env = vec![Variable {
         name: "ONLY_HERE".to_owned(),
@@ -157,24 +156,23 @@ fn the_record_gets_its_text_and_variables_back() {
     let updated = bench.world(|world| world.update(id, old.clone(), Some(env.clone())));
     updated.expect("an update");
     bench.run("web").code(0);
-    let new = first(&bench);
-    assert_ne!(new, id);
+    assert_ne!(bench.first_record().id, id);
     let text = "the Portainer stack gets its Compose file and variables back";
     bench.succeeds("restore web", text).hides("record-secret");
-    let check = |bench: &Bench| {
-        let record = bench.world(|world| world.records.values().next().expect("it").clone());
+    let check = || {
+        let record = bench.first_record();
         assert_eq!(record.text, old);
         assert!(record.env.as_ref() == Some(&env));
         assert_eq!(record.status, Status::Active);
         assert_eq!(bench.containers("web").len(), 1);
     };
-    check(&bench);
+    check();
     // And where somebody deleted it.
-    let id = first(&bench);
+    let id = bench.first_record().id;
     bench.world(|world| world.delete(id, 1)).expect("a delete");
     let new = "the Portainer stack is recreated, with a new ID";
     bench.succeeds("restore web", new);
-    check(&bench);
+    check();
 }
 
 #[test]

@@ -201,11 +201,9 @@ fn b18_files_inside_a_container_are_put_back() {
     let says = ["copy", "1 file into web-a-1", "restored web"];
     bench.succeeds("restore web -v", &says);
     let id = bench.containers("web").remove(0);
-    bench.world(|world| {
-        let files = &world.containers[&id].files;
-        assert_eq!(files.len(), 1);
-        assert_eq!(files["/root/report.txt"], b"report\n");
-    });
+    let files = bench.container("web-a-1").files;
+    assert_eq!(files.len(), 1);
+    assert_eq!(files["/root/report.txt"], b"report\n");
     let matches = "1 container matches the snapshot";
     bench.succeeds("restore web", matches).hides("copy");
 
@@ -213,9 +211,9 @@ fn b18_files_inside_a_container_are_put_back() {
     bench.change_container("web-a-1", |one| one.files.clear());
     bench.succeeds("restore web --dry-run", "a is removed and recreated");
     bench.succeeds("restore web", "restored web");
-    let now = bench.containers("web").remove(0);
-    assert_ne!(now, id);
-    assert_eq!(bench.world(|world| world.containers[&now].files.len()), 1);
+    let now = bench.container("web-a-1");
+    assert_ne!(now.id, id);
+    assert_eq!(now.files.len(), 1);
 }
 
 #[test]
@@ -275,10 +273,8 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
 #[test]
 fn b15_the_default_is_the_last_state_that_ran() {
     let bench = Bench::adopted(PLAIN);
-    bench.world(|world| {
-        let id = *world.records.keys().next().expect("a record");
-        world.stop(id, 1).expect("stopped");
-    });
+    let id = bench.first_record().id;
+    bench.world(|world| world.stop(id, 1)).expect("stopped");
     // It undoes the start only with the snapshot's ID.
     bench.succeeds("adopt web", "restore web --to ");
     bench
@@ -292,10 +288,9 @@ fn b15_the_default_is_the_last_state_that_ran() {
 #[test]
 fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
     let bench = Bench::migrated(PLAIN);
-    bench.world(|world| {
-        let id = *world.records.keys().next().expect("a record");
-        world.stop(id, 1).expect("stopped");
-        let record = world.records.get_mut(&id).expect("a record");
+    let id = bench.first_record().id;
+    bench.world(|world| world.stop(id, 1)).expect("stopped");
+    bench.change_record(|record| {
         (record.control.users, record.control.teams) = (vec![7], vec![3]);
     });
     bench.run("web").code(0);
@@ -453,12 +448,10 @@ fn b05_a_restore_warns_of_a_delete_that_failed_twice_or_may_go_on() {
 fn b11_a_restore_waits_for_a_deployment_that_somebody_else_started() {
     let bench = Bench::web_of(Era::Async, PLAIN);
     bench.run("web").code(0);
-    bench.world(|world| {
-        let id = *world.records.keys().next().expect("a record");
-        let update = world.update(id, PLAIN.to_owned(), None);
-        update.expect("an update");
-        assert_eq!(world.records[&id].status, Status::Deploying);
-    });
+    let id = bench.first_record().id;
+    let update = bench.world(|world| world.update(id, PLAIN.to_owned(), None));
+    update.expect("an update");
+    assert_eq!(bench.first_record().status, Status::Deploying);
     bench.forget_requests();
     bench.succeeds("restore web", "1 container matches the snapshot");
     let deletes = bench.calls(Call::Delete);
