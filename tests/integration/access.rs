@@ -1,7 +1,5 @@
 //! B23: who may use a stack in Portainer.
 
-use std::fs;
-
 use rehearsal::{Call, ResourceControl};
 use serde_json::json;
 
@@ -76,9 +74,8 @@ Next: stacklift adopt web
     assert_eq!((of_stack(&bench), of_containers(&bench)), expected);
     bench.succeeds("adopt web", "up to date");
 
-    let file = bench.dir("web").join("docker-compose.yml");
     let changed = LABELED.replace("    labels", "    command: b\n    labels");
-    fs::write(file, changed).expect("the Compose file");
+    bench.write("web", "docker-compose.yml", &changed);
     // Without Compose, it is not known whether it is recreated.
     let change = "a  team ops can use it in Portainer until it is recreated";
     bench.succeeds("plan web", &["What changes:", change]);
@@ -115,30 +112,21 @@ fn b23_access_is_set_for_the_stack_and_its_containers() {
     ]);
     assert_eq!(of_containers(&bench).len(), 1);
     Run::of(&mut bench.asking(&*format!("adopt web {args}"))).fails("--yes");
-    let run = bench.succeeds(
-        &format!("adopt web {args} --yes"),
-        "adopted web: 2 containers kept running",
-    );
+    let adopt = format!("adopt web {args}");
+    let run = bench.succeeds(&adopt, "adopted web: 2 containers kept running");
     run.says("  access     user ann and team Ops\n");
     let expected = ((vec![2], vec![1]), vec![]);
     assert_eq!((of_stack(&bench), of_containers(&bench)), expected);
     bench.forget_requests();
-    bench.succeeds(
-        &format!("adopt web {args}"),
-        "web is up to date in Portainer",
-    );
+    bench.succeeds(&adopt, "web is up to date in Portainer");
     assert!(bench.calls(Call::Access).is_empty());
 
     let again = bench.succeeds("adopt web --access public --output json", "");
     let report = again.json();
-    assert_eq!(
-        (&report["outcome"], &report["access"]),
-        (&json!("adopted"), &json!(["public"]))
-    );
-    bench.succeeds(
-        "adopt web --access admins",
-        "updated web: access is now administrators only",
-    );
+    assert_eq!(report["outcome"], "adopted");
+    assert_eq!(report["access"], json!(["public"]));
+    let says = "updated web: access is now administrators only";
+    bench.succeeds("adopt web --access admins", says);
     assert_eq!(of_stack(&bench), (vec![], vec![]));
 }
 
@@ -146,16 +134,15 @@ fn b23_access_is_set_for_the_stack_and_its_containers() {
 fn b23_an_update_keeps_the_access_and_a_restore_brings_it_back() {
     let bench = started();
     bench.run("adopt web --access team:ops").code(0);
-    let file = bench.dir("web").join("docker-compose.yml");
-    fs::write(file, LABELED.replace("  b:", "  b:\n    command: b")).expect("the Compose file");
+    let changed = LABELED.replace("  b:", "  b:\n    command: b");
+    bench.write("web", "docker-compose.yml", &changed);
     bench.run("adopt web --yes").code(0);
     assert_eq!(of_stack(&bench), (vec![], vec![1]));
     let lost = "the access of team ops";
     bench.run("plan web --compare").says(lost);
     // That the team loses it is said, and asked about.
-    bench
-        .run("plan web --access admins")
-        .says("Portainer stack  the access of team ops\n");
+    let says = "Portainer stack  the access of team ops\n";
+    bench.succeeds("plan web --access admins", says);
     let run = Run::of(&mut bench.asking("adopt web --access admins"));
     run.fails("without confirmation: ");
     assert_eq!(of_stack(&bench), (vec![], vec![1]));
@@ -171,31 +158,16 @@ fn b23_an_update_keeps_the_access_and_a_restore_brings_it_back() {
 #[test]
 fn b23_names_are_looked_up_before_anything_is_done() {
     let bench = started();
-    bench.fails(
-        "adopt web --access admins --access team:ops",
-        "error: --access admins excludes every other --access",
-    );
-    for (args, says) in [
-        (
-            "adopt web --access team:nope",
-            "hint: Portainer has: ops, dev",
-        ),
-        (
-            "adopt --all --access user:nope",
-            "hint: Portainer has: admin, ann",
-        ),
-        ("plan web --access team:nope", "Portainer has no team nope"),
-        (
-            "migrate web --access team:nope",
-            "Portainer has no team nope",
-        ),
-    ] {
-        bench.fails(args, says);
+    let says = "error: --access admins excludes every other --access";
+    bench.fails("adopt web --access admins --access team:ops", says);
+    let teams = ["Portainer has no team nope", "Portainer has: ops, dev"];
+    for command in ["adopt web", "plan web", "migrate web"] {
+        bench.fails(&format!("{command} --access team:nope"), &teams);
     }
-    bench
-        .run("adopt web --access ops")
-        .code(2)
-        .says("expected public, admins, user:NAME or team:NAME");
+    let users = "hint: Portainer has: admin, ann";
+    bench.fails("adopt --all --access user:nope", users);
+    let expected = "expected public, admins, user:NAME or team:NAME";
+    bench.rejects("adopt web --access ops", expected);
     let run = bench.run_with("adopt web --access team:ops", "STACKMGR_API_KEY", "ptr_ann");
     run.fails(&[
         "cannot look up the users and teams of --access",
@@ -206,14 +178,11 @@ fn b23_names_are_looked_up_before_anything_is_done() {
 
 #[test]
 fn b23_access_that_could_not_be_set_is_an_error_and_is_set_by_the_next_run() {
-    for command in [
-        "adopt web --access team:ops",
-        "migrate web --access team:ops",
-    ] {
+    for command in ["adopt", "migrate"] {
         let bench = started();
         bench.once(Call::Access, refusal());
         let says = "web runs in Portainer, but its access rights could not be set";
-        bench.fails(command, says);
+        bench.fails(&format!("{command} web --access team:ops"), says);
         assert_eq!(of_stack(&bench), (vec![], vec![]));
         bench.succeeds("adopt --all --access team:ops", "access is now team ops");
         assert_eq!(of_stack(&bench), (vec![], vec![1]));

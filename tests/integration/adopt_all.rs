@@ -373,16 +373,10 @@ fn all_is_not_used_with_one_stack() {
     for more in ["web", "--dir /x", "--file x.yml"] {
         all(&bench, more).code(2).says("cannot be used with");
     }
-    bench
-        .run("adopt")
-        .code(2)
-        .says("name a stack, or pass --all");
+    bench.rejects("adopt", "name a stack, or pass --all");
     for more in ["--exclude web", "--everywhere"] {
         bench.run(&format!("adopt web {more}")).code(2);
-        bench
-            .run(&format!("adopt {more}"))
-            .code(2)
-            .says("add --all");
+        bench.rejects(&format!("adopt {more}"), "add --all");
     }
     assert!(bench.journal().is_empty());
 }

@@ -428,6 +428,12 @@ impl Bench {
         self.run(args).succeeds(says)
     }
 
+    /// Runs the binary, which must reject its arguments and say this.
+    #[track_caller]
+    pub fn rejects<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
+        self.run(args).code(2).says(says)
+    }
+
     /// Runs the binary, which must say this and that it changed nothing, and must have sent reads only.
     #[track_caller]
     pub fn stops<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {

@@ -83,9 +83,8 @@ fn b02_damage_is_refused() {
         assert!(bench.backups("web").is_empty());
     }
     bench.stack("web", DAMAGED, None);
-    bench
-        .run("web --force")
-        .says("continuing because of --force");
+    let run = bench.run("web --force");
+    run.says("continuing because of --force");
     assert!(bench.sent_text().contains("- \"80\"\n      - app.env\n"));
 }
 

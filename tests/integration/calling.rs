@@ -368,27 +368,23 @@ fn near_names_are_suggested() {
         ("adpot --all", "adpot", "adopt"),
         ("lst --output json", "lst", "list"),
     ] {
-        bench.run(typed).code(2).says(&[
-            &*format!("error: unrecognized subcommand '{word}'\n"),
-            &*format!("tip: a similar subcommand exists: '{near}'\n"),
-        ]);
+        let error = format!("error: unrecognized subcommand '{word}'\n");
+        let tip = format!("tip: a similar subcommand exists: '{near}'\n");
+        bench.rejects(typed, &[error, tip]);
     }
     let says = [
         "error: no API key ",
         "hint: did you mean `stacklift list`?\n",
     ];
     bench.without_key("lst").fails(&says);
-    let unknown = bench.run("plans --everything").code(2);
-    unknown.says("unexpected argument '--everything' found");
+    let unknown = "unexpected argument '--everything' found";
+    bench.rejects("plans --everything", unknown);
     bench.fails("migrat", "did you mean `stacklift migrate`?");
     for (typed, meant) in [("book-db", "books-db"), ("web", "Web"), ("mial", "mail")] {
         bench.fails(&[typed], &format!("did you mean {meant}?"));
     }
     bench.run("zzz").code(1).hides("did you mean");
-    bench
-        .run("--yes render mail")
-        .code(2)
-        .says("after the command");
+    bench.rejects("--yes render mail", "after the command");
     assert!(bench.requests().is_empty());
 }
 

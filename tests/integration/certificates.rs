@@ -207,10 +207,6 @@ fn the_warning_about_tls_names_a_setting_that_ends_it() {
         ],
     );
     bench.set("tls = \"pin\"\n");
-    bench
-        .fails(
-            args,
-            "cannot reach Portainer at https://portainer.invalid:9443",
-        )
-        .hides("TLS verification is off");
+    let says = "cannot reach Portainer at https://portainer.invalid:9443";
+    bench.fails(args, says).hides("TLS verification is off");
 }

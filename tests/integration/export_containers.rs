@@ -1,8 +1,8 @@
 //! `stacklift export --from containers`.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::fs;
 
-use crate::bench::{Bench, MARKED, PLAIN};
+use crate::bench::{Bench, MARKED, PLAIN, mode};
 
 const TEXT: &str = "services:
   a:
@@ -54,8 +54,7 @@ volumes:
     let env = fs::read_to_string(to.join(".env")).expect("a file");
     assert_eq!(env, format!("API_TOKEN={MARKED}\n"));
     for name in ["compose.yaml", ".env"] {
-        let file = fs::metadata(to.join(name)).expect("a file");
-        assert_eq!(file.permissions().mode() & 0o777, 0o600, "{name}");
+        assert_eq!(mode(to.join(name)), 0o600, "{name}");
     }
     assert!(bench.nothing_was_changed());
     bench.fails(&args, &["cannot export into", "the directory is not empty"]);
@@ -68,17 +67,14 @@ fn a_written_file_replaces_a_lost_one() {
     let dir = bench.started("web", PLAIN, None);
     let to = bench.root().join("out/web");
     let shown = to.display();
-    bench
-        .run(&format!("export web --from containers --to {shown}"))
-        .code(0);
+    let export = format!("export web --from containers --to {shown}");
+    bench.run(&export).code(0);
     let elsewhere = "containers of project web were started in";
     let plan = format!("plan web --dir {shown}");
     bench.run(&plan).says(elsewhere);
     fs::remove_dir_all(dir).expect("the directory");
-    bench
-        .run(&plan)
-        .code(0)
-        .hides(&[elsewhere, "another directory"]);
+    let run = bench.run(&plan).code(0);
+    run.hides(&[elsewhere, "another directory"]);
 }
 
 #[test]
@@ -106,22 +102,22 @@ fn commands_without_a_compose_file_name_the_export() {
         "stacklift export web --to {} --from containers",
         dir.display()
     );
-    let export = export.as_str();
     fs::remove_file(dir.join("docker-compose.yml")).expect("the file");
     let file = dir.join("docker-compose.yml");
     let missing = format!(
         "error: web was started from {}, which does not exist\n",
         file.display()
     );
-    for args in ["plan web", "adopt web"] {
-        bench.fails(args, &[missing.as_str(), export]);
-    }
+    let fails = || {
+        for args in ["plan web", "adopt web"] {
+            bench.fails(args, &[&missing, &export]);
+        }
+    };
+    fails();
     fs::remove_dir_all(dir).expect("the directory");
-    for args in ["plan web", "adopt web"] {
-        bench.fails(args, &[missing.as_str(), export]);
-    }
+    fails();
     let row = format!("web    1/1         orphaned  no Compose file: {export}\n");
-    bench.succeeds("list", row.as_str());
+    bench.succeeds("list", &row);
 }
 
 /// The files are worth having without a hash, and what Compose says of them shows no value.

@@ -128,9 +128,8 @@ fn as_root_b31_each_connection_is_checked() {
     let bench = Bench::web(PLAIN);
     let listener = Listener::at("127.0.0.1:0", 1);
     let url = format!("http://{}", listener.address);
-    bench
-        .fails(&["web", "--base-url", &url], &REFUSED)
-        .says("state: ");
+    let run = bench.fails(&["web", "--base-url", &url], &REFUSED);
+    run.says("state: ");
     assert_eq!(listener.received(), "");
 }
 

@@ -43,9 +43,8 @@ fn b28_the_volume_of_a_container_with_rm_is_kept_or_named() {
     let created = instead(201, r#"{"Id":"0123456789ab"}"#);
     bench.once(Call::EngineCreate, created);
     let says = ["was to be kept, but no longer exists", &volume];
-    bench
-        .fails("restore web --yes", &says)
-        .hides("restored web");
+    let run = bench.fails("restore web --yes", &says);
+    run.hides("restored web");
     assert!(!exists(&bench, &volume));
 }
 
@@ -82,9 +81,8 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
     // A service of another name gets another volume, too.
     bench.world(|world| world.containers.clear());
     bench.stack("web", &VOLUME.replace("  a:", "  b:"), None);
-    bench
-        .run("plan web --leave-orphans")
-        .says(&["Adopting it loses:\n", &left]);
+    let run = bench.run("plan web --leave-orphans");
+    run.says(&["Adopting it loses:\n", &left]);
     // Without a state directory, only Portainer's copy tells.
     bench.stack("web", VOLUME, None);
     fs::remove_dir_all(bench.state()).expect("a directory");
@@ -120,9 +118,8 @@ fn no_service_that_an_adoption_starts_has_an_anonymous_volume() {
     bench.world(forget);
     let unnamed = "the anonymous volumes of a, b and c get no names";
     bench.succeeds("adopt two", unnamed);
-    bench
-        .run("plan two")
-        .says(&["two is up to date in Portainer", unnamed]);
+    let says = ["two is up to date in Portainer", unnamed];
+    bench.succeeds("plan two", &says);
     let sent = bench.world(|world| world.records.values().last().map(|one| one.text.clone()));
     assert!(sent.expect("a record").contains("d-own:/own"));
 }

@@ -240,15 +240,12 @@ fn hints_do_not_blame_the_version_of_portainer() {
     // As Go's TLS server responds to plain HTTP.
     let url = portainer(&[("", Whole(PLAIN_HTTP))]);
     let hint = "the port expects HTTPS: use https:// in --base-url";
-    bench
-        .fails(&["web", "--base-url", &url], hint)
-        .hides("2.19");
+    let run = bench.fails(&["web", "--base-url", &url], hint);
+    run.hides("2.19");
     bench.stack("empty", "", None);
-    let says = [
-        "Invalid stack file content",
-        "fix the error that Portainer reports",
-    ];
-    bench.fails("empty --force", &says).hides("2.19");
+    let says = "fix the error that Portainer reports";
+    let run = bench.fails("empty --force", says).hides("2.19");
+    run.says("Invalid stack file content");
 }
 
 #[test]
@@ -292,11 +289,8 @@ fn the_credentials_of_a_git_url_are_not_printed() {
     bench.once(Call::List, done(200, &list));
     let message = "{\"message\":\"cannot clone https://me:gh-t0ken@git.example/web.git\"}";
     for call in [Call::Get, Call::Create] {
-        let kind = instead(500, message);
-        bench.always(call, kind);
+        bench.always(call, instead(500, message));
     }
-    bench
-        .run("web")
-        .says("git.example/web.git")
-        .hides("gh-t0ken");
+    let run = bench.run("web").says("git.example/web.git");
+    run.hides("gh-t0ken");
 }

@@ -42,9 +42,8 @@ fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
         run.says(&["refusing to migrate", "--force"]);
         assert_eq!(files(), before, "not even a backup");
         assert!(!bench.state().exists(), "no snapshot");
-        bench
-            .run(&*format!("{args} --force"))
-            .says("continuing because of --force");
+        let forced = bench.run(&format!("{args} --force"));
+        forced.says("continuing because of --force");
         assert_eq!(bench.calls(Call::Create).len(), 1);
     }
 }

@@ -195,9 +195,8 @@ fn b24_a_role_that_cannot_be_read_is_not_that_of_an_administrator() {
     let unknown = "cannot determine whether the API key sees every Portainer stack";
     for kind in [instead(404, "{}"), done(200, "{}")] {
         bench.always(Call::Me, kind);
-        bench
-            .fails("restore web --yes", unknown)
-            .hides("restored web");
+        let run = bench.fails("restore web --yes", unknown);
+        run.hides("restored web");
     }
     bench.faults().clear();
     let says = ["restored web", "1 container matches the snapshot"];
@@ -235,9 +234,8 @@ fn b14_the_command_of_a_key_that_sees_no_stack_restores_the_containers_alone() {
     roll_back(&bench, &failed.says("--engine-only"));
     // An administrator sees that there is none.
     fails(&bench);
-    bench
-        .fails("migrate web", "to roll back")
-        .hides("--engine-only");
+    let run = bench.fails("migrate web", "to roll back");
+    run.hides("--engine-only");
 }
 
 #[test]
