@@ -78,6 +78,8 @@ pub struct Container {
     pub ports: Vec<PublishedPort>,
     /// All mounts.
     pub mounts: Vec<Mount>,
+    /// Its addresses, each behind the name of the network; none if it does not run.
+    pub addresses: Vec<(String, String)>,
 }
 
 /// Networks or volumes by the engine's names, with the `config-hash` label of each that has one (N13).

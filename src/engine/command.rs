@@ -22,7 +22,7 @@ use super::{
     objects::identifies,
     removal_result,
     supported::{NoSharedVersion, is_podman},
-    wire::ListedMount,
+    wire::{ListedMount, addresses},
 };
 use crate::{
     backoff::Backoff,
@@ -362,6 +362,9 @@ fn container(inspected: &Value) -> serde_json::Result<Container> {
         labels: labels.unwrap_or_default(),
         ports: published(&inspected["NetworkSettings"]["Ports"]),
         mounts: mounts.into_iter().flatten().map(Mount::from).collect(),
+        addresses: addresses(Option::deserialize(
+            &inspected["NetworkSettings"]["Networks"],
+        )?),
     })
 }
 

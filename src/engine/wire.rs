@@ -1,8 +1,31 @@
 //! The wire shape that the Engine API and the container command share.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::model::{Mount, MountKind};
+
+/// What a container has in one of `NetworkSettings.Networks`. An address is empty unless the container runs.
+#[derive(Deserialize)]
+pub(super) struct ListedEndpoint {
+    #[serde(rename = "IPAddress")]
+    v4: Option<String>,
+    #[serde(rename = "GlobalIPv6Address")]
+    v6: Option<String>,
+}
+
+/// The addresses, each with its network.
+pub(super) fn addresses(
+    networks: Option<BTreeMap<String, ListedEndpoint>>,
+) -> Vec<(String, String)> {
+    let all = networks.into_iter().flatten();
+    let all = all.flat_map(|(network, endpoint)| {
+        let addresses = [endpoint.v4, endpoint.v6].into_iter().flatten();
+        addresses.map(move |address| (network.clone(), address))
+    });
+    all.filter(|(_, address)| !address.is_empty()).collect()
+}
 
 /// An entry of `Mounts`.
 #[derive(Deserialize)]

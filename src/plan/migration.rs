@@ -150,7 +150,7 @@ impl Plan {
         let others: Vec<&Container> = facts.others.iter().flatten().collect();
         for held in conflicts::held_by(&others, stack, |_| true) {
             refusals.push(
-                held.short("port or name in use")
+                held.short("port, address or name in use")
                     .of_kind(BlockerKind::OnEngine),
             );
         }

@@ -398,6 +398,7 @@ services:
         bind: {create_host_path: true}
       - ./gone:/e
       - ../up:/f
+    devices: ['/dev/there', '/dev/gone:/dev/x', 'vendor.com/class=gone']
     secrets: [token]
 secrets:
   token:
@@ -406,10 +407,11 @@ secrets:
     file: unused.txt
 ";
     let mut world = world(compose);
-    world.missing = vec!["/s/web/gone"];
+    world.missing = vec!["/s/web/gone", "/dev/gone"];
     let expected = [
         "web mounts ./gone, which does not exist",
         "web mounts relative, which Portainer does not have",
+        "web needs /dev/gone, which does not exist",
         "secret token needs token.txt, which Portainer does not have",
     ];
     let details = |world: &World| {
@@ -419,7 +421,8 @@ secrets:
     assert_eq!(details(&world), expected);
 
     world.environment = Environment::Unknown(String::new());
-    assert_eq!(details(&world), expected[1..], "which host is unknown");
+    let known = [expected[1], expected[3]];
+    assert_eq!(details(&world), known, "which host is unknown");
 }
 
 #[test]
@@ -528,22 +531,33 @@ volumes:
 }
 
 #[test]
-fn b06_ports_and_names_of_other_containers_are_refused() {
+fn b06_ports_addresses_and_names_of_other_containers_are_refused() {
     let compose = "
 services:
   web:
     image: x
     container_name: frontend
     ports: ['8080:80', '127.0.0.1:9000:90', '7000-7010:80', '6000:60/udp', '5000']
+    networks: {lan: {ipv4_address: 172.30.0.9, ipv6_address: 'fd00::9'}}
+networks: {lan: {name: lan}}
 ";
+    let with_addresses = |addresses: &[(&str, &str)]| Container {
+        addresses: (addresses.iter())
+            .map(|&(network, address)| (network.to_owned(), address.to_owned()))
+            .collect(),
+        ..other("d", "y", &[])
+    };
     let mut world = world(compose);
     world.others = vec![
+        with_addresses(&[("other", "172.30.0.9"), ("lan", "172.30.0.10")]),
+        with_addresses(&[("lan", "172.30.0.9")]),
         other("frontend", "y", &[("0.0.0.0", 8080), ("0.0.0.0", 7000)]),
         other("b", "y", &[("10.0.0.1", 9000)]),
         other("c", "y", &[("0.0.0.0", 6000), ("0.0.0.0", 5000)]),
     ];
     let held = [
         "port 8080/tcp is used by frontend",
+        "the address 172.30.0.9 in network lan is used by d",
         "the container name frontend is used by container ffffffffffff",
     ];
     let refusals = world.plan().refusals;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use chrono::DateTime;
 use serde_json::json;
 
-use super::{Procedure, RecordStep, Scope, plan::saved};
+use super::{Procedure, RecordStep, Scope, plan::saved, volumes::RECREATED};
 use crate::{
     failure::Failure,
     model::{Deployment, Record, Rights, portainer_name},
@@ -137,7 +137,9 @@ impl Procedure<'_, '_, '_> {
             self.restore_volumes()?;
             for name in self.missing_external_volumes(contents)? {
                 self.touch();
-                self.run.engine.create_volume(&json!({ "Name": name }))?;
+                let labels = json!({ RECREATED: "true" });
+                let volume = json!({ "Name": name, "Labels": labels });
+                self.run.engine.create_volume(&volume)?;
                 self.run.warn(format!("volume {name} was created empty"));
             }
         }

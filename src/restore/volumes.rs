@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Planned, Procedure, compare::volume_differences, plan::own, text};
 
 /// The label of a volume that a restore with `--force` created empty. Every later restore names the volume because of it.
-const RECREATED: &str = "stacklift.recreated-empty";
+pub(super) const RECREATED: &str = "stacklift.recreated-empty";
 
 /// How the volumes differ from the saved ones.
 #[derive(Debug, Default)]

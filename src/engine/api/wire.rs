@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::{
-    engine::wire::ListedMount,
+    engine::wire::{ListedEndpoint, ListedMount, addresses},
     model::{Container, Mount, PublishedPort},
 };
 
@@ -21,6 +21,13 @@ pub(super) struct ListedContainer {
     labels: Option<BTreeMap<String, String>>,
     ports: Option<Vec<ListedPort>>,
     mounts: Option<Vec<ListedMount>>,
+    network_settings: Option<ListedNetworks>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ListedNetworks {
+    networks: Option<BTreeMap<String, ListedEndpoint>>,
 }
 
 #[derive(Deserialize)]
@@ -72,6 +79,11 @@ impl From<ListedContainer> for Container {
             labels: listed.labels.unwrap_or_default(),
             ports: ports.flatten().filter_map(published).collect(),
             mounts: mounts.flatten().map(Mount::from).collect(),
+            addresses: addresses(
+                listed
+                    .network_settings
+                    .and_then(|settings| settings.networks),
+            ),
         }
     }
 }

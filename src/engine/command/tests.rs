@@ -97,7 +97,8 @@ const INSPECTED: &str = r#"[
     {"Id":"0000000000000000000000000000000000000000000000000000000000000001","Name":"/web-1",
      "State":{"Status":"running"},
      "Config":{"Image":"web:1","Labels":{"com.docker.compose.project":"web","a":"b"}},
-     "NetworkSettings":{"Ports":{"80/tcp":[{"HostIp":"::","HostPort":"8080"},{"HostIp":"","HostPort":"8080"}],"443/tcp":null}},
+     "NetworkSettings":{"Ports":{"80/tcp":[{"HostIp":"::","HostPort":"8080"},{"HostIp":"","HostPort":"8080"}],"443/tcp":null},
+                        "Networks":{"lan":{"IPAddress":"172.30.0.9","GlobalIPv6Address":""}}},
      "Mounts":[{"Type":"volume","Name":"data","Source":"/var/lib/x","Destination":"/data"},
                {"Type":"bind","Source":"/etc","Destination":"/conf"},
                {"Type":"tmpfs","Name":null,"Destination":"/tmp"}]},
@@ -148,6 +149,7 @@ fn a_container_is_read_from_the_output_of_the_command() {
             mount(MountKind::Volume, Some("data"), "", "/data"),
             mount(MountKind::Other, None, "", "/tmp"),
         ],
+        addresses: vec![("lan".to_owned(), "172.30.0.9".to_owned())],
     };
     // The third container does not have the label of the project.
     assert_eq!(fake.engine.list("web").unwrap(), [cron, web]);

@@ -1,4 +1,4 @@
-//! Ports and names that containers outside the stack hold (B06).
+//! Ports, addresses and names that containers outside the stack hold (B06).
 
 use crate::{
     model::{Container, PublishedPort},
@@ -28,7 +28,7 @@ fn publishing<'r, 'd, 'a>(
     with_ports.collect()
 }
 
-/// The ports and names of the services that `is_asked` names, and that one of `others` holds.
+/// The ports, fixed addresses and names of the services that `is_asked` names, and that one of `others` holds.
 pub fn held_by(
     others: &[&Container],
     stack: &SentStack,
@@ -41,6 +41,16 @@ pub fn held_by(
             let (port, protocol) = (port.host_port, &port.protocol);
             let what = format!("port {port}/{protocol} is used by {}", other.name());
             Blocker::new(what, "stop that container, or change the port")
+        }));
+        let held = service.fixed_addresses().into_iter().filter_map(|fixed| {
+            let other = others
+                .iter()
+                .find(|other| other.addresses.contains(&fixed))?;
+            Some((fixed, other.name()))
+        });
+        found.extend(held.map(|((network, address), other)| {
+            let what = format!("the address {address} in network {network} is used by {other}");
+            Blocker::new(what, "stop that container, or change the address")
         }));
         let names = match service.given(&["container_name"]) {
             Given::Is(name) => vec![name],

@@ -212,7 +212,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         }
     }
 
-    /// The sources of bind mounts in the long syntax (M13).
+    /// The sources of bind mounts in the long syntax (M13), and devices.
     fn mounts(&mut self, service: &SentService<'_, 'd, '_>) {
         for item in service.items("volumes") {
             let text = |key: &str| self.stack.read(item.get(key)?).known();
@@ -224,6 +224,14 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 && !is_made
             {
                 self.read_by_engine(&format!("{} mounts", service.name), &source);
+            }
+        }
+        for item in service.items("devices") {
+            let given = self.stack.read(item.get("source").unwrap_or(item)).known();
+            let device = given.as_deref().and_then(|one| one.split(':').next());
+            // Another name is one of a device of CDI.
+            if let Some(device) = device.filter(|one| one.starts_with('/')) {
+                self.read_by_engine(&format!("{} needs", service.name), device);
             }
         }
     }

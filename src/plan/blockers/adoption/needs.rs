@@ -107,7 +107,7 @@ impl Blocking<'_, '_> {
         let others: Vec<&Container> = self.facts.others.iter().flatten().chain(own).collect();
         let by_containers = held_by(&others, stack, is_asked).into_iter();
         self.blockers
-            .extend(by_containers.map(|used| used.short("port or name in use")));
+            .extend(by_containers.map(|used| used.short("port, address or name in use")));
         let by_programs = used_on_host(self.facts, stack, is_asked).into_iter();
         self.blockers.extend(by_programs.map(|used| {
             Blocker::new(used, "stop that program, or change the port").short("port in use")
