@@ -514,7 +514,7 @@ impl Program for Compose {
         let name = &self.name;
         let mut config = serde_json::from_slice(&text)
             .with_context(|| format!("`{name} config` did not print the configuration as JSON"))?;
-        answer::write_zero_limits(&mut config);
+        answer::write_limits(&mut config);
         Ok(config)
     }
 

@@ -225,6 +225,7 @@ impl<'a> Inventory<'a> {
         });
         match found {
             StackState::Edited if !adopt.by_hand.is_empty() => StackState::EditedRedeployed,
+            StackState::FromGit if !adopt.by_hand.is_empty() => StackState::Redeployed,
             found => found,
         }
     }

@@ -274,11 +274,17 @@ fn warnings(plan: &Adoption, runs: &Runs, situation: &Situation, before: &Before
         )
     });
     let is_left = plan.is_left_to_git() && situation.git.is_none();
-    let stopped = (is_left && !before.inspected().any(Inspected::is_running)).then(|| {
-        "no container runs: redeploy the stack in Portainer, or adopt it with --git again"
-            .to_owned()
-    });
-    unnamed.into_iter().chain(stopped).collect()
+    let why = if !is_left {
+        None
+    } else if !before.inspected().any(Inspected::is_running) {
+        Some("no container runs")
+    } else {
+        let is_behind = !plan.by_hand.is_empty();
+        is_behind.then_some("its containers were restored from another commit")
+    };
+    let redeploy = "redeploy the stack in Portainer, or adopt it with --git again";
+    let left = why.map(|why| format!("{why}: {redeploy}"));
+    unnamed.into_iter().chain(left).collect()
 }
 
 /// The volumes that may stay without a name: those that do not exist yet, and those that the text in Portainer does not name.

@@ -162,15 +162,15 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
 
 /// The resolved text in JSON, changed so that Compose can read it as a Compose file. Namespaces of services become those of
 /// `containers`. Keys lose the doubled `$`: Compose prints each `$` twice, but does not replace variables in keys. Optional
-/// dependencies on inactive services are removed, as `up` removes them: Compose prints them, but does not read them. Limits of 0
-/// get their zeros, which Compose omits.
+/// dependencies on inactive services are removed, as `up` removes them: Compose prints them, but does not read them. Limits
+/// are written as Compose reads them.
 pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) -> String {
     let Ok(before) = serde_json::from_str::<Value>(&resolved) else {
         return resolved;
     };
     let mut json = before.clone();
     undouble(&mut json);
-    write_zero_limits(&mut json);
+    write_limits(&mut json);
     let services = json.get_mut("services").and_then(Value::as_object_mut);
     let names = services.iter().flat_map(|all| all.keys()).cloned();
     let active: BTreeSet<String> = names.collect();
@@ -189,10 +189,14 @@ pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) 
     }
 }
 
-/// Writes each 0 in `ulimits`: Compose omits it in JSON, and rejects a limit without it.
-pub(super) fn write_zero_limits(config: &mut Value) {
+/// Writes each 0 in `ulimits`: Compose omits it in JSON, and rejects a limit without it. Writes a `memswap_limit` of -1 as a
+/// number: old versions of Compose print it as a text, and reject that.
+pub(super) fn write_limits(config: &mut Value) {
     let services = config.get_mut("services").and_then(Value::as_object_mut);
     for (_, service) in services.into_iter().flatten() {
+        if service["memswap_limit"] == "-1" {
+            service["memswap_limit"] = (-1).into();
+        }
         let limits = service.get_mut("ulimits").and_then(Value::as_object_mut);
         for (_, limit) in limits.into_iter().flatten() {
             for key in ["soft", "hard"] {
@@ -259,9 +263,9 @@ mod tests {
     }
 
     #[test]
-    fn n05_a_limit_of_zero_is_written_again() {
-        let text = r#"{"services":{"a":{"ulimits":{"core":{},"nofile":9,"nproc":{"hard":5}}}}}"#;
-        let expected = r#"{"services":{"a":{"ulimits":{"core":{"soft":0,"hard":0},"nofile":9,"nproc":{"hard":5,"soft":0}}}}}"#;
+    fn n05_limits_are_written_as_compose_reads_them() {
+        let text = r#"{"services":{"a":{"ulimits":{"core":{},"nofile":9,"nproc":{"hard":5}},"memswap_limit":"-1"}}}"#;
+        let expected = r#"{"services":{"a":{"ulimits":{"core":{"soft":0,"hard":0},"nofile":9,"nproc":{"hard":5,"soft":0}},"memswap_limit":-1}}}"#;
         assert_eq!(as_input(text.to_owned(), &BTreeMap::new()), expected);
     }
 

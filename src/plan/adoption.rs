@@ -63,7 +63,8 @@ pub struct Adoption {
     pub in_portainer: InPortainer,
     /// What was edited in Portainer and will be overwritten: the text, and variables by name.
     pub edited: Vec<String>,
-    /// The containers that were created outside of Portainer since the stack was edited in Portainer.
+    /// The containers that were created outside of Portainer since the stack was edited in Portainer, or since Portainer
+    /// deployed a later commit.
     pub by_hand: Vec<String>,
     /// Whether the files of such a stack were edited, too.
     pub files_differ: bool,
@@ -262,6 +263,16 @@ impl Adoption {
         let mut services = self.services.iter();
         if is_sent && services.any(|service| differs_from_adoption(facts, service) == Some(true)) {
             self.in_portainer = InPortainer::Redeployed;
+        }
+        let hashes = facts.last_sent.hashes();
+        if let (InPortainer::FromGit, true, Some(hashes)) =
+            (self.in_portainer, facts.last_sent.is_behind, hashes)
+        {
+            let restored = facts.observed.inspected().filter(|one| {
+                let hash = one.compose_label(facts.tool, "config-hash");
+                hash.is_some_and(|hash| hashes.contains(hash))
+            });
+            self.by_hand = restored.map(|one| one.name().to_owned()).collect();
         }
         let edited = facts.record.filter(|_| self.in_portainer.may_be_theirs());
         if let Some(record) = edited {

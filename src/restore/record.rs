@@ -155,6 +155,7 @@ impl Procedure<'_, '_, '_> {
                 let read = self.run.portainer.read(&record.id).ok();
                 if let Some(git) = read.and_then(|(_, standing)| standing.git) {
                     let mut last_sent = last_sent.clone();
+                    last_sent.is_behind = last_sent.commit.as_ref() != Some(&git.commit);
                     last_sent.commit = Some(git.commit);
                     self.run.set_last_sent(&last_sent);
                 }

@@ -25,6 +25,9 @@ pub struct LastSent {
     /// after a restore, from an earlier commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Whether a restore put back the containers of another commit than that one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_behind: bool,
     /// The config hashes of the containers that ran after it was deployed. `None` if they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hashes: Option<BTreeSet<String>>,

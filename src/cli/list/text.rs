@@ -64,10 +64,12 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
             ((Meaning::Plain, told), None)
         }
         (_, Some(_)) if stack.interrupted_run.is_some() => (only(Meaning::Plain), next),
-        (Readiness::NothingToDo, None) if stack.adopt.git.is_some() && !runs => (
-            (Meaning::Changed, "redeploy it in Portainer".to_owned()),
-            None,
-        ),
+        (Readiness::NothingToDo, None)
+            if stack.adopt.git.is_some() && (!runs || !stack.adopt.by_hand.is_empty()) =>
+        {
+            let told = "redeploy it in Portainer".to_owned();
+            ((Meaning::Changed, told), None)
+        }
         (Readiness::Ready, _) if stack.state == StackState::Unknown => {
             ((Meaning::Unknown, "unknown".to_owned()), None)
         }
