@@ -20,14 +20,10 @@ use rehearsal::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The administrator's key. No output may show it.
-pub const KEY: &str = "ptr_bench-key-4f9a1c";
+#[path = "../rehearsal/run.rs"]
+mod run;
 
-/// Part of secret values in `.env`. No output and no other file may contain it.
-pub const MARK: &str = "s3cr3t-";
-
-/// Such a value.
-pub const MARKED: &str = "s3cr3t-7d1e55a0";
+pub use run::{KEY, MARK, MARKED, Run, Texts};
 
 /// What `adopt` says on a host without Compose.
 pub const NO_COMPOSE: &str =
@@ -50,41 +46,6 @@ impl Deref for Bench {
     }
 }
 
-/// One text, or several.
-pub trait Texts<'a> {
-    fn list(self) -> Vec<&'a str>;
-}
-
-impl<'a> Texts<'a> for &'a str {
-    fn list(self) -> Vec<&'a str> {
-        vec![self]
-    }
-}
-
-impl<'a> Texts<'a> for &'a String {
-    fn list(self) -> Vec<&'a str> {
-        vec![self]
-    }
-}
-
-impl<'a, S: AsRef<str>> Texts<'a> for &'a [S] {
-    fn list(self) -> Vec<&'a str> {
-        self.iter().map(AsRef::as_ref).collect()
-    }
-}
-
-impl<'a, S: AsRef<str>, const N: usize> Texts<'a> for &'a [S; N] {
-    fn list(self) -> Vec<&'a str> {
-        self.as_slice().list()
-    }
-}
-
-impl<'a, S: AsRef<str>> Texts<'a> for &'a Vec<S> {
-    fn list(self) -> Vec<&'a str> {
-        self.as_slice().list()
-    }
-}
-
 /// This response in place of what was asked for.
 pub fn instead(status: u16, text: &str) -> FaultKind {
     FaultKind::Status(status, text.to_owned())
@@ -98,14 +59,6 @@ pub fn done(status: u16, text: &str) -> FaultKind {
 /// A refusal by Portainer or the engine itself.
 pub fn refusal() -> FaultKind {
     instead(500, r#"{"message":"no","details":"no"}"#)
-}
-
-/// What a run of the binary came to.
-#[derive(Debug)]
-pub struct Run {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
 }
 
 impl Bench {
@@ -688,79 +641,5 @@ fn assert_no_secret_in(folder: &Path) {
                 path.display()
             );
         }
-    }
-}
-
-impl Run {
-    /// Runs a command and takes what it prints.
-    pub fn of(command: &mut Command) -> Self {
-        let output = command.output().expect("the binary runs");
-        let run = Self {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        };
-        assert!(!run.all().contains(KEY), "the key shows: {run:?}");
-        let reveals = command.get_args().any(|argument| argument == "--reveal");
-        assert!(
-            reveals || !run.all().contains(MARK),
-            "a value shows: {run:?}"
-        );
-        assert!(!run.err.contains("panicked"), "{run:?}");
-        run
-    }
-
-    /// What was printed as JSON.
-    #[track_caller]
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
-    }
-
-    /// Both streams.
-    pub fn all(&self) -> String {
-        format!("{}{}", self.out, self.err)
-    }
-
-    /// Asserts the exit code.
-    #[track_caller]
-    pub fn code(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "{self:#?}");
-        self
-    }
-
-    /// Asserts that it succeeded and says this.
-    #[track_caller]
-    pub fn succeeds<'a>(self, says: impl Texts<'a>) -> Self {
-        self.code(0).says(says)
-    }
-
-    /// Asserts that it failed and says this.
-    #[track_caller]
-    pub fn fails<'a>(self, says: impl Texts<'a>) -> Self {
-        self.code(1).says(says)
-    }
-
-    /// Asserts that this is all of standard output.
-    #[track_caller]
-    pub fn prints(&self, out: impl AsRef<str>) {
-        assert_eq!(self.out, out.as_ref(), "{self:#?}");
-    }
-
-    /// Asserts that one of the streams says all of `words`.
-    #[track_caller]
-    pub fn says<'a>(self, words: impl Texts<'a>) -> Self {
-        for word in words.list() {
-            assert!(self.all().contains(word), "no {word:?} in {self:#?}");
-        }
-        self
-    }
-
-    /// Asserts that neither stream says any of `words`.
-    #[track_caller]
-    pub fn hides<'a>(self, words: impl Texts<'a>) -> Self {
-        for word in words.list() {
-            assert!(!self.all().contains(word), "{word:?} in {self:#?}");
-        }
-        self
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Read},
-    process::{Command, Stdio},
+    process::Command,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::Duration,
@@ -19,12 +19,7 @@ use crate::{
 /// Ends a run with `signal` after the response to its `line`-th request to either peer. Nothing if the run made fewer
 /// requests.
 fn ended_at(bench: &Bench, arguments: &[&str], line: usize, signal: &str) -> Option<Run> {
-    let mut child = bench
-        .command(&[arguments, &["-v"]].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let mut child = bench.spawn(&[arguments, &["-v"]].concat());
     let mut reader = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut err = String::new();
     let mut requests = 0;
@@ -41,11 +36,8 @@ fn ended_at(bench: &Bench, arguments: &[&str], line: usize, signal: &str) -> Opt
     }
     reader.read_to_string(&mut err).expect("text");
     let output = child.wait_with_output().expect("it ends");
-    let run = Run {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err,
-    };
+    let ended = Run::ended(&output);
+    let run = Run { err, ..ended };
     assert!(!run.all().contains(MARKED), "{run:#?}");
     (requests == line).then_some(run)
 }

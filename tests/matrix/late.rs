@@ -1,7 +1,6 @@
 //! Requests that end after the run that sent them (M21): what the next run says of the stack stays true (B11).
 
 use std::{
-    process::Stdio,
     thread,
     time::{Duration, Instant},
 };
@@ -76,12 +75,7 @@ fn left_in_flight(bench: &Bench, late: Late) -> Run {
         FaultKind::LateFailure(never)
     };
     bench.rehearsal.faults().once(late.call, kind);
-    let mut child = bench
-        .command(&[late.start.arguments(), &[TIMEOUT]].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
+    let mut child = bench.spawn(&[late.start.arguments(), &[TIMEOUT]].concat());
     let started = Instant::now();
     while !bench.rehearsal.world(|world| world.is_busy()) {
         let waits = child.try_wait().expect("a child").is_none();
@@ -92,12 +86,7 @@ fn left_in_flight(bench: &Bench, late: Late) -> Run {
         thread::sleep(Duration::from_millis(2));
     }
     kill(child.id(), late.signal);
-    let output = child.wait_with_output().expect("it ends");
-    Run {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    Run::ended(&child.wait_with_output().expect("it ends"))
 }
 
 /// What a run says must hold at its end, and after everything late has ended.
