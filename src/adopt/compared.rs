@@ -337,6 +337,12 @@ mod tests {
         })
     }
 
+    /// The running container `a`, and the one that was started later, which has this ID.
+    fn started_again(id: &str) -> ([Value; 1], [Value; 1]) {
+        let now = container(id, "a", true, "u");
+        ([container("1", "a", true, "t")], [now])
+    }
+
     fn compared<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<Compared<'a>> {
         compare((before, DateTime::default()), now, "docker")
     }
@@ -401,10 +407,7 @@ mod tests {
 
     #[test]
     fn b28_a_container_that_its_policy_restarts_did_not_keep_running() {
-        let (before, mut now) = (
-            [container("1", "a", true, "t")],
-            [container("1", "a", true, "u")],
-        );
+        let (before, mut now) = started_again("1");
         now[0]["RestartCount"] = json!(1);
         let one = compared(&before, &now)[0];
         assert_eq!(one.told_change(), Change::RestartedByPolicy);
@@ -506,10 +509,7 @@ mod tests {
 
     #[test]
     fn the_time_from_the_end_of_the_old_to_the_start_of_the_new() {
-        let (before, now) = (
-            [container("1", "a", true, "t")],
-            [container("2", "a", true, "u")],
-        );
+        let (before, now) = started_again("2");
         let one = compared(&before, &now)[0];
         let events = [
             event("1", false, 1000),
@@ -525,10 +525,7 @@ mod tests {
 
     #[test]
     fn a_restart_and_a_container_that_is_not_touched() {
-        let (before, now) = (
-            [container("1", "a", true, "t")],
-            [container("1", "a", true, "u")],
-        );
+        let (before, now) = started_again("1");
         let events = [event("1", false, 5), event("1", true, 7)];
         let restarted = compared(&before, &now)[0];
         assert_eq!(restarted.away(&events), Some(Duration::from_millis(2)));

@@ -146,6 +146,7 @@ mod tests {
         use InPortainer::{Edited, LastSent, Nothing, UpToDate};
         use StackKind::{Compose, Kubernetes, Swarm};
         use StackState as S;
+        let failed = Failed(None);
         for (kind, deployment, containers, in_portainer, expected) in [
             (Compose, Active, (2, 2, 2), Nothing, S::InPortainer),
             (Compose, Active, (2, 2, 0), UpToDate, S::InPortainer),
@@ -155,13 +156,7 @@ mod tests {
             (Compose, Active, (2, 0, 2), Edited, S::StoppedInPortainer),
             (Compose, Inactive, (0, 0, 0), Nothing, S::StoppedInPortainer),
             (Compose, Active, (0, 0, 0), Nothing, S::WithoutContainers),
-            (
-                Compose,
-                Failed(None),
-                (0, 0, 0),
-                Nothing,
-                S::WithoutContainers,
-            ),
+            (Compose, failed, (0, 0, 0), Nothing, S::WithoutContainers),
             (Compose, Deploying, (0, 0, 0), Nothing, S::InPortainer),
             (Swarm, Active, (0, 0, 0), Nothing, S::Swarm),
             (Kubernetes, Active, (0, 0, 0), Nothing, S::Kubernetes),

@@ -188,11 +188,8 @@ mod tests {
             ("$B", "$C", false),
             ("'", "\"", false),
         ] {
-            assert_eq!(
-                are_same_values(&env(one), &env(other)),
-                expected,
-                "{one} {other}"
-            );
+            let found = are_same_values(&env(one), &env(other));
+            assert_eq!(found, expected, "{one} {other}");
         }
     }
 
@@ -221,15 +218,11 @@ mod tests {
             let last_sent =
                 of(last).map_or_else(LastSent::default, |text| LastSent::of(text, &env));
             let contents = of(has).map(|text| (text, &env[..]));
-            let found = InPortainer::of(
-                contents,
-                &last_sent,
-                Sent {
-                    text: sent,
-                    env: &env,
-                },
-                "web",
-            );
+            let to_send = Sent {
+                text: sent,
+                env: &env,
+            };
+            let found = InPortainer::of(contents, &last_sent, to_send, "web");
             assert_eq!(found, expected, "{has:?} {last:?} {sent:?}");
         }
     }
@@ -250,16 +243,10 @@ mod tests {
                 last_sent: &LastSent::default(),
                 in_portainer: InPortainer::LastSent,
             };
-            let why = why_changed(
-                Inspected(&json!({})),
-                Some(&facts),
-                Sent { text, env },
-                "docker",
-            );
-            assert_eq!(
-                why,
-                format!("{expected} has changed since the container started")
-            );
+            let (json, sent) = (json!({}), Sent { text, env });
+            let why = why_changed(Inspected(&json), Some(&facts), sent, "docker");
+            let expected = format!("{expected} has changed since the container started");
+            assert_eq!(why, expected);
         }
     }
 
@@ -274,6 +261,7 @@ mod tests {
             "com.docker.compose.config-hash": "1",
         }}});
         let files = "the Compose file or .env has changed since the container started";
+        let both = "edited in Portainer or in the files since the container started";
         let by_hand = "started outside of Portainer since the last adoption";
         let record = Record::with_id("7");
         // What Portainer has, the hash of the last adoption, what would be sent.
@@ -283,12 +271,7 @@ mod tests {
             (Some(UpToDate), "1", "a", files),
             (Some(Last), "2", "b", files),
             (Some(Edited), "2", "a", "the stack was edited in Portainer"),
-            (
-                Some(Edited),
-                "2",
-                "b",
-                "edited in Portainer or in the files since the container started",
-            ),
+            (Some(Edited), "2", "b", both),
         ] {
             let last_sent = &deployed(hash);
             let facts = in_portainer.map(|in_portainer| RecordFacts {
@@ -312,13 +295,8 @@ mod tests {
             last_sent,
             in_portainer: UpToDate,
         };
-        let sent = Sent {
-            text: "a",
-            env: &[],
-        };
-        assert_eq!(
-            why_changed(Inspected(&own), Some(&facts), sent, "docker"),
-            files
-        );
+        let (text, env) = ("a", &[][..]);
+        let why = why_changed(Inspected(&own), Some(&facts), Sent { text, env }, "docker");
+        assert_eq!(why, files);
     }
 }

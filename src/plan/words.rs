@@ -189,25 +189,17 @@ mod tests {
     fn b08_the_question_names_the_services_that_go_down() {
         let recreated = |name, grace| service(name, Fate::Recreated("x".to_owned()), grace);
         let unknown = |name, grace| service(name, Fate::Unknown("x".to_owned()), grace);
+        let started = service("a", Fate::Started("x".to_owned()), None);
+        let restarted = service("b", Fate::Restarted("x".to_owned()), Some(30));
+        let alone = "a is down for up to 10 s, plus its start";
+        let briefly = "a is down for its start";
         for (services, expected) in [
             (vec![], None),
+            (vec![started], None),
+            (vec![recreated("a", Some(10))], Some(alone)),
+            (vec![recreated("a", Some(0))], Some(briefly)),
             (
-                vec![service("a", Fate::Started("x".to_owned()), None)],
-                None,
-            ),
-            (
-                vec![recreated("a", Some(10))],
-                Some("a is down for up to 10 s, plus its start"),
-            ),
-            (
-                vec![recreated("a", Some(0))],
-                Some("a is down for its start"),
-            ),
-            (
-                vec![
-                    recreated("a", Some(10)),
-                    service("b", Fate::Restarted("x".to_owned()), Some(30)),
-                ],
+                vec![recreated("a", Some(10)), restarted],
                 Some("a and b are down for up to 30 s, plus their start"),
             ),
             (

@@ -54,18 +54,14 @@ mod tests {
     fn only_what_was_not_shown_is_worse() {
         let recreated = |why: &str| Fate::Recreated(why.to_owned());
         let unknown = || Fate::Unknown("y".to_owned());
-        let worse = "a: recreated: x";
+        let (worse, may_be) = ("a: recreated: x", "a: may be recreated: y");
         for (before, now, expected) in [
             (Some(Fate::Unchanged), Fate::Unchanged, None),
             (Some(recreated("x")), recreated("x"), None),
             (Some(recreated("x")), Fate::Unchanged, None),
             (Some(recreated("x")), unknown(), None),
             (Some(unknown()), recreated("x"), None),
-            (
-                Some(Fate::Unchanged),
-                unknown(),
-                Some("a: may be recreated: y"),
-            ),
+            (Some(Fate::Unchanged), unknown(), Some(may_be)),
             (Some(Fate::Unchanged), recreated("x"), Some(worse)),
             (Some(recreated("y")), recreated("x"), Some(worse)),
             (None, recreated("x"), Some(worse)),

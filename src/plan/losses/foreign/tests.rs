@@ -35,61 +35,41 @@ fn b21_each_use_has_its_remedy() {
     let linked = json!({ "Links": ["/web-a-1:/x/a"] });
     let mounts = json!({ "VolumesFrom": ["web-a-1:ro"] });
     let other = json!({ "NetworkMode": "container:web-a-10", "PidMode": "host", "Links": null });
-    for (host, touch, expected) in [
-        (
-            &shared,
-            Touch::Replaced,
-            "shares the network of web-a-1, and loses it when that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
-        ),
-        (
-            &shared,
-            Touch::Restarted,
-            "shares the network of web-a-1, and loses it when that container is restarted; restart it then: docker restart x",
-        ),
-        (
-            &both,
-            Touch::MayBeReplaced,
-            "shares the PID namespace of web-a-1 and shares the IPC namespace of web-a-1, and loses it if that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
-        ),
-        (
-            &shared,
-            Touch::Gone,
-            "shares the network of web-a-1, and loses it since that container was recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
-        ),
-        (
-            &named,
-            Touch::Replaced,
-            "shares the network of web-a-1, and loses it when that container is recreated or removed; restart it then: docker restart x",
-        ),
-        (
-            &linked,
-            Touch::Replaced,
-            "links to web-a-1, and loses it when that container is recreated or removed; recreate it then: docker rm -f x, then create it again as it was created before",
-        ),
-        (&linked, Touch::Restarted, ""),
-        (&linked, Touch::Gone, ""),
-        (
-            &mounts,
-            Touch::Replaced,
-            "mounts the volumes of web-a-1, and keeps the volumes that it has now when that container is recreated or removed",
-        ),
-        (&other, Touch::Replaced, ""),
+    let network = "shares the network of web-a-1, and loses it ";
+    let namespaces = "shares the PID namespace of web-a-1 and shares the IPC namespace of web-a-1, and loses it ";
+    let links = "links to web-a-1, and loses it ";
+    let volumes = "mounts the volumes of web-a-1, and keeps the volumes that it has now ";
+    let replaced = "when that container is recreated or removed";
+    let restarted = "when that container is restarted";
+    let may_be = "if that container is recreated or removed";
+    let was = "since that container was recreated or removed";
+    let recreate =
+        "; recreate it then: docker rm -f x, then create it again as it was created before";
+    let restart = "; restart it then: docker restart x";
+    for (host, touch, use_of, when, remedy) in [
+        (&shared, Touch::Replaced, network, replaced, recreate),
+        (&shared, Touch::Restarted, network, restarted, restart),
+        (&both, Touch::MayBeReplaced, namespaces, may_be, recreate),
+        (&shared, Touch::Gone, network, was, recreate),
+        (&named, Touch::Replaced, network, replaced, restart),
+        (&linked, Touch::Replaced, links, replaced, recreate),
+        (&linked, Touch::Restarted, "", "", ""),
+        (&linked, Touch::Gone, "", "", ""),
+        (&mounts, Touch::Replaced, volumes, replaced, ""),
+        (&other, Touch::Replaced, "", "", ""),
     ] {
         let found = texts(touch, &[container("x", host)]).concat();
         let uses = found.trim_start_matches("x: it does not belong to the stack, ");
-        assert_eq!(uses, expected, "{host}");
+        assert_eq!(uses, [use_of, when, remedy].concat(), "{host}");
     }
 }
 
 #[test]
 fn b21_harm_spreads_in_the_order_of_the_repair() {
     let last = container("a", &json!({ "PidMode": "container:b-0123456789abcdef" }));
-    let middle = container(
-        "b",
-        &json!({ "NetworkMode": "container:c-0123456789abcdef" }),
-    );
+    let of_c = json!({ "NetworkMode": "container:c-0123456789abcdef" });
     let first = container("c", &json!({ "NetworkMode": format!("container:{OLD}") }));
-    let all = [last, middle, first];
+    let all = [last, container("b", &of_c), first];
     for (touch, remedy) in [
         (Touch::Replaced, "recreate it then: docker rm -f"),
         (Touch::Restarted, "restart it then: docker restart"),
@@ -106,10 +86,8 @@ fn b21_a_stopped_container_cannot_start_again() {
     let mut stopped = container("x", &json!({ "NetworkMode": format!("container:{OLD}") }));
     stopped["State"]["Running"] = json!(false);
     let found = texts(Touch::Replaced, &[stopped.clone()]);
-    assert!(
-        found[0].contains("and cannot start again when"),
-        "{found:?}"
-    );
+    let said = "and cannot start again when";
+    assert!(found[0].contains(said), "{found:?}");
     assert_eq!(texts(Touch::Restarted, &[stopped]), [""; 0]);
 }
 

@@ -75,39 +75,27 @@ fn b01_no_mount_of_an_unedited_file_is_lost() {
 
 #[test]
 fn b01_mounts_of_an_edited_file() {
+    let gone = |name: &str| format!("/s/web/{name} is no longer mounted at /{name}");
+    let at_data = |what: &str| format!("{what} is mounted at /data instead of /s/web/data");
+    let at_named = |what: &str| {
+        format!(
+            "{what} is mounted at /named instead of volume web_named; the volume keeps its data"
+        )
+    };
+    let elsewhere = "\n  named: {name: '${NAME:-elsewhere}'}\n";
     for (old, new, expected) in [
-        (
-            "      - ./data:/data\n",
-            "",
-            "/s/web/data is no longer mounted at /data",
-        ),
+        ("      - ./data:/data\n", "", &*gone("data")),
         ("./data:/data", "./data:/data:ro", "/data becomes read-only"),
         ("/static:ro", "/static", "/static becomes writable"),
-        (
-            "./data:/data",
-            "./elsewhere:/data",
-            "/s/web/elsewhere is mounted at /data instead of /s/web/data",
-        ),
-        (
-            "target: /long",
-            "target: /length",
-            "/s/web/long is no longer mounted at /long",
-        ),
-        (
-            "./data:/data",
-            "named:/data",
-            "volume web_named is mounted at /data instead of /s/web/data",
-        ),
+        ("./data:/data", "./other:/data", &at_data("/s/web/other")),
+        ("target: /long", "target: /length", &gone("long")),
+        ("./data:/data", "named:/data", &at_data("volume web_named")),
         (
             "named:/named/",
             "/named",
-            "a new anonymous volume is mounted at /named instead of volume web_named; the volume keeps its data",
+            &at_named("a new anonymous volume"),
         ),
-        (
-            "\n  named:\n",
-            "\n  named: {name: '${NAME:-elsewhere}'}\n",
-            "volume elsewhere is mounted at /named instead of volume web_named; the volume keeps its data",
-        ),
+        ("\n  named:\n", elsewhere, &at_named("volume elsewhere")),
         (
             "/run:size=1m",
             "/run/other",
