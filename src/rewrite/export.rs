@@ -147,10 +147,6 @@ mod tests {
     fn m15_the_text_names_its_project() {
         for (before, after) in [
             (
-                "services:\n  a: {image: x}\n",
-                "name: \"web\"\nservices:\n  a: {image: x}\n",
-            ),
-            (
                 "# About\nservices:\r\n  a: {image: x}\r\n",
                 "# About\nname: \"web\"\nservices:\r\n  a: {image: x}\r\n",
             ),
@@ -167,22 +163,22 @@ mod tests {
                 "name: \"web\"\r\nservices:\r\n  a: {image: x}\r\n",
             ),
             (
-                "&a services:\n  b: {image: x}\n",
-                "name: \"web\"\n&a services:\n  b: {image: x}\n",
-            ),
-            (
                 "  !!str services:\n    b: {image: x}\n",
                 "  name: \"web\"\n  !!str services:\n    b: {image: x}\n",
-            ),
-            (
-                "? services\n: b: {image: x}\n",
-                "name: \"web\"\n? services\n: b: {image: x}\n",
             ),
             (
                 "---\n  services:\n    a: {image: x}\n",
                 "---\n  name: \"web\"\n  services:\n    a: {image: x}\n",
             ),
         ] {
+            assert_eq!(exported(before, &[]).text, after);
+        }
+        for before in [
+            "services:\n  a: {image: x}\n",
+            "&a services:\n  b: {image: x}\n",
+            "? services\n: b: {image: x}\n",
+        ] {
+            let after = format!("name: \"web\"\n{before}");
             assert_eq!(exported(before, &[]).text, after);
         }
     }

@@ -25,35 +25,24 @@ fn lines_that_are_no_env_file_are_named() {
         let (line, path) = at.split_once(' ').expect("a line and a path");
         format!("line {line}: deletes a line of {path}, which is not an env_file")
     };
-    for (text, at) in [
-        (
-            web("command:\n  - cat\n  - .env\n  - x"),
-            "5 services.web.command[1]",
-        ),
-        (
-            web("image: i\nconfigs:\n  - .env"),
-            "5 services.web.configs",
-        ),
-        (
-            web("command: |\n  cat <<E\n  env_file: x\n  E"),
-            "5 services.web.command",
-        ),
-        (
-            web("environment:\n  A: 1\n  env_file: x\n  B: 2"),
-            "5 services.web.environment.env_file",
-        ),
-        (
-            web("image: i\nenvironment:\n  env_file: x"),
-            "5 services.web.environment.env_file",
-        ),
-        ("env_file: .env\nservices: {}\n".to_owned(), "1 env_file"),
-        ("env_file: .env\n".to_owned(), "1 the top level"),
-        (
-            "x-f: &f\n  - .env\nservices:\n  web:\n    env_file: *f\n    user: u\n".to_owned(),
-            "2 x-f",
-        ),
+    let variable = "environment.env_file";
+    for (lines, below) in [
+        ("command:\n  - cat\n  - .env\n  - x", "command[1]"),
+        ("image: i\nconfigs:\n  - .env", "configs"),
+        ("command: |\n  cat <<E\n  env_file: x\n  E", "command"),
+        ("environment:\n  A: 1\n  env_file: x\n  B: 2", variable),
+        ("image: i\nenvironment:\n  env_file: x", variable),
     ] {
-        assert_eq!(shown(&text, DIR), [gone(at)], "{text}");
+        let at = format!("5 services.web.{below}");
+        assert_eq!(shown(&web(lines), DIR), [gone(&at)], "{lines}");
+    }
+    let aliased = "x-f: &f\n  - .env\nservices:\n  web:\n    env_file: *f\n    user: u\n";
+    for (text, at) in [
+        ("env_file: .env\nservices: {}\n", "1 env_file"),
+        ("env_file: .env\n", "1 the top level"),
+        (aliased, "2 x-f"),
+    ] {
+        assert_eq!(shown(text, DIR), [gone(at)], "{text}");
     }
 }
 

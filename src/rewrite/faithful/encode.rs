@@ -130,13 +130,8 @@ mod tests {
     proptest! {
         #[test]
         fn every_value_arrives(values in prop::collection::vec("([ -~\n\r\tä]|[\\\\'\"$#{}])*", 1..6)) {
-            let text: String = values
-                .iter()
-                .enumerate()
-                .map(|(at, value)| format!("V{at}={}", encoded("V", value)))
-                .collect::<Vec<_>>()
-                .join("\n")
-                + "\n";
+            let line = |(at, value): (usize, &String)| format!("V{at}={}\n", encoded("V", value));
+            let text: String = values.iter().enumerate().map(line).collect();
             let read = dotenv::parse(&text, &|_| None).expect("read");
             let found: Vec<_> = read.into_iter().map(|(_, value)| value).collect();
             prop_assert_eq!(found, values);

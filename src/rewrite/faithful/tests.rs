@@ -5,7 +5,10 @@ use proptest::prelude::*;
 use super::{
     Blocker, Context, EnvFiles, Faithful, Reason, Runs, ServiceRuns, env_files_needed, rewrite,
 };
-use crate::{rewrite::masked, text::Mask};
+use crate::{
+    rewrite::{masked, portainer},
+    text::Mask,
+};
 
 /// A value of an env file.
 const SECRET: &str = "zq7secret7qz";
@@ -58,11 +61,8 @@ fn the_given_name_of_the_project_is_that_of_its_variable_and_its_images() {
     };
     let rewritten = rewrite(text, None, &context, &Runs::default()).expect("a rewrite");
     assert_eq!(rewritten.project, "shop");
-    assert!(
-        rewritten.text.contains("image: \"shop-a\""),
-        "{}",
-        rewritten.text
-    );
+    let text = rewritten.text;
+    assert!(text.contains("image: \"shop-a\""), "{text}");
 }
 
 /// What runs of the services of [`lines`] and [`stacks`].
@@ -137,15 +137,10 @@ fn stacks() -> impl Strategy<Value = String> {
 /// The result, rewritten again as Portainer stores it.
 fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
     let env = first.stack_env();
+    let shell = |name: &str| (name == "HOME").then(|| "/root".to_owned());
     let context = Context {
-        stack_dir: "/data/compose/7",
-        file: "docker-compose.yml",
-        env_file: "stack.env",
-        home: Some("/root"),
-        shell: &|name| (name == "HOME").then(|| "/root".to_owned()),
         project: None,
-        overrides: &[],
-        env_files: &EnvFiles::new(),
+        ..portainer::context("/data/compose/7", "/root", &shell, "web")
     };
     let env = (!env.is_empty()).then_some(env.as_str());
     rewrite(&first.text, env, &context, &Runs::default())
@@ -228,14 +223,11 @@ fn a_billion_laughs_cost_nothing() {
 #[test]
 fn debug_and_blockers_show_no_value() {
     let env = "TOKEN=hunter2hunter2\n";
-    let faithful = run(
-        "services:\n  a:\n    env_file: .env\n    image: x\n",
-        Some(env),
-    )
-    .expect("rewritten");
+    let text = "services:\n  a:\n    env_file: .env\n    image: x\n";
+    let faithful = run(text, Some(env)).expect("rewritten");
     assert!(!format!("{faithful:?}").contains("hunter2"));
-    let blockers =
-        run("services:\n  a:\n    image: \"$TOKEN${\"\n", Some(env)).expect_err("blocked");
+    let text = "services:\n  a:\n    image: \"$TOKEN${\"\n";
+    let blockers = run(text, Some(env)).expect_err("blocked");
     assert!(!format!("{blockers:?}").contains("hunter2"));
 }
 
