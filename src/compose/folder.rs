@@ -209,16 +209,9 @@ mod tests {
         std::os::unix::fs::symlink(target, temporary.path().join("stacklift-linked"))
             .expect("a link");
         remove_abandoned(temporary.path());
-        let mut left: Vec<String> = fs::read_dir(temporary.path())
-            .expect("a directory")
-            .map(|entry| {
-                entry
-                    .expect("an entry")
-                    .file_name()
-                    .into_string()
-                    .expect("UTF-8")
-            })
-            .collect();
+        let left = fs::read_dir(temporary.path()).expect("a directory");
+        let left = left.map(|entry| entry.expect("an entry").file_name());
+        let mut left: Vec<_> = left.collect();
         left.sort();
         let expected = [
             "another-abc123",

@@ -67,41 +67,15 @@ mod tests {
             "opts": {"name": "netx_opts", "driver_opts": {"device": "tmpfs", "o": "size=1m", "type": "tmpfs"}, "labels": {"q": "1"}},
             "other": {"name": "others", "external": true}}}"#;
         let hashes = hashes(config).expect("a configuration");
-        let expected = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-            let pairs = pairs.iter();
-            pairs
-                .map(|(name, hash)| ((*name).to_owned(), (*hash).to_owned()))
-                .collect()
-        };
-        assert_eq!(
-            hashes.networks,
-            expected(&[
-                (
-                    "netx_back",
-                    "897bfd3972c15196182a409e1e7f598ce1ea2ced3c658f6c0b3175c461faa21b"
-                ),
-                (
-                    "netx_default",
-                    "a87878c54bf709844a7abd7711752521f4373a4a42fadd0e6998ad8401b46027"
-                ),
-                (
-                    "netx_front",
-                    "067a326d024e149d495a5fd6d2dd825eaa1eaab3ddae24ddc048f79d9216dba4"
-                ),
-            ])
-        );
-        assert_eq!(
-            hashes.volumes,
-            expected(&[
-                (
-                    "netx_data",
-                    "30ae98a6e78310215ff3423fc2146c265f04955739610d2f23a57999b5863851"
-                ),
-                (
-                    "netx_opts",
-                    "9bc34015aa2b5414a6b22295ce955de84cad1ee87f4bfbc7f540fbc3ed04eebf"
-                ),
-            ])
-        );
+        let all = hashes.networks.into_iter().chain(hashes.volumes);
+        let shown: Vec<_> = all.map(|(name, hash)| name + " " + &hash).collect();
+        let expected = [
+            "netx_back 897bfd3972c15196182a409e1e7f598ce1ea2ced3c658f6c0b3175c461faa21b",
+            "netx_default a87878c54bf709844a7abd7711752521f4373a4a42fadd0e6998ad8401b46027",
+            "netx_front 067a326d024e149d495a5fd6d2dd825eaa1eaab3ddae24ddc048f79d9216dba4",
+            "netx_data 30ae98a6e78310215ff3423fc2146c265f04955739610d2f23a57999b5863851",
+            "netx_opts 9bc34015aa2b5414a6b22295ce955de84cad1ee87f4bfbc7f540fbc3ed04eebf",
+        ];
+        assert_eq!(shown, expected);
     }
 }

@@ -286,24 +286,16 @@ mod tests {
     fn hints_go_by_the_type_of_the_error() {
         let expired = rustls::Error::InvalidCertificate(CertificateError::Expired);
         let not_tls = rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType);
+        let untrusted = "the certificate is not trusted by --tls system";
+        let general = rustls::Error::General("certificate".to_owned());
+        let no_proxy = ureq::Error::ConnectProxyFailed(String::new());
+        let timeout = ureq::Error::Timeout(Timeout::Connect);
         for (error, hint) in [
-            (
-                tls(expired),
-                "the certificate is not trusted by --tls system",
-            ),
+            (tls(expired), untrusted),
             (tls(not_tls), "the port does not use TLS"),
-            (
-                tls(rustls::Error::General("certificate".to_owned())),
-                "check that Portainer is running",
-            ),
-            (
-                ureq::Error::ConnectProxyFailed(String::new()),
-                "HTTPS_PROXY",
-            ),
-            (
-                ureq::Error::Timeout(Timeout::Connect),
-                "running and reachable",
-            ),
+            (tls(general), "check that Portainer is running"),
+            (no_proxy, "HTTPS_PROXY"),
+            (timeout, "running and reachable"),
         ] {
             let error = anyhow::Error::from(while_connecting(error));
             let shown = Failure::hint_of(&error).expect("a hint");

@@ -245,12 +245,8 @@ mod tests {
         let zero = word([0; 4]);
         let any6 = zero.repeat(4);
         let one6 = format!("{}{}", zero.repeat(3), word([0, 0, 0, 1]));
-        let mapped = format!(
-            "{zero}{zero}{}{}",
-            word([0, 0, 255, 255]),
-            word([127, 0, 0, 1])
-        );
         let (home, any) = (word([127, 0, 0, 1]), zero);
+        let mapped = format!("{any}{any}{}{home}", word([0, 0, 255, 255]));
         let (v4, v6) = ("127.0.0.1:9443", "[::1]:9443");
         for (local, state, address, expected) in [
             (&home, "0A", v4, true),

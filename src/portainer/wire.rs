@@ -368,15 +368,12 @@ mod tests {
         assert_eq!(
             records,
             [Record {
-                id: "1".to_owned(),
-                name: "web".to_owned(),
                 endpoint_id: 2,
                 kind: StackKind::Swarm,
                 deployment: Deployment::Deploying,
-                carries: Vec::new(),
-                deployed_at: 0,
                 variables: BTreeSet::from(["A".to_owned()]),
                 prune: true,
+                ..Record::with_id("1")
             }]
         );
     }

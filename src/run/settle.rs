@@ -330,15 +330,10 @@ mod tests {
             (Update, &["7"], false),
         ] {
             let look = look(ids);
-            let request = request(kind);
-            assert_eq!(
-                is_over(std::slice::from_ref(&request), &look, "https://h"),
-                over,
-                "{kind} {ids:?}"
-            );
-            let two = [request.clone(), request.clone()];
-            assert!(!is_over(&two, &look, "https://h"));
-            let one = std::slice::from_ref(&request);
+            let one = &[request(kind)][..];
+            let found = is_over(one, &look, "https://h");
+            assert_eq!(found, over, "{kind} {ids:?}");
+            assert!(!is_over(&[one, one].concat(), &look, "https://h"));
             assert!(!is_over(one, &look, "https://other"));
             let busy = Look {
                 busy: Some(String::new()),
