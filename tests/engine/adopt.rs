@@ -50,6 +50,25 @@ const NEWER_FROM_FIVE: Case = Case {
     era: Era::Async,
 };
 
+impl Case {
+    /// `services`, if the Compose that started them is of another generation than that of Portainer, and has another hash
+    /// for them (N05).
+    fn by_another_version(self, services: &'static [&'static str]) -> &'static [&'static str] {
+        match (self.origin, self.era) {
+            (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => services,
+            _ => &[],
+        }
+    }
+
+    /// `services` with the short form of a bind mount, if Compose 5.6 or later started them: their hash is another one (N05).
+    fn by_short_mounts(self, services: &'static [&'static str]) -> &'static [&'static str] {
+        match self.origin {
+            Origin::Two => &[],
+            Origin::Five => services,
+        }
+    }
+}
+
 impl Origin {
     fn compose(self) -> Compose {
         match self {

@@ -7,25 +7,22 @@ use std::{
     io::{BufRead as _, BufReader, ErrorKind},
     net::TcpListener,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
     sync::{
         LazyLock,
         atomic::{AtomicU16, AtomicU32, Ordering},
     },
-    thread,
-    time::{Duration, Instant},
 };
 
-use rehearsal::{Era, Options, Rehearsal, World};
+use rehearsal::{Call, Era, FaultKind, Options, Rehearsal, World};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    host::{Compose, Host, IMAGE, PROJECT, attempt, docker, lines, remove_all},
+    host::{Compose, Host, IMAGE, PROJECT, attempt, docker, lines, remove_all, wait_until},
     portainer::Portainer,
+    run::{KEY, Run},
 };
-
-pub const KEY: &str = "ptr_engine-key-77ab10";
 
 /// The Compose file of an existing Portainer stack. The embedded Portainer does not deploy it to the real engine.
 pub const RECORD: &str = "services:\n  old:\n    image: busybox:1.36\n";
@@ -36,19 +33,11 @@ pub struct Stack {
     pub compose: Compose,
     pub rehearsal: Rehearsal,
     /// Portainer's own container, if the embedded Portainer deploys onto the real engine.
-    pub portainer: Option<Portainer>,
+    portainer: Option<Portainer>,
     root: TempDir,
     home: TempDir,
     /// The volumes that its containers have mounted: anonymous volumes have no label to find them by.
     seen: RefCell<BTreeSet<String>>,
-}
-
-/// The result of a run of the binary.
-#[derive(Debug)]
-pub struct Run {
-    pub code: Option<i32>,
-    /// Standard output, then standard error.
-    pub output: String,
 }
 
 impl Stack {
@@ -142,6 +131,16 @@ impl Stack {
         self.rehearsal.world(|world| {
             world.add_stack(&dir, [("docker-compose.yml", text.as_str()), (".env", "")]);
         });
+    }
+
+    /// The Compose file.
+    pub fn text(&self) -> String {
+        fs::read_to_string(self.dir().join("docker-compose.yml")).unwrap()
+    }
+
+    /// Replaces a part of the Compose file.
+    pub fn edit(&self, from: &str, to: &str) {
+        self.file("docker-compose.yml", &self.text().replace(from, to));
     }
 
     /// Writes a file to the directory of the stack.
@@ -273,19 +272,13 @@ impl Stack {
 
     /// Waits until the engine has restarted these containers so often by their restart policy, and they do not run.
     pub fn wait_for_restarts(&self, names: &[String], count: u64) {
-        let started = Instant::now();
         let paused = |one: &Value| {
             one["RestartCount"].as_u64() >= Some(count) && one["State"]["Restarting"] == true
         };
-        loop {
+        wait_until(|| {
             let containers = self.containers();
-            if names.iter().all(|name| paused(&containers[name])) {
-                return;
-            }
-            let waited = started.elapsed();
-            assert!(waited < Duration::from_mins(5), "{containers:#?}");
-            thread::sleep(Duration::from_millis(100));
-        }
+            names.iter().all(|name| paused(&containers[name]))
+        });
     }
 
     /// Runs a script in the running container of a service.
@@ -293,9 +286,11 @@ impl Stack {
         docker(&["exec", &self.name(service), "/bin/sh", "-c", script])
     }
 
-    /// The binary with these arguments. An adoption and a restore get `--yes`, without which they are refused where there
-    /// is no terminal (B08).
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    /// The binary with the arguments in a line, in which `$PROJECT` is replaced. An adoption and a restore get `--yes`,
+    /// without which they are refused where there is no terminal (B08).
+    pub fn command(&self, line: &str) -> Command {
+        let line = line.replace("$PROJECT", &self.host.project);
+        let arguments: Vec<&str> = line.split_whitespace().collect();
         let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
         for (name, _) in env::vars_os() {
             if name.to_string_lossy().starts_with("STACK") {
@@ -303,10 +298,7 @@ impl Stack {
             }
         }
         let path = env::var("PATH").unwrap_or_default();
-        let asks = matches!(arguments, ["adopt" | "restore", ..])
-            && !["--list", "--yes"]
-                .iter()
-                .any(|option| arguments.contains(option));
+        let asks = matches!(arguments[0], "adopt" | "restore") && !arguments.contains(&"--list");
         command
             .args(arguments)
             .args(asks.then_some("--yes"))
@@ -324,40 +316,37 @@ impl Stack {
         command
     }
 
-    /// Runs the binary with these arguments, and kills it while Portainer deploys or removes the stack.
-    pub fn kill_in_flight(&self, arguments: &[&str]) {
-        let mut command = self.command(arguments);
+    /// Runs the binary as [`Self::command`] does, and kills it once something is the case.
+    pub fn kill_when(&self, line: &str, is_so: impl FnMut() -> bool) {
+        let mut command = self.command(line);
         let command = command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let portainer = self.portainer.as_ref().unwrap();
-        let started = Instant::now();
-        while !portainer.is_busy() {
-            assert!(started.elapsed() < Duration::from_mins(5));
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_until(is_so);
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// Runs the binary with these arguments.
-    pub fn run(&self, arguments: &[&str]) -> Run {
-        Run::of(&mut self.command(arguments))
+    /// The same, while Portainer deploys or removes the stack.
+    pub fn kill_in_flight(&self, line: &str) {
+        self.kill_when(line, || self.portainer().is_busy());
+    }
+
+    /// Runs the binary as [`Self::command`] does.
+    pub fn run(&self, line: &str) -> Run {
+        Run::of(&mut self.command(line))
     }
 
     /// Migrates a stack whose Compose file was not edited: takes a snapshot, removes the containers and creates the stack
     /// in the embedded Portainer.
     #[track_caller]
     pub fn migrate(&self) -> Run {
-        let run = self.run(&[&self.host.project]).code(0);
-        for edited in [
+        let run = self.run("$PROJECT").code(0).hides(&[
             "is mounted at",
             "no longer mounted",
             "published",
             "settings reset",
             "instead of",
-        ] {
-            assert!(!run.output.contains(edited), "{run:#?}");
-        }
+        ]);
         assert!(self.ids().is_empty(), "{run:#?}");
         run
     }
@@ -365,9 +354,23 @@ impl Stack {
     /// Restores the stack. It must succeed.
     #[track_caller]
     pub fn restore(&self) -> Run {
-        let run = self.run(&["restore", &self.host.project]).code(0);
+        let run = self.run("restore $PROJECT").code(0);
         self.containers();
         run
+    }
+
+    /// Takes a snapshot, and nothing else: a migration stops right after it.
+    pub fn save(&self) {
+        self.record();
+        self.rehearsal
+            .faults()
+            .once(Call::Delete, FaultKind::CloseBefore);
+        self.run("$PROJECT").fails("stacklift restore");
+    }
+
+    /// Portainer's own container.
+    pub fn portainer(&self) -> &Portainer {
+        self.portainer.as_ref().expect("a Portainer")
     }
 
     /// Adds a Portainer stack of the same name.
@@ -397,63 +400,6 @@ impl Stack {
 impl Drop for Stack {
     fn drop(&mut self) {
         remove_all(&self.label(), self.seen.take().into_iter().collect());
-    }
-}
-
-impl Run {
-    /// Runs a command and collects its output.
-    pub fn of(command: &mut Command) -> Self {
-        Self::ended(&command.output().unwrap())
-    }
-
-    /// The result of a command that has ended.
-    pub fn ended(output: &Output) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let run = Self {
-            code: output.status.code(),
-            output: text(&output.stdout) + &text(&output.stderr),
-        };
-        assert!(
-            !run.output.contains(KEY),
-            "the output shows the API key: {run:#?}"
-        );
-        assert!(!run.output.contains("panicked"), "{run:#?}");
-        run
-    }
-
-    /// Asserts the exit code.
-    #[track_caller]
-    pub fn code(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{}", self.output);
-        self
-    }
-
-    /// Asserts that it succeeded and says this.
-    #[track_caller]
-    pub fn succeeds(self, says: &[&str]) -> Self {
-        self.code(0).says(says)
-    }
-
-    /// Asserts that it failed and says this.
-    #[track_caller]
-    pub fn fails(self, says: &[&str]) -> Self {
-        self.code(1).says(says)
-    }
-
-    /// Asserts that the output contains all of `words`.
-    #[track_caller]
-    pub fn says(self, words: &[&str]) -> Self {
-        for word in words {
-            assert!(self.output.contains(word), "no {word:?} in {}", self.output);
-        }
-        self
-    }
-
-    /// Asserts that the output does not contain `word`.
-    #[track_caller]
-    pub fn hides(self, word: &str) -> Self {
-        assert!(!self.output.contains(word), "{word:?} in {}", self.output);
-        self
     }
 }
 

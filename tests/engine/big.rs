@@ -24,7 +24,7 @@ fn a_big_stack_is_restored_unchanged() {
 
     stack.migrate();
     stack.remove_networks();
-    stack.restore().says(&["5 containers match the snapshot"]);
+    stack.restore().says("5 containers match the snapshot");
 
     let after = stack.containers();
     assert_same(&before, &after);

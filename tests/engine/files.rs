@@ -15,14 +15,10 @@ const STACK: &str = "services:
   job:
     image: $IMAGE
     command: [/bin/sh, -c, 'echo done > /done']
-configs:
-  web.conf: {content: \"listen 80\"}
-secrets:
-  key: {environment: STACK_KEY}
-volumes:
-  data:
-networks:
-  default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
+configs: {web.conf: {content: listen 80}}
+secrets: {key: {environment: STACK_KEY}}
+volumes: {data: {}}
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
 
 const KEY: &str = "hunter2-of-the-layer";
@@ -53,8 +49,7 @@ fn b18_what_compose_copied_and_what_was_written_inside_comes_back() {
     let (before, look) = (stack.containers(), stack.sh("web", LOOK));
     assert!(look.contains("listen 80") && look.contains(KEY), "{look}");
     stack.migrate();
-    let restored = stack.restore();
-    assert!(!restored.output.contains(KEY), "{}", restored.output);
+    stack.restore().hides(KEY);
     assert_same(&before, &stack.containers());
     assert_eq!(stack.sh("web", LOOK), look);
     assert_eq!(stack.sh("web", "ls /run"), "secrets", "no PID file");
@@ -62,7 +57,7 @@ fn b18_what_compose_copied_and_what_was_written_inside_comes_back() {
     assert!(job.contains("/done"), "{job}");
     // Again: everything matches.
     let ids = stack.ids();
-    stack.restore().says(&["2 containers match the snapshot"]);
+    stack.restore().says("2 containers match the snapshot");
     assert_eq!(stack.ids(), ids);
 
     // Compose itself keeps the restored containers.
@@ -75,8 +70,7 @@ fn b18_what_compose_copied_and_what_was_written_inside_comes_back() {
 fn n17_what_compose_copies_into_a_container_that_it_recreates_is_there() {
     let stack = started();
     stack.write(&STACK.replace("init: true", "init: true\n    labels: {edited: '1'}"));
-    let name = stack.host.project.as_str();
-    stack.run(&["adopt", name, "--yes", "--rerun-jobs"]).code(0);
+    stack.run("adopt $PROJECT --rerun-jobs").code(0);
     let copied = stack.sh("web", "cat /web.conf /run/secrets/key");
     assert!(
         copied.contains("listen 80") && copied.contains(KEY),
@@ -92,12 +86,11 @@ fn b18_what_is_too_large_is_a_difference_each_time() {
         "web",
         "busybox dd if=/dev/zero of=/large bs=1M count=2; rm /bin/nc; echo 1 > /small",
     );
-    let name = stack.host.project.clone();
     stack.migrate();
     let warned = ["these cannot be restored", "/bin/nc, /large"];
-    let lost = ["these files inside the container are lost: /bin/nc, /large"];
-    stack.run(&["restore", &name]).fails(&warned).says(&lost);
-    stack.run(&["restore", &name]).fails(&lost);
+    let lost = "these files inside the container are lost: /bin/nc, /large";
+    stack.run("restore $PROJECT").fails(&warned).says(lost);
+    stack.run("restore $PROJECT").fails(lost);
     assert_eq!(stack.sh("web", "cat /small /web.conf"), "1\nlisten 80");
 }
 
@@ -108,18 +101,13 @@ fn b17_the_snapshot_of_a_restore_keeps_files_that_were_written_since() {
     stack.migrate();
     stack.up();
     stack.sh("web", "echo 2 > /since");
-    let name = stack.host.project.clone();
-    docker(&[
-        "update",
-        "--memory=64m",
-        "--memory-swap=64m",
-        &stack.name("web"),
-    ]);
-    let kept = ["1 file written since then is removed, and kept in a new snapshot: /since"];
-    stack.run(&["restore", &name]).succeeds(&kept);
+    let limits = ["--memory=64m", "--memory-swap=64m"];
+    docker(&[&["update"], &limits[..], &[&stack.name("web")]].concat());
+    let kept = "1 file written since then is removed, and kept in a new snapshot: /since";
+    stack.run("restore $PROJECT").succeeds(kept);
     let last = stack.snapshots().pop().unwrap();
-    let id = last.file_stem().unwrap().to_str().unwrap().to_owned();
-    stack.run(&["restore", &name, "--to", &id]).code(0);
+    let id = last.file_stem().unwrap().to_str().unwrap();
+    stack.run(&format!("restore $PROJECT --to {id}")).code(0);
     let expected = format!("2\n{KEY}");
     assert_eq!(stack.sh("web", "cat /since /run/secrets/key"), expected);
 }

@@ -2,11 +2,10 @@
 
 use std::{env, fs, process::Command};
 
-use rehearsal::Era;
-
 use crate::{
-    bench::{Run, Stack},
+    bench::Stack,
     host::{Compose, IMAGE, attempt, docker},
+    run::Run,
 };
 
 const TEXT: &str = "services:
@@ -58,18 +57,7 @@ impl Shared {
     }
 
     fn change(&self) {
-        let file = self.stack.dir().join("docker-compose.yml");
-        let text = fs::read_to_string(&file).unwrap();
-        fs::write(&file, text.replace("changed: 'no'", "changed: 'yes'")).unwrap();
-    }
-
-    fn adopt(&self, options: &[&str]) -> Run {
-        let name = self.stack.host.project.as_str();
-        self.stack.run(&[&["adopt", name], options].concat())
-    }
-
-    fn plan(&self) -> Run {
-        self.stack.run(&["plan", &self.stack.host.project])
+        self.stack.edit("changed: 'no'", "changed: 'yes'");
     }
 
     /// A run said before and after it that both containers lose the network, the nearer one first. What it says repairs
@@ -80,17 +68,18 @@ impl Shared {
         for name in [vpn, last] {
             assert!(!has_network(name), "{name}");
         }
-        let run = run.says(&["these containers must be restarted or recreated by hand:"]);
-        let (before, after) = run.output.rsplit_once("recreated by hand:").unwrap();
+        let run = run.says("these containers must be restarted or recreated by hand:");
+        let all = run.all();
+        let (before, after) = all.rsplit_once("recreated by hand:").unwrap();
         for said in [before, after] {
             let at = |name: &str, of: &str| {
                 let line = format!(
                     "{name}: it does not belong to the stack, shares the network of {of}, and loses it"
                 );
                 said.find(&line)
-                    .unwrap_or_else(|| panic!("no {line:?} in {}", run.output))
+                    .unwrap_or_else(|| panic!("no {line:?} in {all}"))
             };
-            assert!(at(vpn, &a) < at(last, vpn), "{}", run.output);
+            assert!(at(vpn, &a) < at(last, vpn), "{all}");
         }
         // A restart would end it for good.
         assert!(!attempt(&["restart", "-t0", vpn]).unwrap().status.success());
@@ -126,27 +115,26 @@ fn b21_an_adoption_names_whom_it_harms() {
     docker(&["kill", &stopped]);
     let volumes = shared.stack.host.name("volumes");
     shared.run(&volumes, &["--volumes-from", &a]);
-    shared.plan().succeeds(&["Adopting it loses nothing"]);
+    let plan = || shared.stack.run("plan $PROJECT");
+    plan().succeeds("Adopting it loses nothing");
     shared.change();
-    shared.plan().succeeds(&[
-        &shared.vpn,
+    plan().succeeds(&[
+        &*shared.vpn,
         &shared.last,
         "shares the PID namespace of",
         "cannot start again",
         "mounts the volumes of",
     ]);
-    let run = shared.adopt(&[]).code(0);
-    assert!(run.output.contains("cannot start again"), "{run:#?}");
-    shared.says_and_repairs(run);
+    let run = shared.stack.run("adopt $PROJECT").code(0);
+    shared.says_and_repairs(run.says("cannot start again"));
 }
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn b21_a_restore_names_whom_it_harms() {
     let shared = Shared::new(Stack::with_portainer());
-    shared
-        .adopt(&[])
-        .succeeds(&["2 containers kept running"])
+    let run = shared.stack.run("adopt $PROJECT").code(0);
+    run.says("2 containers kept running")
         .hides("does not belong");
     assert!(has_network(&shared.last));
     let run = shared.stack.restore();
@@ -160,35 +148,33 @@ fn b21_a_restore_names_whom_it_harms() {
 fn b21_a_migration_names_whom_it_harms() {
     let shared = Shared::new(Stack::new());
     for engine in ["command", "api"] {
-        let name = shared.stack.host.project.as_str();
-        let plan = ["plan", name, "--compare", "--engine", engine];
+        let plan = format!("plan $PROJECT --compare --engine {engine}");
         shared.stack.run(&plan).says(&[&shared.vpn, &shared.last]);
     }
     let run = shared.stack.migrate();
     run.says(&[
-        &format!("{}: it does not belong to the stack", shared.vpn),
+        &*format!("{}: it does not belong to the stack", shared.vpn),
         "these containers must be restarted or recreated by hand:",
     ]);
     let run = shared.stack.restore();
-    run.says(&["since that container was recreated or removed"]);
+    run.says("since that container was recreated or removed");
 }
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn b21_a_failed_adoption_names_whom_it_harmed() {
-    let mut shared = Shared::new(Stack::between(Compose::new(), Era::Sync));
+    let shared = Shared::new(Stack::with_portainer());
     shared.change();
     let name = shared.stack.host.project.clone();
     shared.stack.record();
     // The new container of `a` cannot start.
     let (host, broken) = (&shared.stack.host, format!("{name}:broken"));
     host.commit(&name, "rm /bin/sleep", &[], &broken);
-    let portainer = shared.stack.portainer.as_mut().unwrap();
+    let portainer = shared.stack.portainer();
     portainer.before_deployment(&format!("docker tag {broken} {name}"));
-    let run = shared.adopt(&["--leave-orphans", "--overwrite"]).code(1);
-    let run = run.says(&[
+    let adopt = "adopt $PROJECT --leave-orphans --overwrite";
+    shared.says_and_repairs(shared.stack.run(adopt).fails(&[
         "restored",
         "these containers are not recreated with the stack:",
-    ]);
-    shared.says_and_repairs(run);
+    ]));
 }

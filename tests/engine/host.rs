@@ -10,6 +10,8 @@ use std::{
         Once,
         atomic::{AtomicU32, Ordering},
     },
+    thread,
+    time::{Duration, Instant},
 };
 
 /// The image that `scripts/test` creates.
@@ -79,18 +81,9 @@ impl Drop for Host {
         // Not `{project}*`: that would match the tenth test's images when the first test ends.
         let image = format!("reference={}", self.project);
         let others = format!("reference={}-*", self.project);
-        remove(
-            &["rmi", "-f"],
-            &lines(&[
-                "images",
-                "--filter",
-                &image,
-                "--filter",
-                &others,
-                "--format",
-                "{{.Repository}}:{{.Tag}}",
-            ]),
-        );
+        let list = ["images", "--filter", &image, "--filter", &others];
+        let format = ["--format", "{{.Repository}}:{{.Tag}}"];
+        remove(&["rmi", "-f"], &lines(&[&list[..], &format].concat()));
     }
 }
 
@@ -138,6 +131,16 @@ pub fn attempt(arguments: &[&str]) -> std::io::Result<Output> {
     Command::new("docker").args(arguments).output()
 }
 
+/// Waits until something is the case.
+#[track_caller]
+pub fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_mins(5), "it never is");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// The path of a program that scripts/test provides.
 pub fn required(variable: &str) -> String {
     env::var(variable).unwrap_or_else(|_| panic!("{variable} is not set: run scripts/test"))
@@ -153,16 +156,11 @@ impl Compose {
     /// `STACKLIFT_TEST_COMPOSE`, otherwise the plugin of `docker`.
     pub fn new() -> Self {
         let program = env::var("STACKLIFT_TEST_COMPOSE").unwrap_or_default();
-        if program.is_empty() {
-            return Self {
-                program: "docker".to_owned(),
-                first: &["compose"],
-            };
-        }
-        Self {
-            program,
-            first: &[],
-        }
+        let (program, first): (_, &[_]) = match program.as_str() {
+            "" => ("docker".to_owned(), &["compose"]),
+            _ => (program, &[]),
+        };
+        Self { program, first }
     }
 
     /// Compose 5: `STACKLIFT_TEST_COMPOSE_5`.

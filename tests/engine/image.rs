@@ -11,8 +11,9 @@ use std::{
 use rehearsal::Era;
 
 use crate::{
-    bench::{KEY, Run, Stack},
+    bench::Stack,
     host::{Compose, attempt, docker, required},
+    run::{KEY, Run},
 };
 
 const TEXT: &str = "services:
@@ -123,7 +124,7 @@ fn as_root_a_stack_is_adopted_in_the_image() {
     let (project, ids) = (stack.host.project.as_str(), stack.ids());
     let mut image = Image::build(&stack);
 
-    let plan = image.run(&["plan", project]).code(0).output;
+    let plan = image.run(&["plan", project]).code(0).all();
     let said = format!(
         "{project}  2 containers on this host, not in Portainer yet\n\n  =  db, web  keep running\n"
     );
@@ -132,15 +133,15 @@ fn as_root_a_stack_is_adopted_in_the_image() {
     let config = stack.state().with_file_name("docker");
     fs::create_dir_all(config.join("cli-plugins")).expect("a folder");
     stack.compose.install(&config.join("cli-plugins"));
-    let mut on_host = stack.command(&["plan", project]);
+    let mut on_host = stack.command("plan $PROJECT");
     let on_host = Run::of(on_host.env("DOCKER_CONFIG", config));
-    assert_eq!(plan, on_host.output);
+    assert_eq!(plan, on_host.all());
     let row = format!("{project}  2/2         by hand  can be adopted\n");
-    image.run(&["list"]).succeeds(&[&row]);
+    image.run(&["list"]).succeeds(&row);
 
     let lost = "the directory for snapshots, /var/lib/stacklift, would be lost with this container";
     let adopt = ["adopt", project, "--yes"];
-    image.run(&adopt).fails(&[lost]);
+    image.run(&adopt).fails(lost);
     let state = stack.state();
     fs::create_dir(&state).expect("a folder");
     fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).expect("a mode");
@@ -148,14 +149,14 @@ fn as_root_a_stack_is_adopted_in_the_image() {
         .mounts
         .push(format!("{}:/var/lib/stacklift", state.display()));
     let adopted = image.run(&adopt).code(0);
-    adopted.says(&[&format!("adopted {project}: 2 containers kept running")]);
+    adopted.says(&format!("adopted {project}: 2 containers kept running"));
     assert_eq!(stack.ids(), ids);
     let snapshots = fs::read_dir(Path::new(&state).join("snapshots")).expect("snapshots");
     assert_eq!(snapshots.count(), 1);
     image
         .run(&["plan", project])
-        .succeeds(&["is up to date in Portainer"]);
+        .succeeds("is up to date in Portainer");
     image
         .run(&["restore", project, "--yes"])
-        .succeeds(&[&format!("restored {project}")]);
+        .succeeds(&format!("restored {project}"));
 }

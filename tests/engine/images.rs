@@ -7,10 +7,7 @@ use std::{
 
 use rehearsal::Call;
 
-use super::{
-    bench::{Run, Stack},
-    registry::Registry,
-};
+use super::{bench::Stack, registry::Registry, run::Run};
 
 const APP: &str = "services:\n  app:\n    $SLEEP\n";
 
@@ -49,11 +46,10 @@ fn b27_an_image_that_cannot_be_pulled_refuses_the_run() {
     let image = Registry::absent();
     let stack = with_new(&image);
     let ids = stack.ids();
-    let project = stack.host.project.clone();
     let none = tempfile::tempdir().unwrap();
     // By the command, and by the API without a command.
     for path in [None, Some(none.path())] {
-        let mut command = stack.command(&[&project]);
+        let mut command = stack.command("$PROJECT");
         command.envs(path.map(|path| ("PATH", path)));
         Run::of(&mut command).fails(&[
             "refusing to migrate: images cannot be pulled or built",
@@ -64,7 +60,7 @@ fn b27_an_image_that_cannot_be_pulled_refuses_the_run() {
         ]);
         assert_untouched(&stack, &ids);
     }
-    stack.run(&[&project, "--force"]).succeeds(&[
+    stack.run("$PROJECT --force").succeeds(&[
         "continuing because of --force",
         "connection refused",
         "created",
@@ -77,7 +73,7 @@ fn b27_an_image_that_cannot_be_pulled_refuses_the_run() {
 fn b27_an_image_that_portainer_would_pull_again_must_be_served() {
     let stack = with_new("$IMAGE\n    pull_policy: always");
     let ids = stack.ids();
-    stack.run(&[&stack.host.project]).fails(&[
+    stack.run("$PROJECT").fails(&[
         "images cannot be pulled or built",
         "image stacklift-test-busybox: ",
     ]);
@@ -89,8 +85,7 @@ fn b27_an_image_that_portainer_would_pull_again_must_be_served() {
 fn b20_an_adoption_pulls_first_what_portainer_would_pull_again() {
     let stack = with_new("$IMAGE\n    pull_policy: always");
     let ids = stack.ids();
-    let project = stack.host.project.clone();
-    stack.run(&["adopt", &project, "--yes"]).fails(&[
+    stack.run("adopt $PROJECT").fails(&[
         "failed to pull stacklift-test-busybox",
         "nothing was changed",
     ]);
@@ -105,28 +100,23 @@ fn b27_a_missing_image_is_pulled_before_anything_is_stopped() {
         let registry = Registry::start();
         let stack = with_new(&registry.image);
         let ids = stack.ids();
-        let project = stack.host.project.clone();
         let said = format!(
             "image {} will be pulled before anything is stopped",
             registry.image
         );
-        for arguments in [
-            &["plan", &project, "--compare"][..],
-            &[&project, "--dry-run"],
-        ] {
-            let run = stack.run(arguments);
-            let words: Vec<&str> = run.output.split_whitespace().collect();
-            assert!(words.join(" ").contains(&said), "{run:#?}");
+        for line in ["plan $PROJECT --compare", "$PROJECT --dry-run"] {
+            stack.run(line).wraps(&said);
         }
         assert!(registry.held.try_recv().is_err(), "nothing is pulled");
 
-        let mut command = stack.command(&[&project]);
+        let mut command = stack.command("$PROJECT");
         command.envs(path.map(|path| ("PATH", path)));
         let child = spawn(&mut command);
         let held = registry.held.recv_timeout(Duration::from_mins(1)).unwrap();
         assert_untouched(&stack, &ids);
         held.send(()).unwrap();
-        ended(child).succeeds(&[&said, &format!("pulled {}", registry.image), "created"]);
+        let pulled = format!("pulled {}", registry.image);
+        ended(child).succeeds(&["created", &said, &pulled]);
         assert!(registry.is_pulled());
         assert!(stack.ids().is_empty());
     }
@@ -137,8 +127,7 @@ fn b27_a_missing_image_is_pulled_before_anything_is_stopped() {
 fn b27_a_container_that_changes_during_the_pull_stops_the_run() {
     let registry = Registry::start();
     let stack = with_new(&registry.image);
-    let mut command = stack.command(&[&stack.host.project]);
-    let child = spawn(&mut command);
+    let child = spawn(&mut stack.command("$PROJECT"));
     let held = registry.held.recv_timeout(Duration::from_mins(1)).unwrap();
     stack.remove_all();
     held.send(()).unwrap();
@@ -146,11 +135,6 @@ fn b27_a_container_that_changes_during_the_pull_stops_the_run() {
         "the stack's containers changed while images were pulled",
         "this run pulled images and changed nothing else",
     ]);
-    assert!(
-        stack
-            .rehearsal
-            .requests()
-            .iter()
-            .all(|one| one.call != Call::Create)
-    );
+    let requests = stack.rehearsal.requests();
+    assert!(requests.iter().all(|one| one.call != Call::Create));
 }

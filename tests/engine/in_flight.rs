@@ -15,10 +15,8 @@ const STACK: &str = "services:
     $SLEEP
     depends_on: [db]
     ports: ['127.0.0.1:$PORT:80']
-networks:
-  default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
-volumes:
-  data: {}
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
 ";
 
 /// The same stack, but `db` becomes unhealthy after about 3 seconds, and `web` waits for its health.
@@ -30,8 +28,7 @@ const FAILS: &str = "services:
   web:
     $SLEEP
     depends_on: {db: {condition: service_healthy}}
-volumes:
-  data: {}
+volumes: {data: {}}
 ";
 
 /// Its containers ignore SIGTERM, so that a `down` takes 4 seconds.
@@ -45,10 +42,8 @@ const SLOW: &str = "services:
     image: $IMAGE
     command: [/bin/sh, -c, \"trap '' TERM; while true; do sleep 1; done\"]
     stop_grace_period: 4s
-networks:
-  default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
-volumes:
-  data: {}
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
 ";
 
 fn started() -> (Stack, BTreeMap<String, Value>) {
@@ -85,14 +80,22 @@ fn assert_running(before: &BTreeMap<String, Value>, stack: &Stack) {
     assert_eq!(stack.sh("db", "cat /anonymous/file"), "kept");
 }
 
+/// Kills a migration while Portainer works, and restores the stack.
+fn assert_restored_after_a_kill(before: &BTreeMap<String, Value>, stack: &Stack) {
+    stack.kill_in_flight("$PROJECT");
+    stack.run("restore $PROJECT --timeout=10m").code(0);
+    // Nothing is late: Portainer has finished.
+    assert!(!stack.portainer().is_busy());
+    assert_running(before, stack);
+}
+
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn m05_a_create_keeps_unchanged_containers() {
     let (stack, before) = started();
-    let text = std::fs::read_to_string(stack.dir().join("docker-compose.yml")).unwrap();
-    assert_eq!(create(&stack, &text), 200);
+    assert_eq!(create(&stack, &stack.text()), 200);
     assert_eq!(records(&stack), 1);
-    assert!(!stack.portainer.as_ref().unwrap().is_busy());
+    assert!(!stack.portainer().is_busy());
     let ids = |of: &BTreeMap<String, Value>| -> Vec<Value> {
         of.values().map(|one| one["Id"].clone()).collect()
     };
@@ -104,10 +107,8 @@ fn m05_a_create_keeps_unchanged_containers() {
 fn m06_a_failed_create_removes_everything_and_a_restore_brings_it_back() {
     let (stack, before) = started();
     stack.write(FAILS);
-    let name = stack.host.project.as_str();
-    stack
-        .run(&[name])
-        .fails(&["is unhealthy", "stacklift restore"]);
+    let run = stack.run("$PROJECT");
+    run.fails(&["is unhealthy", "stacklift restore"]);
     assert_eq!((stack.ids().len(), records(&stack)), (0, 0));
     stack.restore();
     assert_running(&before, &stack);
@@ -118,12 +119,7 @@ fn m06_a_failed_create_removes_everything_and_a_restore_brings_it_back() {
 fn b11_a_restore_waits_for_the_create_of_a_killed_run() {
     let (stack, before) = started();
     stack.write(FAILS);
-    stack.kill_in_flight(&[&stack.host.project]);
-    let name = stack.host.project.as_str();
-    stack.run(&["restore", name, "--timeout=10m"]).code(0);
-    // Nothing is late: Portainer has finished.
-    assert!(!stack.portainer.as_ref().unwrap().is_busy());
-    assert_running(&before, &stack);
+    assert_restored_after_a_kill(&before, &stack);
     assert_eq!(records(&stack), 0);
 }
 
@@ -132,15 +128,9 @@ fn b11_a_restore_waits_for_the_create_of_a_killed_run() {
 fn b11_a_restore_waits_for_the_delete_of_a_killed_run() {
     let stack = Stack::with_portainer();
     stack.write(SLOW);
-    let text = std::fs::read_to_string(stack.dir().join("docker-compose.yml")).unwrap();
-    assert_eq!(create(&stack, &text), 200);
+    assert_eq!(create(&stack, &stack.text()), 200);
     stack.sh("db", "echo kept > /anonymous/file");
     let before = stack.containers();
-    stack.kill_in_flight(&[&stack.host.project]);
-    let name = stack.host.project.as_str();
-    stack.run(&["restore", name, "--timeout=10m"]).code(0);
-    // Nothing is late: Portainer has finished.
-    assert!(!stack.portainer.as_ref().unwrap().is_busy());
-    assert_running(&before, &stack);
+    assert_restored_after_a_kill(&before, &stack);
     assert_eq!(records(&stack), 1);
 }

@@ -54,11 +54,6 @@ impl Killed {
         }
     }
 
-    /// Runs with `-v` and kills the run after this number of requests. Returns the requests.
-    fn run_and_kill(&self, arguments: &[&str], after: usize) -> Vec<String> {
-        kill_after(self.stack.command(arguments), after)
-    }
-
     fn assert_restored(&self, record: Option<&str>) {
         let stack = &self.stack;
         assert_same(&self.containers, &stack.containers());
@@ -95,12 +90,11 @@ fn kill_points(requests: &[String]) -> Vec<usize> {
 fn a_restore_that_is_killed_repeatedly_finishes() {
     let killed = Killed::new();
     let stack = &killed.stack;
-    let name = stack.host.project.as_str();
     stack.migrate();
     stack.remove_networks();
     // The first requests only read.
     for after in 8.. {
-        let seen = killed.run_and_kill(&["restore", name], after);
+        let seen = kill_after(stack.command("restore $PROJECT"), after);
         if seen.len() < after {
             break;
         }
@@ -114,17 +108,16 @@ fn a_restore_that_is_killed_repeatedly_finishes() {
 fn a_killed_migration_is_rolled_back_by_a_restore() {
     let killed = Killed::new();
     let stack = &killed.stack;
-    let name = stack.host.project.as_str();
     // The restore must recreate the deleted Portainer stack, too.
     stack.record();
-    let all = killed.run_and_kill(&["migrate", name], usize::MAX);
+    let all = kill_after(stack.command("migrate $PROJECT"), usize::MAX);
     assert!(stack.ids().is_empty(), "{all:#?}");
     stack.restore();
     killed.assert_restored(Some(RECORD));
     for after in kill_points(&all) {
         let snapshots = stack.snapshots();
         let ids = stack.ids();
-        killed.run_and_kill(&["migrate", name], after);
+        kill_after(stack.command("migrate $PROJECT"), after);
         if stack.snapshots() == snapshots {
             assert_eq!(stack.ids(), ids, "killed after {after}: {all:#?}");
         } else {

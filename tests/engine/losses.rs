@@ -22,13 +22,12 @@ fn b01_no_mount_port_or_setting_of_an_unedited_file_is_named() {
     let services = services.filter(|name| !name.contains([' ', '&']) && *name != "privileged");
     let arguments = ["up", "-d", "--no-deps"].into_iter().chain(services);
     stack.compose(&arguments.collect::<Vec<_>>());
-    let run = stack.run(&["migrate", &stack.host.project]);
-    let (known, others): (Vec<&str>, Vec<&str>) = run
-        .output
+    let said = stack.run("migrate $PROJECT").all();
+    let (known, others): (Vec<&str>, Vec<&str>) = said
         .lines()
         .filter(|line| line.starts_with("  - "))
         .partition(|line| line.contains("SIGKILL") || line.contains("anonymous volume at"));
-    assert!(known.len() > 2, "{}", run.output);
+    assert!(known.len() > 2, "{said}");
     let is_unexpected = |line: &&str| !line.contains("privileged-1: it is stopped");
     assert_eq!(others.into_iter().find(is_unexpected), None);
 }

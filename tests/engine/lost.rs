@@ -13,11 +13,8 @@ const TWO: &str = "services:
   other:
     $SLEEP
     depends_on: [db]
-networks:
-  default:
-    ipam: {config: [{subnet: $SUBNET.0/24}]}
-volumes:
-  data: {}
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
 ";
 
 fn two() -> Stack {
@@ -35,15 +32,14 @@ fn a_missing_image_affects_only_its_container() {
     let mut before = stack.containers();
     stack.migrate();
     docker(&["rmi", "-f", &stack.host.project]);
-    let refused = ["restore", stack.host.project.as_str()];
-    let restore = ["restore", stack.host.project.as_str(), "--force"];
+    let restore = "restore $PROJECT --force";
     let (db, web) = (stack.name("db"), stack.name("web"));
-    stack.run(&refused).fails(&[
-        &format!("the image of {db} no longer exists: {}", stack.host.project),
+    stack.run("restore $PROJECT").fails(&[
+        &*format!("the image of {db} no longer exists: {}", stack.host.project),
         "nothing was changed",
     ]);
-    stack.run(&restore).fails(&[
-        &format!(
+    stack.run(restore).fails(&[
+        &*format!(
             "cannot recreate container {db}: its image {}",
             stack.host.project
         ),
@@ -55,7 +51,7 @@ fn a_missing_image_affects_only_its_container() {
     before.remove(&db);
     before.remove(&web);
     assert_same(&before, &stack.containers());
-    stack.run(&restore).code(1);
+    stack.run(restore).code(1);
     assert_same(&before, &stack.containers());
 }
 
@@ -81,30 +77,25 @@ fn b18_a_recreated_volume_is_missed_by_every_restore_unless_a_restore_created_it
     stack.migrate();
     let data = format!("{}_data", stack.host.project);
     docker(&["volume", "rm", &data]);
-    let refused = ["restore", stack.host.project.as_str()];
-    let restore = ["restore", stack.host.project.as_str(), "--force"];
+    let (refused, restore) = ("restore $PROJECT", "restore $PROJECT --force");
     let said = format!("volume {data} no longer exists");
-    let run = stack.run(&refused).code(1);
-    run.says(&[&said, "nothing was changed"]);
+    stack.run(refused).fails(&["nothing was changed", &said]);
     let named = format!("but a restore created the volume {data} empty");
-    stack.run(&restore).succeeds(&[&said, &named]);
+    stack.run(restore).succeeds(&[&said, &named]);
     assert_same(&before, &stack.containers());
     // Compose accepts the empty volume as its own.
     assert!(!stack.up().contains(&format!("Volume \"{data}\"")));
-    stack.run(&refused).succeeds(&[&named]);
+    stack.run(refused).succeeds(&named);
 
     stack.migrate();
     docker(&["volume", "rm", &data]);
     docker(&["volume", "create", &data]);
     let why = "it was deleted and recreated";
     let another = format!("volume {data} is not the one in the snapshot: {why}");
-    let run = stack.run(&refused).code(1);
-    run.says(&[&another, "nothing was changed"]);
+    stack.run(refused).fails(&["nothing was changed", &another]);
     let differs = format!("volume {data} differs: {why}");
-    stack
-        .run(&restore)
-        .fails(&[&differs])
-        .hides(&format!("restored {}", stack.host.project));
+    let run = stack.run(restore).fails(&differs);
+    run.hides(&format!("restored {}", stack.host.project));
 }
 
 #[test]
@@ -122,9 +113,7 @@ fn a_network_gets_other_addresses_if_its_own_are_in_use() {
     docker(&[
         "network", "create", "--label", &mark, "--subnet", subnet, &blocker,
     ]);
-    stack
-        .run(&["restore", &stack.host.project])
-        .fails(&["addresses"]);
+    stack.run("restore $PROJECT").fails("addresses");
     let after = stack.containers();
     assert_eq!(after.len(), before.len());
     assert_eq!(after[&stack.name("a")]["State"]["Running"], true);
@@ -134,9 +123,8 @@ fn a_network_gets_other_addresses_if_its_own_are_in_use() {
         "network {}_default differs: the subnets",
         stack.host.project
     );
-    let run = stack.run(&["restore", &stack.host.project]).code(1);
-    run.says(&[&differs])
-        .hides(&format!("restored {}", stack.host.project));
+    let run = stack.run("restore $PROJECT").fails(&differs);
+    run.hides(&format!("restored {}", stack.host.project));
     assert_eq!(stack.ids(), ids);
     docker(&["network", "rm", &blocker]);
     stack.restore();
@@ -165,15 +153,13 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
     let port = &before[&a]["HostConfig"]["PortBindings"]["80/tcp"][0]["HostPort"];
     let publish = format!("127.0.0.1:{}:80", port.as_str().unwrap());
     stack.host.run(&blocker, &["-p", &publish], IMAGE);
-    let run = stack.run(&["restore", &stack.host.project]).code(1);
-    run.says(&[&format!("{a} needs port"), &blocker, "nothing was changed"]);
-    let run = stack
-        .run(&["restore", &stack.host.project, "--force"])
-        .code(1);
+    let needs = format!("{a} needs port");
+    let refused = stack.run("restore $PROJECT").code(1);
+    refused.says(&["nothing was changed", &needs, &blocker]);
     // On Engine 29, it lacks its networks, too.
-    run.says(&[
-        &format!("{a} differs: "),
+    stack.run("restore $PROJECT --force").fails(&[
         "expected running, got stopped",
+        &format!("{a} differs: "),
         publish.rsplit(':').nth(1).unwrap(),
     ]);
     let after = stack.containers();

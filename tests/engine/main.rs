@@ -23,6 +23,9 @@ mod lost;
 mod newer;
 mod portainer;
 mod registry;
+#[path = "../rehearsal/run.rs"]
+#[allow(dead_code, reason = "the other tests need more of it")]
+mod run;
 mod sameness;
 mod saved;
 mod states;

@@ -1,14 +1,13 @@
 //! Settings that newer engines have: chosen MAC addresses of each network, and what needs an engine of its own
 //! (`_on_26`, `_on_28`).
 
-use rehearsal::{Call, FaultKind};
 use serde_json::{Value, json};
 
 use super::{
     bench::Stack,
     sameness::{CHOSEN_MAC, assert_same, assert_same_networks},
 };
-use crate::host::{Compose, docker};
+use crate::host::Compose;
 
 /// Starts a stack, removes and restores it, and compares every key. A second restore and a second `up` change nothing.
 /// Returns the containers and the networks.
@@ -17,15 +16,9 @@ fn survives(compose: Compose, text: &str) -> (Value, Vec<Value>) {
     stack.write(&text.replace("$MAC", CHOSEN_MAC));
     stack.up();
     let (before, networks) = (stack.containers(), stack.networks());
-    // The run stops right after the snapshot: the embedded Portainer does not know every setting.
-    let name = stack.host.project.as_str();
-    stack.record();
-    let faults = stack.rehearsal.faults();
-    faults.once(Call::Delete, FaultKind::CloseBefore);
-    stack.run(&[name]).fails(&["stacklift restore"]);
-    for id in stack.ids() {
-        docker(&["rm", "-f", &id]);
-    }
+    // The embedded Portainer does not know every setting.
+    stack.save();
+    stack.remove_all();
     stack.remove_networks();
     stack.restore();
     assert_same(&before, &stack.containers());

@@ -1,20 +1,14 @@
 //! Portainer's own container on the real engine. The embedded Portainer runs the real Compose in it, so that a request in
 //! flight is real, and `docker top` shows it (M21).
 
-use std::{
-    env, fs,
-    path::Path,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{env, fs, path::Path, sync::Arc};
 
 use rehearsal::{Deploy, Era};
 use tempfile::TempDir;
 
 use crate::{
     deploy::Program,
-    host::{Host, IMAGE, attempt, docker, required},
+    host::{Host, IMAGE, attempt, docker, required, wait_until},
 };
 
 /// Where Portainer stores the files of its stacks (M07).
@@ -103,12 +97,8 @@ impl Portainer {
 
     /// Waits until it is killed, with everything that it runs.
     pub fn wait_until_killed(&self) {
-        let started = Instant::now();
-        let is_running = || docker(&["inspect", "-f", "{{.State.Running}}", &self.container]);
-        while is_running() == "true" {
-            assert!(started.elapsed() < Duration::from_mins(5));
-            thread::sleep(Duration::from_millis(50));
-        }
+        let state = ["inspect", "-f", "{{.State.Running}}", &self.container];
+        wait_until(|| docker(&state) != "true");
     }
 
     /// Starts it after it was killed.

@@ -37,7 +37,6 @@ fn read(snapshot: &Path) -> Value {
 fn the_command_adapter_sees_the_same_containers_and_nothing_that_needs_the_api() {
     let stack = one();
     let before = stack.containers();
-    let name = stack.host.project.as_str();
     // A failed deletion stops each run right after its snapshot, so both snapshots show the same container.
     stack.record();
     for adapter in ["api", "command"] {
@@ -45,7 +44,7 @@ fn the_command_adapter_sees_the_same_containers_and_nothing_that_needs_the_api()
             .rehearsal
             .faults()
             .once(Call::Delete, FaultKind::CloseBefore);
-        stack.run(&[name, "--engine", adapter]).code(1);
+        stack.run(&format!("$PROJECT --engine {adapter}")).code(1);
     }
     assert_eq!(ids(&before), ids(&stack.containers()));
     let [by_api, by_command] = [0, 1].map(|which| read(&stack.snapshots()[which]));
@@ -56,12 +55,10 @@ fn the_command_adapter_sees_the_same_containers_and_nothing_that_needs_the_api()
         assert!(reason.contains("this needs the Engine API"), "{reason}");
     }
 
-    let run = stack.run(&[name, "--engine", "command"]).code(0);
+    let run = stack.run("$PROJECT --engine command").code(0);
     run.says(&["the snapshot is incomplete: the networks", "--engine api"]);
     assert!(stack.ids().is_empty());
-    let restore = ["restore", name, "--engine", "command"];
-    let refused = stack.run(&restore).code(1);
-    refused.says(&[
+    stack.run("restore $PROJECT --engine command").fails(&[
         "this needs the Engine API",
         "--engine api",
         "nothing was changed",

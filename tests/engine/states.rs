@@ -33,11 +33,8 @@ const STATES: &str = "services:
     $SLEEP
     depends_on:
       job: {condition: service_completed_successfully}
-networks:
-  default:
-    ipam: {config: [{subnet: $SUBNET.0/24}]}
-volumes:
-  data: {}
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
 ";
 
 #[test]
@@ -53,7 +50,7 @@ fn states_are_restored_and_jobs_are_not_rerun() {
 
     stack.migrate();
     let run = stack.restore();
-    run.says(&["7 containers match the snapshot (3 running; failed and job were not run again)"]);
+    run.says("7 containers match the snapshot (3 running; failed and job were not run again)");
 
     let after = stack.containers();
     assert_same(&before, &after);
@@ -111,8 +108,7 @@ networks:
     stack.up();
     let before = stack.containers();
     stack.migrate();
-    let output = stack.restore();
-    output.says(&["3 containers match the snapshot"]);
+    stack.restore().says("3 containers match the snapshot");
     let after = stack.containers();
     assert_same(&before, &after);
     let aliases = &after[&stack.name("both")]["NetworkSettings"]["Networks"][&proxy]["Aliases"];
@@ -148,11 +144,8 @@ const SHARED: &str = r#"services:
   chain:
     $SLEEP
     network_mode: service:torrent
-networks:
-  default:
-    ipam: {config: [{subnet: $SUBNET.0/24}]}
-volumes:
-  data: {}
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
 "#;
 
 /// The configuration hash of a container includes the ID of the container that it shares with, and the engine chooses
@@ -173,7 +166,7 @@ fn sharing_containers_share_with_the_restored_container() {
     let before = stack.containers();
 
     stack.migrate();
-    stack.restore().says(&["5 containers match the snapshot"]);
+    stack.restore().says("5 containers match the snapshot");
 
     let after = stack.containers();
     assert_same(&before, &after);
@@ -226,19 +219,19 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
     stack.up();
     stack.wait_for_restarts(&[stack.name("never")], 5);
     stack.migrate();
-    stack.restore().says(&["3 containers match the snapshot"]);
+    stack.restore().says("3 containers match the snapshot");
 
     stack.remove_all();
     let ok = stack.dir().join("conf/ok");
     fs::remove_file(&ok).unwrap();
-    let restore = || stack.run(&["restore", &stack.host.project, "--timeout=5s"]);
+    let restore = || stack.run("restore $PROJECT --timeout=5s");
     // It may be compared before it ends for the first time.
     restore();
     stack.wait_for_restarts(&[stack.name("web")], 5);
     let difference = format!("{} differs: it restarts again and again", stack.name("web"));
     restore()
-        .fails(&[&difference])
+        .fails(&difference)
         .hides(&format!("{} differs", stack.name("never")));
     fs::write(&ok, "").unwrap();
-    stack.restore().says(&["3 containers match the snapshot"]);
+    stack.restore().says("3 containers match the snapshot");
 }

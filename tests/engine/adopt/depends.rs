@@ -4,7 +4,7 @@
 use std::{env, fs, process::Command, thread, time::Duration};
 
 use super::{Case, by_old_portainer, by_old_portainer_first, scenario::Scenario};
-use crate::{bench::Run, host::docker};
+use crate::host::{docker, wait_until};
 
 // Refusals: nothing is sent.
 by_old_portainer! {
@@ -54,21 +54,13 @@ fn written(scenario: Scenario) -> Scenario {
     scenario
 }
 
-fn run(scenario: &Scenario, command: &str, options: &[&str]) -> Run {
-    let name = scenario.host.project.as_str();
-    scenario.run(&[&[command, name], options].concat())
-}
-
 /// `plan` and `adopt` refuse the stack for this reason, and every container stays as it is.
 #[track_caller]
 fn refuses(scenario: &Scenario, why: &str) {
     let before = scenario.ids();
-    for command in ["plan", "adopt"] {
-        let run = run(scenario, command, &[]);
-        assert!(!run.output.contains("unchanged"), "{}", run.output);
-        assert_eq!(run.code, Some(i32::from(command == "adopt")));
-        let words: Vec<&str> = run.output.split_whitespace().collect();
-        assert!(words.join(" ").contains(why), "{}", run.output);
+    for (line, code) in [("plan $PROJECT", 0), ("adopt $PROJECT", 1)] {
+        let run = scenario.run(line).code(code);
+        run.hides("unchanged").wraps(why);
     }
     stays(scenario, &before);
     assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
@@ -82,38 +74,31 @@ fn stays(scenario: &Scenario, before: &[String]) {
 
 /// The stack can be adopted, and the unrelated container stays.
 #[track_caller]
-fn adopts(scenario: &Scenario, options: &[&str]) {
+fn adopts(scenario: &Scenario, options: &str) {
     let other = scenario.containers()[&scenario.name("other")]["Id"].clone();
-    run(scenario, "adopt", options).code(0);
+    scenario.run(&format!("adopt $PROJECT {options}")).code(0);
     let containers = scenario.containers();
     assert_eq!(containers[&scenario.name("other")]["Id"], other);
     assert_eq!(scenario.sh("other", "wc -c < /big"), "3145728");
 }
 
-fn health(scenario: &Scenario) -> String {
-    let state = "{{.State.Health.Status}}";
-    docker(&["inspect", "-f", state, &scenario.name("db")])
-}
-
-fn wait_until(scenario: &Scenario, status: &str) {
-    while health(scenario) != status {
-        thread::sleep(Duration::from_millis(100));
-    }
+/// Waits until the health of `db` has this status.
+fn wait_for(scenario: &Scenario, status: &str) {
+    let (state, db) = ("{{.State.Health.Status}}", scenario.name("db"));
+    wait_until(|| docker(&["inspect", "-f", state, &db]) == status);
 }
 
 fn b20_an_unhealthy_dependency(case: Case) {
     let scenario = started(case, HEALTH);
     let ok = scenario.dir().join("health/ok");
     fs::remove_file(&ok).unwrap();
-    wait_until(&scenario, "unhealthy");
+    wait_for(&scenario, "unhealthy");
     let db = scenario.name("db");
-    refuses(
-        &scenario,
-        &format!("service web waits until db is healthy: {db} is unhealthy"),
-    );
+    let why = format!("service web waits until db is healthy: {db} is unhealthy");
+    refuses(&scenario, &why);
     fs::write(&ok, "").unwrap();
-    wait_until(&scenario, "healthy");
-    adopts(&scenario, &["--yes"]);
+    wait_for(&scenario, "healthy");
+    adopts(&scenario, "");
 }
 
 fn b20_a_dependency_that_is_starting(case: Case) {
@@ -121,35 +106,29 @@ fn b20_a_dependency_that_is_starting(case: Case) {
     let scenario = started(case, &text);
     let ok = scenario.dir().join("health/ok");
     let db = scenario.name("db");
-    let restart = || {
-        fs::remove_file(&ok).unwrap();
-        docker(&["restart", "-t", "1", &db]);
-        wait_until(&scenario, "starting");
-    };
-    restart();
+    fs::remove_file(&ok).unwrap();
+    docker(&["restart", "-t", "1", &db]);
+    wait_for(&scenario, "starting");
     let before = scenario.ids();
-    run(&scenario, "plan", &[]).says(&["waits for that before it sends"]);
-    run(&scenario, "adopt", &["--yes", "--wait=2s"]).fails(&[
+    let plan = scenario.run("plan $PROJECT");
+    plan.says("waits for that before it sends");
+    scenario.run("adopt $PROJECT --wait=2s").fails(&[
         "the deployment would fail",
         "--wait",
         "nothing was changed",
     ]);
     stays(&scenario, &before);
     // It becomes healthy after the adoption has begun to wait, and before Portainer is asked.
-    scenario
-        .portainer
-        .as_ref()
-        .unwrap()
-        .before_deployment(&format!(
-            "docker inspect -f '{{{{.State.Health.Status}}}}' {db} > {}/at",
-            scenario.dir().display()
-        ));
+    scenario.portainer().before_deployment(&format!(
+        "docker inspect -f '{{{{.State.Health.Status}}}}' {db} > {}/at",
+        scenario.dir().display()
+    ));
     thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(Duration::from_secs(4));
             fs::write(&ok, "").unwrap();
         });
-        adopts(&scenario, &["--yes", "--wait=100s"]);
+        adopts(&scenario, "--wait=100s");
     });
     let at = fs::read_to_string(scenario.dir().join("at")).unwrap();
     assert_eq!(at.trim(), "healthy");
@@ -160,8 +139,8 @@ fn b20_an_optional_dependency(case: Case) {
     let text = HEALTH.replace("service_healthy}", "service_healthy, required: false}");
     let scenario = started(case, &text);
     fs::remove_file(scenario.dir().join("health/ok")).unwrap();
-    wait_until(&scenario, "unhealthy");
-    let run = run(&scenario, "adopt", &["--yes"]).code(0);
+    wait_for(&scenario, "unhealthy");
+    let run = scenario.run("adopt $PROJECT").code(0);
     run.hides("waits until");
     assert_eq!(scenario.sh("other", "wc -c < /big"), "3145728");
 }
@@ -200,30 +179,25 @@ fn b20_a_job_that_fails_only_in_portainer(case: Case) {
     } else {
         format!("the job db ({db}) exited with code 1 when it ran again")
     };
-    run(&scenario, "adopt", &["--rerun-jobs", "--yes"]).fails(&[&said]);
+    scenario.run("adopt $PROJECT --rerun-jobs").fails(&said);
 }
 
 /// It fails two seconds after the deployment.
 fn b20_a_job_that_nobody_waits_for_and_that_fails(case: Case) {
-    let text: Vec<&str> = JOB
-        .lines()
-        .filter(|line| !line.contains("depends_on"))
-        .collect();
+    let depends = "\n    depends_on: {db: {condition: service_completed_successfully}}";
     let fails = "sleep 2; test ! -e /ran || exit 7; echo > /ran";
-    let text = text
-        .join("\n")
-        .replace("test ! -e /ran && echo > /ran", fails);
+    let text = JOB.replace(depends, "");
+    let text = text.replace("test ! -e /ran && echo > /ran", fails);
     let scenario = Scenario::stopped(case, &text, &[]);
     scenario.compose(&["up", "-d"]);
     let db = scenario.name("db");
     docker(&["wait", &db]);
     let before = scenario.ids();
-    let run = run(&scenario, "adopt", &["--rerun-jobs", "--yes"]).code(1);
-    let run = run.says(&[
-        &format!("the job db ({db}) exited with code 7 when it ran again"),
-        &format!("docker logs {db}"),
+    let run = scenario.run("adopt $PROJECT --rerun-jobs").fails(&[
+        format!("the job db ({db}) exited with code 7 when it ran again"),
+        format!("docker logs {db}"),
     ]);
-    run.hides("adopted ").hides("restored");
+    run.hides(&["adopted ", "restored"]);
     assert_eq!(scenario.ids(), before);
 }
 
@@ -231,15 +205,14 @@ fn b20_a_job_that_nobody_waits_for_and_that_fails(case: Case) {
 /// first restore brings the containers back, and the second one deletes the Portainer stack.
 fn b18_a_restore_without_the_dependency(case: Case) {
     let scenario = Scenario::new(case, HEALTH, &[("health/ok", "")]);
-    run(&scenario, "adopt", &["--yes"]).code(0);
-    docker(&["rm", "--force", &format!("{}-db-1", scenario.host.project)]);
-    let first = run(&scenario, "restore", &["--yes"]);
+    scenario.run("adopt $PROJECT").code(0);
+    docker(&["rm", "--force", &scenario.name("db")]);
+    let mut run = scenario.run("restore $PROJECT");
     assert_eq!(scenario.ids().len(), 3);
-    if first.code == Some(1) {
-        first.says(&["failed to delete Portainer stack", "still exists"]);
-        run(&scenario, "restore", &["--yes"]).succeeds(&[": 3 containers match"]);
-    } else {
-        first.succeeds(&[": 3 containers match"]);
+    if run.code == 1 {
+        run.says(&["failed to delete Portainer stack", "still exists"]);
+        run = scenario.run("restore $PROJECT");
     }
+    run.succeeds(": 3 containers match");
     assert!(scenario.rehearsal.world(|world| world.records.is_empty()));
 }

@@ -34,7 +34,7 @@ fn b22_an_edit_in_portainer_is_overwritten_only_when_asked_to_and_restored(case:
     let name = scenario.host.project.as_str();
     let assert_refused = || {
         let before = scenario.containers();
-        scenario.run(&["adopt", name]).fails(&[
+        scenario.run("adopt $PROJECT").fails(&[
             "was edited in Portainer since the last adoption",
             &format!("stacklift export {name} --to "),
             &format!("run: stacklift adopt {name} --overwrite"),
@@ -44,7 +44,7 @@ fn b22_an_edit_in_portainer_is_overwritten_only_when_asked_to_and_restored(case:
     };
     assert_refused();
 
-    scenario.run(&["adopt", name, "--overwrite"]).code(0);
+    scenario.run("adopt $PROJECT --overwrite").code(0);
     assert_eq!(scenario.text_in_portainer(), ours);
     assert_eq!(from(&scenario), "FROM=file");
 

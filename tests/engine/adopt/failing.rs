@@ -10,8 +10,8 @@ use super::{
     scenario::{Happened, Scenario, State, assert_untouched, happened},
 };
 use crate::{
-    bench::Run,
     host::{IMAGE, docker},
+    run::Run,
     sameness::{assert_same, assert_same_networks},
 };
 
@@ -77,18 +77,20 @@ impl Before {
     }
 
     fn of(case: Case, text: &str, files: &[(&str, &str)]) -> Self {
+        Self::look(Self::started(case, text, files))
+    }
+
+    fn started(case: Case, text: &str, files: &[(&str, &str)]) -> Scenario {
         let scenario = Scenario::stopped(case, text, files);
         let alone = format!("{}-alone", scenario.host.project);
         docker(&["tag", &scenario.host.project, &alone]);
         scenario.start();
-        Self::look(scenario)
+        scenario
     }
 
     /// The state now is the old state.
     fn look(scenario: Scenario) -> Self {
-        let file = scenario.dir().join("docker-compose.yml");
-        let text = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(&file, text.replace("changed: 'no'", "changed: 'yes'")).unwrap();
+        scenario.edit("changed: 'no'", "changed: 'yes'");
         Self {
             state: scenario.state(),
             networks: scenario.networks(),
@@ -98,15 +100,13 @@ impl Before {
         }
     }
 
-    pub fn adopt(&self, options: &[&str]) -> Run {
-        let name = self.scenario.host.project.as_str();
-        self.scenario.run(&[&["adopt", name], options].concat())
+    pub fn adopt(&self, options: &str) -> Run {
+        self.scenario.run(&format!("adopt $PROJECT {options}"))
     }
 
     /// Runs a shell script right before the deployment.
-    fn at_the_last_moment(&self, script: &str) {
-        let portainer = self.scenario.portainer.as_ref().unwrap();
-        portainer.before_deployment(script);
+    pub fn at_the_last_moment(&self, script: &str) {
+        self.scenario.portainer().before_deployment(script);
     }
 
     fn image(&self) -> &str {
@@ -130,7 +130,7 @@ impl Before {
     fn assert_old_in_the_end(&self) {
         self.assert_old_containers();
         if self.records != records(&self.scenario) {
-            self.restore();
+            self.scenario.restore();
         }
         self.assert_old();
     }
@@ -158,17 +158,17 @@ impl Before {
     }
 
     /// An older version runs `down` (M06), so that everything is restored. A newer one leaves what it had not reached
-    /// (N06). `alone` is recreated, too: its anonymous volumes get names.
+    /// (N06): it recreated `db`, whose image has lost its name, and `alone`, whose anonymous volumes got names.
     #[track_caller]
-    fn assert_only_recreated(&self, service: &str) {
+    fn assert_old_but_for_db(mut self) {
+        self.has_no_name(&self.container("db"));
         if self.scenario.case.era == Era::Async {
-            for (other, happened) in self.happened() {
-                assert!(
-                    other == service || other == "alone" || happened == Happened::Untouched,
-                    "{other}"
-                );
-            }
+            let mut happened = self.happened();
+            happened.retain(|service, _| !["db", "alone"].contains(&service.as_str()));
+            let is_untouched = |one: &Happened| *one == Happened::Untouched;
+            assert!(happened.values().all(is_untouched), "{happened:?}");
         }
+        self.assert_old_in_the_end();
     }
 
     /// The new state, with the containers' essence and every byte of before.
@@ -178,13 +178,8 @@ impl Before {
         super::scenario::assert_kept(&self.state, &self.scenario.state());
         let labels = &self.scenario.containers()[&self.container("db")]["Config"]["Labels"];
         assert_eq!(labels["changed"], "yes");
-        let records = records(&self.scenario);
-        assert_eq!(records.len(), 1);
-        assert_eq!(records[0].1, Status::Active);
-    }
-
-    fn restore(&self) -> Run {
-        self.scenario.restore()
+        let statuses: Vec<_> = records(&self.scenario).iter().map(|one| one.1).collect();
+        assert_eq!(statuses, [Status::Active]);
     }
 }
 
@@ -209,43 +204,35 @@ fn replace_image(before: &Before, script: &str) {
 fn an_image_is_gone(case: Case) {
     let mut before = Before::new(case);
     before.at_the_last_moment(&format!("docker rmi -f {}-alone", before.image()));
-    let run = before.adopt(&[]).code(1);
+    let run = before.adopt("").code(1);
     let alone = before.container("alone");
     if case.era == Era::Sync {
-        run.says(&["restored"]);
-        before.has_no_name(&alone);
-        before.assert_old();
-        return;
+        run.says("restored");
+    } else {
+        // Nothing changed (N06): the Portainer stack stays in error, because its removal would remove the containers (N07).
+        assert_untouched(&before.state.containers, &before.scenario.containers());
+        assert_eq!(records(&before.scenario)[0].1, Status::Error);
+        run.says("stacklift restore");
+        before.scenario.restore();
     }
-    // Nothing changed (N06): the Portainer stack stays in error, because its removal would remove the containers (N07).
-    assert_untouched(&before.state.containers, &before.scenario.containers());
-    assert_eq!(records(&before.scenario)[0].1, Status::Error);
-    run.says(&["stacklift restore"]);
-    before.restore();
     before.has_no_name(&alone);
     before.assert_old();
 }
 
 fn a_port_is_taken(case: Case) {
-    let scenario = Scenario::stopped(case, STACK, &[("conf/a", "a\n")]);
-    let alone = format!("{}-alone", scenario.host.project);
-    docker(&["tag", &scenario.host.project, &alone]);
-    scenario.start();
+    let scenario = Before::started(case, STACK, &[("conf/a", "a\n")]);
     let web = scenario.name("web");
     let ports = &scenario.containers()[&web]["HostConfig"]["PortBindings"]["80/tcp"];
     let port = ports[0]["HostPort"].as_str().unwrap().to_owned();
     docker(&["stop", "-t", "1", &web]);
     let before = Before::look(scenario);
-    let (mark, other) = (
-        before.scenario.host.mark(),
-        before.scenario.host.name("other"),
-    );
+    let host = &before.scenario.host;
+    let (mark, other) = (host.mark(), host.name("other"));
     before.at_the_last_moment(&format!(
         "docker run -d --name {other} --label {mark} -p 127.0.0.1:{port}:80 {IMAGE} /bin/sleep 600"
     ));
-    before
-        .adopt(&["--rerun-jobs"])
-        .fails(&["restored", &port, "port is already allocated"]);
+    let run = before.adopt("--rerun-jobs");
+    run.fails(&["restored", &port, "port is already allocated"]);
     let happened = before.happened()["web"];
     let expected: &[Happened] = match case.era {
         Era::Sync | Era::Library => &[Happened::Recreated],
@@ -257,12 +244,10 @@ fn a_port_is_taken(case: Case) {
 }
 
 fn a_start_fails(case: Case) {
-    let mut before = Before::new(case);
+    let before = Before::new(case);
     replace_image(&before, "true");
-    before.adopt(&[]).fails(&["restored", "/bin/sleep"]);
-    before.has_no_name(&before.container("db"));
-    before.assert_only_recreated("db");
-    before.assert_old_in_the_end();
+    before.adopt("").fails(&["restored", "/bin/sleep"]);
+    before.assert_old_but_for_db();
 }
 
 fn a_container_crashes(case: Case) {
@@ -277,17 +262,15 @@ fn b28_a_container_keeps_restarting(case: Case) {
 
 fn crashes(case: Case, stack: &str, end: &str) {
     let files = [("conf/a", "a\n"), (".env", "TOKEN=correct-horse\n")];
-    let mut before = Before::of(case, stack, &files);
+    let before = Before::of(case, stack, &files);
     replace_image(
         &before,
         "echo '#!/bin/sh' > /bin/sleep; echo 'echo no correct-horse >&2; exit 3' >> /bin/sleep; chmod 755 /bin/sleep",
     );
     // Portainer reports success (N01).
     let log = format!("{end}\n  the log of db ends with:\n    no ***\n");
-    before.adopt(&[]).fails(&[&log, "restored"]);
-    before.has_no_name(&before.container("db"));
-    before.assert_only_recreated("db");
-    before.assert_old_in_the_end();
+    before.adopt("").fails(&["restored", &log]);
+    before.assert_old_but_for_db();
 }
 
 /// The dependency stays unhealthy for a while, so that the restore of the failed adoption cannot finish either. A later one
@@ -296,20 +279,20 @@ fn a_dependency_becomes_unhealthy(case: Case) {
     let before = Before::of(case, DEPENDS, &[("health/ok", "")]);
     let file = before.scenario.dir().join("health/ok");
     before.at_the_last_moment(&format!("rm {}; sleep 4", file.display()));
-    before.adopt(&["--wait=5s"]).fails(&[
+    before.adopt("--wait=5s").fails(&[
         "could not be restored",
         "is unhealthy",
         "stacklift restore",
     ]);
     std::fs::write(&file, "").unwrap();
     before.scenario.wait_until_healthy();
-    before.restore();
+    before.scenario.restore();
     before.assert_old();
 }
 
 fn portainer_is_killed(case: Case) {
     let before = Before::new(case);
-    let portainer = before.scenario.portainer.as_ref().unwrap();
+    let portainer = before.scenario.portainer();
     // When the old container of `db` has ended, and the new one is not started.
     let db = before.state.containers[&before.container("db")]["Id"].clone();
     before.at_the_last_moment(&format!(
@@ -319,14 +302,12 @@ fn portainer_is_killed(case: Case) {
     ));
     let rehearsal = &before.scenario.rehearsal;
     rehearsal.faults().set(Call::Create, FaultKind::DieAfter);
-    before
-        .adopt(&["--timeout=8s"])
-        .fails(&["no response yet to"]);
+    before.adopt("--timeout=8s").fails("no response yet to");
     rehearsal.faults().clear();
     portainer.wait_until_killed();
     portainer.start_again();
     rehearsal.revive().unwrap();
-    before.restore();
+    before.scenario.restore();
     before.assert_old();
 }
 
@@ -335,9 +316,9 @@ fn a_response_of_a_failure_is_lost(case: Case) {
     replace_image(&before, "true");
     let faults = before.scenario.rehearsal.faults();
     faults.set(Call::Create, FaultKind::CloseAfter);
-    before.adopt(&[]).fails(&["this run was creating"]);
+    before.adopt("").fails("this run was creating");
     if before.happened()["db"] != Happened::Untouched {
-        before.restore();
+        before.scenario.restore();
     }
     before.has_no_name(&before.container("db"));
     before.assert_old();
@@ -350,11 +331,11 @@ fn a_proxy_responds(case: Case) {
     let faults = before.scenario.rehearsal.faults();
     let page = b"<html>504 Gateway Time-out</html>".to_vec();
     faults.once(Call::Create, FaultKind::Body(504, page));
-    let run = before.adopt(&[]);
-    if run.code == Some(1) {
+    let run = before.adopt("");
+    if run.code == 1 {
         run.says(&["no response yet to", "504"]).hides("restored");
         thread::sleep(Duration::from_secs(1));
-        before.adopt(&[]).code(0);
+        before.adopt("").code(0);
     }
     before.assert_new();
 }
@@ -364,9 +345,8 @@ fn an_update_fails(case: Case) {
     let id = before.scenario.record();
     before.records = records(&before.scenario);
     replace_image(&before, "true");
-    before
-        .adopt(&["--leave-orphans", "--overwrite"])
-        .fails(&["restored"]);
+    let run = before.adopt("--leave-orphans --overwrite");
+    run.fails("restored");
     before.has_no_name(&before.container("db"));
     match case.era {
         Era::Sync | Era::Library => before.assert_old(),

@@ -1,10 +1,9 @@
 //! A stack from Git: what Portainer deploys from the clone is compared with what runs, by real config hashes (M24).
 
-use std::fs;
-
 use rehearsal::Files;
 
 use super::{Case, by_old_portainer, scenario::Scenario};
+use crate::sameness::ids;
 
 const URL: &str = "https://git.example/stacks.git";
 const TEXT: &str = "services:
@@ -22,13 +21,8 @@ const TEXT: &str = "services:
 /// The patch is enough: then no container is touched. A later commit recreates every container, and data stays.
 fn a_git_stack_keeps_what_runs(case: Case) {
     let files = [(".env", "NAME=joe\nTOKEN='1 # 2'\n"), ("data/kept", "")];
-    let scenario = Scenario::stopped(case, TEXT, &[]);
+    let scenario = Scenario::new(case, TEXT, &files);
     let stack = &scenario.stack;
-    fs::create_dir(stack.dir().join("data")).expect("a directory");
-    for (name, text) in files {
-        stack.file(name, text);
-    }
-    scenario.start();
     let project = stack.host.project.as_str();
     let push = |text: String| {
         stack.rehearsal.world(|world| {
@@ -39,14 +33,12 @@ fn a_git_stack_keeps_what_runs(case: Case) {
             repository.branches.insert(main, files);
         });
     };
-    let flags = ["--git", URL, "--path", "blog/compose.yaml"];
-    let adopt = [&["adopt", project, "--yes"], &flags[..]].concat();
-    let text = fs::read_to_string(stack.dir().join("docker-compose.yml")).expect("the file");
+    let adopt = format!("adopt $PROJECT --git {URL} --path blog/compose.yaml");
+    let text = stack.text();
     push(text.clone());
     let before = scenario.state();
-    let refused = stack.run(&adopt).code(1);
     let data = format!("{}/data:/data", stack.dir().display());
-    refused.says(&[
+    stack.run(&adopt).fails(&[
         "+    env_file: ../stack.env",
         &data,
         "Portainer cannot read .env",
@@ -56,19 +48,14 @@ fn a_git_stack_keeps_what_runs(case: Case) {
         .replace("./data:/data", &data);
     push(text.clone());
     let adopted = stack.run(&adopt).code(0);
-    adopted.says(&[&format!("adopted {project}: 2 containers kept running")]);
-    assert_eq!(scenario.state().containers.len(), 2);
-    let ids = stack.ids();
-    let kept = before.containers.values();
-    let mut kept: Vec<&str> = kept.filter_map(|one| one["Id"].as_str()).collect();
-    let mut now: Vec<&str> = ids.iter().map(String::as_str).collect();
-    kept.sort_unstable();
-    now.sort_unstable();
-    assert_eq!(now, kept);
+    adopted.says(&format!("adopted {project}: 2 containers kept running"));
+    let kept = stack.containers();
+    assert_eq!(ids(&kept), ids(&before.containers));
     push(format!("# a new commit\n{text}"));
     let updated = stack.run(&adopt).code(0);
-    updated.says(&[&format!("updated {project}: ")]);
-    assert!(stack.ids().iter().all(|id| !ids.contains(id)));
+    updated.says(&format!("updated {project}: "));
+    let (now, kept) = (stack.ids(), ids(&kept));
+    assert!(now.iter().all(|id| kept.values().all(|old| old != id)));
     assert_eq!(scenario.state().data, before.data);
 }
 by_old_portainer! { a_git_stack_keeps_what_runs }

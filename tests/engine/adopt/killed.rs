@@ -7,26 +7,23 @@ by_each_portainer! {
     a_restore_rolls_back
 }
 
-/// Kills an adoption while Portainer deploys.
-fn kill_in_flight(before: &Before) {
-    let scenario = &before.scenario;
-    let portainer = scenario.portainer.as_ref().unwrap();
-    portainer.before_deployment("sleep 2");
-    scenario.kill_in_flight(&["adopt", &scenario.host.project]);
+/// A stack whose adoption was killed while Portainer deployed.
+fn killed(case: Case) -> Before {
+    let before = Before::new(case);
+    before.at_the_last_moment("sleep 2");
+    before.scenario.kill_in_flight("adopt $PROJECT");
+    before
 }
 
 fn a_second_run_finishes(case: Case) {
-    let before = Before::new(case);
-    kill_in_flight(&before);
-    before.adopt(&["--timeout=5m"]).code(0);
+    let before = killed(case);
+    before.adopt("--timeout=5m").code(0);
     before.assert_new();
 }
 
 fn a_restore_rolls_back(case: Case) {
-    let before = Before::new(case);
-    kill_in_flight(&before);
-    let name = before.scenario.host.project.as_str();
-    let restore = ["restore", name, "--timeout=5m"];
-    before.scenario.run(&restore).code(0);
+    let before = killed(case);
+    let restore = before.scenario.run("restore $PROJECT --timeout=5m");
+    restore.code(0);
     before.assert_old();
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{Case, scenario::Scenario};
-use crate::{bench::Run, host::docker};
+use crate::{host::docker, run::Run};
 
 const TEXT: &str = "services:
   db:
@@ -44,8 +44,8 @@ fn keeps_what_runs(case: Case) {
     let dir = stack.dir();
     let dir = dir.display();
     let export = format!("stacklift export {project} --to {dir} --from containers");
-    stack.run(&["list"]).succeeds(&[&export]);
-    stack.run(&["plan", project]).fails(&[&export]);
+    stack.run("list").succeeds(&export);
+    stack.run("plan $PROJECT").fails(&export);
 
     let to = stack.state().with_file_name("written");
     let to = to.to_str().expect("UTF-8");
@@ -53,15 +53,15 @@ fn keeps_what_runs(case: Case) {
     let config = stack.state().with_file_name("docker");
     fs::create_dir_all(config.join("cli-plugins")).expect("a folder");
     stack.compose.install(&config.join("cli-plugins"));
-    let export = |flag: &[&str]| {
-        let args = ["export", project, "--from", "containers", "--to", to];
-        let mut export = stack.command(&[&args, flag].concat());
+    let export = |flag: &str| {
+        let line = format!("export $PROJECT --from containers --to {to} {flag}");
+        let mut export = stack.command(&line);
         if config.join("cli-plugins/docker-compose").exists() {
             export.env("DOCKER_CONFIG", &config);
         }
         Run::of(&mut export).code(0)
     };
-    let run = export(&[]);
+    let run = export("");
     let expected = format!(
         "exported {project} to {to}: compose.yaml and .env, 1 variable
   =  db   an adoption keeps its container
@@ -69,19 +69,19 @@ fn keeps_what_runs(case: Case) {
 next: check the files, then stacklift adopt {project} --dir {to}
 "
     );
-    assert_eq!(run.output, expected);
+    assert_eq!(run.all(), expected);
     let text = fs::read_to_string(format!("{to}/compose.yaml")).expect("a file");
     assert!(!text.contains("a$$b"), "{text}");
 
     let ids = stack.ids();
-    let adopted = stack.run(&["adopt", project, "--dir", to]).code(0);
-    adopted.says(&[&format!("adopted {project}: 2 containers kept running")]);
+    let adopted = stack.run(&format!("adopt $PROJECT --dir {to}"));
+    adopted.succeeds(&format!("adopted {project}: 2 containers kept running"));
     assert_eq!(stack.ids(), ids);
 
     docker(&["update", "--restart", "always", &format!("{project}-front")]);
-    export(&["--force"]).says(&[
+    export("--force").says(
         "~  web  would be recreated: its file had a setting that a container does not show, or `docker update` has changed one since\n",
-    ]);
+    );
 }
 super::by! { keeps_what_runs:
     by_old OLD "needs a container engine: run scripts/test"

@@ -34,18 +34,15 @@ fn keeps_what_a_portainer_that_is_gone_started(case: Case) {
     stack.rehearsal.world(|world| world.records.clear());
     fs::remove_dir_all(stack.dir()).expect("the directory");
     let export = format!("stacklift export {project} --from portainer-data");
-    stack
-        .run(&["list"])
-        .succeeds(&["its Portainer is gone", &export]);
+    let listed = stack.run("list");
+    listed.succeeds(&["its Portainer is gone", &export]);
 
     let to = stack.state().with_file_name("written");
     let to = to.to_str().expect("UTF-8");
-    let run = stack
-        .run(&["export", project, "--from", "portainer-data", "--to", to])
-        .code(0);
-    run.says(&["compose.yaml and .env, 1 variable"]);
+    let run = stack.run(&format!("export $PROJECT --from portainer-data --to {to}"));
+    run.succeeds("compose.yaml and .env, 1 variable");
     let ids = stack.ids();
-    let adopted = stack.run(&["adopt", project, "--dir", to]).code(0);
-    adopted.says(&[&format!("adopted {project}: 2 containers kept running")]);
+    let adopted = stack.run(&format!("adopt $PROJECT --dir {to}"));
+    adopted.succeeds(&format!("adopted {project}: 2 containers kept running"));
     assert_eq!(stack.ids(), ids);
 }

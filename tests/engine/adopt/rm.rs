@@ -1,17 +1,7 @@
 //! The volumes of a container that `compose run --rm` created: the engine deletes them when the container stops (B28).
 
-use std::{
-    fs,
-    process::Stdio,
-    thread,
-    time::{Duration, Instant},
-};
-
 use super::{Case, by_old_portainer_first, scenario::Scenario};
-use crate::{
-    bench::Run,
-    host::{IMAGE, lines},
-};
+use crate::host::{IMAGE, lines, wait_until};
 
 by_old_portainer_first! {
     b28_a_volume_that_is_said_to_be_kept_is_kept
@@ -42,16 +32,8 @@ fn run_with_rm(scenario: &Scenario) -> String {
         mounts.iter().filter(|mount| mount["Destination"] == "/x")
     });
     let volume = mounts.next().unwrap()["Name"].as_str().unwrap().to_owned();
-    let started = Instant::now();
-    while scenario.in_volume(&volume, "file").as_deref() != Ok("data") {
-        assert!(started.elapsed() < Duration::from_mins(5));
-    }
+    wait_until(|| scenario.in_volume(&volume, "file").as_deref() == Ok("data"));
     volume
-}
-
-fn run(scenario: &Scenario, arguments: &[&str]) -> Run {
-    let name = scenario.host.project.as_str();
-    scenario.run(&[&[arguments[0], name], &arguments[1..]].concat())
 }
 
 /// The containers that stacklift created to hold volumes of the stack.
@@ -70,14 +52,14 @@ fn assert_kept(scenario: &Scenario, volume: &str) {
 
 fn b28_a_volume_that_is_said_to_be_kept_is_kept(case: Case) {
     let scenario = one(case);
-    run(&scenario, &["adopt", "--yes"]).code(0);
+    scenario.run("adopt $PROJECT").code(0);
     let volume = run_with_rm(&scenario);
     let kept = format!("the volume {volume} (/x of ");
     // An image can have the label, too.
     let label = format!("stacklift.holds-volumes-of={}", scenario.host.project);
     let other = lines(&["run", "-d", "--label", &label, IMAGE, "sleep", "600"]);
-    run(&scenario, &["restore", "--yes"]).succeeds(&[
-        &kept,
+    scenario.run("restore $PROJECT").succeeds(&[
+        &*kept,
         "is kept, but no restored container uses it",
         "restored ",
     ]);
@@ -89,11 +71,12 @@ fn b28_a_volume_that_is_said_to_be_kept_is_kept(case: Case) {
 fn b28_a_restored_container_has_its_volume(case: Case) {
     let scenario = one(case);
     let volume = run_with_rm(&scenario);
-    run(&scenario, &["adopt", "--leave-orphans"]).code(0);
-    run(&scenario, &["restore", "--yes"]).succeeds(&[": 2 containers match"]);
+    scenario.run("adopt $PROJECT --leave-orphans").code(0);
+    let restore = || scenario.run("restore $PROJECT");
+    restore().succeeds(": 2 containers match");
     assert_kept(&scenario, &volume);
     assert_mounted(&scenario, &volume);
-    run(&scenario, &["restore", "--yes"]).succeeds(&[": 2 containers match"]);
+    restore().succeeds(": 2 containers match");
     assert_kept(&scenario, &volume);
 }
 
@@ -109,33 +92,19 @@ fn b28_a_failed_adoption_keeps_the_volume(case: Case) {
     let scenario = one(case);
     let volume = run_with_rm(&scenario);
     // The container is recreated, and cannot start.
-    let text = fs::read_to_string(scenario.dir().join("docker-compose.yml")).unwrap();
-    let text = text.replace("command: /bin/sleep 600", "command: /bin/absent");
-    fs::write(scenario.dir().join("docker-compose.yml"), text).unwrap();
-    run(&scenario, &["adopt", "--leave-orphans", "--yes"])
-        .fails(&[" had been changed and was restored"]);
+    scenario.edit("command: /bin/sleep 600", "command: /bin/absent");
+    let run = scenario.run("adopt $PROJECT --leave-orphans");
+    run.fails(" had been changed and was restored");
     assert_kept(&scenario, &volume);
     assert_mounted(&scenario, &volume);
 }
 
 fn b28_a_killed_restore_keeps_the_volume(case: Case) {
     let scenario = one(case);
-    run(&scenario, &["adopt", "--yes"]).code(0);
+    scenario.run("adopt $PROJECT").code(0);
     let volume = run_with_rm(&scenario);
-    let name = scenario.host.project.as_str();
-    let mut child = scenario
-        .command(&["restore", name, "--yes"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let started = Instant::now();
-    while holders(&scenario).is_empty() {
-        assert!(started.elapsed() < Duration::from_mins(5));
-        thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    run(&scenario, &["restore", "--yes", "--timeout=10m"]).succeeds(&["match"]);
+    scenario.kill_when("restore $PROJECT", || !holders(&scenario).is_empty());
+    let run = scenario.run("restore $PROJECT --timeout=10m");
+    run.succeeds("match");
     assert_kept(&scenario, &volume);
 }

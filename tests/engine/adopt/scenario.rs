@@ -3,8 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Deref,
-    thread,
-    time::{Duration, Instant},
 };
 
 use rehearsal::{Record, Status, Variable};
@@ -12,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::Case;
 use crate::{
-    bench::{Run, Stack},
+    bench::Stack,
     client,
-    host::{IMAGE, docker},
+    host::{IMAGE, docker, wait_until},
+    run::Run,
 };
 
 /// A stack that runs and has data in its volumes.
@@ -89,20 +88,11 @@ impl Scenario {
 
     /// Waits until every health check has succeeded.
     pub fn wait_until_healthy(&self) {
-        let started = Instant::now();
-        loop {
+        wait_until(|| {
             let containers = self.stack.containers();
-            let healths = containers.values().map(|one| &one["State"]["Health"]);
-            if healths
-                .clone()
-                .all(|health| health.is_null() || health["Status"] == "healthy")
-            {
-                return;
-            }
-            let waited = started.elapsed();
-            assert!(waited < Duration::from_mins(5), "{containers:#?}");
-            thread::sleep(Duration::from_millis(100));
-        }
+            let mut healths = containers.values().map(|one| &one["State"]["Health"]);
+            healths.all(|health| health.is_null() || health["Status"] == "healthy")
+        });
     }
 
     pub fn state(&self) -> State {
@@ -159,31 +149,18 @@ impl Scenario {
     }
 
     /// The kind of the fate of each service in `stacklift plan`.
-    pub fn plan(&self, services: &BTreeSet<String>, options: &[&str]) -> BTreeMap<String, String> {
-        let name = self.stack.host.project.as_str();
-        let mut arguments = vec!["plan", name, "--output=json"];
-        arguments.extend(
-            options
-                .iter()
-                .filter(|one| !["--overwrite", "--yes"].contains(one)),
-        );
-        let run = self.stack.run(&arguments);
-        let mut values = serde_json::Deserializer::from_str(&run.output).into_iter::<Value>();
-        let report = values.next().unwrap().unwrap();
+    pub fn plan(&self, services: &BTreeSet<String>, options: &str) -> BTreeMap<String, String> {
+        let run = self.run(&format!("plan $PROJECT --output=json {options}"));
+        let report = run.json();
         let planned = report["adopt"]["services"].as_array().unwrap();
         let fates: BTreeMap<String, String> = planned
             .iter()
-            .map(|one| (&one["service"], &one["fate"]["kind"]))
-            .map(|(service, kind)| [service, kind].map(|text| text.as_str().unwrap().to_owned()))
+            .map(|one| [&one["service"], &one["fate"]["kind"]])
+            .map(|pair| pair.map(|text| text.as_str().unwrap().to_owned()))
             .map(|[service, kind]| (service, kind))
             .filter(|(service, _)| services.contains(service))
             .collect();
-        assert_eq!(
-            fates.keys().collect::<Vec<_>>(),
-            services.iter().collect::<Vec<_>>(),
-            "{}",
-            run.output
-        );
+        assert!(fates.keys().eq(services), "{run:#?}");
         fates
     }
 
@@ -191,17 +168,15 @@ impl Scenario {
     /// services `recreated` have other containers.
     #[track_caller]
     pub fn adopts(&self, recreated: &[&str]) -> Adopted<'_> {
-        self.adopts_with(recreated, &[])
+        self.adopts_with(recreated, "")
     }
 
     #[track_caller]
-    pub fn adopts_with(&self, recreated: &[&str], options: &[&str]) -> Adopted<'_> {
+    pub fn adopts_with(&self, recreated: &[&str], options: &str) -> Adopted<'_> {
         let before = self.state();
         let services = services(&before.containers);
         let fates = self.plan(&services, options);
-        let name = self.stack.host.project.as_str();
-        let run = self.stack.run(&[&["adopt", name], options].concat());
-        let run = run.code(0);
+        let run = self.run(&format!("adopt $PROJECT {options}")).code(0);
         let after = self.state();
         let happened = happened(&before.containers, &after.containers);
         for (service, happened) in &happened {
@@ -223,7 +198,7 @@ impl Scenario {
             .filter(|(_, happened)| **happened == Happened::Recreated)
             .map(|(service, _)| service.as_str())
             .collect();
-        assert_eq!(changed, recreated, "{}", run.output);
+        assert_eq!(changed, recreated, "{run:#?}");
         Adopted {
             scenario: self,
             before,
@@ -239,11 +214,10 @@ impl Scenario {
     }
 
     fn record(&self) -> Record {
+        let project = &self.stack.host.project;
         let record = self.stack.rehearsal.world(|world| {
             let mut records = world.records.values();
-            records
-                .find(|one| one.name == self.stack.host.project)
-                .cloned()
+            records.find(|one| one.name == *project).cloned()
         });
         record.unwrap()
     }
@@ -260,20 +234,13 @@ impl Scenario {
             "prune": false,
             "pullImage": false,
         });
-        let key = stack.rehearsal.key();
         let path = format!("/api/stacks/{}?endpointId=1", record.id);
-        let headers = [("X-API-Key", key)];
+        let headers = [("X-API-Key", stack.rehearsal.key())];
         let body = body.to_string();
         let response = client::send(&stack.rehearsal, "PUT", &path, &headers, &body);
-        loop {
-            let status = stack
-                .rehearsal
-                .world(|world| world.records[&record.id].status);
-            if status != Status::Deploying {
-                return (response.status, status);
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
+        let status = || self.record().status;
+        wait_until(|| status() != Status::Deploying);
+        (response.status, status())
     }
 }
 
@@ -295,10 +262,17 @@ impl Adopted<'_> {
         let now = scenario.state();
         assert_untouched(&self.after.containers, &now.containers);
         assert_kept(&self.before, &now);
-        let name = scenario.stack.host.project.as_str();
-        let again = scenario.stack.run(&["adopt", name]).code(0);
-        again.says(&["up to date"]);
+        scenario.run("adopt $PROJECT").succeeds("up to date");
         assert_untouched(&now.containers, &scenario.stack.containers());
+    }
+
+    /// No value of an env file of the scenarios was printed.
+    #[track_caller]
+    pub fn hides_secrets(&self) {
+        let all = self.run.all();
+        for secret in ["MIIBVg", "password-", "quoted", "of $WORD"] {
+            assert!(!all.contains(secret), "{secret}");
+        }
     }
 
     /// What happened to a service.

@@ -2,10 +2,10 @@
 
 use std::{fmt::Write as _, fs, os::unix::fs::symlink};
 
-use rehearsal::{Era, Status};
+use rehearsal::Status;
 
 use super::{
-    Case, Origin, by_each_portainer_and_origin, by_old_portainer, by_old_portainer_first,
+    Case, by_each_portainer_and_origin, by_old_portainer, by_old_portainer_first,
     scenario::{Happened, Scenario, happened},
 };
 use crate::host::{IMAGE, docker};
@@ -205,22 +205,15 @@ const PROFILE_FILES: &[(&str, &str)] = &[(".env", "COMPOSE_PROFILES=extra\n")];
 
 fn plain(case: Case) {
     let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
-    // From 5.6 on, the short form of a bind mount has another hash (N05).
-    let recreated: &[&str] = match case.origin {
-        Origin::Two => &[],
-        Origin::Five => &["db"],
-    };
-    scenario.adopts(recreated).stays();
+    scenario.adopts(case.by_short_mounts(&["db"])).stays();
 }
 
 fn health(case: Case) {
     let scenario = Scenario::new(case, HEALTH, &[]);
     // Compose 2.26 includes `depends_on` in the hash, later versions do not (N05).
-    let recreated: &[&str] = match (case.origin, case.era) {
-        (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => &["side", "web"],
-        _ => &[],
-    };
-    scenario.adopts(recreated).stays();
+    scenario
+        .adopts(case.by_another_version(&["side", "web"]))
+        .stays();
 }
 
 /// Versions of Compose write the capabilities and the exposed ports differently.
@@ -242,11 +235,9 @@ fn b28_every_setting(case: Case) {
 ";
     let text = HEALTH.replace("  side:\n", &format!("{settings}  side:\n"));
     let scenario = Scenario::new(case, &text, &[]);
-    let recreated: &[&str] = match (case.origin, case.era) {
-        (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => &["side", "web"],
-        _ => &[],
-    };
-    scenario.adopts(recreated).stays();
+    scenario
+        .adopts(case.by_another_version(&["side", "web"]))
+        .stays();
 }
 
 mod b28_a_setting_that_a_recreated_container_lost {
@@ -257,11 +248,8 @@ mod b28_a_setting_that_a_recreated_container_lost {
     #[ignore = "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"]
     fn by_newer() {
         let scenario = Scenario::new(crate::adopt::NEWER, HEALTH, &[]);
-        let name = scenario.stack.host.project.as_str();
-        docker(&["update", "--cpuset-mems=0", &format!("{name}-web-1")]);
-        let run = scenario.run(&["adopt", name, "--yes"]);
-        assert_eq!(run.code, Some(0), "{}", run.output);
-        run.says(&[
+        docker(&["update", "--cpuset-mems=0", &scenario.name("web")]);
+        scenario.run("adopt $PROJECT").succeeds(&[
             "settings reset to those of the Compose file: memory nodes",
             "has changed: the memory nodes",
         ]);
@@ -285,12 +273,12 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
+    const EDITED: &str = "default: {labels: {edited: 'yes'}, ipam";
+
     /// A stack that Compose 5 started, whose file was edited since.
     fn edited(case: Case, from: &str, to: &str) -> Scenario {
         let scenario = Scenario::new(case, TEXT, &[]);
-        let file = scenario.stack.dir().join("docker-compose.yml");
-        let text = fs::read_to_string(&file).expect("the Compose file");
-        fs::write(&file, text.replace(from, to)).expect("the Compose file");
+        scenario.edit(from, to);
         scenario
     }
 
@@ -298,21 +286,16 @@ volumes: {data: {}}
     #[test]
     #[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
     fn by_newer_from_five() {
-        let case = crate::adopt::NEWER_FROM_FIVE;
-        let scenario = edited(
-            case,
-            "default: {ipam",
-            "default: {labels: {edited: 'yes'}, ipam",
-        );
+        let scenario = edited(crate::adopt::NEWER_FROM_FIVE, "default: {ipam", EDITED);
         let name = scenario.stack.host.project.as_str();
         let before = scenario.state();
         let said = format!(
             "network {name}_default differs from the Compose file: Portainer would recreate it"
         );
-        scenario.run(&["plan", name]).succeeds(&[&said]);
-        scenario.run(&["adopt", name, "--yes"]).fails(&[&said]);
+        scenario.run("plan $PROJECT").succeeds(&said);
+        scenario.run("adopt $PROJECT").fails(&said);
         assert_eq!(scenario.state().containers, before.containers);
-        let fates = scenario.plan(&["alone", "db", "web"].map(str::to_owned).into(), &[]);
+        let fates = scenario.plan(&["alone", "db", "web"].map(str::to_owned).into(), "");
         assert_eq!(fates["alone"], "unchanged");
         assert_eq!([&*fates["db"], &*fates["web"]], ["restarted"; 2]);
     }
@@ -324,7 +307,7 @@ volumes: {data: {}}
         let scenario = Scenario::new(crate::adopt::NEWER_FROM_FIVE, TEXT, &[]);
         let adopted = scenario.adopts(&[]);
         let text = scenario.text_in_portainer();
-        let edited = text.replace("default: {ipam", "default: {labels: {edited: 'yes'}, ipam");
+        let edited = text.replace("default: {ipam", EDITED);
         assert_eq!(scenario.update(&edited), (200, Status::Active));
         let after = scenario.state();
         let happened = happened(&adopted.after.containers, &after.containers);
@@ -340,12 +323,7 @@ volumes: {data: {}}
     #[test]
     #[ignore = "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
     fn by_old_from_five() {
-        let case = crate::adopt::OLD_FROM_FIVE;
-        let scenario = edited(
-            case,
-            "default: {ipam",
-            "default: {labels: {edited: 'yes'}, ipam",
-        );
+        let scenario = edited(crate::adopt::OLD_FROM_FIVE, "default: {ipam", EDITED);
         scenario.adopts(&[]);
     }
 
@@ -358,7 +336,7 @@ volumes: {data: {}}
         let name = scenario.stack.host.project.as_str();
         let before = scenario.state();
         let said = format!("volume {name}_data differs from the Compose file");
-        scenario.run(&["adopt", name, "--yes"]).fails(&[&said]);
+        scenario.run("adopt $PROJECT").fails(&said);
         assert_eq!(scenario.state().containers, before.containers);
     }
 }
@@ -366,27 +344,15 @@ volumes: {data: {}}
 fn variables(case: Case) {
     let scenario = Scenario::new(case, VARIABLES, VARIABLE_FILES);
     let adopted = scenario.adopts(&[]);
-    for secret in ["MIIBVg", "password-", "quoted", "of $WORD"] {
-        assert!(!adopted.run.output.contains(secret), "{secret}");
-    }
+    adopted.hides_secrets();
     adopted.stays();
 }
 
 fn several(case: Case) {
     let scenario = Scenario::new(case, SEVERAL, SEVERAL_FILES);
-    // As in `plain`.
-    let recreated: &[&str] = match case.origin {
-        Origin::Two => &[],
-        Origin::Five => &["app", "web"],
-    };
-    let adopted = scenario.adopts(recreated);
-    for secret in ["MIIBVg", "password-", "quoted", "of $WORD"] {
-        assert!(!adopted.run.output.contains(secret), "{secret}");
-    }
-    let text = scenario.rehearsal.world(|world| {
-        let record = world.records.values().next().expect("a record");
-        record.text.clone()
-    });
+    let adopted = scenario.adopts(case.by_short_mounts(&["app", "web"]));
+    adopted.hides_secrets();
+    let text = scenario.text_in_portainer();
     for secret in ["MIIBVg", "password-", "of $WORD"] {
         assert!(!text.contains(secret), "{text}");
     }
@@ -407,7 +373,7 @@ fn anonymous(case: Case) {
 fn kept_anonymous(case: Case) {
     let scenario = Scenario::new(case, ANONYMOUS, &[]);
     let volumes = scenario.created_volumes();
-    let adopted = scenario.adopts_with(&[], &["--keep-anonymous"]);
+    let adopted = scenario.adopts_with(&[], "--keep-anonymous");
     assert_eq!(adopted.happened("db"), Happened::Untouched);
     let after = scenario.containers();
     assert_eq!(scenario.created_volumes(), volumes);
@@ -418,29 +384,26 @@ fn kept_anonymous(case: Case) {
 /// The data of a service that the adoption started stays with it, even if its container is removed.
 fn started_anonymous(case: Case) {
     let scenario = Scenario::stopped(case, ANONYMOUS, &[]);
-    let name = scenario.host.project.as_str();
-    scenario.run(&["adopt", name]).code(0);
+    scenario.run("adopt $PROJECT").code(0);
     scenario.sh("db", "echo one > /anonymous/new; echo two > /imgvol/new");
     let volumes = scenario.created_volumes();
-    docker(&["rm", "--force", "--volumes", &format!("{name}-db-1")]);
-    let run = scenario.run(&["adopt", name]).code(0);
-    run.says(&["started, with the existing volume "]);
-    assert_eq!(
-        scenario.sh("db", "cat /anonymous/new /imgvol/new"),
-        "one\ntwo"
-    );
+    docker(&["rm", "--force", "--volumes", &scenario.name("db")]);
+    let run = scenario.run("adopt $PROJECT");
+    run.succeeds("started, with the existing volume ");
+    let kept = scenario.sh("db", "cat /anonymous/new /imgvol/new");
+    assert_eq!(kept, "one\ntwo");
     assert_eq!(scenario.created_volumes(), volumes);
 }
 
 /// Compose 1 named containers with underscores, and `docker rename` gives any name. A successor gets the name of today.
 fn renamed(case: Case) {
     let scenario = Scenario::new(case, ANONYMOUS, &[]);
-    let name = scenario.host.project.as_str();
-    let names = ["db", "web"].map(|service| format!("{name}-{service}-1"));
-    docker(&["rename", &names[0], &format!("{name}_db_1")]);
+    let names = ["db", "web"].map(|service| scenario.name(service));
+    let old = format!("{}_db_1", scenario.host.project);
+    docker(&["rename", &names[0], &old]);
     let before = scenario.state();
-    let run = scenario.run(&["adopt", name]).code(0);
-    run.says(&[&format!("renamed to {}", names[0]), "adopted "]);
+    let run = scenario.run("adopt $PROJECT");
+    run.succeeds(&["adopted ", &format!("renamed to {}", names[0])]);
     let after = scenario.state();
     assert_eq!(before.data, after.data);
     assert_eq!(after.containers.into_keys().collect::<Vec<_>>(), names);
@@ -449,20 +412,12 @@ fn renamed(case: Case) {
 fn secrets(case: Case) {
     let scenario = Scenario::new(case, SECRETS, SECRET_FILES);
     // The hash of 2.40 differs from that of 2.26 for a `mode` (N05).
-    let recreated: &[&str] = match (case.origin, case.era) {
-        (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => &["long"],
-        _ => &[],
-    };
-    scenario.adopts(recreated).stays();
+    scenario.adopts(case.by_another_version(&["long"])).stays();
 }
 
 fn profiles(case: Case) {
     let scenario = Scenario::new(case, PROFILES, PROFILE_FILES);
-    let recreated: &[&str] = match (case.origin, case.era) {
-        (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => &["extra"],
-        _ => &[],
-    };
-    scenario.adopts(recreated).stays();
+    scenario.adopts(case.by_another_version(&["extra"])).stays();
 }
 
 fn build(case: Case) {
@@ -513,20 +468,16 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
     let names = ["never", "recreated"].map(|service| scenario.name(service));
     scenario.wait_for_restarts(&names, 7);
     let before = scenario.containers();
-    let file = scenario.dir().join("docker-compose.yml");
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replace("changed: 'no'", "changed: 'yes'")).unwrap();
-    let name = scenario.host.project.as_str();
-    scenario
-        .run(&["adopt", name, "--wait=2s"])
-        .succeeds(&["adopted "]);
+    scenario.edit("changed: 'no'", "changed: 'yes'");
+    let run = scenario.run("adopt $PROJECT --wait=2s");
+    run.succeeds("adopted ");
     let after = scenario.containers();
     for service in ["never", "long", "recreated"] {
         let name = scenario.name(service);
         let is_kept = before[&name]["Id"] == after[&name]["Id"];
         assert_eq!(is_kept, service != "recreated", "{service}");
     }
-    scenario.run(&["adopt", name]).succeeds(&["up to date"]);
+    scenario.run("adopt $PROJECT").succeeds("up to date");
 }
 
 /// The stack was started by one path of its directory, and is adopted by the other one.
@@ -539,9 +490,9 @@ fn b28_a_link_to_the_directory(case: Case) {
     };
     let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
     link_to(&scenario);
-    let root = links.path().to_str().unwrap();
-    let adopted = scenario.adopts_with(&[], &["--stacks-root", root]);
-    assert!(!adopted.run.output.contains("will lose"));
+    let root = format!("--stacks-root {}", links.path().display());
+    let adopted = scenario.adopts_with(&[], &root);
+    assert!(!adopted.run.all().contains("will lose"));
     adopted.stays();
 
     let scenario = Scenario::stopped(case, PLAIN, PLAIN_FILES);
