@@ -6,7 +6,7 @@ use rehearsal::{Call, Era, FaultKind, Files, Status, World};
 use serde_json::{Value, json};
 
 use crate::{
-    bench::{Bench, MARKED, PLAIN, Run, done, instead, write_private, write_script},
+    bench::{Bench, MARKED, PLAIN, Run, done, id_of, instead, write_private, write_script},
     interrupted::killed_running,
     plan::labeled,
 };
@@ -106,16 +106,11 @@ pub fn nothing_was_sent(bench: &Bench) -> bool {
 fn m24_a_stack_that_git_has_as_it_runs_is_adopted_from_there() {
     let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
     let before = bench.containers("web");
-    let next = format!(
-        "stacklift adopt web {}",
-        FLAGS.replace(" main", " refs/heads/main")
-    );
+    let flags = FLAGS.replace(" main", " refs/heads/main");
+    let next = format!("stacklift adopt web {flags}\n");
     run(&bench, &format!("plan web {FLAGS}")).succeeds(&["keeps running", &next]);
     assert!(nothing_was_sent(&bench));
-    run(&bench, &format!("adopt web {FLAGS} --auto-update 5m")).succeeds(&[
-        "adopted web: 1 container kept running",
-        "blog/compose.yaml of https://git.example/stacks.git (main), commit ",
-    ]);
+    run(&bench, &format!("adopt web {FLAGS} --auto-update 5m")).succeeds("adopted web: 1 container kept running\n  Git        blog/compose.yaml of https://git.example/stacks.git (main), commit ");
     assert_eq!(bench.containers("web"), before);
     let expected = json!({
         "name": "web",
@@ -144,10 +139,8 @@ fn m24_what_differs_is_printed_as_a_patch_and_nothing_is_sent() {
     let adopted = run(&bench, &format!("adopt web {FLAGS}")).code(1);
     assert!(adopted.out.ends_with(patch), "{adopted:#?}");
     adopted.says(&[
-        "deploying blog/compose.yaml of https://git.example/stacks.git (main) would change what runs",
-        "a would be recreated: command differs",
-        "apply the patch below to the repository",
-        "nothing was changed",
+        "  1. deploying blog/compose.yaml of https://git.example/stacks.git (main) would change what runs\n     - a would be recreated: command differs\n     apply the patch below to the repository",
+        "\nstate: nothing was changed\n",
     ]);
     let planned = run(&bench, &format!("plan web {FLAGS}")).code(1);
     assert!(planned.out.contains(patch), "{planned:#?}");
@@ -171,12 +164,8 @@ fn m24_the_patch_hides_values_and_reveal_shows_them() {
         "+      TOKEN: \"***\" (value changed)\n",
         "--reveal shows the patch",
     ]);
-    let whole = run(&bench, &format!("plan web {FLAGS} --diff --reveal")).code(0);
-    assert!(
-        whole
-            .out
-            .contains("-      TOKEN: other\n+      TOKEN: hunter2\n")
-    );
+    run(&bench, &format!("plan web {FLAGS} --diff --reveal"))
+        .succeeds("-      TOKEN: other\n+      TOKEN: hunter2\n");
 }
 
 #[test]
@@ -223,10 +212,8 @@ fn m25_a_private_repository_needs_its_password_which_is_never_shown() {
     assert_eq!(body["repositoryPassword"], MARKED);
     assert_eq!(body["repositoryAuthentication"], true);
     // From a variable, too. The stack is there then.
-    let env = [
-        ("STACKLIFT_GIT_PASSWORD", MARKED),
-        ("STACKLIFT_GIT_USER", "bob"),
-    ];
+    let user = ("STACKLIFT_GIT_USER", "bob");
+    let env = [("STACKLIFT_GIT_PASSWORD", MARKED), user];
     bench.world(|world| world.records.clear());
     run_with(&bench, &format!("plan web {FLAGS} --request"), &env)
         .succeeds("\"repositoryUsername\": \"bob\"")
@@ -237,40 +224,26 @@ fn m25_a_private_repository_needs_its_password_which_is_never_shown() {
 fn m25_what_portainer_cannot_read_is_named() {
     let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
     for (flags, hint) in [
-        (
-            format!("--git {URL} --path nope.yaml"),
-            "check --path and --ref",
-        ),
-        (format!("--git {URL} --ref nope"), "no such branch"),
-        (
-            "--git https://git.example/nope.git".to_owned(),
-            "if the repository is private",
-        ),
+        ("stacks.git --path nope.yaml", "check --path and --ref"),
+        ("stacks.git --ref nope", "no such branch"),
+        ("nope.git", "if the repository is private"),
     ] {
-        run(&bench, &format!("adopt web {flags}")).fails(&[
-            "error: Portainer cannot read ",
-            hint,
-            "nothing was changed",
-        ]);
+        let flags = format!("--git https://git.example/{flags}");
+        let run = run(&bench, &format!("adopt web {flags}"));
+        run.fails(&["error: Portainer cannot read ", hint, "nothing was changed"]);
     }
+    let certificate = "tls: failed to verify certificate: x509";
+    let refused = "dial tcp 127.0.0.1:7009: connect: connection refused";
     for (reason, hint) in [
-        (
-            "tls: failed to verify certificate: x509",
-            "--git-skip-tls-verify",
-        ),
-        (
-            "dial tcp 127.0.0.1:7009: connect: connection refused",
-            "has to reach the Git server",
-        ),
+        (certificate, "--git-skip-tls-verify"),
+        (refused, "has to reach the Git server"),
     ] {
         let body = json!({ "message": format!("unable to clone git repository, error: {reason}") });
         bench.always(Call::Preview, instead(500, &body.to_string()));
         run(&bench, &format!("adopt web {FLAGS}")).fails(&[reason, hint]);
     }
-    for wrong in [
-        "git@git.example:a.git",
-        "https://u:s3cr3t-x@git.example/a.git",
-    ] {
+    let credentials = "https://u:s3cr3t-x@git.example/a.git";
+    for wrong in ["git@git.example:a.git", credentials] {
         run(&bench, &format!("adopt web --git {wrong}")).code(2);
     }
     run(&bench, "adopt --all --git https://git.example/stacks.git").code(2);
@@ -292,10 +265,7 @@ fn n27_newer_versions_deploy_from_git_in_the_background() {
         bench.world_with(Call::Preview, |_| ());
     }
     bench.world_with(Call::Preview, |world| world.repositories.clear());
-    run(&bench, &format!("adopt web {FLAGS}")).fails(&[
-        "error: Portainer could not deploy web: Failed to prepare stack: unable to clone git repository: ",
-        "repository not found\nNo container was changed; Portainer does not list the stack.\n",
-    ]);
+    run(&bench, &format!("adopt web {FLAGS}")).fails("error: Portainer could not deploy web: Failed to prepare stack: unable to clone git repository: failed to clone git repository: repository not found\nNo container was changed; Portainer does not list the stack.\n");
     bench.world(|world| push(world, &[(FILE, PLAIN)]));
     run(&bench, &format!("adopt web {FLAGS}")).succeeds("adopted web: 1 container kept running");
     assert_eq!(bench.containers("web"), before);
@@ -342,11 +312,7 @@ fn m24_a_relative_path_in_the_repository_is_another_directory() {
     run(&bench, &format!("plan web {FLAGS}"))
         .succeeds("data of Portainer's copy of the repository is mounted at /data instead of /srv");
     run(&bench, &format!("adopt web {FLAGS} --yes")).code(0);
-    let first = &bench.saved("")[0];
-    let id = first
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .expect("an ID");
+    let id = id_of(&bench.saved("")[0]);
     run(&bench, &format!("restore web --dry-run --to {id}")).succeeds(
         "files in /data/compose/1/blog/data may be lost: Portainer deletes its folder of the stack",
     );
@@ -442,20 +408,13 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
     // What was edited in Portainer stays.
     portainer_has(&bench, PLAIN, "2");
     bench.world(|world| push(world, &[(FILE, &newer())]));
-    let planned = run(&bench, &format!("plan web {FLAGS} --output json"))
-        .code(0)
-        .json();
-    assert_eq!(
-        planned["adopt"]["request"],
-        json!({"kind": "redeploy", "portainer_stack": "1"})
-    );
+    let planned = run(&bench, &format!("plan web {FLAGS} --output json"));
+    let planned = planned.code(0).report("plan");
+    let redeploy = json!({"kind": "redeploy", "portainer_stack": "1"});
+    assert_eq!(planned["adopt"]["request"], redeploy);
     let fate = "Portainer recreates every container of a Git stack that it deploys again";
     assert_eq!(planned["adopt"]["services"][0]["fate"]["reason"], fate);
-    run(&bench, &format!("plan web {FLAGS} --diff")).succeeds(&[
-        "--- blog/compose.yaml\t(in Portainer)",
-        "+++ blog/compose.yaml\t(in Git)",
-        "+    command: sleep 9",
-    ]);
+    run(&bench, &format!("plan web {FLAGS} --diff")).prints("--- blog/compose.yaml\t(in Portainer)\n+++ blog/compose.yaml\t(in Git)\n@@ -1,4 +1,4 @@\n services:\n   a:\n     image: busybox:1.36\n-    command: sleep 1000\n+    command: sleep 9\n");
     run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
     let redeploys = bench.calls(Call::Redeploy);
     let body: Value = serde_json::from_slice(&redeploys[0].body).expect("JSON");
@@ -578,11 +537,8 @@ fn m24_a_new_commit_that_fails_is_left_to_the_repository() {
 #[test]
 fn m24_a_git_stack_is_deployed_again_if_anything_of_it_changed_or_nothing_runs() {
     let text = PLAIN.replace("1000", "${TIME}");
-    let bench = bench(
-        &text,
-        Some("TIME=1000\n"),
-        &[(FILE, &text), ("blog/.env", "TIME=1000\n")],
-    );
+    let files = [(FILE, text.as_str()), ("blog/.env", "TIME=1000\n")];
+    let bench = bench(&text, Some("TIME=1000\n"), &files);
     run(&bench, &format!("adopt web {FLAGS}")).code(0);
     let adopt = format!("adopt web {FLAGS}");
     run(&bench, &adopt).succeeds("is deployed from Git");
