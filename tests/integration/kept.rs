@@ -27,12 +27,8 @@ fn exists(bench: &Bench, volume: &str) -> bool {
 #[test]
 fn b28_the_volume_of_a_container_with_rm_is_kept_or_named() {
     let (bench, volume) = with_rm();
-    let says = [
-        &format!(
-            "  the volume {volume} (/cache of web-a-1) is kept, but no restored container uses it"
-        ),
-        "restored web",
-    ];
+    let kept = "(/cache of web-a-1) is kept, but no restored container uses it";
+    let says = [&format!("  the volume {volume} {kept}"), "restored web"];
     bench.succeeds("restore web --yes", &says);
     assert!(exists(&bench, &volume));
     // Nothing remains of what kept it.
@@ -74,20 +70,19 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
     }
     bench.world(|world| world.containers.clear());
     bench.started("web", VOLUME, None);
-    let left = format!(
-        "  stack  nothing mounts the volume {before} any more; an earlier adoption had named it for /cache of a"
+    let lost = format!(
+        "nothing mounts the volume {before} any more; an earlier adoption had named it for /cache of a"
     );
-    bench.run("plan web").says(&["Adopting it loses:\n", &left]);
+    let left = format!("Adopting it loses:\n  stack  {lost}");
+    bench.run("plan web").says(&left);
     // A service of another name gets another volume, too.
     bench.world(|world| world.containers.clear());
     bench.stack("web", &VOLUME.replace("  a:", "  b:"), None);
-    let run = bench.run("plan web --leave-orphans");
-    run.says(&["Adopting it loses:\n", &left]);
+    bench.run("plan web --leave-orphans").says(&left);
     // Without a state directory, only Portainer's copy tells.
     bench.stack("web", VOLUME, None);
     fs::remove_dir_all(bench.state()).expect("a directory");
-    let lost = left.trim_start_matches("  stack  ");
-    bench.succeeds("adopt web --overwrite", lost);
+    bench.succeeds("adopt web --overwrite", &lost);
 }
 
 #[test]
@@ -205,9 +200,8 @@ fn b16_what_a_failed_adoption_changed_is_restored_without_such_a_volume() {
 fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match() {
     let bench = Bench::new();
     let text = "services:\n  a:\n    image: busybox:1.36\n    environment: {A: '${A}'}\n";
-    let dir = bench.started("web", text, Some("A=1\n"));
+    bench.started("web", text, Some("A=1\n"));
     bench.run("adopt web").code(0);
-    fs::write(dir.join(".env"), "A=2\n").expect("the env file");
     bench.started("web", text, Some("A=2\n"));
     bench.run("adopt web --yes").code(0);
     let ids = bench.containers("web");
@@ -231,10 +225,8 @@ fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
     bench.run("web").code(0);
     bench.run("restore web --yes").code(0);
     bench.change_container("web-b-1", |one| "running".clone_into(&mut one.state));
-    on_terminal(&bench, "restore web", "n\n").fails(&[
-        "  b is stopped\n  1 container matches the snapshot\n",
-        "[y/N]",
-    ]);
+    let stops = "  b is stopped\n  1 container matches the snapshot\n";
+    on_terminal(&bench, "restore web", "n\n").fails(&[stops, "[y/N]"]);
     on_terminal(&bench, "restore web", "y\n")
         .succeeds("restored web: 2 containers match the snapshot (1 running)");
     on_terminal(&bench, "restore web", "")
@@ -245,17 +237,14 @@ fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
 #[test]
 fn b08_an_update_of_a_portainer_stack_in_error_says_that_it_removes_every_container() {
     let bench = Bench::of(Era::Async);
-    let dir = bench.started("web", PLAIN, None);
+    bench.started("web", PLAIN, None);
     bench.run("adopt web").code(0);
-    let file = dir.join("docker-compose.yml");
-    fs::write(file, format!("# changed\n{PLAIN}")).expect("the Compose file");
+    bench.write("web", "docker-compose.yml", &format!("# changed\n{PLAIN}"));
     bench.run("adopt web --yes").code(0);
     bench.change_record(|record| record.status = Status::Error);
-    bench.succeeds("restore web --yes", &[
-            "  the Portainer stack gets its Compose file and variables back; a is removed and recreated",
-            "restored web",
-        ])
-        .hides("\n  1 container matches");
+    let says = "  the Portainer stack gets its Compose file and variables back; a is removed and recreated";
+    let run = bench.succeeds("restore web --yes", &[says, "restored web"]);
+    run.hides("\n  1 container matches");
 }
 
 #[test]
@@ -263,8 +252,7 @@ fn b17_a_restore_names_what_the_portainer_stack_loses() {
     let bench = Bench::adopted(PLAIN);
     let update = json!({"Interval": "5m", "Webhook": "0d0b5d5e"});
     bench.change_record(|record| record.auto_update = Some(update));
-    bench.succeeds(
-        "restore web --yes",
-        "  lost: the Portainer stack's automatic update\n  lost: the Portainer stack's webhook\n",
-    );
+    let lost =
+        "  lost: the Portainer stack's automatic update\n  lost: the Portainer stack's webhook\n";
+    bench.succeeds("restore web --yes", lost);
 }
