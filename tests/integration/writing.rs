@@ -64,14 +64,8 @@ fn b30_something_else_in_the_place_of_a_backup_is_an_error() {
             fs::write(&target, "x").expect("a file");
         }
         symlink(&target, backup(&dir)).expect("a link");
-        bench.stops(
-            "web",
-            &[
-                "failed to write the backup",
-                "it is not a regular file",
-                "move it away",
-            ],
-        );
+        let why = ": it is not a regular file\nstate: nothing was changed\nhint: move it away";
+        bench.stops("web", &["failed to write the backup", why]);
         assert_eq!(target.exists(), !is_dangling);
     }
 }
@@ -197,11 +191,10 @@ fn snapshots_that_a_container_would_take_with_it_are_refused() {
         command.env("STACKLIFT_STATE_MOUNT", "required");
         Run::of(command.env("STACKLIFT_STATE_DIR", "/nowhere/state"))
     };
+    let error = "the directory for snapshots, /nowhere/state, would be lost with this container";
+    let hint = "hint: mount a directory of the host there: -v /nowhere/state:/nowhere/state";
     for args in ["web", "adopt web --yes", "restore web --yes"] {
-        run(args).fails(&[
-            "the directory for snapshots, /nowhere/state, would be lost with this container",
-            "hint: mount a directory of the host there: -v /nowhere/state:/nowhere/state",
-        ]);
+        run(args).fails(&[error, hint]);
     }
     assert!(bench.nothing_was_changed());
     run("plan web").code(0);
@@ -209,11 +202,9 @@ fn snapshots_that_a_container_would_take_with_it_are_refused() {
 }
 
 fn refuses_key_file(bench: &Bench, file: &Path) {
-    bench.with_key_file("plan web", file).fails(&[
-        "failed to read the API key file",
-        "owned by you or root and not accessible to others",
-        "chmod 600 ",
-    ]);
+    let run = bench.with_key_file("plan web", file);
+    let why = "owned by you or root and not accessible to others\nhint: check its owner, then run: chmod 600 ";
+    run.fails(&["failed to read the API key file", why]);
 }
 
 #[test]
@@ -254,19 +245,14 @@ fn as_root_b32_a_state_directory_that_another_user_can_replace_is_not_used() {
     fs::create_dir_all(&state).expect("a folder");
     set_mode(&state, 0o700);
     let run = |args: &str| bench.run_with(args, "STACKLIFT_STATE_DIR", &state);
+    let refusing = format!("refusing to use the state directory {}: ", state.display());
     let refused = |why: &str| {
         for args in ["web", "restore web", "restore web --list"] {
-            run(args).fails(&[
-                "refusing to use the state directory",
-                &format!("{} {why}", above.display()),
-            ]);
+            run(args).fails(&format!("{refusing}{} {why}", above.display()));
         }
     };
     chown(&state, Some(USER), None).expect("root");
-    run("web").fails(&[
-        "refusing to use the state directory",
-        "it belongs to another user",
-    ]);
+    run("web").fails(&format!("{refusing}it belongs to another user"));
     chown(&state, Some(0), None).expect("root");
     set_mode(&above, 0o777);
     refused("is writable by other users");
@@ -305,10 +291,8 @@ fn b33_no_program_is_taken_from_the_working_directory() {
     let dir = bench.dir("web");
     let seen = bench.root().join("seen");
     for name in ["docker", "docker-compose"] {
-        write_script(
-            &dir.join(name),
-            &format!("echo planted >> {}\n", seen.display()),
-        );
+        let script = format!("echo planted >> {}\n", seen.display());
+        write_script(&dir.join(name), &script);
     }
     for path in [".:", ":", "./:"] {
         for args in [
@@ -328,10 +312,8 @@ fn b33_no_program_is_taken_from_the_working_directory() {
 fn b33_programs_get_only_absolute_directories_on_path() {
     let bench = Bench::web(PLAIN);
     let seen = bench.root().join("seen");
-    let bin = bench.script(
-        "docker",
-        &format!("echo \"$0 $PATH\" >> {}\n", seen.display()),
-    );
+    let script = format!("echo \"$0 $PATH\" >> {}\n", seen.display());
+    let bin = bench.script("docker", &script);
     let bin = bin.display();
     let path = format!(".:{bin}::bin:/usr/bin:/bin");
     bench.run_with("plan web --engine command", "PATH", path);
