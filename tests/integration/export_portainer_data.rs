@@ -48,31 +48,35 @@ fn mount(bench: &Bench, data: &Path, target: &str) {
         "services: {{a: {{image: 'portainer/portainer-ce:2.19.0', volumes: ['{}:{target}']}}}}\n",
         data.display()
     );
-    bench.started(
-        data.file_name()
-            .and_then(|name| name.to_str())
-            .expect("a name"),
-        &text,
-        None,
-    );
+    let name = data.file_name().and_then(|name| name.to_str());
+    bench.started(name.expect("a name"), &text, None);
+}
+
+fn names_the_export(bench: &Bench) {
+    let row = format!("web    1/1         its Portainer is gone  stacklift {EXPORT}\n");
+    bench.succeeds("list", &row);
+    bench.fails("plan web", &["there is no stack named web", EXPORT]);
+}
+
+/// Runs the export from `data` to `to`.
+fn export_command(data: &Path, to: &Path) -> String {
+    let (data, to) = (data.display(), to.display());
+    format!("export web --to {to} --portainer-data {data}")
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).expect("a file")
 }
 
 #[test]
 fn what_portainer_stored_becomes_two_files() {
     let bench = lost();
-    let row =
-        "web    1/1         its Portainer is gone  stacklift export web --from portainer-data\n";
-    bench.succeeds("list", row);
-    bench.fails("plan web", &["there is no stack named web", EXPORT]);
+    names_the_export(&bench);
 
     let data = data(&bench, "old");
     let to = bench.root().join("web");
     let (shown, file) = (to.display(), data.join("compose/7/docker-compose.yml"));
-    let run = bench.run(&format!(
-        "export web --to {shown} --portainer-data {}",
-        data.display()
-    ));
-    let run = run.code(0).hides(MARKED);
+    let run = bench.run(&export_command(&data, &to)).code(0).hides(MARKED);
     let expected = format!(
         "    found {}
 exported web to {shown}: compose.yaml and .env, 2 variables
@@ -83,7 +87,7 @@ next: check the files, then stacklift adopt web --dir {shown}
     );
     run.prints(expected);
     assert_eq!(
-        fs::read_to_string(to.join("compose.yaml")).expect("a file"),
+        read(to.join("compose.yaml")),
         "# Kept.
 name: \"web\"
 \"x-stacklift\": \"from portainer-data\"
@@ -94,8 +98,7 @@ services:
     volumes: ['/data/compose/7/data:/data']
 "
     );
-    let env = fs::read_to_string(to.join(".env")).expect("a file");
-    assert_eq!(env, format!("TOKEN={MARKED}\nB=\n"));
+    assert_eq!(read(to.join(".env")), format!("TOKEN={MARKED}\nB=\n"));
     bench.run("plan web").hides("were started in");
     let row = "web    1/1         its Portainer is gone  blocked: variables differ\n";
     bench.succeeds("list", row);
@@ -106,16 +109,10 @@ services:
 #[test]
 fn m24_a_git_stack_is_found_in_its_folder_with_its_env_files() {
     let bench = lost();
-    for (label, value) in [
-        ("project.working_dir", "/data/compose/7/app"),
-        ("project.config_files", "/data/compose/7/app/compose.yaml"),
-    ] {
-        bench.label(label, value);
-    }
-    let row =
-        "web    1/1         its Portainer is gone  stacklift export web --from portainer-data\n";
-    bench.succeeds("list", row);
-    bench.fails("plan web", &["there is no stack named web", EXPORT]);
+    let folder = "/data/compose/7/app";
+    bench.label("project.working_dir", folder);
+    bench.label("project.config_files", &format!("{folder}/compose.yaml"));
+    names_the_export(&bench);
 
     let data = data(&bench, "old");
     let folder = data.join("compose/7/app");
@@ -123,22 +120,11 @@ fn m24_a_git_stack_is_found_in_its_folder_with_its_env_files() {
     let text = TEXT.replace("stack.env", "[../stack.env, app.env]");
     fs::write(folder.join("compose.yaml"), text).expect("a file");
     let to = bench.root().join("web");
-    let export = format!(
-        "export web --to {} --portainer-data {}",
-        to.display(),
-        data.display()
-    );
-    bench
-        .fails(
-            &export,
-            &[
-                "line 5: the env file /data/compose/7/app/app.env of service a does not exist",
-                "hint: copy the Compose file and the variables from Portainer's data, and change them there",
-            ],
-        );
+    let export = export_command(&data, &to);
+    bench.fails(&export, "  - line 5: the env file /data/compose/7/app/app.env of service a does not exist\nhint: copy the Compose file and the variables from Portainer's data, and change them there\n");
     fs::write(folder.join("app.env"), "OF_APP=1\n").expect("a file");
     bench.succeeds(&export, "2 variables").hides(MARKED);
-    let text = fs::read_to_string(to.join("compose.yaml")).expect("a file");
+    let text = read(to.join("compose.yaml"));
     let expected = "  a:
     environment:
       OF_APP: \"1\"
@@ -147,8 +133,7 @@ fn m24_a_git_stack_is_found_in_its_folder_with_its_env_files() {
     volumes: ['/data/compose/7/app/data:/data']
 ";
     assert!(text.ends_with(expected), "{text}");
-    let env = fs::read_to_string(to.join(".env")).expect("a file");
-    assert_eq!(env, format!("TOKEN={MARKED}\nB=\n"));
+    assert_eq!(read(to.join(".env")), format!("TOKEN={MARKED}\nB=\n"));
 
     // Without variables, Compose reads the `.env` of the repository.
     fs::remove_file(data.join("compose/7/stack.env")).expect("a file");
@@ -156,22 +141,16 @@ fn m24_a_git_stack_is_found_in_its_folder_with_its_env_files() {
     let text = TEXT.replace("stack.env", ".env");
     fs::write(folder.join("compose.yaml"), text).expect("a file");
     bench.run(&format!("{export} --force")).code(0);
-    let text = fs::read_to_string(to.join("compose.yaml")).expect("a file");
+    let text = read(to.join("compose.yaml"));
     assert!(text.contains("    env_file: .env\n"), "{text}");
-    let env = fs::read_to_string(to.join(".env")).expect("a file");
-    assert_eq!(env, "OF_REPOSITORY=2\n");
+    assert_eq!(read(to.join(".env")), "OF_REPOSITORY=2\n");
 }
 
 #[test]
 fn several_files_are_shown_and_none_is_chosen() {
     let bench = lost();
-    bench.fails(
-        EXPORT,
-        &[
-            "found no /data/compose/7/docker-compose.yml of web",
-            "--portainer-data",
-        ],
-    );
+    let says = "found no /data/compose/7/docker-compose.yml of web\nhint: pass the directory that was mounted at /data with --portainer-data";
+    bench.fails(EXPORT, says);
     let other = data(&bench, "other");
     let text = TEXT.replace("  a:", "  b:");
     fs::write(other.join("compose/7/docker-compose.yml"), text).expect("a file");
@@ -184,11 +163,8 @@ fn several_files_are_shown_and_none_is_chosen() {
     bench.run(&export).code(0);
     fs::remove_dir_all(&to).expect("the files");
     mount(&bench, &two.join("compose"), "/data/compose");
-    let files = [one, two].map(|data| {
-        data.join("compose/7/docker-compose.yml")
-            .display()
-            .to_string()
-    });
+    let files = [one, two].map(|data| data.join("compose/7/docker-compose.yml"));
+    let files = files.map(|file| file.display().to_string());
     let says = ["found several Compose files of web", &files[0], &files[1]];
     bench.fails(&export, &says);
     assert!(!to.exists());
@@ -225,34 +201,20 @@ fn the_folder_of_older_containers_is_not_chosen_silently() {
     }
 
     mount(&bench, &old, "/data");
-    bench.fails(
-        &export,
-        &[
-            "the newest containers of web were started from /data/compose/5/docker-compose.yml, but only",
-            &found(&old, "7"),
-        ],
-    );
+    let newest =
+        "the newest containers of web were started from /data/compose/5/docker-compose.yml";
+    let (of_old, of_new) = (found(&old, "7"), found(&new, "5"));
+    bench.fails(&export, &format!("{newest}, but only {of_old} was found\n"));
     mount(&bench, &new, "/data");
-    bench.fails(
-        &export,
-        &[
-            "found several Compose files of web",
-            &found(&old, "7"),
-            &found(&new, "5"),
-        ],
-    );
+    let both = ["found several Compose files of web", &of_old, &of_new];
+    bench.fails(&export, &both);
     fs::remove_dir_all(old).expect("the data");
-    bench.succeeds(&export, &found(&new, "5"));
+    bench.succeeds(&export, &of_new);
 }
 
 #[test]
 fn what_portainer_did_not_start_is_not_searched() {
     let bench = Bench::web(PLAIN);
-    bench.fails(
-        EXPORT,
-        &[
-            "no container of web was started by Portainer",
-            "--from containers",
-        ],
-    );
+    let says = "no container of web was started by Portainer\nhint: if the Compose file is lost, run: stacklift export web --from containers\n";
+    bench.fails(EXPORT, says);
 }
