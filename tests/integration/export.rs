@@ -62,10 +62,8 @@ fn a_stack_becomes_two_files() {
         format!("# A web server\nname: \"web\"\n{}", &TEXT[15..]).replace("stack.env", ".env")
     );
     assert_eq!(read(&dir, ".env"), format!("TOKEN={MARKED}\nB='x # y'\n"));
-    assert_eq!(
-        (mode(dir.join("compose.yaml")), mode(dir.join(".env"))),
-        (0o600, 0o600)
-    );
+    let modes = ["compose.yaml", ".env"].map(|name| mode(dir.join(name)));
+    assert_eq!(modes, [0o600, 0o600]);
     // Only these requests: the engine and the containers are not asked.
     assert_eq!(
         bench.journal(),
@@ -87,10 +85,7 @@ fn a_user_who_may_not_see_every_stack_is_told() {
     record(&bench, "web", PLAIN, &[]);
     bench.world(|world| world.add_user(USER, "somebody"));
     let as_user = |args: &str| bench.run_with(args, "STACKMGR_API_KEY", USER);
-    as_user("export web").fails(&[
-        "found no Portainer stack named web on environment 1",
-        "Portainer may not list every stack",
-    ]);
+    as_user("export web").fails("found no Portainer stack named web on environment 1\nhint: the API key does not belong to an administrator, so Portainer may not list every stack:");
     let to = bench.root().join("out");
     as_user(&format!("export --all --to {}", to.display()))
         .succeeds("stacks that its user may not see are not exported");
@@ -104,7 +99,7 @@ fn other_files_are_replaced_only_with_force() {
     let (run, _) = export(&bench, "");
     run.fails(&["the directory is not empty", "--force"]);
     // The directory of the stack itself may be the default.
-    bench.run("export web --force").code(2).says("--to <DIR>");
+    bench.rejects("export web --force", "--to <DIR>");
     fs::write(dir.join("notes.txt"), "mine").expect("a file");
     fs::write(dir.join("compose.yaml"), "old").expect("a file");
     export(&bench, "--force").0.code(0);
@@ -119,7 +114,7 @@ fn other_files_are_replaced_only_with_force() {
 fn the_stacks_root_has_one_directory_for_a_stack() {
     let bench = Bench::new();
     record(&bench, "web", PLAIN, &[]);
-    let root = bench.dir("web").parent().expect("the root").to_owned();
+    let root = bench.root();
     let to = |name: &str| format!("export web --to {}", root.join(name).display());
     let run = bench.run(&to("copy")).code(1);
     let shown = root.display();
@@ -133,13 +128,10 @@ hint: pass --to {shown}/web, or a directory outside {shown}\n"
     assert!(!root.join("copy").exists());
     bench.run(&to("web")).code(0);
     // Compose reads only one of two Compose files.
-    fs::rename(
-        root.join("web/compose.yaml"),
-        root.join("web/docker-compose.yml"),
-    )
-    .expect("it");
+    let file = root.join("web/compose.yaml");
+    fs::rename(&file, root.join("web/docker-compose.yml")).expect("it");
     bench.run(&(to("web") + " --force")).code(0);
-    assert!(!root.join("web/compose.yaml").exists());
+    assert!(!file.exists());
 }
 
 #[test]
@@ -148,11 +140,8 @@ fn m12_paths_in_portainers_folder_are_named() {
     let text = format!("{PLAIN}    volumes: [\"./data:/data\"]\n");
     record(&bench, "web", &text, &[("COMPOSE_FILE", "x.yml")]);
     let (run, dir) = export(&bench, "");
-    run.succeeds(&[
-        "     note line 5 of the file in Portainer is changed: there, it depends on /data/compose/1 or the container of Portainer",
-        "     note COMPOSE_FILE is left out of .env: it has no effect in Portainer",
-        "warning: the stack uses paths in Portainer's folder: move that data",
-    ]);
+    let run = run.succeeds("     note line 5 of the file in Portainer is changed: there, it depends on /data/compose/1 or the container of Portainer\n     note COMPOSE_FILE is left out of .env: it has no effect in Portainer\n");
+    run.says("warning: the stack uses paths in Portainer's folder: move that data");
     assert!(read(&dir, "compose.yaml").contains("\"/data/compose/1/data:/data\""));
     assert!(!dir.join(".env").exists(), "it has no variables");
 }
@@ -163,10 +152,7 @@ fn what_cannot_mean_the_same_is_refused() {
     let text = format!("include: [other.yml]\n{PLAIN}");
     record(&bench, "web", &text, &[]);
     let (run, dir) = export(&bench, "");
-    run.fails(&[
-        "error: cannot export web: its Compose file would mean something else outside Portainer",
-        "  - line 1: ",
-    ]);
+    run.fails("error: cannot export web: its Compose file would mean something else outside Portainer\n  - line 1: ");
     assert!(!dir.exists());
     let says = "found no Portainer stack named other on environment 1";
     bench.fails("export other", says);
@@ -192,12 +178,8 @@ fn all_stacks_are_exported_and_one_failure_does_not_stop_the_others() {
             "warning: failed to export 2 of 4 stacks",
         ],
     );
-    let mut names: Vec<_> = fs::read_dir(&to)
-        .expect("it")
-        .map(|entry| entry.expect("an entry").file_name())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["one", "zoo"]);
+    assert!(to.join("one").is_dir() && to.join("zoo").is_dir());
+    assert_eq!(fs::read_dir(&to).expect("it").count(), 2);
     assert!(bench.nothing_was_changed());
 }
 
@@ -253,6 +235,5 @@ fn the_directory_of_another_stack_is_not_overwritten() {
     bench.record("web", 1);
     let args = format!("export web --to {} --force", other.display());
     bench.fails(&args, "is the directory of the stack zoo");
-    let env = fs::read_to_string(other.join(".env")).expect("an env file");
-    assert_eq!(env, "A=1\n");
+    assert_eq!(read(&other, ".env"), "A=1\n");
 }
