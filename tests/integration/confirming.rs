@@ -118,11 +118,8 @@ fn b08_what_the_plan_read_is_read_again_only_after_a_question() {
 fn b08_unknown_containers_are_asked_about() {
     let bench = Bench::web(PLAIN);
     bench.always(Call::EngineList, FaultKind::Garbage);
-    on_terminal(&bench, "web", "n\n").fails(&[
-        "what they will lose cannot be listed",
-        "Migrate web? web's containers are unknown",
-        CANCELED,
-    ]);
+    let question = format!("Migrate web? web's containers are unknown. [y/N] {CANCELED}");
+    on_terminal(&bench, "web", "n\n").fails(&["what they will lose cannot be listed", &question]);
     assert!(bench.nothing_was_changed());
 }
 
@@ -143,15 +140,11 @@ fn b08_what_is_only_interrupted_is_asked_about() {
     on_terminal(&bench, "restore web", "n\n").fails(&[question, CANCELED]);
     assert!(bench.nothing_was_changed());
     assert_eq!(bench.containers("web"), ids);
-    on_terminal(&bench, "restore web", "y\n").succeeds(&[
-        told,
-        question,
-        "restored web: 1 container matches the snapshot; a was down for ",
-    ]);
+    let restored = "restored web: 1 container matches the snapshot; a was down for ";
+    on_terminal(&bench, "restore web", "y\n").succeeds(&[told, question, restored]);
     // Everything matches the snapshot.
-    on_terminal(&bench, "restore web", "")
-        .code(0)
-        .hides("[y/N]");
+    let run = on_terminal(&bench, "restore web", "").code(0);
+    run.hides("[y/N]");
 }
 
 #[test]
@@ -159,11 +152,7 @@ fn b08_without_a_terminal_an_adoption_and_a_restore_need_yes() {
     let bench = Bench::web(PLAIN);
     let refused = |args: &str, what: &str| {
         bench.forget_requests();
-        let run = Run::of(&mut bench.asking(args)).code(1);
-        run.says(&format!("error: refusing to {what}")).says(&[
-            "state: nothing was changed\n",
-            "hint: run the command on a terminal, or pass --yes\n",
-        ]);
+        Run::of(&mut bench.asking(args)).fails(&format!("error: refusing to {what}state: nothing was changed\nhint: run the command on a terminal, or pass --yes\n"));
         assert!(bench.nothing_was_changed(), "{args:?}");
     };
     let adopt = "adopt web without confirmation: ";
@@ -216,12 +205,9 @@ fn b08_what_an_earlier_run_left_is_restored_after_a_question() {
         .fails("refusing to roll back web first without confirmation");
     assert!(bench.nothing_was_changed());
     // The stack was restored: the second answer is not that of nothing.
+    let canceled = "Canceled.\r\nstate: this run restored what";
     on_terminal(&bench, "adopt web", "y\nn\n")
-        .fails(&[
-            question,
-            "Adopt web? ",
-            "Canceled.\r\nstate: this run restored what",
-        ])
+        .fails(&[question, "Adopt web? ", canceled])
         .hides("nothing was changed");
     assert_eq!(bench.containers("web").len(), 1);
 }
