@@ -85,10 +85,10 @@ fn m07_the_folder_of_a_portainer_stack_is_not_adopted() {
     let ids = bench.world(|world| world.records.keys().copied().collect::<Vec<_>>());
     assert_eq!(ids, [1]);
     bench.stack("compose/1", &format!("# edited\n{PLAIN}"), None);
-    adopt(&bench, &format!("web --dir {folder}")).fails(&[
-        &format!("{folder} is the folder of Portainer stack 1: the stack is in Portainer already"),
-        "change the stack in Portainer, or write it into a directory of your own: stacklift export web",
-    ]);
+    let why = format!(
+        "{folder} is the folder of Portainer stack 1: the stack is in Portainer already\n     change the stack in Portainer, or write it into a directory of your own: stacklift export web\n"
+    );
+    adopt(&bench, &format!("web --dir {folder}")).fails(&why);
     let list = bench.run("list").code(0);
     assert!(!list.out.contains("ready"), "{list:#?}");
     let all = bench.run("adopt --all --yes").code(0);
@@ -102,10 +102,10 @@ fn two_directories_with_the_same_project_name() {
     bench.started("web", PLAIN, None);
     bench.stack("old", "services:\n  b:\n    image: busybox:1.36\n", None);
     bench.start_as("web", &there);
-    adopt(&bench, "web").fails(&[
-        &format!("containers of project web were started in {there}, not in {here}"),
-        "both directories use the project name web: set another `name:` in one of the Compose files",
-    ]);
+    let why = format!(
+        "containers of project web were started in {there}, not in {here}\n     - web-b-1\n     both directories use the project name web: set another `name:` in one of the Compose files"
+    );
+    adopt(&bench, "web").fails(&why);
 }
 
 #[test]
@@ -161,10 +161,10 @@ fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
     ));
     let moved = dir(&bench, "moved");
     fs::rename(&here, &moved).expect("moved");
-    adopt(&bench, "web").fails(&[
-        "if that is Portainer's folder, `stacklift export` writes the file",
-        &format!("otherwise, pass --dir {there}"),
-    ]);
+    let otherwise = format!("with the API key of an administrator; otherwise, pass --dir {there}");
+    adopt(&bench, "web").fails(&format!(
+        "if that is Portainer's folder, `stacklift export` writes the file, {otherwise}"
+    ));
     fs::rename(&moved, &here).expect("moved back");
     fs::remove_dir_all(&there).expect("removed");
     refused(
@@ -194,10 +194,9 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
             ),
         ),
     ] {
-        let faults = bench.faults();
-        faults.clear();
+        bench.faults().clear();
         if let Some(user) = rights {
-            faults.set(Call::Me, FaultKind::Body(200, user.to_vec()));
+            bench.always(Call::Me, FaultKind::Body(200, user.to_vec()));
         }
         let expected = format!(
             "containers of project web were started in /data/compose/7, not in {here}\nweb-a-1\n{hint}"
