@@ -18,21 +18,12 @@ fn speaking(oldest: &str, newest: &str) -> Bench {
 
 #[test]
 fn b06_an_engine_that_shares_no_api_version_is_refused() {
-    for (oldest, newest, says) in [
-        (
-            "1.55",
-            "1.60",
-            ["the oldest of Docker is 1.55", "upgrade stacklift"],
-        ),
-        (
-            "1.12",
-            "1.40",
-            [
-                "the newest of Docker is 1.40",
-                "upgrade to Docker Engine 20.10",
-            ],
-        ),
-    ] {
+    let older = [
+        "the newest of Docker is 1.40",
+        "upgrade to Docker Engine 20.10",
+    ];
+    let newer = ["the oldest of Docker is 1.55", "upgrade stacklift"];
+    for (oldest, newest, says) in [("1.12", "1.40", older), ("1.55", "1.60", newer)] {
         let bench = speaking(oldest, newest);
         bench.stops("web", "refusing to migrate");
         for args in ["web", "plan web", "adopt web --yes", "web --dry-run"] {
@@ -67,16 +58,9 @@ fn b06_a_command_that_shares_no_api_version_is_refused() {
     ] {
         let bench = speaking("1.12", "1.41");
         let script = format!("echo '{stderr}' >&2; exit 1\n");
-        with_docker(&bench, "web", &script).fails(&[
-            "no API version is shared by `docker` and its engine",
-            stderr,
-            "upgrade the older of the two",
-            "--engine api",
-            "DOCKER_API_VERSION",
-            "nothing was changed",
-        ]);
-        with_docker(&bench, "plan web", &script)
-            .fails("no API version is shared by `docker` and its engine");
+        let why = "no API version is shared by `docker` and its engine";
+        with_docker(&bench, "web", &script).fails(&format!("{why}: {stderr}\nstate: nothing was changed\nhint: upgrade the older of the two, or use `--engine api`; if DOCKER_API_VERSION is set, unset it;"));
+        with_docker(&bench, "plan web", &script).fails(why);
         assert!(bench.nothing_was_changed());
         // C52 is what --force asks for.
         with_docker(&bench, "web --force", &script)
@@ -98,14 +82,8 @@ fn podman_is_refused_by_its_header() {
         "restore web --yes",
         "plan web",
     ] {
-        let run = bench.fails(
-            args,
-            &[
-                "is Podman, which is not supported",
-                "cannot recreate its containers",
-                "hint: use Docker Engine",
-            ],
-        );
+        let run = bench.fails(args, " is Podman, which is not supported\n");
+        let run = run.says(&["cannot recreate its containers", "hint: use Docker Engine"]);
         if !["plan web", "web --dry-run"].contains(&args) {
             run.says("nothing was changed");
         }
@@ -134,9 +112,6 @@ fn another_tool_that_finds_nothing_names_its_label() {
     bench.script("boat", "exit 0\n");
     for args in ["web", "plan web"] {
         let run = bench.run(&format!("{args} --tool boat --engine command"));
-        run.says(&[
-            "no container has the label com.boat.compose.project=web",
-            "com.docker.compose.project",
-        ]);
+        run.says("no container has the label com.boat.compose.project=web, which --tool boat looks for; containers with the label com.docker.compose.project are found without --tool\n");
     }
 }
