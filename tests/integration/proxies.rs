@@ -9,15 +9,12 @@ const REFUSED: &str = "{\"message\":\"no\",\"details\":\"no\"}";
 
 #[test]
 fn each_status_has_its_own_hint() {
+    let taken = "another stack, which the API key may not see, has the name";
     for (status, body, hint) in [
         (401, REFUSED, "STACKMGR_API_KEY"),
         (403, REFUSED, "an administrator's API key"),
         (404, REFUSED, "check --base-url and --endpoint"),
-        (
-            409,
-            REFUSED,
-            "another stack, which the API key may not see, has the name",
-        ),
+        (409, REFUSED, taken),
         (413, PAGE, "too large for a proxy"),
         (429, PAGE, "limits the request rate: wait"),
         (500, REFUSED, "Portainer's log"),
@@ -50,10 +47,8 @@ fn n20_an_address_that_portainer_refuses() {
     for args in ["web", "adopt web --yes"] {
         let bench = Bench::web(PLAIN);
         bench.always(Call::Create, instead(403, body));
-        bench.fails(args, &[
-            "image registry ghcr.io blocked",
-            "if Portainer names an address, its SSRF protection refuses it: allow it in Portainer, then run the command again",
-        ]);
+        let hint = "if Portainer names an address, its SSRF protection refuses it: allow it in Portainer, then run the command again";
+        bench.fails(args, &["image registry ghcr.io blocked", hint]);
     }
 }
 
@@ -84,15 +79,12 @@ fn it_is_asked_once_and_only_where_something_is_at_stake() {
 #[test]
 fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
     let bench = Bench::web(PLAIN);
-    let kind = done(504, PAGE);
-    bench.once(Call::Create, kind);
-    bench.fails("web", &[
-            "unexpected response (status 504), but the stack exists as Portainer stack 1 (active)",
-            "state: the stack exists as Portainer stack 1 and is deployed; it has 1 container on this host",
-        ])
-        .hides("is down");
-    let kind = instead(504, PAGE);
-    bench.once(Call::Create, kind);
+    bench.once(Call::Create, done(504, PAGE));
+    let error =
+        "unexpected response (status 504), but the stack exists as Portainer stack 1 (active)";
+    let state = "state: the stack exists as Portainer stack 1 and is deployed; it has 1 container on this host";
+    bench.fails("web", &[error, state]).hides("is down");
+    bench.once(Call::Create, instead(504, PAGE));
     let says = "state: Portainer does not list the stack, but may still be deploying it";
     bench.fails("web", says);
 }
