@@ -2,7 +2,12 @@
 
 use std::{fs, process::Command};
 
-use crate::bench::{Bench, MARKED, PLAIN, Run};
+use rehearsal::{Call, Peer};
+
+use crate::{
+    bench::{Bench, KEY, MARKED, PLAIN, Run},
+    terminal::screen,
+};
 
 #[test]
 fn reveal_gives_the_bytes_that_a_migration_sends() {
@@ -12,7 +17,7 @@ fn reveal_gives_the_bytes_that_a_migration_sends() {
     bench.stack("web", text, Some("TOKEN=\"very secret\"\nB=2\n"));
     let rendered = bench.run("render web --as migrate --reveal").code(0);
     bench.run("web").code(0);
-    let sent = &bench.calls(rehearsal::Call::Create)[0].body;
+    let sent = &bench.calls(Call::Create)[0].body;
     assert_eq!(rendered.out.as_bytes(), sent);
 }
 
@@ -49,10 +54,8 @@ fn adopt_keeps_the_meaning() {
             dir.display()
         )
     );
-    assert_eq!(
-        json["env"],
-        serde_json::json!([{"name": "TOKEN", "value": "very-secret-value"}])
-    );
+    let env = serde_json::json!([{"name": "TOKEN", "value": "very-secret-value"}]);
+    assert_eq!(json["env"], env);
     assert_eq!(json["name"], "web");
 }
 
@@ -61,9 +64,8 @@ fn adopt_hides_the_values_of_every_env_file() {
     let bench = Bench::new();
     rich(&bench);
     for flags in ["", "--diff"] {
-        let run = bench.run(&format!("render web --as adopt {flags}"));
-        run.code(0)
-            .hides(&["very-secret-value", "other-secret-value"]);
+        let run = bench.run(&format!("render web --as adopt {flags}")).code(0);
+        run.hides(&["very-secret-value", "other-secret-value"]);
     }
 }
 
@@ -97,33 +99,19 @@ fn adopt_says_how_to_convert_an_env_file_that_is_not_utf8() {
 #[test]
 fn a_diff_on_a_terminal_has_no_escape_sequences() {
     let bench = Bench::new();
-    for (way, evil, escaped) in [
-        (
-            "literal",
-            "\x1b]0;title\x07\u{9b}",
-            r"\u{1b}]0;title\u{7}\u{9b}",
-        ),
-        // The faithful rewrite rejects control characters.
-        ("adopt", "\u{202e}", r"\u{202e}"),
-    ] {
+    let title = ("\x1b]0;title\x07\u{9b}", r"\u{1b}]0;title\u{7}\u{9b}");
+    // The faithful rewrite rejects control characters.
+    let direction = ("\u{202e}", r"\u{202e}");
+    for (way, (evil, escaped)) in [("literal", title), ("adopt", direction)] {
         let text = format!("services:\n  a:\n    image: x # {evil}\n    volumes: [./d:/d]\n");
         bench.stack("web", &text, None);
         let arguments = ["render", "web", "--diff", "--reveal", "--as", way];
         // A patch is exact.
         let patch = bench.run(&arguments).code(0);
         assert!(patch.out.contains(evil), "{patch:?}");
-        let inner = bench.command(&arguments);
-        let mut command = Command::new("script");
-        let program = inner.get_program().to_str().expect("UTF-8");
-        command
-            .args(["-qec", &format!("{program} {}", arguments.join(" "))])
-            .arg("/dev/null")
-            .env_clear()
-            .stdin(std::process::Stdio::null());
-        for (name, value) in inner.get_envs() {
-            command.env(name, value.unwrap_or_default());
-        }
-        Run::of(&mut command).succeeds(&[escaped]).hides(evil);
+        let mut inner = bench.command(&arguments);
+        let shown = screen(inner.env("TERM", "dumb"), 80);
+        assert!(shown.contains(escaped) && !shown.contains(evil), "{shown}");
     }
 }
 
@@ -154,14 +142,10 @@ fn b34_values_in_the_compose_file_are_masked() {
             bench.run(&args).code(0).hides("hunter2");
         }
     }
-    bench.succeeds(
-        "render web --as migrate --diff",
-        &[
-            "-    environment: {PASS: \"***\", DIR: \"***\"}\n",
-            "+    environment: {PASS: \"***\", DIR: \"***\"} (value changed)\n",
-            "-    volumes: [./d:/d]\n",
-        ],
-    );
+    let environment = "    environment: {PASS: \"***\", DIR: \"***\"}";
+    let old = format!("-{environment}\n-    volumes: [./d:/d]\n");
+    let new = format!("+{environment} (value changed)\n");
+    bench.succeeds("render web --as migrate --diff", &[old, new]);
     let says = ["PASS=***", "postgres://***@db/a"];
     bench.succeeds("render web --as migrate", &says);
 }
@@ -191,14 +175,8 @@ fn b34_what_is_no_value_stays_readable_and_reveal_shows_the_rest() {
         format!("+    volumes: ['{dir}/library:/data', {dir}/postgres:/var/lib/postgresql/data]\n"),
     ];
     for args in ["plan web --diff", "render web --diff"] {
-        let run = bench
-            .run(args)
-            .code(0)
-            .hides(&[MARKED, "Berlin"])
-            .says(note);
-        for line in &shown {
-            assert!(run.out.contains(line.as_str()), "{line} {}", run.out);
-        }
+        let run = bench.succeeds(args, note).hides(&[MARKED, "Berlin"]);
+        run.says(&shown);
         let run = bench.run(&format!("{args} --reveal")).code(0).hides(note);
         run.says("TZ: Europe/Berlin");
     }
@@ -238,16 +216,9 @@ fn b34_reveal_makes_an_exact_patch() {
 fn a_refusal_shows_every_place() {
     let text = "include: [x.yml]\nservices:\n  a:\n    image: x\n    env_file: none.env\n";
     let bench = Bench::on_disk(text);
-    bench.fails(
-        "render web --as adopt",
-        &[
-            "cannot adopt web: 2 problems",
-            "Portainer cannot read the files that `include` names",
-            "  1. docker-compose.yml:1: ",
-            "  2. docker-compose.yml:5: ",
-            "docker-compose-plugin",
-        ],
-    );
+    let first = "cannot adopt web: 2 problems\n  1. docker-compose.yml:1: Portainer cannot read the files that `include` names\n     to combine the files, install Docker Compose (package docker-compose-plugin,";
+    let second = "\n  2. docker-compose.yml:5: ";
+    bench.fails("render web --as adopt", &[first, second]);
     bench.stack("web", "services:\n  a: [x\n", None);
     bench.fails("render web --as adopt", "cannot parse the Compose file");
 }
@@ -255,15 +226,10 @@ fn a_refusal_shows_every_place() {
 #[test]
 fn the_key_is_written_into_no_text() {
     let bench = Bench::new();
-    bench.stack(
-        "web",
-        "services:\n  a:\n    image: x\n    command: \"$STACKMGR_API_KEY\"\n",
-        None,
-    );
-    bench
-        .run("render web --as adopt --reveal")
-        .code(0)
-        .hides(crate::bench::KEY);
+    let text = "services:\n  a:\n    image: x\n    command: \"$STACKMGR_API_KEY\"\n";
+    bench.stack("web", text, None);
+    let run = bench.run("render web --as adopt --reveal").code(0);
+    run.hides(KEY);
 }
 
 /// A service with an anonymous volume.
@@ -285,7 +251,7 @@ fn adopt_shows_what_adopt_sends_because_of_what_runs() {
         }
         let adopt = format!("adopt web --wait 2s {flags}");
         bench.run(&adopt).code(0);
-        let sent = &bench.calls(rehearsal::Call::Create)[0].body;
+        let sent = &bench.calls(Call::Create)[0].body;
         assert_eq!(rendered.out.as_bytes(), sent);
     }
 }
@@ -297,20 +263,14 @@ fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
     let run = bench.without_key(args).code(0);
     assert!(run.out.contains("external"), "{run:?}");
     run.hides("cannot read");
-    let portainer = bench.requests();
-    assert!(
-        portainer
-            .iter()
-            .all(|request| request.peer == rehearsal::Peer::Engine)
-    );
-    let run = bench.without_engine(args).succeeds(&[
-        "cannot read the containers of web, so what `adopt` writes because of them is not shown: names for anonymous volumes",
-        "/absent/engine.sock",
-    ]);
-    assert_eq!(
-        (run.out.as_str(), run.err.matches("warning").count()),
-        ("", 1)
-    );
+    let requests = bench.requests();
+    assert!(requests.iter().all(|one| one.peer == Peer::Engine));
+    let warning = "cannot read the containers of web, so what `adopt` writes because of them is not shown: names for anonymous volumes";
+    let run = bench
+        .without_engine(args)
+        .succeeds(&[warning, "/absent/engine.sock"]);
+    assert_eq!(run.err.matches("warning").count(), 1);
+    run.prints("");
     let says = "`--keep-variables` cannot be used with `--as migrate`";
     bench.fails("render web --as migrate --keep-variables", says);
 }
