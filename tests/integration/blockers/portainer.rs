@@ -17,9 +17,9 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     let why = format!("Portainer has no environment 99\n{hint}");
     refuses(&bench, "web --endpoint 99", &why);
     let body = r#"{"message":"Permission denied to access environment","details":"Unauthorized"}"#;
-    let kind = instead(403, body);
-    bench.always(Call::Info, kind.clone());
-    bench.always(Call::Endpoints, kind);
+    for call in [Call::Info, Call::Endpoints] {
+        bench.always(call, instead(403, body));
+    }
     let why = "the API key is not allowed to use environment 1 (403)\nuse an administrator's API key, or give the user of this key access to the environment in Portainer";
     refuses(&bench, "web", why);
     bench.faults().clear();
@@ -99,43 +99,29 @@ fn several_portainer_stacks_of_the_same_name() {
 fn a_portainer_stack_that_an_update_would_damage() {
     let bench = Bench::web(PLAIN);
     let text = format!("{PLAIN}  more:\n    image: x\n");
-    let id = bench.world(|world| {
-        let id = world.add_record("web", 1, &text);
-        let record = world.records.get_mut(&id).expect("a record");
+    let id = bench.world(|world| world.add_record("web", 1, &text));
+    bench.change_record(|record| {
         record.auto_update = Some(serde_json::json!({"Interval": "5m"}));
         record.status = Status::Deploying;
-        id
     });
-    refuses(
-        &bench,
-        "web",
-        &[
-            format!(
-                "Portainer stack {id} is still deploying\nwait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 can miss the end: upgrade it if this never changes"
-            ),
-            format!(
-                "an update of Portainer stack {id} would break its link\nit is updated automatically\nchange the Compose file where the Portainer stack takes it from; or remove the link in Portainer first"
-            ),
-            format!(
-                "Portainer stack {id} has services that the Compose file lacks\nmore\nadd them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans"
-            ),
-        ],
+    let deploys = format!(
+        "Portainer stack {id} is still deploying\nwait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 can miss the end: upgrade it if this never changes"
     );
+    let linked = format!(
+        "an update of Portainer stack {id} would break its link\nit is updated automatically\nchange the Compose file where the Portainer stack takes it from; or remove the link in Portainer first"
+    );
+    let more = format!(
+        "Portainer stack {id} has services that the Compose file lacks\nmore\nadd them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans"
+    );
+    refuses(&bench, "web", &[deploys, linked, more]);
 }
 
 #[test]
 fn a_service_that_was_removed_from_the_file_is_told_of_once() {
     let bench = Bench::adopted(&format!("{PLAIN}  more:\n    image: x\n"));
     bench.stack("web", PLAIN, None);
-    bench
-        .fails(
-            "plan web",
-            &[
-                "1. Portainer would not start these containers",
-                "- web-more-1: the Compose file does not define service more\n",
-            ],
-        )
-        .hides("2. ");
+    let why = "1. Portainer would not start these containers, but would remove them with the stack\n     - web-more-1: the Compose file does not define service more\n";
+    bench.fails("plan web", why).hides("2. ");
     exits(&bench, "web-more-1", 0);
     bench.succeeds("plan web", "Next: stacklift adopt web\n");
 }
