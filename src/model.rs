@@ -82,8 +82,8 @@ pub struct Container {
     pub addresses: Vec<(String, String)>,
 }
 
-/// Networks or volumes by the engine's names, with the `config-hash` label of each that has one (N13).
-pub type Labeled = BTreeMap<String, Option<String>>;
+/// Networks or volumes by the engine's names, with their labels.
+pub type Labeled = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The config hashes that Compose computes for a text: those of services by their names (N05), those of networks and
 /// volumes by the engine's names (N13).

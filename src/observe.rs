@@ -4,12 +4,13 @@
 //! and the plan says what that means.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io,
     net::{TcpListener, UdpSocket},
     ops::{Deref, DerefMut},
     os::unix::fs::MetadataExt,
     path::Path,
+    slice::from_ref,
     sync::Mutex,
 };
 
@@ -27,7 +28,7 @@ use crate::{
     portainer::{BaseUrl, Contents, EngineOf, PortainerReader, Repository, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
-    snapshot::{LastSent, Place, Unfinished},
+    snapshot::{Inspected, LastSent, Place, Unfinished},
     stack::{Shell, Stack, StackText},
     text::Mask,
 };
@@ -231,6 +232,7 @@ impl Situation<'_> {
                 || self.engine.id().is_ok();
             let asked = answers.then_some(self.engine);
             self.read_details(&mut before, asked, images, (&input, mask));
+            before.details.portainer_env = self.portainer_env(before.others.as_deref());
         }
         if depth == Depth::Everything
             || before.destroys() && plan::depends_on_version(sent, &project)
@@ -248,6 +250,21 @@ impl Situation<'_> {
             }
         }
         before
+    }
+
+    /// The variables of Portainer's container, if it is one of `others`.
+    fn portainer_env(&self, others: Option<&[Container]>) -> BTreeMap<String, String> {
+        let port = self.base_url.is_this_host().then(|| self.base_url.port());
+        let portainer = others
+            .zip(port)
+            .and_then(|(all, port)| plan::portainer(all, port));
+        let read = portainer.map(|one| self.engine.inspect_containers(from_ref(&one.id)));
+        let all = read.and_then(Result::ok).unwrap_or_default();
+        let items = all.iter().map(Inspected);
+        let items = items.flat_map(|one| one.items("/Config/Env"));
+        let set = items.filter_map(|item| item.as_str()?.split_once('='));
+        set.map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
     }
 
     fn place(&self) -> Option<Place> {

@@ -22,7 +22,7 @@ pub use blockers::{
     adoption::{blocking, images_to_pull},
     conditions::{Awaited, Until},
     missing::unavailable_images,
-    permissions::{management_of, runs_portainer},
+    permissions::{management_of, portainer, runs_portainer},
 };
 pub use edited::{InPortainer, changed_variables};
 pub use facts::{

@@ -204,7 +204,10 @@ impl Prepared {
 
     /// What the user should know before the adoption. `file` is the name of the Compose file.
     pub fn notices(&self, file: &str) -> Vec<String> {
-        let notices = self.rewrite.iter().flat_map(|rewrite| &rewrite.notices);
+        // They are about a text, which is not sent to a Git stack.
+        let is_sent = self.git.is_none() && !self.plan.is_left_to_git();
+        let rewrite = self.rewrite.iter().filter(|_| is_sent);
+        let notices = rewrite.flat_map(|rewrite| &rewrite.notices);
         notices
             .map(|notice| printable(&notice.in_file(file)).into_owned())
             .collect()

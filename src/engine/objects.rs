@@ -92,12 +92,9 @@ impl EngineReader {
     fn labeled(&self, kind: ObjectKind) -> Result<Labeled> {
         let listed = self.api().and_then(|api| api.objects(kind, None));
         let all = listed.with_context(|| format!("failed to list all {kind}s"))?;
-        let label = compose_label(&self.adapter.tool, "config-hash");
-        let all = all.into_iter().filter_map(|one| {
-            let hash = one.labels.and_then(|mut labels| labels.remove(&label));
-            Some((one.name?, hash))
-        });
-        Ok(all.collect())
+        let all = all.into_iter();
+        let named = all.filter_map(|one| Some((one.name?, one.labels.unwrap_or_default())));
+        Ok(named.collect())
     }
 
     /// The files that differ between the writable layer of `container` and its image. They are lost with the container.

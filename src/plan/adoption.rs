@@ -17,6 +17,7 @@ use crate::{
         NOT_PULLED, PortainerCompose, Touch,
         blockers::inline,
         blockers::missing,
+        blockers::overridden,
         blockers::permissions,
         blockers::validation,
         edited, escape,
@@ -429,6 +430,7 @@ impl Adoption {
         }
         self.check_dependencies(facts, stack);
         self.blockers.extend(inline::lost_files(facts, stack));
+        self.blockers.extend(overridden::overridden(facts, stack));
         self.blockers.extend(steering.orphans(&self.services));
         self.blockers.extend(steering.rejected());
         self.blockers.extend(steering.not_started());

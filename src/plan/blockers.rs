@@ -5,6 +5,7 @@ pub mod conditions;
 pub mod conflicts;
 pub mod inline;
 pub mod missing;
+pub mod overridden;
 pub mod permissions;
 pub mod validation;
 

@@ -99,6 +99,8 @@ pub struct Details {
     pub networks: Option<Labeled>,
     /// All volumes of the engine; `None` if they could not be listed.
     pub volumes: Option<Labeled>,
+    /// The variables of Portainer's container; empty if they are unknown.
+    pub portainer_env: BTreeMap<String, String>,
     /// Why the Compose program of this host rejects what will be sent; `None` if it accepts it, or if it was not asked.
     pub rejection: Option<Rejection>,
     /// Why there is no Compose program to ask.

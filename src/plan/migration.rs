@@ -7,7 +7,7 @@ use crate::{
     plan::{
         Blocker, BlockerKind, Environment, Facts, Loss, Sent, ServicePlan,
         adoption::portainer_compose,
-        blockers::{conditions, conflicts, inline, missing, permissions, validation},
+        blockers::{conditions, conflicts, inline, missing, overridden, permissions, validation},
         escape,
         facts::services::{SentStack, SentText, with_sent},
         fates::steering::Steering,
@@ -184,6 +184,7 @@ impl Plan {
             let steering = Steering::new(stack, portainer_compose(facts), None);
             let not_started = steering.not_started().into_iter();
             let lost = not_started.chain(inline::lost_files(facts, stack));
+            let lost = lost.chain(overridden::overridden(facts, stack));
             self.losses.extend(lost.map(|one| match &one.details[..] {
                 [] => Loss::of_stack(&one.message),
                 names => Loss::of_stack(&format!("{}: {}", one.message, names.join(", "))),

@@ -39,6 +39,7 @@ pub struct World {
     /// The text and the variables of the Portainer stack.
     pub deployed: Option<(&'static str, Vec<Variable>)>,
     pub uses: Uses,
+    pub portainer_env: BTreeMap<String, String>,
 }
 
 pub fn world(compose: &str) -> World {
@@ -60,6 +61,7 @@ pub fn world(compose: &str) -> World {
         rejection: None,
         deployed: None,
         uses: Uses::default(),
+        portainer_env: BTreeMap::new(),
     }
 }
 
@@ -134,7 +136,7 @@ impl World {
             env_files: &no_files,
         };
         let record = Record::with_id("7");
-        let known = BTreeMap::from([("known".to_owned(), None)]);
+        let known = BTreeMap::from([("known".to_owned(), BTreeMap::new())]);
         let sent = Sent {
             text: &text,
             env: &env.variables,
@@ -157,7 +159,8 @@ impl World {
                 networks: Some(known.clone()),
                 volumes: Some(known),
                 rejection: self.rejection.clone(),
-                unasked: None,
+                portainer_env: self.portainer_env.clone(),
+                ..Details::default()
             },
         };
         then(&Facts {
@@ -528,6 +531,35 @@ volumes:
     world(compose).refuses([
         "external networks or volumes do not exist: network gone does not exist\nvolume lost does not exist",
     ]);
+    let own = "services: {web: {image: x, networks: [lan]}}\nnetworks: {lan: {name: known}}";
+    world(own).refuses([
+        "networks of the stack were not created by Compose: network known exists, but Compose did not create it as lan",
+    ]);
+}
+
+#[test]
+fn m12_variables_of_portainers_container_override_those_of_the_stack() {
+    let compose = "
+services:
+  web:
+    image: x
+    environment: ['A=${A}', 'B=${B:-1}', 'C=${C}', D, 'E=${HOME}${U}']
+";
+    let mut world = world(compose);
+    world.env = Some("A=1\nC=1\nD=1\n".to_owned());
+    let lost = |world: &World| {
+        let losses = world.plan().losses.into_iter().map(|one| one.to_string());
+        let all = losses.filter(|one| one.starts_with("Portainer's container"));
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(lost(&world), [""; 0]);
+    let set = ["A=2", "B=2", "C=1", "D=2", "HOME=/root", "OTHER=2"];
+    let set = set.iter().filter_map(|one| one.split_once('='));
+    world.portainer_env = set
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let expected = "Portainer's container sets A, B and D differently, which would override the stack's values";
+    assert_eq!(lost(&world), [expected]);
 }
 
 #[test]

@@ -396,6 +396,9 @@ fn create(engine: &Engine, container: Inspected, ids: &NewIds) -> Created {
         for (network, endpoint) in &recipe.connect {
             engine.connect(network, &new, endpoint)?;
         }
+        if let Some(network) = &recipe.disconnect {
+            engine.disconnect(network, &new)?;
+        }
         Ok(())
     })();
     Created { id, outcome }

@@ -51,7 +51,8 @@ impl Procedure<'_, '_, '_> {
             let name = text(wanted, "Name");
             let Some(now) = now.get(name) else { continue };
             let is_own = |project: &str| projects.iter().any(|one| one == project);
-            let of_stack = now["Labels"][&label].as_str().is_some_and(is_own);
+            // Somebody may have created it again by hand.
+            let of_stack = now["Labels"][&label].as_str().is_none_or(is_own);
             let mut users = now["Containers"].as_object().into_iter().flatten();
             let is_shared = users.any(|(id, _)| own.iter().all(|one| one.id() != id));
             if network_differences(wanted, now).is_empty() || !of_stack || is_shared {

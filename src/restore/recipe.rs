@@ -19,6 +19,8 @@ pub(super) struct Recipe {
     pub body: Value,
     /// The networks to connect before the start: name and endpoint settings.
     pub connect: Vec<(String, Value)>,
+    /// The network to disconnect after that: its network mode connects it, and it was disconnected by hand.
+    pub disconnect: Option<String>,
 }
 
 impl Recipe {
@@ -59,7 +61,7 @@ impl<'a> Inspected<'a> {
         replace_ids(&mut host, new_ids);
         host.remove("ContainerIDFile");
         self.mount_by_name(&mut host);
-        let (first, connect) = self.endpoints(mode);
+        let (first, connect, disconnect) = self.endpoints(mode);
         config.insert("HostConfig".to_owned(), Value::Object(host));
         config.insert(
             "NetworkingConfig".to_owned(),
@@ -68,6 +70,7 @@ impl<'a> Inspected<'a> {
         Recipe {
             body: Value::Object(config),
             connect,
+            disconnect,
         }
     }
 
@@ -106,14 +109,15 @@ impl<'a> Inspected<'a> {
         host.insert("Mounts".to_owned(), Value::Array(mounts));
     }
 
-    /// The endpoint to create it with, and those to connect afterwards: before API 1.44, a create takes only one.
-    fn endpoints(self, mode: &str) -> (Value, Vec<(String, Value)>) {
+    /// The endpoint to create it with, and those to connect afterwards: before API 1.44, a create takes only one. Also the
+    /// network to disconnect.
+    fn endpoints(self, mode: &str) -> (Value, Vec<(String, Value)>, Option<String>) {
         let mut endpoints: Vec<(String, Value)> = self
             .networks()
             .map(|(name, endpoint)| (name.clone(), self.endpoint(name, endpoint)))
             .collect();
         if mode.starts_with("container:") || mode == "host" || mode == "none" {
-            return (json!({}), Vec::new());
+            return (json!({}), Vec::new(), None);
         }
         let own = endpoints.iter().position(|(name, _)| name == mode);
         let first = own
@@ -122,9 +126,9 @@ impl<'a> Inspected<'a> {
         // The default bridge supports neither aliases nor fixed addresses.
         if mode == "default" || mode == "bridge" {
             endpoints.retain(|(name, _)| name != "bridge");
-            return (json!({}), endpoints);
+            return (json!({}), endpoints, None);
         }
-        (first, endpoints)
+        (first, endpoints, own.is_none().then(|| mode.to_owned()))
     }
 
     /// Keeps a MAC address that may be a chosen one: a generated one that stays does no harm.

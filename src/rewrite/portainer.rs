@@ -9,7 +9,7 @@ use composefile::{
 pub const STACK_ENV: &str = "stack.env";
 
 /// The container of Portainer sets these variables, and they override `stack.env`.
-pub(super) const SET_BY_PORTAINER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
+pub const SET_BY_PORTAINER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
 
 static NO_FILES: EnvFiles = EnvFiles::new();
 

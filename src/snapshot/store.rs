@@ -376,7 +376,8 @@ impl Store {
         let hint = if self.last_sent().is_empty() {
             format!("{others}; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR")
         } else {
-            "it had no containers before it was adopted: delete it in Portainer".to_owned()
+            "it had no containers before it was adopted: if Portainer has it, delete it there"
+                .to_owned()
         };
         Err(Failure::new(what).hint(hint).into())
     }

@@ -68,16 +68,26 @@ impl Engine {
     /// the network mode `none`, `host` or `container:…` cannot be connected to another network.
     pub fn connect(&self, network: &str, container: &str, endpoint: &Value) -> Result<()> {
         let body = json!({ "Container": container, "EndpointConfig": endpoint });
-        check_name(network)
-            .and_then(|()| {
-                let path = format!("/networks/{}/connect", percent_encoded(network));
-                self.post(&path, Some(&body), Duration::ZERO)
-            })
-            .and_then(|response| self.done(&response))
-            .with_context(|| {
-                let (container, network) = (printable(container), printable(network));
-                format!("failed to connect the container {container} to the network {network}")
-            })
+        self.link(network, "connect", &body).with_context(|| {
+            let (container, network) = (printable(container), printable(network));
+            format!("failed to connect the container {container} to the network {network}")
+        })
+    }
+
+    /// Disconnects `container`, running or not, from `network`.
+    pub fn disconnect(&self, network: &str, container: &str) -> Result<()> {
+        let body = json!({ "Container": container });
+        self.link(network, "disconnect", &body).with_context(|| {
+            let (container, network) = (printable(container), printable(network));
+            format!("failed to disconnect the container {container} from the network {network}")
+        })
+    }
+
+    fn link(&self, network: &str, verb: &str, body: &Value) -> Result<()> {
+        check_name(network)?;
+        let path = format!("/networks/{}/{verb}", percent_encoded(network));
+        let response = self.post(&path, Some(body), Duration::ZERO)?;
+        self.done(&response)
     }
 
     /// Unpacks a tar archive into the root directory of `container`, running or not. Owners and modes are those of the

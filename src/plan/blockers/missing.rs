@@ -9,7 +9,7 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
-    model::{Container, MountKind, Pull},
+    model::{Container, MountKind, Pull, compose_label},
     plan::{
         Blocker, BlockerKind, Environment, Facts, NOT_PULLED, PathKind,
         blockers::permissions,
@@ -43,6 +43,7 @@ pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> 
         unreadable: Vec::new(),
         images: Vec::new(),
         external: Vec::new(),
+        foreign: Vec::new(),
         missing: Missing::default(),
     };
     search.read_at_load();
@@ -61,6 +62,9 @@ pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> 
     let unreadable = Blocker::new("Portainer cannot read files", hint);
     let hint = "create it first, or correct its name";
     let external = Blocker::new("external networks or volumes do not exist", hint);
+    let hint = "if it is the right one, add `external: true` and its `name` to the Compose file; otherwise, remove it";
+    let foreign = Blocker::new("networks of the stack were not created by Compose", hint)
+        .short("network not from Compose");
     let refusals = [
         (search.files, files.of_kind(BlockerKind::MissingFiles)),
         (
@@ -69,6 +73,7 @@ pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> 
         ),
         (search.images, unavailable_images()),
         (search.external, external.of_kind(BlockerKind::OnEngine)),
+        (search.foreign, foreign.of_kind(BlockerKind::OnEngine)),
     ];
     let mut missing = search.missing;
     for (mut list, refusal) in refusals {
@@ -165,6 +170,8 @@ struct Search<'a, 'f, 'r, 'd, 'x> {
     unreadable: Vec<String>,
     images: Vec<String>,
     external: Vec<String>,
+    /// Networks that Compose refuses, because they do not have its label.
+    foreign: Vec<String>,
     missing: Missing,
 }
 
@@ -334,14 +341,22 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         if self.facts.environment.is_other_engine() {
             return;
         }
+        let label = compose_label(self.facts.tool, "network");
         for key in service.network_keys() {
             let (name, is_external) = self.stack.resource("networks", &key);
-            let known = &self.facts.details.networks;
-            if let (Given::Is(name), true, Some(known)) = (name, is_external, known)
-                && !known.contains_key(&name)
-                && !matches!(name.as_str(), "host" | "none" | "bridge")
-            {
-                self.external.push(format!("network {name} does not exist"));
+            let (Given::Is(name), Some(known)) = (name, &self.facts.details.networks) else {
+                continue;
+            };
+            match known.get(&name) {
+                None if is_external && !matches!(name.as_str(), "host" | "none" | "bridge") => {
+                    self.external.push(format!("network {name} does not exist"));
+                }
+                Some(labels) if !is_external && labels.get(&label) != Some(&key) => {
+                    self.foreign.push(format!(
+                        "network {name} exists, but Compose did not create it as {key}"
+                    ));
+                }
+                None | Some(_) => {}
             }
         }
         let known = &self.facts.details.volumes;

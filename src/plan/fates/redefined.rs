@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    model::Labeled,
+    model::{Labeled, compose_label},
     plan::{AdoptionFacts, Blocker, Fate, PortainerCompose},
     snapshot::Inspected,
 };
@@ -28,9 +28,10 @@ impl Redefined {
         let (Ok(hashes), None | Some(true)) = (input.hashes, compares) else {
             return Self::default();
         };
+        let label = compose_label(input.facts.tool, "config-hash");
         let changed = |now: &Option<Labeled>, sent: &BTreeMap<String, String>| {
             let sent = sent.iter().filter(|(name, hash)| {
-                let label = now.as_ref().and_then(|now| now.get(*name)?.as_ref());
+                let label = now.as_ref().and_then(|now| now.get(*name)?.get(&label));
                 label.is_some_and(|label| label != *hash)
             });
             sent.map(|(name, _)| name.clone()).collect()

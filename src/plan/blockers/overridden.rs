@@ -1,0 +1,40 @@
+//! Variables of Portainer's container: Compose runs there, and they override those of a stack (M12).
+
+use std::collections::BTreeSet;
+
+use composefile::{document::Node, interpolate::occurrences};
+
+use crate::{
+    plan::{Blocker, Facts, facts::services::SentStack},
+    rewrite::portainer::SET_BY_PORTAINER,
+    text::listed,
+};
+
+/// The blocker if the text would have other values in Portainer. Unknown if Portainer's container is.
+pub fn overridden(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
+    let set = &facts.details.portainer_env;
+    let scalars = stack.reader.document.nodes().filter_map(Node::as_str);
+    let mut names: BTreeSet<&str> = scalars.flat_map(occurrences).map(|one| one.name).collect();
+    let services = stack.services();
+    for node in services.iter().flat_map(|one| one.nodes("environment")) {
+        let unset = node.entries().into_iter();
+        let unset = unset.filter(|entry| entry.value.is_null());
+        names.extend(unset.filter_map(|entry| entry.name()));
+        let items = node.items().into_iter().filter_map(Node::as_str);
+        names.extend(items.filter(|item| !item.contains('=')));
+    }
+    names.retain(|&name| {
+        let own = stack.reader.variables.get(name);
+        let other = set.get(name).filter(|value| own != Some(&value.as_str()));
+        other.is_some() && !SET_BY_PORTAINER.contains(&name)
+    });
+    if names.is_empty() {
+        return None;
+    }
+    let what = format!(
+        "Portainer's container sets {} differently, which would override the stack's values",
+        listed(&Vec::from_iter(names))
+    );
+    let hint = "write the value into the Compose file in place of the variable, or remove the variable from Portainer's container";
+    Some(Blocker::new(what, hint).short("other values in Portainer"))
+}
