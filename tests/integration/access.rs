@@ -169,10 +169,8 @@ fn b23_names_are_looked_up_before_anything_is_done() {
     let expected = "expected public, admins, user:NAME or team:NAME";
     bench.rejects("adopt web --access ops", expected);
     let run = bench.run_with("adopt web --access team:ops", "STACKMGR_API_KEY", "ptr_ann");
-    run.fails(&[
-        "cannot look up the users and teams of --access",
-        "use an administrator's API key",
-    ]);
+    let error = "cannot look up the users and teams of --access";
+    run.fails(&[error, "use an administrator's API key"]);
     assert!(bench.nothing_was_changed());
 }
 
