@@ -55,24 +55,19 @@ fn n14_variables_that_compose_rejects() {
     let env = "COMPOSE_PARALLEL_LIMIT=many\nCOMPOSE_REMOVE_ORPHANS=1\nCOMPOSE_IGNORE_ORPHANS=1\n";
     let bench = Bench::web(PLAIN);
     bench.write("web", ".env", env);
+    let both =
+        ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that\n";
+    let limit = "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that\n";
+    let first = format!("{both}remove one of them from .env");
     refuses(
         &bench,
         "web",
-        &[
-            ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that\nremove one of them from .env",
-            "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that\ncorrect it in .env",
-        ],
+        &[first, format!("{limit}correct it in .env")],
     );
-    bench.stops("web", &[
-        "refusing to migrate: Compose would reject the file that is sent",
-        ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that",
-        "COMPOSE_PARALLEL_LIMIT in .env is not an integer: Compose rejects that",
-    ]);
-    bench.write(
-        "web",
-        ".env",
-        "COMPOSE_PARALLEL_LIMIT=4\nCOMPOSE_REMOVE_ORPHANS=1\n",
-    );
+    let refusing = "refusing to migrate: Compose would reject the file that is sent\n";
+    bench.stops("web", &format!("{refusing}{both}{limit}"));
+    let env = "COMPOSE_PARALLEL_LIMIT=4\nCOMPOSE_REMOVE_ORPHANS=1\n";
+    bench.write("web", ".env", env);
     adopts(&bench, "web", "web");
 }
 
@@ -125,9 +120,8 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
     let bench = Bench::web(&text);
     exits(&bench, "web-a-1", 137);
     exits(&bench, "web-b-1", 0);
-    let plan = bench.run("plan web").code(0);
-    plan.says("Next: stacklift adopt web\n")
-        .hides("finished jobs");
+    let plan = bench.succeeds("plan web", "Next: stacklift adopt web\n");
+    plan.hides("finished jobs");
     Run::of(&mut bench.asking("adopt web"))
         .fails("without confirmation: Portainer starts a and b\n");
     assert!(bench.nothing_was_changed());
@@ -155,16 +149,10 @@ fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
 
 #[test]
 fn m05_containers_that_compose_cannot_start() {
-    for (state, why) in [
-        (
-            "paused",
-            "paused containers cannot be adopted: Compose cannot start them\nweb-a-1\nunpause them first: docker unpause web-a-1",
-        ),
-        (
-            "dead",
-            "containers are being removed\nweb-a-1\nremove them first: docker rm --force web-a-1",
-        ),
-    ] {
+    let paused = "paused containers cannot be adopted: Compose cannot start them\nweb-a-1\nunpause them first: docker unpause web-a-1";
+    let dead =
+        "containers are being removed\nweb-a-1\nremove them first: docker rm --force web-a-1";
+    for (state, why) in [("paused", paused), ("dead", dead)] {
         let bench = Bench::web(PLAIN);
         bench.change_container("web-a-1", |one| state.clone_into(&mut one.state));
         refuses(&bench, "web", why);
