@@ -56,15 +56,9 @@ settings file | HOME/system.toml | not found
     assert!(bench.requests().is_empty());
     let run = bench.run("config --output json").code(0);
     let json = run.report("config");
-    assert_eq!(
-        json["settings"][4],
-        json!({
-            "name": "tool",
-            "value": "podman",
-            "source": {"kind": "file", "name": bench.settings().to_str(), "line": 2},
-            "error": null,
-        })
-    );
+    let source = json!({"kind": "file", "name": bench.settings().to_str(), "line": 2});
+    let tool = json!({"name": "tool", "value": "podman", "source": source, "error": null});
+    assert_eq!(json["settings"][4], tool);
     assert_eq!(json["api_key"]["is_set"], true);
 }
 
@@ -85,23 +79,16 @@ fn invalid_settings_are_shown_with_the_others() {
     for line in [
         "endpoint | - | STACKLIFT_ENDPOINT (invalid)\n",
         "tls | - | HOME/.config/stacklift.toml, line 1 (invalid)\n",
-        "timeout | 9s | --timeout\n",
-        "API key | - | not set\n",
+        "timeout | 9s | --timeout\nAPI key | - | not set\n",
     ] {
         assert!(text.contains(line), "no {line} in {text}");
     }
-    run.says(&[
-        "error: invalid STACKLIFT_BASE_URL: ",
-        "error: invalid STACKLIFT_ENDPOINT: expected a number or `auto`",
-        "hint: see --endpoint in `stacklift --help` for valid values",
-        "error: invalid tls in ",
-    ]);
+    let endpoint = "error: invalid STACKLIFT_ENDPOINT: expected a number or `auto`\nhint: see --endpoint in `stacklift --help` for valid values\nerror: invalid tls in ";
+    run.says(&["error: invalid STACKLIFT_BASE_URL: ", endpoint]);
     bench.set("base-ulr = \"x\"\n");
     let run = bench.run("config --output json").code(1);
     let json = run.report("config");
-    let error = json["files"][0]["error"]["message"]
-        .as_str()
-        .expect("an error");
+    let error = json["files"][0]["error"]["message"].to_string();
     assert!(error.contains("line 1: unknown key `base-ulr`"), "{error}");
     run.says("did you mean `base-url`?");
 }
@@ -165,9 +152,8 @@ fn b14_a_printed_restore_command_names_the_key_file() {
     Run::of(&mut command).fails(&["stacklift restore web ", &flag]);
     // The variable with the key is used, so the file is not needed.
     bench.started("two", PLAIN, None);
-    bench
-        .fails("two --api-key-file /no/key", "stacklift restore two")
-        .hides("/no/key");
+    let run = bench.fails("two --api-key-file /no/key", "stacklift restore two");
+    run.hides("/no/key");
 }
 
 #[test]
@@ -226,11 +212,10 @@ Next: stacklift doctor
     // It runs again, and edits what is there.
     bench.set(&format!("# mine\ntls = \"pin\" # why{root}"));
     let typed = "ftp://x\nhttps://nas.example:9443\n\n/no/directory\n\n";
-    let run = on_terminal(&bench, args, typed).succeeds(&[
-        "warning: expected a URL such as https://localhost:9443",
-        "Directory of your stacks [",
-        "warning: /no/directory does not exist",
-    ]);
+    let url = "warning: expected a URL such as https://localhost:9443";
+    let directory = "warning: /no/directory does not exist";
+    let run = on_terminal(&bench, args, typed).succeeds(&[url, directory]);
+    let run = run.says("Directory of your stacks [");
     assert!(!run.err.contains("run from there"), "{run:?}");
     assert_eq!(
         settings(&bench),
@@ -306,15 +291,9 @@ fn b32_init_writes_both_files_or_neither() {
 #[test]
 fn init_without_a_terminal_names_the_flags() {
     let bench = Bench::new();
-    let run = bench
-        .run("config init --user --base-url https://nas")
-        .code(1);
-    assert_eq!(
-        run.err,
-        "error: cannot ask for the settings without a terminal
-hint: pass --api-key-file, --stacks-root
-"
-    );
+    let run = bench.run("config init --user --base-url https://nas");
+    let expected = "error: cannot ask for the settings without a terminal\nhint: pass --api-key-file, --stacks-root\n";
+    assert_eq!(run.code(1).err, expected);
     assert!(!bench.settings().exists());
     let args = "config init --user --base-url https://nas --api-key-file /k --stacks-root /s";
     let run = bench.run(args).code(0);
