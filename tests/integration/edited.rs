@@ -449,13 +449,9 @@ fn the_command_for_a_lost_file_writes_it_where_the_stack_is_found() {
             command.push_str(" --force");
         }
         bench.succeeds("list", &format!("no Compose file: {command}\n"));
-        bench.fails(
-            "plan web",
-            &[
-                "error: web is in Portainer, and has no Compose file on this host",
-                &format!("to write it to files: {command}\n"),
-            ],
-        );
+        let error = "error: web is in Portainer, and has no Compose file on this host";
+        let hint = format!("to write it to files: {command}\n");
+        bench.fails("plan web", &[error, &hint]);
         // An `.env` would be replaced, too.
         bench.write("web", ".env", "A=1\n");
         bench.run("list").hides("--force");
