@@ -36,12 +36,10 @@ fn base_urls() {
 
 #[test]
 fn records_that_lack_fields_or_have_odd_ones() {
+    let largest = "18446744073709551615";
     for (record, deletes) in [
         (json!({"Id": -7, "EndpointId": 1}), Some("-7")),
-        (
-            json!({"Id": u64::MAX, "EndpointId": 1}),
-            Some("18446744073709551615"),
-        ),
+        (json!({"Id": u64::MAX, "EndpointId": 1}), Some(largest)),
         (json!({"Id": "1/../../x", "EndpointId": 1}), None),
         (json!({"Id": 1, "EndpointId": 1e30}), None),
         (json!({"Id": 1, "EndpointId": -1}), None),
@@ -75,11 +73,8 @@ fn c09_a_settings_file_that_cannot_be_trusted_or_parsed() {
             .env("XDG_CONFIG_HOME", &config)
             .env_remove("STACKLIFT_TIMEOUT")
             .env_remove("STACKLIFT_BASE_URL");
-        Run::of(&mut command).fails(words).says(&[
-            "stacklift.toml",
-            "state: nothing was changed",
-            "hint: ",
-        ]);
+        let run = Run::of(&mut command).fails(words);
+        run.says(&["stacklift.toml", "\nstate: nothing was changed\nhint: "]);
         assert!(bench.requests().is_empty());
         assert!(bench.backups("web").is_empty());
     };
@@ -92,10 +87,7 @@ fn c09_a_settings_file_that_cannot_be_trusted_or_parsed() {
         (b"timeout = \"for ever\"\n", "timeout"),
         (b"tool = \"../docker\"\n", "tool"),
         (b"key = \"\x1b[31m\"\n", "cannot parse the settings file"),
-        (
-            b"base-ulr = \"https://localhost\"\n",
-            "did you mean `base-url`?",
-        ),
+        (b"base-ulr = \"x\"\n", "did you mean `base-url`?"),
         (&b"# x\n".repeat(1 << 20), "is larger than"),
     ] {
         fs::write(&file, text).expect("settings");
@@ -155,24 +147,15 @@ fn engine_sockets_that_are_none() {
     let page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 17\r\n\r\n<html>\x1b[2J</html>";
     let bench = Bench::web(PLAIN);
     fs::write(bench.root().join("file"), "").expect("a file");
+    let noise = b"\x00\xff\x1b[31m\r\n\r\n";
+    let forbidden = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nforbidden";
+    let endless = b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{";
     for (name, bytes, words) in [
         ("page", Some(&page[..]), "is this the socket of Docker?"),
-        (
-            "noise",
-            Some(b"\x00\xff\x1b[31m\r\n\r\n"),
-            "invalid HTTP response from Docker",
-        ),
+        ("noise", Some(noise), "invalid HTTP response from Docker"),
         ("closes", Some(b""), "cannot reach Docker"),
-        (
-            "refuses",
-            Some(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nforbidden"),
-            "403",
-        ),
-        (
-            "endless",
-            Some(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{"),
-            "cannot reach Docker",
-        ),
+        ("refuses", Some(forbidden), "403"),
+        ("endless", Some(endless), "cannot reach Docker"),
         ("hangs", None, "no response from Docker"),
         ("absent", None, "check that Docker is running"),
         ("file", None, "check that Docker is running"),
@@ -198,9 +181,10 @@ fn as_root_an_engine_socket_that_this_user_may_not_use() {
         set_mode(folder, 0o1777);
     }
     // The rehearsal's folder is its owner's alone.
+    let unknown = "the stack's containers are unknown: what they will lose";
     Run::of(&mut bench.as_user("web", 65_534)).succeeds(&[
         "cannot reach Docker",
         "Permission denied",
-        "the stack's containers are unknown: what they will lose",
+        unknown,
     ]);
 }
