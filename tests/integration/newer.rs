@@ -68,10 +68,7 @@ fn n15_a_restore_whose_update_fails_names_the_text_that_stays() {
     bench.write("web", ".env", "GREETING=goodbye\n");
     bench.run("adopt web --wait 2s --yes").code(0);
     bench.once(Call::Update, FaultKind::LateFailure(Duration::ZERO));
-    bench.fails("restore web --yes", &[
-        "Portainer stack 1 differs: the Compose file, which the failed update put back; its variables are those of the snapshot",
-        "Portainer stack 1 differs: its deployment failed",
-    ]);
+    bench.fails("restore web --yes", "Portainer stack 1 differs: the Compose file, which the failed update put back; its variables are those of the snapshot\nPortainer stack 1 differs: its deployment failed\n");
     bench.run("restore web --yes").code(0);
     let record = bench.first_record();
     assert!(!record.text.contains("# new"));
@@ -119,10 +116,7 @@ fn n19_an_update_keeps_the_option_to_prune() {
     assert_eq!(bench.first_record().prune, Some(true));
     // It would remove what the file no longer has.
     bench.write("web", "docker-compose.yml", PLAIN);
-    bench.fails("adopt web --leave-orphans", &[
-        "Portainer would remove containers that the Compose file does not define, because the Portainer stack has the option to prune services",
-        "turn that option off in Portainer, or add these services to the Compose file",
-    ]);
+    bench.fails("adopt web --leave-orphans", "Portainer would remove containers that the Compose file does not define, because the Portainer stack has the option to prune services\n     - web-b-1\n     turn that option off in Portainer, or add these services to the Compose file\n");
     assert_eq!(bench.containers("web").len(), 2);
     bench.change_record(|record| record.prune = Some(false));
     let adopt = "adopt web --leave-orphans --wait 2s --yes";
