@@ -213,23 +213,15 @@ fn as_root_b29_a_file_that_the_owner_of_the_directory_cannot_read_is_refused() {
             let private = tempfile::tempdir().expect("a folder");
             let secret = private.path().join("secret");
             fs::write(&secret, format!("{EXCERPT}:*:1:\n  : [\n")).expect("a file");
-            let (of_dir, of_file) = if is_reachable {
-                (0o755, 0o600)
-            } else {
-                (0o700, 0o644)
-            };
-            for (path, mode) in [(private.path(), of_dir), (&secret, of_file)] {
-                set_mode(path, mode);
-            }
+            set_mode(private.path(), if is_reachable { 0o755 } else { 0o700 });
+            set_mode(&secret, if is_reachable { 0o600 } else { 0o644 });
             fs::remove_file(dir.join(name)).ok();
             symlink(&secret, dir.join(name)).expect("a link");
             for args in ["plan web", "render web", "web", "list"] {
                 let run = ended(&bench, args).hides(EXCERPT);
                 if args != "list" {
-                    run.fails(&[
-                        &dir.join(name).display().to_string(),
-                        &format!("(user {USER}) cannot read it"),
-                    ]);
+                    let path = dir.join(name).display().to_string();
+                    run.fails(&[path, format!("(user {USER}) cannot read it")]);
                 }
             }
             assert!(bench.nothing_was_changed());
