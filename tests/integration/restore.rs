@@ -136,10 +136,8 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         // A file that was edited meanwhile is newer than what runs.
         bench.succeeds("web", "snapshot");
         bench.stack("web", &format!("{RICH}# edited\n"), Some(ENV));
-        bench.succeeds(
-            "restore web",
-            "  that file or .env has changed since the snapshot, and stays as it is: what runs is older\n",
-        );
+        let stays = "  that file or .env has changed since the snapshot, and stays as it is: what runs is older\n";
+        bench.succeeds("restore web", stays);
     }
 }
 
@@ -149,10 +147,8 @@ fn the_record_gets_its_text_and_variables_back() {
     bench.run("web").code(0);
     let id = bench.first_record().id;
     let old = format!("{PLAIN}    environment: {{MODE: old}}\n");
-    let env = vec![Variable {
-        name: "ONLY_HERE".to_owned(),
-        value: "record-secret".to_owned(),
-    }];
+    let [name, value] = ["ONLY_HERE", "record-secret"].map(ToOwned::to_owned);
+    let env = vec![Variable { name, value }];
     let updated = bench.world(|world| world.update(id, old.clone(), Some(env.clone())));
     updated.expect("an update");
     bench.run("web").code(0);
@@ -192,10 +188,7 @@ fn snapshots_are_private_whole_and_few() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, Some(ENV));
     bench.run("web").code(0);
-    assert!(
-        bench.saved("json").is_empty(),
-        "nothing to destroy, no snapshot"
-    );
+    assert!(bench.saved("json").is_empty(), "nothing to destroy");
     bench.run("web").code(0);
     let first = bench.saved("json").remove(0);
     for _ in 0..11 {
@@ -214,39 +207,25 @@ fn snapshots_are_private_whole_and_few() {
     }
     let run = bench.run("restore web --list").code(0);
     assert_eq!(run.out.lines().count(), 11, "{}", run.out);
-    assert_eq!(
-        run.err,
-        "`stacklift restore web` restores the default snapshot; add --to SNAPSHOT for another. The names are times in UTC\n"
-    );
+    let hint = "`stacklift restore web` restores the default snapshot; add --to SNAPSHOT for another. The names are times in UTC\n";
+    assert_eq!(run.err, hint);
     let newest = id_of(&files[9]);
     let first = run.out.lines().nth(1).expect("a row").to_owned();
-    assert!(
-        first.starts_with(&format!("{newest}  migrate  1")),
-        "{first}"
-    );
+    let start = format!("{newest}  migrate  1");
+    assert!(first.starts_with(&start), "{first}");
     assert!(first.ends_with(" complete (default)"), "{first}");
     // An unambiguous beginning is enough.
     bench.forget_requests();
     let some = &newest[..newest.len() - 1];
-    bench.succeeds(
-        &format!("restore web --dry-run --to {some}"),
-        &[
-            "web goes back to ",
-            "(before stacklift migrate)\n  ",
-            &format!("\nNext: stacklift restore web --to {some}\n"),
-        ],
-    );
+    let next = format!("\nNext: stacklift restore web --to {some}\n");
+    let run = bench.succeeds(&format!("restore web --dry-run --to {some}"), &next);
+    run.says(&["web goes back to ", "(before stacklift migrate)\n  "]);
     assert!(bench.nothing_was_changed());
     let several = "10 snapshots begin with 2";
     bench.fails("restore web --to 2", several);
     let says = "no snapshot 20200101T000000.000Z of the stack web";
     bench.fails("restore web --to 20200101T000000.000Z", says);
-    bench.fails(
-        "restore other",
-        "other has no snapshot: there is nothing to undo
-state: nothing was changed
-hint: stacks with snapshots: web; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR\n",
-    );
+    bench.fails("restore other", "other has no snapshot: there is nothing to undo\nstate: nothing was changed\nhint: stacks with snapshots: web; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR\n");
 }
 
 #[test]
