@@ -6,7 +6,6 @@ use std::{
         fs::{MetadataExt as _, chown, lchown, symlink},
         process::CommandExt as _,
     },
-    path::Path,
     process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -14,10 +13,10 @@ use std::{
 
 use rehearsal::{Call, FaultKind};
 
-use crate::bench::{Bench, PLAIN, Run, fifo, set_mode};
-
-/// A user who is not root, and has no name here.
-const USER: u32 = 54_321;
+use crate::{
+    bench::{Bench, PLAIN, Run, fifo, set_mode},
+    writing::{USER, given_away},
+};
 
 /// Runs the binary, which must end soon.
 #[track_caller]
@@ -36,51 +35,23 @@ const BUSYBOX: &str = "services: {a: {image: busybox}}\n";
 const PIPES: &[(&str, &str, &str, &str)] = &[
     ("including", "include: [b.yml]\n", "", "b.yml"),
     ("nested", "include: [c.yml]\n", "", "b.yml"),
-    (
-        "included-env",
-        "include: [{path: c.env.yml, env_file: b.env}]\n",
-        "",
-        "b.env",
-    ),
-    (
-        "project-dir",
-        "include: [{path: c.env.yml, project_directory: sub}]\n",
-        "",
-        "sub/.env",
-    ),
-    (
-        "extending",
-        "services: {a: {extends: {file: $FILE, service: a}}}\n",
-        "FILE=b.yml\n",
-        "b.yml",
-    ),
-    (
-        "listed",
-        "",
-        "COMPOSE_FILE=docker-compose.yml:b.yml\n",
-        "b.yml",
-    ),
+    ("included-env", INCLUDED_ENV, "", "b.env"),
+    ("project-dir", PROJECT_DIR, "", "sub/.env"),
+    ("extending", EXTENDING, "FILE=b.yml\n", "b.yml"),
+    ("listed", "", LISTED, "b.yml"),
     ("overridden", "", "", "docker-compose.override.yml"),
-    (
-        "second-document",
-        "x-a: 1\n---\ninclude: [b.yml]\n",
-        "",
-        "b.yml",
-    ),
-    (
-        "of-service",
-        "services: {a: {image: busybox, env_file: b.env}}\n",
-        "",
-        "b.env",
-    ),
-    (
-        "labels",
-        "services: {a: {image: busybox, label_file: ./b.labels}}\n",
-        "",
-        "b.labels",
-    ),
+    ("second-document", SECOND_DOCUMENT, "", "b.yml"),
+    ("of-service", OF_SERVICE, "", "b.env"),
+    ("labels", LABELS, "", "b.labels"),
     ("own-env", "", "", ".env"),
 ];
+const INCLUDED_ENV: &str = "include: [{path: c.env.yml, env_file: b.env}]\n";
+const PROJECT_DIR: &str = "include: [{path: c.env.yml, project_directory: sub}]\n";
+const EXTENDING: &str = "services: {a: {extends: {file: $FILE, service: a}}}\n";
+const LISTED: &str = "COMPOSE_FILE=docker-compose.yml:b.yml\n";
+const SECOND_DOCUMENT: &str = "x-a: 1\n---\ninclude: [b.yml]\n";
+const OF_SERVICE: &str = "services: {a: {image: busybox, env_file: b.env}}\n";
+const LABELS: &str = "services: {a: {image: busybox, label_file: ./b.labels}}\n";
 
 /// Creates the stack of a line of [`PIPES`].
 fn with_pipe(bench: &Bench, (name, compose, env, pipe): (&str, &str, &str, &str)) {
@@ -137,7 +108,7 @@ fn b25_one_bad_directory_never_stops_the_list() {
     let stacks = list["stacks"].as_array().expect("stacks");
     let why = |name: &str| {
         let stack = stacks.iter().find(|stack| stack["name"] == name);
-        stack.unwrap_or_else(|| panic!("no {name}"))["adopt"]["blockers"].to_string()
+        stack.expect(name)["adopt"]["blockers"].to_string()
     };
     assert_eq!(why("good"), "[]");
     for &(name, .., pipe) in PIPES {
@@ -184,12 +155,6 @@ fn b29_a_file_of_more_than_16_mb_is_refused() {
             bench.fails(args, &[name, "it is larger than 16 MiB"]);
         }
     }
-}
-
-/// Gives the directory of a stack to [`USER`].
-fn given_away(dir: &Path) {
-    set_mode(dir, 0o755);
-    chown(dir, Some(USER), Some(USER)).expect("root");
 }
 
 #[test]

@@ -13,10 +13,10 @@ use std::{
 use crate::bench::{Bench, PLAIN, Run, key_file, mode, set_mode, write_script};
 
 /// A user who is not root, and has no name here.
-const USER: u32 = 54_321;
+pub const USER: u32 = 54_321;
 
 /// A directory of [`USER`].
-fn given_away(dir: &Path) {
+pub fn given_away(dir: &Path) {
     fs::create_dir_all(dir).expect("a folder");
     set_mode(dir, 0o755);
     chown(dir, Some(USER), Some(USER)).expect("root");
