@@ -14,10 +14,8 @@ mod running;
 #[track_caller]
 fn refuses<'a>(bench: &Bench, args: &str, blockers: impl Texts<'a>) {
     let blockers = blockers.list();
-    let run = bench.stops(
-        &format!("adopt {args}"),
-        "fix the problems above, then run the command again",
-    );
+    let hint = "fix the problems above, then run the command again";
+    let run = bench.stops(&format!("adopt {args}"), hint);
     assert_eq!(listed(&run), blockers, "{run:#?}");
     assert!(!bench.state().join("snapshots").exists(), "no snapshot");
     let plan = bench.run(&format!("plan {args}"));

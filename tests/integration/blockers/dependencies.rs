@@ -135,36 +135,21 @@ fn b20_a_dependency_that_is_not_ready_in_time_stops_the_run_before_the_request()
     let running = with_job();
     running.world(|world| world.exits.clear());
     let longer = "use --wait for a longer limit";
+    let waits = ["waits for web-db-1", longer];
+    // Compose waits for it as well.
+    let unhealthy = ["did not become healthy in time", longer];
+    let still = ["the deployment would fail", "which is still running"];
+    let failed = [
+        "web-job-1 exited with code 3",
+        "this run ran jobs of the stack",
+    ];
+    let late = ["web-job-1 did not exit in time", "nothing was changed"];
     for (bench, args, says) in [
-        (
-            starting(HEALTH),
-            "web --wait 1s",
-            ["waits for web-db-1", longer],
-        ),
-        // Compose waits for it as well.
-        (
-            starting(&optional),
-            "web --wait 1s",
-            ["did not become healthy in time", longer],
-        ),
-        (
-            running,
-            "web --rerun-jobs --wait 1s",
-            ["the deployment would fail", "which is still running"],
-        ),
-        (
-            failing,
-            "web --rerun-jobs",
-            [
-                "web-job-1 exited with code 3",
-                "this run ran jobs of the stack",
-            ],
-        ),
-        (
-            Bench::web(JOB),
-            "web --rerun-jobs --wait 1s",
-            ["web-job-1 did not exit in time", "nothing was changed"],
-        ),
+        (starting(HEALTH), "web --wait 1s", waits),
+        (starting(&optional), "web --wait 1s", unhealthy),
+        (running, "web --rerun-jobs --wait 1s", still),
+        (failing, "web --rerun-jobs", failed),
+        (Bench::web(JOB), "web --rerun-jobs --wait 1s", late),
     ] {
         let run = adopt(&bench, args).fails(&says);
         assert!(bench.calls(Call::Create).is_empty(), "{run:#?}");
@@ -194,10 +179,7 @@ fn b20_dependencies_that_do_not_count() {
     ] {
         bench.stack("web", &HEALTH.replace(of, more), None);
         let all = bench.run("plan web").all();
-        assert_eq!(
-            all.contains("web-db-1 is unhealthy"),
-            is_blocked,
-            "{more}: {all}"
-        );
+        let is_said = all.contains("web-db-1 is unhealthy");
+        assert_eq!(is_said, is_blocked, "{more}: {all}");
     }
 }
