@@ -151,13 +151,8 @@ fn b11_without_portainer_an_outcome_stays_unknown() {
     bench.fails("restore web", hint).hides("restored web");
     for _ in 0..2 {
         let outcome = "error: 2 containers match the snapshot, but the outcome of the deletion of Portainer stack 1 (web), sent 2";
-        let run = bench.fails(
-            "restore web --engine-only",
-            &[
-                outcome,
-                " is unknown: Portainer may still change the stack\n",
-            ],
-        );
+        let unknown = " is unknown: Portainer may still change the stack\n";
+        let run = bench.fails("restore web --engine-only", &[outcome, unknown]);
         let run = run.says("When Portainer responds again, run: ");
         run.hides(&["restored web", "Portainer finished"]);
         assert_eq!(bench.saved(".request").len(), 1);

@@ -239,10 +239,8 @@ fn what_cannot_be_read_is_unknown_and_said() {
     let file = bench.saved("json").remove(0);
     let json = read_json(file);
     assert!(json["record"]["unknown"].is_string(), "{}", json["record"]);
-    bench.succeeds(
-        "restore web",
-        "Portainer is left as it is: the snapshot contains no data",
-    );
+    let says = "Portainer is left as it is: the snapshot contains no data";
+    bench.succeeds("restore web", says);
 }
 
 #[test]

@@ -261,12 +261,8 @@ fn b15_the_default_is_the_last_state_that_ran() {
     bench.world(|world| world.stop(id, 1)).expect("stopped");
     // It undoes the start only with the snapshot's ID.
     bench.succeeds("adopt web", "restore web --to ");
-    bench
-        .succeeds(
-            "restore web",
-            "restored web: 1 container matches the snapshot",
-        )
-        .hides("nothing");
+    let says = "restored web: 1 container matches the snapshot";
+    bench.succeeds("restore web", says).hides("nothing");
 }
 
 #[test]
@@ -346,11 +342,8 @@ fn b17_a_restore_lets_containers_shut_down_before_it_removes_them() {
         let refusal = instead(500, "{\"message\":\"cannot stop\"}");
         bench.always(Call::EngineStop, refusal);
         let run = bench.run("restore web --engine-only");
-        assert_eq!(
-            run.err.contains("it is removed with SIGKILL"),
-            !rm,
-            "{run:#?}"
-        );
+        let is_killed = run.err.contains("it is removed with SIGKILL");
+        assert_eq!(is_killed, !rm, "{run:#?}");
         assert_eq!(bench.calls(Call::EngineStop).is_empty(), rm);
         assert!(!bench.calls(Call::EngineRemove).is_empty());
         run.succeeds("restored web");
