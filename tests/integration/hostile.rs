@@ -62,22 +62,15 @@ fn in_place_of(path: &Path, what: &str) {
 
 #[test]
 fn a_compose_file_or_env_file_that_cannot_be_read() {
+    let (unreadable, not_utf8) = ("Input/output error", "is not UTF-8 at byte 2");
     for (what, compose, env) in [
         ("a directory", "is not a file", "is not a regular file"),
         ("a fifo", "is not a file", "is not a regular file"),
         ("a socket", "is not a file", "is not a regular file"),
         ("a dangling link", "is not a file", "No such file"),
         ("a link to itself", "failed to access", "symbolic links"),
-        (
-            "a file that cannot be read",
-            "Input/output error",
-            "Input/output error",
-        ),
-        (
-            "not UTF-8",
-            "is not UTF-8 at byte 2",
-            "is not UTF-8 at byte 2",
-        ),
+        ("a file that cannot be read", unreadable, unreadable),
+        ("not UTF-8", not_utf8, not_utf8),
     ] {
         for (name, words) in [("docker-compose.yml", compose), (".env", env)] {
             let (bench, dir) = started();
@@ -103,10 +96,8 @@ fn links_out_of_the_directory_are_read_and_never_written() {
     assert_eq!(bench.sent_text(), text);
     assert_eq!(bench.sent_env(), [("TOKEN".to_owned(), MARKED.to_owned())]);
     let backup = &bench.backups("web")[0];
-    assert!(
-        fs::symlink_metadata(backup).expect("it").is_file(),
-        "no link"
-    );
+    let metadata = fs::symlink_metadata(backup).expect("it");
+    assert!(metadata.is_file(), "no link");
     assert_eq!(fs::read_to_string(backup).expect("it"), text);
     let link = fs::symlink_metadata(dir.join("docker-compose.yml")).expect("it");
     assert!(link.is_symlink(), "the link is still one");
@@ -167,7 +158,7 @@ fn text_from_outside_cannot_control_the_terminal() {
     const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\r\u{2066}";
     let json = serde_json::json!({"message": EVIL, "details": EVIL}).to_string();
     let kinds = [
-        instead(500, &json.clone()),
+        instead(500, &json),
         instead(500, EVIL),
         done(200, &json),
         done(200, EVIL),

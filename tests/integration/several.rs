@@ -2,6 +2,8 @@
 
 use std::{fs, process::Command};
 
+use serde_json::json;
+
 use crate::bench::{Bench, PLAIN, Run};
 
 const SECRET: &str = "s3cr3t-of-an-app";
@@ -123,11 +125,7 @@ fn the_plan_names_the_files_and_nothing_on_disk_changes() {
         "app/compose.yaml",
     ];
     let adopt = &report["adopt"];
-    assert_eq!(
-        adopt["combined_files"],
-        serde_json::json!(files),
-        "{report}"
-    );
+    assert_eq!(adopt["combined_files"], json!(files), "{report}");
     for (file, text) in FILES {
         let found = fs::read_to_string(bench.dir("web").join(file)).expect("a file");
         assert_eq!(found, *text, "{file}");
@@ -136,8 +134,6 @@ fn the_plan_names_the_files_and_nothing_on_disk_changes() {
     let run = Run::of(&mut with_real_compose(&bench, render)).code(0);
     let payload = run.json();
     let text = payload["stackFileContent"].as_str().expect("a text");
-    assert!(
-        text.contains("TOKEN: \"${TOKEN}\"") && !text.contains(SECRET),
-        "{text}"
-    );
+    let is_variable = text.contains("TOKEN: \"${TOKEN}\"") && !text.contains(SECRET);
+    assert!(is_variable, "{text}");
 }

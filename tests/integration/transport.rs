@@ -23,12 +23,8 @@ fn tls_by_the_managers_own_certificate() {
     let says = ["certificate", "--tls", "nothing was changed"];
     bench.fails(&["web", "--tls", pem, "--base-url", &base_url], &says);
     bench.fails("web --tls system", "certificate");
-    fs::write(bench.root().join("empty.pem"), "").expect("a file");
-    let empty = bench.root().join("empty.pem");
-    bench.fails(
-        &["web", "--tls", empty.to_str().expect("UTF-8")],
-        "contains no certificate",
-    );
+    fs::write(pem, "").expect("a file");
+    bench.fails(&["web", "--tls", pem], "contains no certificate");
 }
 
 /// A server for one request: its URL, and the first line of that request.
@@ -69,14 +65,8 @@ fn no_redirect_is_followed() {
     for status in [301, 302, 303, 307, 308] {
         bench.forget_requests();
         bench.once(Call::List, instead(status, ""));
-        bench.fails(
-            "web",
-            &[
-                &format!("status {status}"),
-                "redirect to /login",
-                "login page",
-            ],
-        );
+        let run = bench.fails("web", &format!("status {status}"));
+        run.says(&["redirect to /login", "login page"]);
         assert_eq!(bench.requests().iter().filter(|r| r.port != 0).count(), 1);
     }
 }
