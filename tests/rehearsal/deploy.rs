@@ -24,7 +24,7 @@ impl Deploy for Program {
     fn up(&self, record: &Record) -> Result<(), String> {
         self.write(record).map_err(|error| error.to_string())?;
         let folder = format!("{}/{}", self.seen_as, record.id);
-        let entry = record.clone.as_ref().map(|clone| clone.entry.as_str());
+        let entry = record.clone.as_ref().map(|clone| clone.git.entry.as_str());
         let file = format!("{folder}/{}", entry.unwrap_or("docker-compose.yml"));
         let env = format!("{folder}/stack.env");
         let has_env = record.env.as_ref().is_some_and(|env| !env.is_empty());

@@ -23,18 +23,11 @@ pub trait Deploy: Send + Sync {
 
 /// Deploys one stack at a time, as Portainer does (M21).
 pub(super) struct Deployer {
-    compose: Arc<dyn Deploy>,
-    deploying: Mutex<()>,
+    pub compose: Arc<dyn Deploy>,
+    pub deploying: Mutex<()>,
 }
 
 impl Deployer {
-    pub fn new(compose: Arc<dyn Deploy>) -> Self {
-        Self {
-            compose,
-            deploying: Mutex::default(),
-        }
-    }
-
     /// Performs a change on the engine and waits for its end. A failed deployment ends in `compose down` (M06).
     pub fn perform(&self, work: &Work) -> Result<(), PortainerError> {
         if work.kind == Kind::Delete {

@@ -23,7 +23,7 @@ mod world;
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -31,13 +31,17 @@ use anyhow::Context as _;
 use tempfile::TempDir;
 
 pub use self::deployer::Deploy;
-use self::{deployer::Deployer, server::Server, shared::lock};
+use self::{
+    deployer::Deployer,
+    server::Server,
+    shared::{Shared, lock},
+};
 pub use self::{
     faults::{Call, FaultKind, Faults, Peer, Rule},
     request::Request,
     world::{
-        Action, CloneError, Container, Era, Event, Fetch, Files, GitClone, GitRepository, Hashes,
-        Health, Record, ResourceControl, Status, Variable, World,
+        Action, CloneError, Container, Era, Event, Fetch, Files, GitClone, GitRepository,
+        GitSettings, Hashes, Health, Record, ResourceControl, Status, Variable, World,
     },
 };
 
@@ -77,9 +81,11 @@ impl Rehearsal {
         let socket = folder.path().join("engine.sock");
         let certificate = tls::Certificate::new()?;
         let key = world.admin_key().to_owned();
-        let compose = options.compose.clone();
-        let deployer = compose.map(|compose| Arc::new(Deployer::new(compose)));
-        let server = Server::start(world, certificate, socket, deployer)
+        let deployer = options.compose.clone().map(|compose| {
+            let deploying = Mutex::default();
+            Arc::new(Deployer { compose, deploying })
+        });
+        let server = Server::start(Shared::new(world, certificate, deployer), socket)
             .context("failed to listen on 127.0.0.1 and on the socket of the engine")?;
         Ok(Self {
             server,

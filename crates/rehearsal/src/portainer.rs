@@ -161,21 +161,20 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
     if id.is_none() && payload.name.is_empty() {
         return invalid("Invalid stack name");
     }
-    let (text, env, prune) = (payload.stack_file_content, payload.env, payload.prune);
-    if text.is_empty() {
+    if payload.stack_file_content.is_empty() {
         return invalid("Invalid stack file content");
     }
-    let Some(id) = id else {
-        let endpoint = given.unwrap_or_default();
-        return world.prepare_create(endpoint, &payload.name, text, env, &key.user);
+    let mut work = match id {
+        Some(id) => world.prepare(id, given, Kind::Update)?,
+        None => world.prepare_create(given.unwrap_or_default(), &payload.name, &key.user)?,
     };
-    let mut work = world.prepare(id, given, Kind::Update)?;
-    work.record.text = text;
-    work.record.env = env;
-    if world.era == Era::Async {
-        work.record.prune = Some(prune);
+    (work.record.text, work.record.env) = (payload.stack_file_content, payload.env);
+    if id.is_some() {
+        if world.era == Era::Async {
+            work.record.prune = Some(payload.prune);
+        }
+        work.record.updated_by = key.user;
     }
-    work.record.updated_by = key.user;
     Ok(work)
 }
 
@@ -196,7 +195,12 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             let environment = shown::environment(number, &world.endpoints[&number]);
             Ok(Response::json(200, &environment))
         }
-        Call::Me => Ok(me(world, &key)),
+        Call::Me => {
+            let at = world.keys.iter().position(|one| *one == key);
+            let id = at.map_or(0, |at| at + 1);
+            let shown = json!({ "Id": id, "Username": key.user, "Role": key.role as u8 });
+            Ok(Response::json(200, &shown))
+        }
         Call::Users | Call::Unshare if key.role == Role::Standard => Err(denied()),
         Call::Users => {
             let names = world.keys.iter().map(|key| key.user.as_str());
@@ -248,7 +252,22 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             }
             Ok(Response::no_content())
         }
-        _ => access(world, &key, id, incoming),
+        // The access rights of a stack.
+        _ => {
+            let given = payload::<Access>(incoming)?;
+            let mut all = world.records.values_mut();
+            let found = all.find(|record| record.control.id.to_string() == id);
+            let record = found.ok_or_else(no_control)?;
+            if !may_see(&key, record) {
+                return Err(denied());
+            }
+            let restricted = !given.public && !given.administrators_only;
+            let ids = |ids: Vec<u64>| if restricted { ids } else { Vec::new() };
+            record.control.public = given.public;
+            record.control.users = ids(given.users);
+            record.control.teams = ids(given.teams);
+            Ok(Response::json(200, &shown::control_of(record)))
+        }
     }
 }
 
@@ -280,28 +299,6 @@ struct Access {
     administrators_only: bool,
     users: Vec<u64>,
     teams: Vec<u64>,
-}
-
-/// Sets the access rights of a stack.
-fn access(
-    world: &mut World,
-    key: &ApiKey,
-    id: &str,
-    incoming: &Incoming,
-) -> Result<Response, PortainerError> {
-    let given = payload::<Access>(incoming)?;
-    let mut all = world.records.values_mut();
-    let found = all.find(|record| record.control.id.to_string() == id);
-    let record = found.ok_or_else(no_control)?;
-    if !may_see(key, record) {
-        return Err(denied());
-    }
-    let restricted = !given.public && !given.administrators_only;
-    let ids = |ids: Vec<u64>| if restricted { ids } else { Vec::new() };
-    record.control.public = given.public;
-    record.control.users = ids(given.users);
-    record.control.teams = ids(given.teams);
-    Ok(Response::json(200, &shown::control_of(record)))
 }
 
 fn no_control() -> PortainerError {
@@ -386,7 +383,7 @@ fn key<'w>(world: &'w World, incoming: &Incoming) -> Result<&'w ApiKey, Portaine
     if given.is_empty() {
         return Err(refused("A valid authorization token is missing"));
     }
-    let known = world.keys.iter().find(|key| key.secret() == given);
+    let known = world.keys.iter().find(|key| key.secret == given);
     known.ok_or_else(|| refused("Invalid JWT token"))
 }
 
@@ -398,13 +395,6 @@ fn status(world: &World) -> Response {
     };
     let instance = "5a1f7c0e-6f2b-4d0e-9a53-2f6f0c1d7b11";
     Response::json(200, &json!({ "Version": version, "InstanceID": instance }))
-}
-
-fn me(world: &World, key: &ApiKey) -> Response {
-    let at = world.keys.iter().position(|one| one == key);
-    let id = at.map_or(0, |at| at + 1);
-    let shown = json!({ "Id": id, "Username": key.user, "Role": key.role as u8 });
-    Response::json(200, &shown)
 }
 
 /// The stack with that ID, if the user may see it and may manage stacks on its environment (M22).

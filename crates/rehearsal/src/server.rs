@@ -19,15 +19,13 @@ use rustix::net::{
 use rustls::{ServerConnection, StreamOwned};
 
 use super::{
-    deployer::Deployer,
     engine,
-    faults::{Call, FaultKind, Peer},
+    faults::{FaultKind, Peer},
     http::{self, Incoming, JSON, Response, TEXT},
     portainer,
     request::Request,
     shared::{Shared, lock},
-    tls::Certificate,
-    world::{Ending, World, millis},
+    world::{Ending, millis},
 };
 
 /// The pause between two bytes of a [`FaultKind::SlowDrip`].
@@ -45,15 +43,10 @@ pub(super) struct Server {
 
 impl Server {
     /// Listens on a free port of 127.0.0.1 and on `socket`.
-    pub fn start(
-        world: World,
-        certificate: Certificate,
-        socket: PathBuf,
-        deployer: Option<Arc<Deployer>>,
-    ) -> io::Result<Self> {
+    pub fn start(shared: Shared, socket: PathBuf) -> io::Result<Self> {
         let (reserved, port) = reserve_port()?;
         let server = Self {
-            shared: Arc::new(Shared::new(world, certificate, deployer)),
+            shared: Arc::new(shared),
             port,
             socket,
             _reserved: reserved,
@@ -192,7 +185,18 @@ fn exchange(
         Some(FaultKind::Status(status, body)) => Some(failure(*status, body)),
         _ => {
             let ending = ending(fault.as_ref());
-            let response = respond(shared, peer, call, incoming, ending).ok_or_else(broken_off)?;
+            let is_change = portainer::is_change(call);
+            if !is_change && !shared.wait(ending.after) {
+                return Err(broken_off());
+            }
+            let response = match peer {
+                _ if ending.fails && !is_change => failure(500, "simulated failure"),
+                Peer::Portainer => {
+                    let response = portainer::respond(shared, call, incoming, ending);
+                    response.ok_or_else(broken_off)?
+                }
+                Peer::Engine => engine::respond(&mut shared.world(), call, incoming),
+            };
             shared.change(call);
             damaged(response, fault.as_ref())
         }
@@ -283,26 +287,4 @@ fn ending(fault: Option<&FaultKind>) -> Ending {
     };
     let after = millis(delay);
     Ending { after, fails }
-}
-
-/// Responds to a request; `None` if the rehearsal ended first.
-fn respond(
-    shared: &Arc<Shared>,
-    peer: Peer,
-    call: Call,
-    incoming: &Incoming,
-    ending: Ending,
-) -> Option<Response> {
-    if !portainer::is_change(call) {
-        if !shared.wait(ending.after) {
-            return None;
-        }
-        if ending.fails {
-            return Some(failure(500, "simulated failure"));
-        }
-    }
-    match peer {
-        Peer::Portainer => portainer::respond(shared, call, incoming, ending),
-        Peer::Engine => Some(engine::respond(&mut shared.world(), call, incoming)),
-    }
 }

@@ -50,7 +50,7 @@ pub use self::{
     container::Container,
     events::{Action, Event},
     record::{Record, ResourceControl, Status, Variable},
-    repository::{CloneError, Fetch, Files, GitClone, GitRepository},
+    repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},
     state::{Era, Health, World},
 };
 pub(crate) use self::{
@@ -59,7 +59,6 @@ pub(crate) use self::{
     containers::AnonymousVolumes,
     entities::{ApiKey, Endpoint, Network, Role},
     errors::{EngineError, PortainerError},
-    git::GitSettings,
     images::tagged,
     values::texts,
     work::{Accepted, Ending, Kind, Work},

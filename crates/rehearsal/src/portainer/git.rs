@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Incoming, PortainerError, Response, Variable, Work, World, payload};
 use crate::world::{CloneError, Era, GitSettings, Kind};
 
-/// What a create from Git contains.
+/// What a create from Git contains, or a new deployment of a Git stack, which has fewer fields.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct Create {
@@ -23,17 +23,6 @@ struct Create {
     repository_password: String,
     #[serde(rename = "tlsskipVerify")]
     skips_tls: bool,
-}
-
-/// What a new deployment of a Git stack contains. What it leaves out is lost.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct Redeploy {
-    repository_reference_name: String,
-    env: Option<Vec<Variable>>,
-    repository_authentication: bool,
-    repository_username: String,
-    repository_password: String,
 }
 
 fn invalid(what: &str) -> PortainerError {
@@ -95,7 +84,8 @@ pub(super) fn prepared(
         let what = "Invalid repository credentials. Password must be specified when authentication is enabled";
         return Err(invalid(what));
     }
-    let mut work = world.prepare_create(endpoint, &given.name, String::new(), given.env, user)?;
+    let mut work = world.prepare_create(endpoint, &given.name, user)?;
+    work.record.env = given.env;
     let is_authenticated = given.repository_authentication;
     let settings = GitSettings {
         url: given.url,
@@ -134,21 +124,18 @@ pub(super) fn redeployed(
     incoming: &Incoming,
 ) -> Result<Work, PortainerError> {
     let mut work = world.prepare(id, endpoint, Kind::Update)?;
-    let Some((git, clone)) = work.record.git.clone().zip(work.record.clone.clone()) else {
+    let Some(clone) = work.record.clone.take() else {
         return Err(PortainerError::same(400, "Stack is not created from git"));
     };
-    let given = payload::<Redeploy>(incoming)?;
+    let given = payload::<Create>(incoming)?;
     let stored = Some(given.repository_password).filter(|one| !one.is_empty());
     let password = given.repository_authentication;
-    let password = password.then(|| stored.unwrap_or(clone.password));
+    let password = password.then(|| stored.unwrap_or(clone.git.password));
     let settings = GitSettings {
-        url: git["URL"].as_str().unwrap_or_default().to_owned(),
         reference: given.repository_reference_name,
-        entry: clone.entry,
-        additional: clone.additional,
         user: given.repository_username,
         password: password.unwrap_or_default(),
-        skips_tls: git["TLSSkipVerify"] == true,
+        ..clone.git
     };
     world.clone_for(&mut work.record, &settings)?;
     work.record.env = given.env;

@@ -146,17 +146,16 @@ impl World {
     }
 
     fn happened(&mut self, action: Action, container: &Container) {
-        self.events.push(Event::new(action, container, self.now));
+        self.events.push(Event {
+            action,
+            id: container.id.clone(),
+            at: self.now,
+            name: container.name.clone(),
+            labels: container.labels.clone(),
+        });
     }
 
-    /// Renames a container.
-    pub(super) fn rename_container(&mut self, id: &str, name: &str) -> Result<(), EngineError> {
-        self.check_name(name)?;
-        name.clone_into(&mut self.find_mut(id)?.name);
-        Ok(())
-    }
-
-    fn check_name(&self, name: &str) -> Result<(), EngineError> {
+    pub(super) fn check_name(&self, name: &str) -> Result<(), EngineError> {
         match self.container(name) {
             None => Ok(()),
             Some(other) => Err(EngineError::new(

@@ -4,11 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    deployment::Deployment,
-    entities::fingerprint,
-    values::{labels, text},
-};
+use super::{deployment::Deployment, entities::fingerprint, values::text};
 
 /// A top-level network or volume.
 pub(super) struct Resource {
@@ -99,11 +95,6 @@ impl Resource {
     /// The hash of the definition (N13).
     pub fn hash(&self) -> String {
         fingerprint(&json!([self.name, self.written]).to_string())
-    }
-
-    /// The labels that the file gives it.
-    pub fn labels(&self) -> BTreeMap<String, String> {
-        labels(self.written.get("labels"))
     }
 }
 

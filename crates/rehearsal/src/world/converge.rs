@@ -9,13 +9,13 @@ use super::{
     containers::AnonymousVolumes,
     context::Resource,
     create::Run,
-    deployment::{Deployment, Recreate},
+    deployment::Deployment,
     errors::EngineError,
     mounts::MountSource,
     resolve::Project,
     service::Service,
     state::World,
-    values::{many, pairs, text},
+    values::{labels, many, pairs, text},
 };
 
 /// The exit code of a container that Compose stopped.
@@ -206,7 +206,7 @@ impl World {
         kind: &str,
         key: &str,
     ) -> BTreeMap<String, String> {
-        let mut labels = of.labels();
+        let mut labels = labels(of.written.get("labels"));
         labels.insert(self.label(kind), key.to_owned());
         if deployment.by_library {
             labels.insert(self.label("config-hash"), of.hash());
@@ -223,7 +223,7 @@ impl World {
         let follow = run.follows(replaced);
         if let Some(old) = &old
             && follow != Some(Follow::Recreate)
-            && run.deployment.recreate == Recreate::Changed
+            && !run.deployment.recreates_all
             && self.matches(run, &hash, old)
         {
             if follow == Some(Follow::Restart) {

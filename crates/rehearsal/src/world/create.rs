@@ -59,7 +59,8 @@ impl World {
         }
         if let Some(old) = old {
             self.remove_container(&old.id, AnonymousVolumes::Keep);
-            self.rename_container(&id, &name).map_err(failed)?;
+            self.check_name(&name).map_err(failed)?;
+            name.clone_into(&mut self.find_mut(&id).map_err(failed)?.name);
         }
         Ok(id)
     }

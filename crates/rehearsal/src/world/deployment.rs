@@ -11,6 +11,7 @@ const LIBRARY: &str = "2.40.3";
 
 /// The inputs of `compose up`.
 #[derive(Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is independent")]
 pub(super) struct Deployment {
     pub project: String,
     pub text: String,
@@ -27,21 +28,13 @@ pub(super) struct Deployment {
     /// Whether the library of the newer Portainer runs it.
     pub by_library: bool,
     pub by_hand: bool,
-    /// Which containers are recreated.
-    pub recreate: Recreate,
+    /// Whether every container is recreated, and not only those that changed.
+    pub recreates_all: bool,
     /// Whether the library removes the containers of services that the text does not define, if a request said so. A
     /// variable outranks it (N14, N19).
     pub prune: Option<bool>,
     /// Whether it is for the engine of this host. The containers of others are not simulated.
     pub is_here: bool,
-}
-
-/// Which containers an `up` recreates.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Recreate {
-    #[default]
-    Changed,
-    All,
 }
 
 impl Deployment {

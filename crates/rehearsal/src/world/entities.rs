@@ -61,7 +61,7 @@ impl Default for Engine {
 /// A Portainer API key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
-    secret: String,
+    pub(crate) secret: String,
     /// The name of its user.
     pub user: String,
     /// The role of its user.
@@ -84,10 +84,6 @@ impl ApiKey {
             user: user.to_owned(),
             role,
         }
-    }
-
-    pub(crate) fn secret(&self) -> &str {
-        &self.secret
     }
 }
 
@@ -149,11 +145,6 @@ pub struct Network {
 }
 
 impl Network {
-    /// Whether this is `bridge`, `host` or `none`.
-    pub(crate) fn is_predefined(&self) -> bool {
-        PREDEFINED.contains(&self.name.as_str())
-    }
-
     /// A field of the first entry of `IPAM.Config`.
     pub(crate) fn pool(&self, field: &str) -> &str {
         let pool = self.ipam["Config"].get(0).and_then(|pool| pool.get(field));

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::container::Container;
-
 /// What happened to a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,16 +31,4 @@ pub struct Event {
     pub name: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-}
-
-impl Event {
-    pub(super) fn new(action: Action, container: &Container, now: i64) -> Self {
-        Self {
-            action,
-            id: container.id.clone(),
-            at: now,
-            name: container.name.clone(),
-            labels: container.labels.clone(),
-        }
-    }
 }

@@ -1,34 +1,15 @@
 //! Git repositories that Portainer can read, and its clones of them (M24, M25).
 
-use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    deployment::{Deployment, Recreate},
+    deployment::Deployment,
     entities::fingerprint,
     errors::PortainerError,
     record::Record,
-    repository::{CloneError, Files, GitClone},
+    repository::{CloneError, Files, GitClone, GitSettings},
     state::World,
 };
-
-/// The Git settings of a request, with the names that they have in a preview.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub(crate) struct GitSettings {
-    #[serde(rename = "repository")]
-    pub url: String,
-    pub reference: String,
-    #[serde(rename = "targetFile")]
-    pub entry: String,
-    #[serde(skip)]
-    pub additional: Vec<String>,
-    #[serde(rename = "username")]
-    pub user: String,
-    pub password: String,
-    #[serde(rename = "tlsSkipVerify")]
-    pub skips_tls: bool,
-}
 
 impl World {
     /// The files that Portainer clones, and their commit. Without a reference, those of the default branch, which is also
@@ -87,10 +68,8 @@ impl World {
             "TLSSkipVerify": git.skips_tls,
         }));
         record.clone = Some(GitClone {
-            entry: git.entry.clone(),
-            additional: git.additional.clone(),
+            git: git.clone(),
             files,
-            password: git.password.clone(),
             recreates: false,
         });
         Ok(())
@@ -100,7 +79,7 @@ impl World {
 /// The deployment of a stack from its clone: `stack.env` lies at the root, after the `.env` next to the Compose file, which
 /// Compose reads itself if there are no variables.
 pub(super) fn deployment(of: &GitClone, base: Deployment) -> Deployment {
-    let (root, entry) = (base.folder.clone(), &of.entry);
+    let (root, entry) = (base.folder.clone(), &of.git.entry);
     let below = entry.rfind('/').map_or("", |slash| &entry[..slash]);
     let folder = format!("{root}/{below}").trim_end_matches('/').to_owned();
     let own = format!("{folder}/.env");
@@ -114,13 +93,9 @@ pub(super) fn deployment(of: &GitClone, base: Deployment) -> Deployment {
         (Some(env), None) => (base.env_path, Some(env)),
         (None, given) => (own, given),
     };
-    let more = of.additional.iter();
+    let more = of.git.additional.iter();
     Deployment {
-        recreate: if of.recreates {
-            Recreate::All
-        } else {
-            Recreate::Changed
-        },
+        recreates_all: of.recreates,
         more: more
             .map(|name| of.files.get(name).cloned().unwrap_or_default())
             .collect(),

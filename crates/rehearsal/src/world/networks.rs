@@ -176,7 +176,7 @@ impl Attachment {
 
     /// Adds the aliases of the engine: the short ID and the host name.
     fn complete(&mut self, network: &Network, container: &Container) {
-        if network.is_predefined() {
+        if PREDEFINED.contains(&network.name.as_str()) {
             return;
         }
         let host = text(&container.config, "Hostname");

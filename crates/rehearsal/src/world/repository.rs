@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 /// The files of a branch: path and text.
 pub type Files = BTreeMap<String, String>;
 
@@ -28,17 +30,38 @@ pub struct GitRepository {
     pub password: Option<String>,
 }
 
+/// The Git settings of a request, with the names that they have in a preview.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct GitSettings {
+    /// The URL of the repository.
+    #[serde(rename = "repository")]
+    pub url: String,
+    /// The full name of a branch or tag; empty for the default branch.
+    pub reference: String,
+    /// The Compose file.
+    #[serde(rename = "targetFile")]
+    pub entry: String,
+    /// Further Compose files.
+    #[serde(skip)]
+    pub additional: Vec<String>,
+    /// The user name of a private repository.
+    #[serde(rename = "username")]
+    pub user: String,
+    /// Its password, which Portainer stores.
+    pub password: String,
+    /// Whether the certificate of the Git server is not checked.
+    #[serde(rename = "tlsSkipVerify")]
+    pub skips_tls: bool,
+}
+
 /// A clone of a repository, in the folder of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitClone {
-    /// The Compose file.
-    pub entry: String,
-    /// Further Compose files.
-    pub additional: Vec<String>,
+    /// What it was cloned with.
+    pub git: GitSettings,
     /// All files.
     pub files: Files,
-    /// The password that Portainer stores.
-    pub password: String,
     /// Whether its deployment recreates every container.
     pub recreates: bool,
 }

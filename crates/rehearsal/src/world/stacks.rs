@@ -21,7 +21,8 @@ fn normalize(name: &str) -> String {
 impl World {
     /// Adds a stack to Portainer and returns its ID. Deploys nothing.
     pub fn add_record(&mut self, name: &str, endpoint: u64, text: &str) -> u64 {
-        let record = self.new_record(name, endpoint, text.to_owned(), Some(Vec::new()), "admin");
+        let mut record = self.new_record(name, endpoint, "admin");
+        (record.text, record.env) = (text.to_owned(), Some(Vec::new()));
         let id = record.id;
         self.records.insert(id, record);
         id
@@ -77,7 +78,8 @@ impl World {
         env: Option<Vec<Variable>>,
         user: &str,
     ) -> Result<u64, PortainerError> {
-        let work = self.prepare_create(endpoint, name, text, env, user)?;
+        let mut work = self.prepare_create(endpoint, name, user)?;
+        (work.record.text, work.record.env) = (text, env);
         let accepted = self.begin(work, Ending::default());
         self.finish(accepted)
     }
@@ -87,8 +89,6 @@ impl World {
         &mut self,
         endpoint: u64,
         name: &str,
-        text: String,
-        env: Option<Vec<Variable>>,
         user: &str,
     ) -> Result<Work, PortainerError> {
         let name = normalize(name);
@@ -101,7 +101,7 @@ impl World {
             let text = format!("A stack with the normalized name '{name}' already exists");
             return Err(PortainerError::same(409, &text));
         }
-        let record = self.new_record(&name, endpoint, text, env, user);
+        let record = self.new_record(&name, endpoint, user);
         let kind = Kind::Create;
         Ok(Work { kind, record })
     }
@@ -330,22 +330,14 @@ impl World {
         }
     }
 
-    fn new_record(
-        &mut self,
-        name: &str,
-        endpoint: u64,
-        text: String,
-        env: Option<Vec<Variable>>,
-        user: &str,
-    ) -> Record {
+    /// A stack with a new ID, without text and variables.
+    fn new_record(&mut self, name: &str, endpoint: u64, user: &str) -> Record {
         let id = self.next.record;
         self.next.record += 1;
         Record {
             id,
             name: name.to_owned(),
             endpoint,
-            text,
-            env,
             created: self.seconds(),
             created_by: user.to_owned(),
             control: ResourceControl {

@@ -104,7 +104,7 @@ impl World {
     /// The API key of the first administrator.
     pub(crate) fn admin_key(&self) -> &str {
         let admin = self.keys.iter().find(|key| key.role == Role::Administrator);
-        admin.map_or("", |key| key.secret())
+        admin.map_or("", |key| &key.secret)
     }
 
     /// Seconds since 1970.
