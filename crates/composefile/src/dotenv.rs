@@ -82,14 +82,6 @@ struct EnvParser<'t, 'l> {
     left: Cell<usize>,
 }
 
-/// The start of a statement.
-enum Key<'t> {
-    /// `KEY=` or `KEY:`.
-    WithValue(&'t str),
-    /// A bare `KEY`.
-    Bare(&'t str),
-}
-
 impl<'t> EnvParser<'t, '_> {
     /// Skips whitespace and comments. Returns `false` at the end of the text.
     fn skip_to_statement(&mut self) -> bool {
@@ -107,28 +99,27 @@ impl<'t> EnvParser<'t, '_> {
     fn statement(&mut self) -> Result<(), DotenvError> {
         let line = self.line;
         let fail = |problem| DotenvError { line, problem };
-        match self.key().map_err(fail)? {
-            Key::Bare(key) => {
-                if let Some(value) = (self.lookup)(key) {
-                    self.set(key, value);
-                }
-            }
-            Key::WithValue(key) => {
-                let value = self.value().map_err(fail)?;
-                self.set(key, value);
-            }
+        let (key, has_value) = self.key().map_err(fail)?;
+        let value = if has_value {
+            Some(self.value().map_err(fail)?)
+        } else {
+            (self.lookup)(key)
+        };
+        if let Some(value) = value {
+            self.set(key, value);
         }
         Ok(())
     }
 
-    fn key(&mut self) -> Result<Key<'t>, &'static str> {
+    /// A key, and whether it has a value: `KEY=` or `KEY:`, and no bare `KEY`.
+    fn key(&mut self) -> Result<(&'t str, bool), &'static str> {
         self.skip_export();
         if self.rest.is_empty() {
             return Err("zero length string");
         }
         let source = self.rest;
         let Some(end) = source.find(|c| !is_key_character(c)) else {
-            return Ok(Key::WithValue(""));
+            return Ok(("", true));
         };
         let key = source[..end].trim_end();
         let ending = source.as_bytes()[end];
@@ -140,11 +131,7 @@ impl<'t> EnvParser<'t, '_> {
         }
         self.advance(end + 1);
         self.skip_blanks();
-        Ok(if ending == b'\n' {
-            Key::Bare(key)
-        } else {
-            Key::WithValue(key)
-        })
+        Ok((key, ending != b'\n'))
     }
 
     fn skip_export(&mut self) {
