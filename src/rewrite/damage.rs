@@ -14,7 +14,7 @@ use std::fmt;
 
 use super::env_files::{DeletedLines, Where, below, env_file_keys, is_env_file, item};
 use composefile::{
-    document::{Document, Entry, Node, NodeId, NodeKind, NodeMap},
+    document::{Document, Node, NodeId, NodeKind, NodeMap},
     schema::ROOT,
 };
 
@@ -42,7 +42,19 @@ pub fn damages(original: &Document<'_>, rewritten: &str, stack_dir: &str) -> Vec
     let keys = env_file_keys(original);
     let deleted = DeletedLines::of(original.text());
     let mut damages = match Document::parse(rewritten) {
-        Ok(result) => Walk::new(original, &keys, &deleted, stack_dir).differences(&result),
+        Ok(result) => {
+            let walk = Walk {
+                original,
+                stack_dir,
+                deleted: &deleted,
+                strays: deleted.without(&keys),
+                ahead: Vec::new(),
+                twins: NodeMap::default(),
+                aliases: Vec::new(),
+                damages: Vec::new(),
+            };
+            walk.differences(&result)
+        }
         Err(error) => {
             let mut kept = deleted.kept(original.text());
             vec![Damage {
@@ -86,24 +98,6 @@ struct Walk<'d> {
 }
 
 impl<'d> Walk<'d> {
-    fn new(
-        original: &'d Document<'d>,
-        keys: &[Entry<'d>],
-        deleted: &'d DeletedLines,
-        stack_dir: &'d str,
-    ) -> Self {
-        Self {
-            original,
-            stack_dir,
-            deleted,
-            strays: deleted.without(keys),
-            ahead: Vec::new(),
-            twins: NodeMap::default(),
-            aliases: Vec::new(),
-            damages: Vec::new(),
-        }
-    }
-
     fn differences(mut self, result: &'d Document<'d>) -> Vec<Damage> {
         match (self.original.root(), result.root()) {
             (Some(before), Some(after)) => self.ahead.push((before, after, Some(&ROOT))),

@@ -127,7 +127,12 @@ impl<'d> Merge<'d> {
         if !removed.is_empty() || !replaced.is_empty() {
             let holders =
                 self.holders(|key| removed.contains_key(&key) || replaced.contains_key(&key));
-            self.replace(&holders, replaced);
+            for (key, Replacement { entry, new }) in replaced {
+                if let Some(&mapping) = holders.get(&key) {
+                    self.mark_gone(entry);
+                    self.splices.replace_entry(mapping, entry, new);
+                }
+            }
             self.remove(&holders, removed, &mut inserted);
         }
         self.insert(inserted);
@@ -144,19 +149,6 @@ impl<'d> Merge<'d> {
             }
         }
         holders
-    }
-
-    fn replace(
-        &mut self,
-        holders: &NodeMap<Node<'d>>,
-        replaced: BTreeMap<NodeId, Replacement<'d>>,
-    ) {
-        for (key, Replacement { entry, new }) in replaced {
-            if let Some(&mapping) = holders.get(&key) {
-                self.mark_gone(entry);
-                self.splices.replace_entry(mapping, entry, new);
-            }
-        }
     }
 
     fn remove(
@@ -176,29 +168,19 @@ impl<'d> Merge<'d> {
             let nothing_stays = holder.own_entries().count() == entries.len();
             for (at, entry) in entries.into_iter().enumerate() {
                 self.mark_gone(entry);
-                if nothing_stays && at == 0 {
-                    self.replace_all(holder, entry, inserted);
-                } else {
+                if !nothing_stays || at > 0 {
                     let removed = self.splices.remove_entry(holder, entry);
                     self.written(removed, entry.key);
+                    continue;
+                }
+                // The entries that are inserted take the place of the first one.
+                let is_here = |one: &mut Insertion<'d>| one.collection.id() == holder.id();
+                let here = inserted.extract_if(.., is_here);
+                match here.flat_map(|one| one.new).collect::<Vec<_>>() {
+                    none if none.is_empty() => self.splices.empty(holder, entry),
+                    entries => self.splices.replace_entry(holder, entry, entries),
                 }
             }
-        }
-    }
-
-    /// Replaces the first entry of a mapping that loses all of them by the entries that are inserted into it.
-    fn replace_all(
-        &mut self,
-        holder: Node<'d>,
-        first: Entry<'d>,
-        inserted: &mut Vec<Insertion<'d>>,
-    ) {
-        let here = inserted.extract_if(.., |insertion| insertion.collection.id() == holder.id());
-        let entries: Vec<_> = here.flat_map(|insertion| insertion.new).collect();
-        if entries.is_empty() {
-            self.splices.empty(holder, first);
-        } else {
-            self.splices.replace_entry(holder, first, entries);
         }
     }
 
@@ -225,7 +207,7 @@ impl<'d> Merge<'d> {
 
     /// Blocks on changed collections that are used where they must not change.
     fn check_collections(&mut self) {
-        let changed: Vec<_> = self.splices.changed_collections().collect();
+        let changed: Vec<_> = self.splices.changed.iter().copied().collect();
         for node in changed.into_iter().filter_map(|id| self.document.node(id)) {
             self.may_change(node);
         }

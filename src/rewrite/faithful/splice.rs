@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use composefile::document::{Document, Entry, Node, NodeId, NodeKind, NodeMap, NodeSet, Style};
+use composefile::document::{Document, Entry, Node, NodeKind, NodeMap, NodeSet, Style};
 
 use super::{
     TextChange,
@@ -17,7 +17,7 @@ pub(super) struct Splices {
     all: Vec<Splice>,
     expected: Expected,
     /// The collections that get or lose entries or items.
-    changed: NodeSet,
+    pub(super) changed: NodeSet,
 }
 
 /// A range of the new text that must not be shown, and what to show instead.
@@ -66,11 +66,6 @@ pub(super) struct Written {
 pub(super) struct Overlap;
 
 impl Splices {
-    /// The collections that get or lose entries or items.
-    pub(super) fn changed_collections(&self) -> impl Iterator<Item = NodeId> {
-        self.changed.iter().copied()
-    }
-
     /// Whether a key is removed and nothing is written in its place.
     pub(super) fn is_removed(&self, key: Node<'_>) -> bool {
         self.expected.removed.contains(&key.id())
@@ -244,9 +239,11 @@ fn entry_span(entry: Entry<'_>) -> Range<usize> {
     start..trimmed_end(text, entry.value.span().end).max(entry.key.span().end)
 }
 
-/// The bytes of an item, without a comment after it.
+/// The bytes of an item, with its anchor, its tag and its header, and without a comment after it.
 fn item_span(item: Node<'_>) -> Range<usize> {
-    let start = start_of(item);
+    let spans = [item.anchor_span(), item.tag_span(), block_header(item)];
+    let starts = spans.into_iter().flatten().map(|span| span.start);
+    let start = starts.fold(item.span().start, usize::min);
     start..trimmed_end(item.document().text(), item.span().end).max(start)
 }
 
@@ -336,11 +333,4 @@ fn after_header(node: Node<'_>, header: &Range<usize>) -> String {
     let text = node.document().text();
     let line = text[header.end..].lines().next().unwrap_or_default();
     line.trim_end().to_owned()
-}
-
-/// The first byte of a node, including its anchor, its tag and its header.
-fn start_of(node: Node<'_>) -> usize {
-    let spans = [node.anchor_span(), node.tag_span(), block_header(node)];
-    let starts = spans.into_iter().flatten().map(|span| span.start);
-    starts.fold(node.span().start, usize::min)
 }

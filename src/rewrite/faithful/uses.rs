@@ -51,7 +51,9 @@ pub(super) fn elsewhere(document: &Document) -> NodeSet {
 impl Use {
     /// How a value at a place of the schema is used.
     fn of(place: Option<&'static Place>, value: Node<'_>) -> Self {
-        let Some(place) = place.filter(|&place| !is_left_alone(place)) else {
+        // They hold containers whose environment, env files and builds the rewrite leaves alone.
+        let left_alone = [ROOT.key("jobs"), SERVICE.key("pre_start")];
+        let Some(place) = place.filter(|&place| !left_alone.contains(&Some(place))) else {
             return Self::Fixed;
         };
         match place.holds() {
@@ -108,11 +110,6 @@ const EDITED: [Holds; 8] = [
     Holds::Environment,
     Holds::Build,
 ];
-
-/// Whether a place holds containers whose environment, env files and builds the rewrite leaves alone.
-fn is_left_alone(place: &'static Place) -> bool {
-    [ROOT.key("jobs"), SERVICE.key("pre_start")].contains(&Some(place))
-}
 
 /// Whether a build has a remote context, so that it stays.
 fn is_remote(build: Node<'_>) -> bool {

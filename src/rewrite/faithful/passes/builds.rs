@@ -41,7 +41,11 @@ impl<'d> Builds<'_, 'd, '_> {
         if self.reader.is_remote(build.value) {
             return;
         }
-        if self.overrides_remote(service, &chain, build) {
+        // A build with a remote context has to stay for other services, and would take effect without this one.
+        let bases = chain.iter().filter(|base| base.name != service.name);
+        let inherited = bases.filter_map(|base| effective(&[*base], "build"));
+        let mut hidden = inherited.chain(overridden(service, build));
+        if hidden.any(|entry| self.reader.is_remote(entry.value)) {
             let name = service.name;
             let message =
                 format!("the build of service {name} overrides a build with a remote context");
@@ -86,20 +90,6 @@ impl<'d> Builds<'_, 'd, '_> {
             compatible.is_some_and(|value| value.eq_ignore_ascii_case("y") || is_true(&value));
         let separator = if underscore { '_' } else { '-' };
         format!("{}{separator}{}", self.reader.project, service.name)
-    }
-
-    /// Whether a build with a remote context, which has to stay for other services, would take effect without this
-    /// one.
-    fn overrides_remote(
-        &self,
-        service: Service<'d>,
-        chain: &[Service<'d>],
-        build: Entry<'d>,
-    ) -> bool {
-        let bases = chain.iter().filter(|base| base.name != service.name);
-        let inherited = bases.filter_map(|base| effective(&[*base], "build"));
-        let mut hidden = inherited.chain(overridden(service, build));
-        hidden.any(|entry| self.reader.is_remote(entry.value))
     }
 
     fn replace_by_image(&mut self, service: Service<'d>, own_build: Option<Entry<'d>>) {

@@ -67,10 +67,22 @@ impl<'d> EnvFiles<'_, 'd, '_> {
         for &service in &self.reader.services {
             for listed in self.files.of(service) {
                 let item = listed.item.id();
-                if !self.dispositions.contains_key(&item) {
-                    let disposition = disposition(self.reader, listed);
-                    self.dispositions.insert(item, disposition);
-                    apply(service, listed, disposition, found);
+                if self.dispositions.contains_key(&item) {
+                    continue;
+                }
+                let disposition = disposition(self.reader, listed);
+                self.dispositions.insert(item, disposition);
+                if listed.format.as_deref().is_some_and(|name| name != "raw") {
+                    let message = format!("unknown `format` of the env file {}", listed.shown());
+                    let hint = "remove it, or write `format: raw`";
+                    found.block(listed.path, Reason::BadEnvFile, message, hint);
+                }
+                match disposition {
+                    Disposition::Renamed if listed.path.as_str() != Some("stack.env") => {
+                        found.set(listed.path, "stack.env".into(), Secrecy::Public);
+                    }
+                    Disposition::Missing => found.blockers.push(listed.missing(service)),
+                    Disposition::Renamed | Disposition::Inlined | Disposition::Omitted => {}
                 }
             }
         }
@@ -216,26 +228,5 @@ fn disposition(reader: &Reader<'_, '_>, listed: &Listed<'_>) -> Disposition {
         true if listed.file != reader.own_env || listed.format.is_some() => Disposition::Inlined,
         true if reader.env.iter().all(|(name, _)| name.is_empty()) => Disposition::Omitted,
         true => Disposition::Renamed,
-    }
-}
-
-/// Asks for what a disposition needs where the file is named.
-fn apply<'d>(
-    service: Service<'d>,
-    listed: &Listed<'d>,
-    disposition: Disposition,
-    found: &mut Findings<'d>,
-) {
-    if listed.format.as_deref().is_some_and(|name| name != "raw") {
-        let message = format!("unknown `format` of the env file {}", listed.shown());
-        let hint = "remove it, or write `format: raw`";
-        found.block(listed.path, Reason::BadEnvFile, message, hint);
-    }
-    match disposition {
-        Disposition::Renamed if listed.path.as_str() != Some("stack.env") => {
-            found.set(listed.path, "stack.env".into(), Secrecy::Public);
-        }
-        Disposition::Missing => found.blockers.push(listed.missing(service)),
-        Disposition::Renamed | Disposition::Inlined | Disposition::Omitted => {}
     }
 }
