@@ -323,8 +323,7 @@ impl Compose {
         });
         trace.report(&Exchange {
             peer: "compose",
-            method: "run".to_owned(),
-            path: format!("{} version --short", command.join(" ")),
+            request: format!("run {} version --short", command.join(" ")),
             outcome: match &version {
                 Some(version) => format!("found version {version}"),
                 None => format!("no Compose program ({})", process::outcome(&output, LIMITS)),
@@ -447,8 +446,7 @@ impl Compose {
         };
         self.trace.report(&Exchange {
             peer: "compose",
-            method: "run".to_owned(),
-            path: format!("{} {}", self.name, words[self.first.len()..].join(" ")),
+            request: format!("run {} {}", self.name, words[self.first.len()..].join(" ")),
             outcome: process::outcome(&output, LIMITS),
             elapsed: started.elapsed(),
         });

@@ -314,9 +314,7 @@ impl EngineReader {
 }
 
 fn normalized(mut containers: Vec<Container>) -> Vec<Container> {
-    for container in &mut containers {
-        normalize(container);
-    }
+    containers.iter_mut().for_each(normalize);
     containers.sort_by(|a, b| (&a.names, &a.id).cmp(&(&b.names, &b.id)));
     containers
 }

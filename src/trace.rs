@@ -7,10 +7,8 @@ use std::{fmt, sync::Arc, time::Duration};
 pub struct Exchange {
     /// The receiver of the request: `portainer`, `engine` or `compose`.
     pub peer: &'static str,
-    /// `GET`, `POST`, …; `run` for a container command.
-    pub method: String,
-    /// The path with its query, or the command line.
-    pub path: String,
+    /// The method, and the path with its query: `GET /info`. For a command, `run` and its line: `run docker info`.
+    pub request: String,
     /// The status or the failure: `200`, `exit 1`, `timed out`.
     pub outcome: String,
     /// From sending the request to receiving the headers of the response, or to the exit of the command.

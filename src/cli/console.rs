@@ -32,7 +32,7 @@ use crate::{
     parallel::lock,
     run::State,
     text::{Mask, needs_escaping, printable, without_error_numbers},
-    trace::{Exchange, Trace},
+    trace::Trace,
 };
 
 /// A verb is right-aligned in a column of this width.
@@ -389,7 +389,15 @@ impl Console {
             return Trace::off();
         }
         let console = std::sync::Arc::clone(self);
-        Trace::to(move |exchange| console.exchange(exchange))
+        Trace::to(move |exchange| {
+            console.detail(&format!(
+                "{}: {} -> {} in {:.1} ms",
+                exchange.peer,
+                exchange.request,
+                exchange.outcome,
+                exchange.elapsed.as_secs_f64() * 1000.0
+            ));
+        })
     }
 
     /// Prints a line that only `-v` shows.
@@ -397,17 +405,6 @@ impl Console {
         if self.verbose {
             self.err(&Meaning::Remark.paint(&printable(text)));
         }
-    }
-
-    fn exchange(&self, exchange: &Exchange) {
-        self.detail(&format!(
-            "{}: {} {} -> {} in {:.1} ms",
-            exchange.peer,
-            exchange.method,
-            exchange.path,
-            exchange.outcome,
-            exchange.elapsed.as_secs_f64() * 1000.0
-        ));
     }
 
     fn out(&self, text: &str) {

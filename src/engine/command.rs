@@ -21,7 +21,7 @@ use super::{
     left_until,
     objects::identifies,
     removal_result,
-    supported::{NoSharedVersion, is_podman},
+    supported::{NoSharedVersion, is_podman, refuses_version},
     wire::{ListedMount, addresses},
 };
 use crate::{
@@ -228,16 +228,14 @@ impl Command {
     fn successful(&self, arguments: &[&str], limit: Duration) -> Result<Vec<u8>> {
         let output = self.run(arguments, limit)?;
         if !output.status.success() {
-            let stderr = excerpt(&stderr(&output));
-            if let Some(failure) = NoSharedVersion::of_command(&self.tool, &stderr) {
-                return Err(failure);
+            let (tool, stderr) = (&self.tool, excerpt(&stderr(&output)));
+            if refuses_version(&stderr) {
+                let both = format!("`{tool}` and its engine");
+                let hint = "upgrade the older of the two, or use `--engine api`; if DOCKER_API_VERSION is set, unset it";
+                return Err(NoSharedVersion::failure(&both, stderr, hint));
             }
-            bail!(
-                "`{} {}` failed ({}): {stderr}",
-                self.tool,
-                arguments[0],
-                output.status
-            );
+            let (verb, status) = (arguments[0], output.status);
+            bail!("`{tool} {verb}` failed ({status}): {stderr}");
         }
         Ok(output.stdout)
     }
@@ -258,8 +256,7 @@ impl Command {
         let line = format!("{tool} {}", arguments.join(" "));
         self.options.trace.report(&Exchange {
             peer: "engine",
-            method: "run".to_owned(),
-            path: printable(&line).into_owned(),
+            request: format!("run {}", printable(&line)),
             outcome: process::outcome(&output, limits),
             elapsed: started.elapsed(),
         });

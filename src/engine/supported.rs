@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use crate::{failure::Failure, text::excerpt};
+use crate::failure::Failure;
 
 /// The engine and its client share no API version. Unlike other failures of a listing, this one lasts, so it never
 /// counts as "no containers" (C52, B06).
@@ -22,18 +22,6 @@ impl NoSharedVersion {
             .source(Self(why))
             .hint(hint)
             .into()
-    }
-
-    /// The failure of the container command `tool`, if that is what it printed.
-    pub(super) fn of_command(tool: &str, stderr: &str) -> Option<anyhow::Error> {
-        if !refuses_version(stderr) {
-            return None;
-        }
-        Some(Self::failure(
-            &format!("`{tool}` and its engine"),
-            excerpt(stderr),
-            "upgrade the older of the two, or use `--engine api`; if DOCKER_API_VERSION is set, unset it",
-        ))
     }
 }
 

@@ -209,12 +209,12 @@ impl Client {
             .header(header::CONTENT_TYPE, "application/json")
             .body(json.to_string());
         let mut unread = self.send(request, path, action, self.options.timeout)?;
-        if !unread.status().is_success() {
-            let (response, read) = read(&mut unread, LARGEST_ERROR);
-            read.map_err(|error| Error::unknown(action, truncated(error)))?;
-            return Ok(response);
-        }
-        let (response, read) = read(&mut unread, LARGEST_BODY + 1);
+        let most = if unread.status().is_success() {
+            LARGEST_BODY + 1
+        } else {
+            LARGEST_ERROR
+        };
+        let (response, read) = read(&mut unread, most);
         let length = read.map_err(|error| Error::unknown(action, truncated(error)))?;
         if length as u64 > LARGEST_BODY {
             return Err(Error::unknown(action, too_large()));
@@ -241,7 +241,7 @@ impl Client {
             request.map_err(|error| failed(NoResponse::from(ureq::Error::from(error))))?;
         self.options.headers.add_to(request.headers_mut());
         request.headers_mut().insert("X-API-Key", self.key.clone());
-        let method = request.method().to_string();
+        let shown = format!("{} {path}", request.method());
         let request = request
             .with_agent(&self.agent)
             .configure()
@@ -251,8 +251,7 @@ impl Client {
         let result = request.run().map_err(NoResponse::from);
         trace.report(&Exchange {
             peer: "portainer",
-            method,
-            path: path.to_owned(),
+            request: shown,
             outcome: match &result {
                 Ok(response) => response.status().as_u16().to_string(),
                 Err(error) => error.to_string(),

@@ -1,9 +1,6 @@
 //! One request and its response.
 
-use std::{
-    io::Read as _,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use ureq::{
@@ -12,38 +9,12 @@ use ureq::{
 };
 
 use super::{Api, ApiResponse};
-use crate::{
-    engine::{Archive, MAX_OUTPUT},
-    trace::Exchange,
-};
+use crate::{engine::MAX_OUTPUT, trace::Exchange};
 
 /// The type of a body.
 const JSON: &str = "application/json";
 
 impl Api {
-    /// Sends `GET` for `path`, and reads at most `most` bytes of the response.
-    pub(super) fn get_up_to(&self, path: &str, most: u64) -> Result<Archive> {
-        let (path, limit) = (
-            format!("/v{}{path}", self.version()?),
-            self.options.read_timeout,
-        );
-        let request = (&Method::GET, path.as_str(), JSON, &[][..]);
-        let response = self.exchange(request, limit)?;
-        if response.status() != 200 {
-            let response = self.whole(&Method::GET, &path, response, limit)?;
-            return Err(self.refused(&response));
-        }
-        let mut bytes = Vec::new();
-        let mut body = response.into_body().into_reader().take(most + 1);
-        if let Err(error) = body.read_to_end(&mut bytes) {
-            return Err(self.unreachable(error.into(), limit));
-        }
-        Ok(Archive {
-            is_whole: bytes.len() as u64 <= most,
-            bytes,
-        })
-    }
-
     /// Sends one request, with `body` as JSON unless it is empty, and reads the whole response within `limit`.
     pub(super) fn send(
         &self,
@@ -80,8 +51,7 @@ impl Api {
         };
         self.options.trace.report(&Exchange {
             peer: "engine",
-            method: method.to_string(),
-            path: path.to_owned(),
+            request: format!("{method} {path}"),
             outcome: match &response {
                 Ok(response) => response.status().as_u16().to_string(),
                 Err(error) => error.to_string(),

@@ -1,9 +1,10 @@
 //! Reads the objects of a project.
 
-use std::sync::OnceLock;
+use std::{io::Read as _, sync::OnceLock};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
+use ureq::http::Method;
 
 use super::{
     Api, in_parallel, percent_encoded,
@@ -85,9 +86,23 @@ impl Api {
         path: &str,
         most: u64,
     ) -> Result<Archive> {
+        let (version, limit) = (self.version()?, self.options.read_timeout);
         let (container, path) = (percent_encoded(container), percent_encoded(path));
-        let path = format!("/containers/{container}/archive?path={path}");
-        self.get_up_to(&path, most)
+        let path = format!("/v{version}/containers/{container}/archive?path={path}");
+        let response = self.exchange((&Method::GET, &path, "", &[]), limit)?;
+        if response.status() != 200 {
+            let response = self.whole(&Method::GET, &path, response, limit)?;
+            return Err(self.refused(&response));
+        }
+        let mut bytes = Vec::new();
+        let mut body = response.into_body().into_reader().take(most + 1);
+        if let Err(error) = body.read_to_end(&mut bytes) {
+            return Err(self.unreachable(error.into(), limit));
+        }
+        Ok(Archive {
+            is_whole: bytes.len() as u64 <= most,
+            bytes,
+        })
     }
 }
 

@@ -48,7 +48,7 @@ impl Fake {
             trace: Trace::to(move |exchange| {
                 seen.lock()
                     .unwrap()
-                    .push(format!("{} → {}", exchange.path, exchange.outcome));
+                    .push(format!("{} → {}", exchange.request, exchange.outcome));
             }),
         });
         Self {
@@ -156,9 +156,9 @@ fn a_container_is_read_from_the_output_of_the_command() {
     assert_eq!(
         fake.runs(),
         [
-            "docker ps -aq --filter label=com.docker.compose.project=web → exit 0",
-            "docker inspect --type container 000000000001 000000000002 000000000003 → exit 0",
-            "docker ps -a --no-trunc --filter label=com.docker.compose.project=web --format {{.ID}}\\t{{.Status}} → exit 0",
+            "run docker ps -aq --filter label=com.docker.compose.project=web → exit 0",
+            "run docker inspect --type container 000000000001 000000000002 000000000003 → exit 0",
+            "run docker ps -a --no-trunc --filter label=com.docker.compose.project=web --format {{.ID}}\\t{{.Status}} → exit 0",
         ]
     );
 }
@@ -229,7 +229,7 @@ fn a_container_that_no_longer_exists_counts_as_removed() {
     fake.write("error", &format!("Error: No such container: {}\n", id(1)));
     fake.write("ids", &id(77));
     fake.engine.remove(&[container(1), container(2)]).unwrap();
-    let expected = "docker ps -aq --no-trunc → exit 0";
+    let expected = "run docker ps -aq --no-trunc → exit 0";
     assert_eq!(fake.runs().last().unwrap(), expected);
 }
 
