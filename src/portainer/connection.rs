@@ -61,32 +61,26 @@ const HINT_FOR_TRUNCATED: &str = "check Portainer and any proxy in front of it";
 /// A request without a response. Prints as the reason in a few words.
 #[derive(Debug)]
 pub(super) struct NoResponse {
-    sent: Sent,
+    may_be_sent: bool,
     error: ureq::Error,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sent {
-    No,
-    Perhaps,
 }
 
 impl From<ureq::Error> for NoResponse {
     fn from(error: ureq::Error) -> Self {
         use ureq::Error as E;
-        let (sent, error) = match error {
+        let (may_be_sent, error) = match error {
             E::Other(marked) => {
                 let error = marked.downcast().map_or_else(E::Other, |error| *error);
-                (Sent::No, error)
+                (false, error)
             }
             E::BadUri(_)
             | E::ConnectionFailed
             | E::HostNotFound
             | E::Http(_)
-            | E::InvalidProxyUrl => (Sent::No, error),
-            error => (Sent::Perhaps, error),
+            | E::InvalidProxyUrl => (false, error),
+            error => (true, error),
         };
-        Self { sent, error }
+        Self { may_be_sent, error }
     }
 }
 
@@ -97,7 +91,7 @@ impl fmt::Display for NoResponse {
                 f.write_str("the connection was closed")
             }
             ureq::Error::Io(error) => error.fmt(f),
-            ureq::Error::Timeout(_) if self.sent == Sent::No => {
+            ureq::Error::Timeout(_) if !self.may_be_sent => {
                 f.write_str("timed out while connecting")
             }
             ureq::Error::Timeout(_) => f.write_str("timed out"),
@@ -115,7 +109,7 @@ impl NoResponse {
         if let Some(owners) = self.cause::<Owners>() {
             return Error::not_sent(action, owners.refused());
         }
-        if self.sent == Sent::No {
+        if !self.may_be_sent {
             let failure = Failure::new(self.to_string()).hint(self.hint(tls));
             return Error::unreachable(base_url, failure);
         }

@@ -128,7 +128,7 @@ impl Response {
 
     /// One line: the status, and the start of the `message` of an error object (M01) or the kind of the body.
     pub fn summary(&self) -> String {
-        if self.rejects_key() {
+        if self.status == 401 && !self.is_html() {
             return "Portainer rejected the API key (401)".to_owned();
         }
         self.as_received()
@@ -240,10 +240,6 @@ impl Response {
         ]
         .into_iter()
         .any(|words| memchr::memmem::find(&self.body, words).is_some())
-    }
-
-    fn rejects_key(&self) -> bool {
-        self.status == 401 && !self.is_html()
     }
 
     fn is_html(&self) -> bool {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
-use super::{Error, PortainerReader, Response, wire};
+use super::{Error, PortainerReader, Response};
 use crate::{
     failure::Failure,
     model::Variable,
@@ -203,8 +203,9 @@ impl PortainerReader {
         }
         let path = "/api/gitops/repo/file/preview";
         let response = self.client.change(Method::POST, path, &body, &action)?;
-        match wire::previewed(&response.body) {
-            Some(text) if (200..300).contains(&response.status) => Ok(text),
+        let json: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+        match json["FileContent"].as_str() {
+            Some(text) if (200..300).contains(&response.status) => Ok(text.to_owned()),
             _ => Err(self.client.refused(&action, response)),
         }
     }

@@ -249,12 +249,6 @@ pub(super) fn deployed(body: &[u8]) -> Option<Created> {
     })
 }
 
-/// The text in the response to a preview (M25).
-pub(super) fn previewed(body: &[u8]) -> Option<String> {
-    let json: Value = serde_json::from_slice(body).ok()?;
-    Some(json.get("FileContent")?.as_str()?.to_owned())
-}
-
 /// A response as JSON. The error does not quote a value, which can be a secret.
 pub(super) fn read(response: Unread) -> Result<Value> {
     let mut body = Vec::new();
