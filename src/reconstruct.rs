@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Map, Value, json};
 
 use self::{
-    draft::{Around, Draft, secret},
+    draft::{Draft, secret},
     objects::{Known, Objects},
     search::Outcome,
 };
@@ -75,6 +75,7 @@ struct Read {
     ids: BTreeMap<String, String>,
     images: Vec<Value>,
     objects: Objects,
+    /// The engine's log driver, if it is known.
     log_driver: Option<String>,
     /// Hides the values of variables in what Compose says.
     mask: Mask,
@@ -283,20 +284,10 @@ impl Read {
     }
 
     fn drafts(&self) -> BTreeMap<String, Draft> {
-        let drafts = self.services.iter().map(|(service, (container, count))| {
-            let mut images = self.images.iter();
-            let around = Around {
-                tool: &self.tool,
-                project: &self.project,
-                services: &self.ids,
-                objects: &self.objects,
-                image: images.find(|image| image["Id"] == container["Image"]),
-                count: *count,
-                log_driver: self.log_driver.as_deref(),
-            };
-            (service.clone(), Draft::new(container, service, &around))
-        });
-        drafts.collect()
+        let services = self.services.keys();
+        services
+            .map(|service| (service.clone(), Draft::new(service, self)))
+            .collect()
     }
 
     /// The label with the hash.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::objects::{Objects, renamed};
+use super::{Read, objects::renamed};
 use crate::{
     model::compose_label,
     snapshot::{Inspected, is_empty, is_unset},
@@ -50,37 +50,28 @@ pub(super) struct Draft {
     pub lists: BTreeMap<&'static str, Vec<Vec<Value>>>,
 }
 
-/// What surrounds a container.
-pub(super) struct Around<'a> {
-    pub tool: &'a str,
-    pub project: &'a str,
-    /// The services of the project by the IDs of their containers.
-    pub services: &'a BTreeMap<String, String>,
-    pub objects: &'a Objects,
-    /// The inspect JSON of the image.
-    pub image: Option<&'a Value>,
-    /// How many containers the service has.
-    pub count: usize,
-    /// The engine's log driver, if it is known.
-    pub log_driver: Option<&'a str>,
-}
-
 struct Drafting<'a> {
     one: Inspected<'a>,
     image: Inspected<'a>,
-    around: &'a Around<'a>,
+    read: &'a Read,
     service: &'a str,
+    /// How many containers the service has.
+    count: usize,
     draft: Draft,
 }
 
 impl Draft {
     /// The service of the first of its containers.
-    pub(super) fn new(container: &Value, service: &str, around: &Around) -> Self {
+    pub(super) fn new(service: &str, read: &Read) -> Self {
+        let (container, count) = &read.services[service];
+        let mut images = read.images.iter();
+        let image = images.find(|image| image["Id"] == container["Image"]);
         let mut drafting = Drafting {
             one: Inspected(container),
-            image: Inspected(around.image.unwrap_or(&Value::Null)),
-            around,
+            image: Inspected(image.unwrap_or(&Value::Null)),
+            read,
             service,
+            count: *count,
             draft: Self::default(),
         };
         drafting.same();
@@ -158,8 +149,8 @@ impl Drafting<'_> {
     }
 
     fn identity(&mut self) {
-        let Around { project, count, .. } = *self.around;
-        let (image, service) = (self.one.image_name(), self.service);
+        let (project, service) = (&self.read.project, self.service);
+        let image = self.one.image_name();
         if image == format!("{project}-{service}") || image == format!("{project}_{service}") {
             let fields = |key: &str, value| Fields::from_iter([(key.to_owned(), value)]);
             let built = fields("build", json!({ "context": "." }));
@@ -173,10 +164,10 @@ impl Drafting<'_> {
             let number = name.strip_prefix(&format!("{project}{by}{service}{by}"));
             number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
         });
-        match count {
+        match self.count {
             1 if is_default => {}
             1 => self.set("container_name", name),
-            _ => self.set("scale", count),
+            _ => self.set("scale", self.count),
         }
         match self.one.hostname() {
             Some(name) if self.one.network_mode() == "host" => {
@@ -184,7 +175,7 @@ impl Drafting<'_> {
             }
             name => self.set("hostname", name.unwrap_or_default()),
         }
-        let own = compose_label(self.around.tool, "");
+        let own = compose_label(&self.read.tool, "");
         let of_image = &self.image.0["Config"]["Labels"];
         let labels = self.one.fields("/Config/Labels");
         let labels =
@@ -231,7 +222,7 @@ impl Drafting<'_> {
         });
         self.set("environment", json!(pairs.collect::<BTreeMap<_, _>>()));
         let driver = self.one.text("/HostConfig/LogConfig/Type");
-        let default = self.around.log_driver;
+        let default = self.read.log_driver.as_ref();
         let is_default = default.is_none_or(|default| default == driver);
         let driver = json!({ "driver": driver });
         match self.one.present("/HostConfig/LogConfig/Config") {
@@ -314,7 +305,7 @@ impl Drafting<'_> {
             }
         }
         if is_empty(&devices) {
-            add(&[&restart, &top], json!({ "replicas": self.around.count }));
+            add(&[&restart, &top], json!({ "replicas": self.count }));
             let condition = if policy == "always" { "any" } else { policy };
             let deployed = known(json!({ "condition": condition, "max_attempts": retries }));
             add(&[&top], json!({ "restart_policy": deployed }));
@@ -371,7 +362,7 @@ impl Drafting<'_> {
     /// The service, or the container, that a mode names.
     fn shared(&self, mode: &str) -> String {
         let id = mode.strip_prefix("container:");
-        match id.and_then(|id| self.around.services.get(id)) {
+        match id.and_then(|id| self.read.ids.get(id)) {
             Some(service) => format!("service:{service}"),
             None => mode.to_owned(),
         }
@@ -409,7 +400,7 @@ impl Drafting<'_> {
         let mut choice = vec![Fields::new()];
         for (name, endpoint) in self.one.networks() {
             let settings = self.endpoint(endpoint);
-            let keys = self.around.objects.network_keys(name);
+            let keys = self.read.objects.network_keys(name);
             let extended = choice.iter().flat_map(|all| {
                 keys.iter().map(|key| {
                     let one = (key.clone(), settings.clone());
@@ -459,7 +450,7 @@ impl Drafting<'_> {
         let mut seen = BTreeSet::new();
         let (mut links, mut external) = (Vec::new(), Vec::new());
         for (container, alias) in pairs {
-            let Some(service) = self.around.objects.service_of(container) else {
+            let Some(service) = self.read.objects.service_of(container) else {
                 continue;
             };
             let (name, kind, all) = if service.is_empty() {
@@ -590,7 +581,7 @@ impl Drafting<'_> {
         target: &str,
         options: impl Iterator<Item = &'o str>,
     ) -> Vec<Value> {
-        let objects = self.around.objects;
+        let objects = &self.read.objects;
         let is_set = |option: &&str| !matches!(*option, "" | "rw");
         let options: Vec<&str> = options.filter(is_set).collect();
         if kind == "volume" && (source.is_empty() || objects.is_anonymous(source)) {
@@ -618,8 +609,8 @@ impl Drafting<'_> {
     }
 
     fn dependencies(&mut self) {
-        let label = compose_label(self.around.tool, "depends_on");
-        let known: BTreeSet<&str> = self.around.services.values().map(String::as_str).collect();
+        let label = compose_label(&self.read.tool, "depends_on");
+        let known: BTreeSet<&str> = self.read.ids.values().map(String::as_str).collect();
         let entries = self.one.label(&label).unwrap_or_default().split(',');
         let entries = entries.map(|entry| entry.split(':').collect::<Vec<_>>());
         let all = entries.filter_map(|entry| {
@@ -675,7 +666,10 @@ fn duration(nanoseconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconstruct::objects::Known;
+    use crate::{
+        reconstruct::objects::{Known, Objects},
+        text::Mask,
+    };
 
     #[test]
     fn what_a_container_shows_is_written() {
@@ -703,14 +697,15 @@ mod tests {
             containers: containers.into(),
             fixed: Vec::new(),
         });
-        let mut around = Around {
-            tool: "docker",
-            project: "shop",
-            services: &BTreeMap::new(),
-            objects: &objects,
-            image: None,
-            count: 1,
-            log_driver: Some("json-file"),
+        let mut read = Read {
+            tool: "docker".to_owned(),
+            project: "shop".to_owned(),
+            services: BTreeMap::from([("web".to_owned(), (container, 1))]),
+            ids: BTreeMap::new(),
+            images: Vec::new(),
+            objects,
+            log_driver: Some("json-file".to_owned()),
+            mask: Mask::default(),
         };
         let mut service = json!({
             "image": "x",
@@ -721,15 +716,15 @@ mod tests {
             "mem_swappiness": 10,
             "networks": ["front"],
         });
-        let written = |around: &Around| {
-            let draft = Draft::new(&container, "web", around);
+        let written = |read: &Read| {
+            let draft = Draft::new("web", read);
             Value::from(draft.service(&draft.likely()))
         };
-        assert_eq!(written(&around), service);
-        around.log_driver = Some("none");
+        assert_eq!(written(&read), service);
+        read.log_driver = Some("none".to_owned());
         service["logging"].take();
         let without = service.as_object_mut().expect("a service");
         without.retain(|_, value| !value.is_null());
-        assert_eq!(written(&around), service);
+        assert_eq!(written(&read), service);
     }
 }
