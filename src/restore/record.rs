@@ -121,7 +121,9 @@ impl Procedure<'_, '_, '_> {
         for container in saved(snapshot) {
             let service = container.compose_label(&snapshot.tool, "service");
             for (name, path) in container.anonymous_volumes() {
-                last_sent.keep_volume(service.unwrap_or_default(), path, name);
+                let service = service.unwrap_or_default().to_owned();
+                let volumes = last_sent.volumes.entry(service).or_default();
+                volumes.insert(path.to_owned(), name.to_owned());
             }
         }
         last_sent

@@ -62,12 +62,6 @@ impl LastSent {
         }
     }
 
-    /// The same, with this anonymous volume of a service.
-    pub fn keep_volume(&mut self, service: &str, path: &str, name: &str) {
-        let volumes = self.volumes.entry(service.to_owned()).or_default();
-        volumes.insert(path.to_owned(), name.to_owned());
-    }
-
     /// The anonymous volumes of a service that got a name in the text, by their paths.
     pub fn volumes(&self, service: &str) -> impl Iterator<Item = (&String, &String)> {
         self.volumes.get(service).into_iter().flatten()
@@ -77,11 +71,6 @@ impl LastSent {
     pub fn kept_instead_of(&self, service: &str, name: &str) -> Option<&str> {
         let variables = self.variables_of_containers.get(service)?;
         variables.get(name).map(String::as_str)
-    }
-
-    /// Whether the anonymous volumes of a service were to stay without a name.
-    pub fn leaves_anonymous(&self, service: &str) -> bool {
-        self.left_anonymous.contains(service)
     }
 
     /// All volumes that got a name in the text: the service, the path and the name.

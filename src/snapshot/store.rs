@@ -267,13 +267,7 @@ impl Store {
     /// Reserves space for a request (B11): a full disk must not stop the run between the removal and the create (B09).
     pub fn mark_unfinished(&self) -> Result<()> {
         for (name, contents) in [(RESERVE, RESERVED.as_slice()), (UNFINISHED, b"")] {
-            match folder::write_new(self.own(), name, contents) {
-                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                    let what = "the mark of an unfinished run";
-                    return Err(self.failed_to_write(what, error).into());
-                }
-                _ => {}
-            }
+            self.mark(name, contents, "the mark of an unfinished run")?;
         }
         if self.has_failed() {
             self.mark_as("");
@@ -320,10 +314,15 @@ impl Store {
 
     /// Marks the stack: its containers were restored after an update that failed, and Portainer kept what was sent.
     pub fn mark_not_deployed(&self) -> Result<()> {
-        match folder::write_new(self.own(), NOT_DEPLOYED, b"") {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(self
-                .failed_to_write("the mark of a failed update", error)
-                .into()),
+        self.mark(NOT_DEPLOYED, b"", "the mark of a failed update")
+    }
+
+    /// Writes a file, unless it exists.
+    fn mark(&self, name: &str, contents: &[u8], what: &str) -> Result<()> {
+        match folder::write_new(self.own(), name, contents) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(self.failed_to_write(what, error).into())
+            }
             _ => Ok(()),
         }
     }

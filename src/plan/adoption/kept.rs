@@ -88,7 +88,7 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 hashes.is_ok_and(|hashes| hashes.are_on_disk(container, service.name, facts.tool))
             };
             let inherited = inherited_volumes(facts, &service);
-            let leaves = last_sent.is_some_and(|last| last.leaves_anonymous(service.name));
+            let leaves = last_sent.is_some_and(|last| last.left_anonymous.contains(service.name));
             for &container in &containers {
                 let mut unnamed = unnamed_volumes(container, &service);
                 unnamed.retain(|_, name| !inherited.contains(name.as_str()));
