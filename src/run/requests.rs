@@ -101,34 +101,27 @@ impl Run<'_> {
         (record, endpoint): (&str, i64),
         access: &Access,
     ) -> Result<bool> {
-        let set = self.set_all_access(&name.portainer_name(), (record, endpoint), access);
-        set.map_err(|error| {
+        let mut set = || {
+            let (_, standing) = self.portainer.read(record)?;
+            let is_set = standing.access == *access;
+            if !is_set {
+                let none = || anyhow!("Portainer has no resource control for stack {record}");
+                self.set_access(standing.control.ok_or_else(none)?, access)?;
+            }
+            // They come before the rights of the stack (M23).
+            let containers = self.containers(&name.portainer_name())?;
+            let ids: Vec<&str> = containers.iter().map(|one| one.id.as_str()).collect();
+            let own = self.portainer.own_controls(endpoint, &ids)?;
+            for (control, _) in own.values() {
+                self.changes.remove_control(*control)?;
+            }
+            Ok(!is_set || !own.is_empty())
+        };
+        set().map_err(|error: anyhow::Error| {
             let what = format!("{name} runs in Portainer, but its access rights could not be set");
             let hint = "set them in Portainer, or run the command again";
             Failure::new(what).source(error).hint(hint).into()
         })
-    }
-
-    fn set_all_access(
-        &mut self,
-        project: &str,
-        (record, endpoint): (&str, i64),
-        access: &Access,
-    ) -> Result<bool> {
-        let (_, standing) = self.portainer.read(record)?;
-        let is_set = standing.access == *access;
-        if !is_set {
-            let none = || anyhow!("Portainer has no resource control for stack {record}");
-            self.set_access(standing.control.ok_or_else(none)?, access)?;
-        }
-        // They come before the rights of the stack (M23).
-        let containers = self.containers(project)?;
-        let ids: Vec<&str> = containers.iter().map(|one| one.id.as_str()).collect();
-        let own = self.portainer.own_controls(endpoint, &ids)?;
-        for (control, _) in own.values() {
-            self.changes.remove_control(*control)?;
-        }
-        Ok(!is_set || !own.is_empty())
     }
 
     /// Waits while the record `id` is deploying (N01). `None` if Portainer responds with a 404, which does not prove
