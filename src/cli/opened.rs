@@ -50,28 +50,6 @@ pub(super) fn say_where(name: &StackName, dir: &Path, at: &Location, console: &C
     }
 }
 
-/// The error for a stack without a directory. Portainer may have it.
-fn without_files(
-    error: anyhow::Error,
-    (name, dir): (&StackName, Option<&str>),
-    portainer: &PortainerReader,
-    endpoint: i64,
-) -> anyhow::Error {
-    let records = portainer.records(endpoint, name.as_str(), &name.portainer_name());
-    let is_here = |record: &Record| record.endpoint_id == endpoint && record.name == name.as_str();
-    if !Failure::is_mistyped(&error) || !records.is_ok_and(|all| all.iter().any(is_here)) {
-        return error;
-    }
-    let export = command(&export_words(name.as_str(), dir));
-    Failure::new(format!(
-        "{name} is in Portainer, and has no Compose file on this host"
-    ))
-    .hint(format!(
-        "edit it in Portainer; to write it to files: {export}"
-    ))
-    .into()
-}
-
 /// What is read with these settings. `portainer` is its client and the ID of the environment.
 pub(super) fn inventory<'a>(
     settings: &'a Settings,
@@ -155,14 +133,21 @@ impl Opened {
         let earlier = || earlier(settings.state.as_deref(), name, &settings.location.tool);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier);
         let stack = stack.map_err(|error| {
-            match peers::environment(&mut settings.clone(), peers.readers(), console) {
-                Ok(endpoint) => {
-                    let dir = lost_dir(&containers, earlier(), &settings.location.tool);
-                    let stack = (name, dir.as_deref());
-                    without_files(error, stack, peers.readers().0, endpoint)
-                }
-                Err(_) => error,
+            let readers = peers.readers();
+            let Ok(endpoint) = peers::environment(&mut settings.clone(), readers, console) else {
+                return error;
+            };
+            let own = name.as_str();
+            let records = readers.0.records(endpoint, own, &name.portainer_name());
+            let is_here = |record: &Record| record.endpoint_id == endpoint && record.name == own;
+            if !Failure::is_mistyped(&error) || !records.is_ok_and(|all| all.iter().any(is_here)) {
+                return error;
             }
+            let dir = lost_dir(&containers, earlier(), &settings.location.tool);
+            let export = command(&export_words(own, dir.as_deref()));
+            let what = format!("{name} is in Portainer, and has no Compose file on this host");
+            let hint = format!("edit it in Portainer; to write it to files: {export}");
+            Failure::new(what).hint(hint).into()
         })?;
         let opened = Self::of(stack, settings, peers, console)?;
         console.done();

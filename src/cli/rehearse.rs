@@ -19,7 +19,7 @@ use anyhow::{Context, Result};
 use rehearsal::World;
 
 use self::{
-    embedded::{Embedded, KEEP},
+    embedded::{Embedded, FACTS, KEEP},
     stage::{folder, of_examples, of_user},
 };
 use super::{
@@ -35,7 +35,6 @@ use crate::{
     compose,
     failure::Failure,
     inventory::{self, Ways},
-    report::WayReport,
     run::{Event, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
 };
@@ -158,17 +157,13 @@ impl Rehearsed<'_> {
         }
         adopt_command::show(&report, console);
         self.show_requests(&embedded);
-        let compared = |before: &World, embedded: &Embedded, way: Option<WayReport>, succeeded| {
-            let losses = way.map_or(0, |way| way.losses.len());
-            outcome(before, &embedded.world(), self.stack, losses, succeeded)
-        };
-        let adopted = compared(&before, &embedded, planned.adopt, ended.is_ok());
+        let adopted = embedded.outcome(&before, planned.adopt, ended.is_ok());
         let embedded = Embedded::new(self, world, "migrate")?;
         let before = embedded.world();
         console.waiting("migrating the same stack, to compare");
         let migrated = embedded.migrate(self.arguments.force, &mut |_| ());
         console.done();
-        let migrated = compared(&before, &embedded, migration, migrated.is_ok());
+        let migrated = embedded.outcome(&before, migration, migrated.is_ok());
         console.heading("Both ways compared");
         let rows = FACTS.into_iter().zip(adopted.into_iter().zip(migrated));
         let rows = rows.filter(|(_, (adopted, migrated))| *adopted != "0" || *migrated != "0");
@@ -229,43 +224,3 @@ fn remove_on_signal(folder: &Path, console: &Arc<Console>) -> Result<()> {
 
 /// Removes the directory `$1` and exits with `$2`.
 const REMOVE: &str = r#"trap '' INT TERM HUP; rm -rf -- "$1"; exit "$2""#;
-
-/// What is compared of two ways.
-const FACTS: [&str; 6] = [
-    "kept running",
-    "restarted",
-    "recreated",
-    "removed",
-    "losses",
-    "result",
-];
-
-/// The [`FACTS`] of a run: what it did to the containers that existed before it, how much the stack loses, and how it ended.
-fn outcome(
-    before: &World,
-    after: &World,
-    stack: &Stack,
-    losses: usize,
-    succeeded: bool,
-) -> [String; 6] {
-    let (mut kept, mut restarted, mut recreated, mut removed) = (0, 0, 0, 0);
-    for old in before.project(stack.name().as_str()) {
-        *match after.container(&old.name) {
-            None => &mut removed,
-            Some(now) if now.id != old.id => &mut recreated,
-            Some(now) if now.started != old.started => &mut restarted,
-            Some(_) => &mut kept,
-        } += 1;
-    }
-    let [kept, restarted, recreated, removed, losses] =
-        [kept, restarted, recreated, removed, losses].map(|count| count.to_string());
-    let ended = if succeeded { "succeeded" } else { "failed" };
-    [
-        kept,
-        restarted,
-        recreated,
-        removed,
-        losses,
-        ended.to_owned(),
-    ]
-}

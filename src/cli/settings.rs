@@ -103,8 +103,17 @@ impl Sourced {
 /// Every setting from its first source. The value of an invalid one is left out: it may be a misplaced API key (C56).
 fn merge(flags: &Common, variables: Variables, files: &[(PathBuf, Values)]) -> Vec<SettingEntry> {
     let entry = |setting: &Setting| {
-        let (source, text) = find(setting, flags, variables, files);
-        let name = setting.key;
+        let (name, variable) = (setting.key, setting.variable);
+        // An empty variable is unset.
+        let given = variables(variable).filter(|text| !text.is_empty());
+        let mut files = files.iter();
+        let found = files.find_map(|(path, values)| Some((path, values.get(name)?)));
+        let (source, text) = match (flags.value(name), given, found) {
+            (Some(text), ..) => (Source::flag(name), Ok(text.to_owned())),
+            (_, Some(given), _) => (Source::variable(variable), utf8(variable, given)),
+            (_, _, Some((path, (line, text)))) => (Source::file(path, *line), Ok(text.clone())),
+            _ => (Source::DEFAULT, Ok(setting.default.to_owned())),
+        };
         let value = text.and_then(|text| {
             (setting.check)(&text).map_err(|reason| {
                 let hint = format!("see --{name} in `stacklift --help` for valid values");
@@ -121,28 +130,6 @@ fn merge(flags: &Common, variables: Variables, files: &[(PathBuf, Values)]) -> V
         }
     };
     options::ALL.iter().map(entry).collect()
-}
-
-/// The first source of a setting, and its text. An empty variable is unset.
-fn find(
-    setting: &Setting,
-    flags: &Common,
-    variables: Variables,
-    files: &[(PathBuf, Values)],
-) -> (Source, Result<String>) {
-    let &Setting { key, variable, .. } = setting;
-    if let Some(text) = flags.value(key) {
-        return (Source::flag(key), Ok(text.to_owned()));
-    }
-    if let Some(given) = variables(variable).filter(|text| !text.is_empty()) {
-        return (Source::variable(variable), utf8(variable, given));
-    }
-    let mut files = files.iter();
-    let found = files.find_map(|(path, values)| Some((path, values.get(key)?)));
-    match found {
-        Some((path, (line, text))) => (Source::file(path, *line), Ok(text.clone())),
-        None => (Source::DEFAULT, Ok(setting.default.to_owned())),
-    }
 }
 
 impl Settings {

@@ -14,7 +14,7 @@ use crate::{
     migrate::{self, Migration},
     plan::Keep,
     portainer::{BaseUrl, Portainer, Tls},
-    report::AdoptReport,
+    report::{AdoptReport, WayReport},
     run::{Consent, Listener, Peers, RestoreCommand, Setup, Stopped},
     snapshot::Place,
     stack::stack_dir,
@@ -30,6 +30,16 @@ pub(super) const KEEP: Keep = Keep {
     orphans: false,
     jobs: true,
 };
+
+/// What is compared of two ways.
+pub(super) const FACTS: [&str; 6] = [
+    "kept running",
+    "restarted",
+    "recreated",
+    "removed",
+    "losses",
+    "result",
+];
 
 /// A stack in a simulated Portainer and Docker.
 pub(super) struct Embedded {
@@ -118,6 +128,29 @@ impl Embedded {
             on_failure: OnFailure::Restore,
         };
         adopt::run(&adopt, listener)
+    }
+
+    /// The [`FACTS`] of a run: what it did to the containers that existed before it, how much the stack loses, and how it ended.
+    pub(super) fn outcome(
+        &self,
+        before: &World,
+        way: Option<WayReport>,
+        succeeded: bool,
+    ) -> Vec<String> {
+        let after = self.world();
+        let losses = way.map_or(0, |way| way.losses.len());
+        let (mut kept, mut restarted, mut recreated, mut removed) = (0, 0, 0, 0);
+        for old in before.project(self.opened.stack.name().as_str()) {
+            *match after.container(&old.name) {
+                None => &mut removed,
+                Some(now) if now.id != old.id => &mut recreated,
+                Some(now) if now.started != old.started => &mut restarted,
+                Some(_) => &mut kept,
+            } += 1;
+        }
+        let counts = [kept, restarted, recreated, removed, losses].map(|count| count.to_string());
+        let ended = if succeeded { "succeeded" } else { "failed" };
+        counts.into_iter().chain([ended.to_owned()]).collect()
     }
 
     /// The world as it is now.
