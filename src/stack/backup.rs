@@ -24,21 +24,13 @@ pub enum Backup {
 }
 
 impl Stack {
-    /// The backup's path for a day (C20).
-    pub fn backup_path(&self, day: NaiveDate) -> PathBuf {
-        self.dir.join(self.backup_name(day))
-    }
-
-    fn backup_name(&self, day: NaiveDate) -> String {
-        // A date is displayed as %Y-%m-%d.
-        format!("{}.bak-pre-stackmgr-migration-{day}", self.file)
-    }
-
     /// Copies the Compose file to its backup of that day, unless one exists (C21, C22). The copy has the rights that the file
     /// had when it was read (B30); the copy and its directory are synced before this returns.
     pub fn back_up(&self, source: &StackText, day: NaiveDate, _lock: &Lock) -> Result<Backup> {
-        let path = self.backup_path(day);
-        match self.write_backup(source, &self.backup_name(day)) {
+        // A date is displayed as %Y-%m-%d (C20).
+        let name = format!("{}.bak-pre-stackmgr-migration-{day}", self.file);
+        let path = self.dir.join(&name);
+        match self.write_backup(source, &name) {
             Ok(true) => Ok(Backup::Made(path)),
             Ok(false) => Ok(Backup::Kept(path)),
             Err(error) => {
