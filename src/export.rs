@@ -63,7 +63,7 @@ pub struct Exported {
     pub files: Vec<String>,
     /// The number of variables.
     pub variables: usize,
-    /// How the text differs from the one in Portainer.
+    /// Which files were replaced, and how the text differs from the one in Portainer.
     pub notes: Vec<String>,
     /// Whether the stack has data in Portainer's folder, which is deleted with the stack in Portainer.
     pub moves_data: bool,
@@ -97,11 +97,11 @@ impl Export<'_> {
             },
             _ => self.files_of(name, &stored)?,
         };
-        let written = write((dir, self.file), &files, self.force)?;
+        let (written, kept) = write((dir, self.file), &files, self.force)?;
         Ok(Exported {
             files: written,
             variables: stored.contents.env.len() - files.left_out.len(),
-            notes: notes(&files, &stored.folder),
+            notes: [kept, notes(&files, &stored.folder)].concat(),
             moves_data: files.text.contains(&stored.folder),
         })
     }
@@ -126,7 +126,7 @@ impl Export<'_> {
             |entry: DirEntry| entry.file_name().to_string_lossy().starts_with(INCOMPLETE);
         if !force && !entries.all(|entry| entry.is_ok_and(is_incomplete)) {
             let replace = format!(
-                "{hint}; if this is the right one, pass it with --to and --force, which replaces its Compose file and {ENV_FILE}"
+                "{hint}; if this is the right one, pass it with --to and --force: its Compose file and {ENV_FILE} get new names, and new files are written"
             );
             return Err(refused(": the directory is not empty").hint(replace).into());
         }
@@ -230,13 +230,13 @@ fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
     changes.chain(files.left_out.iter().map(told)).collect()
 }
 
-/// Writes the files, the Compose file last, which may contain secrets, too. Returns their names. Without the name of the
-/// Compose file, it is the one that Compose finds.
+/// Writes the files, the Compose file last, which may contain secrets, too. Returns their names, and notes about files that
+/// were replaced. Without the name of the Compose file, it is the one that Compose finds.
 pub fn write(
     (path, compose_file): (&Path, Option<&str>),
     files: &ExportedFiles,
     replace: bool,
-) -> Result<Vec<String>> {
+) -> Result<(Vec<String>, Vec<String>)> {
     let existing = if replace {
         Existing::Replace
     } else {
@@ -253,8 +253,8 @@ pub fn write(
     })?;
     dir.remove_incomplete()
         .with_context(|| format!("failed to tidy up {}", path.display()))?;
-    let mut written = Vec::new();
-    let mut one = |name: &str, write: &dyn Fn() -> io::Result<()>| -> Result<()> {
+    let (mut written, mut kept) = (Vec::new(), Vec::new());
+    let mut one = |name: &str, write: &mut dyn FnMut() -> io::Result<()>| -> Result<()> {
         write().with_context(|| {
             let so_far = match written.as_slice() {
                 [] => String::new(),
@@ -265,19 +265,26 @@ pub fn write(
         written.push(name.to_owned());
         Ok(())
     };
-    let text = |name, text: &str| dir.write(name, text.as_bytes(), Rights::AsReplaced, existing);
+    let mut text = |name: &str, text: &str| {
+        let now = disk::read(path, Path::new(name));
+        if replace && !now.is_ok_and(|now| now.bytes == text.as_bytes()) {
+            let copy = dir.keep(name)?;
+            kept.extend(copy.map(|copy| format!("the earlier {name} is now {copy}")));
+        }
+        dir.write(name, text.as_bytes(), Rights::AsReplaced, existing)
+    };
     // An `.env` that exists would set other variables.
     if !files.env.is_empty() || files.names_stack_env || disk::exists(&path.join(ENV_FILE)) {
-        one(ENV_FILE, &|| text(ENV_FILE, &files.env))?;
+        one(ENV_FILE, &mut || text(ENV_FILE, &files.env))?;
     }
     let mut defaults = DEFAULT_FILES.into_iter();
     let found = defaults.find(|file| disk::exists(&path.join(file)));
     let compose_file = compose_file.or(found).unwrap_or(COMPOSE_FILE);
-    one(compose_file, &|| text(compose_file, &files.text))?;
+    one(compose_file, &mut || text(compose_file, &files.text))?;
     if files.names_stack_env {
-        one(STACK_ENV, &|| dir.link(STACK_ENV, ENV_FILE, existing))?;
+        one(STACK_ENV, &mut || dir.link(STACK_ENV, ENV_FILE, existing))?;
     }
     // What a power failure undoes can be exported again.
     dir.sync().ok();
-    Ok(written)
+    Ok((written, kept))
 }

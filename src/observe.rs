@@ -258,6 +258,8 @@ impl Situation<'_> {
         let portainer = others
             .zip(port)
             .and_then(|(all, port)| plan::portainer(all, port));
+        // Otherwise, it may be a proxy in front of it.
+        let portainer = portainer.filter(|one| one.runs_portainer(None).is_some());
         let read = portainer.map(|one| self.engine.inspect_containers(from_ref(&one.id)));
         let all = read.and_then(Result::ok).unwrap_or_default();
         let items = all.iter().map(Inspected);

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::{Prepared, Procedure, progress::Progress};
 use crate::{
     failure::Failure,
+    model::Condition,
     plan::{Adoption, Awaited, Until},
     restore::{Limits, wait_for},
     snapshot::Inspected,
@@ -78,7 +79,13 @@ impl Procedure<'_, '_> {
                     "service {} waits for {name}, so the deployment would fail: {error:#}",
                     printable(&one.service)
                 ))
-                .hint("fix the container, then run the command again")
+                .hint(match one.condition {
+                    Condition::Completed => format!(
+                        "fix the job, run it with `{} start {name}`, then run the command again",
+                        self.at.tool
+                    ),
+                    _ => "fix the container, then run the command again".to_owned(),
+                })
                 .into());
             }
         }

@@ -18,7 +18,7 @@ use crate::{
     rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs},
     snapshot::{Inspected, LastSent},
     stack::{Files, FilesRead, Shell, StackText},
-    text::{listed, numbered, printable},
+    text::{Mask, listed, numbered, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -136,7 +136,7 @@ impl Prepared {
                     git::judged(situation, &before, read, best, &mask, plan_of, host)?;
             }
         }
-        complete(&mut plan, &runs, situation, &before);
+        complete(&mut plan, &runs, situation, &before, &mask);
         let combined = texts.combined.as_ref().map(|one| one.files(&texts.files));
         Ok(Self {
             dir: stack.dir_text().to_owned(),
@@ -485,7 +485,7 @@ impl Texts {
 }
 
 /// Adds what the plan means for other stacks, and for a restore.
-fn complete(plan: &mut Adoption, runs: &Runs, situation: &Situation, before: &Before) {
+fn complete(plan: &mut Adoption, runs: &Runs, situation: &Situation, before: &Before, mask: &Mask) {
     plan.warnings
         .extend(warnings(plan, runs, situation, before));
     let containers = before.details.containers.as_deref().unwrap_or_default();
@@ -497,6 +497,14 @@ fn complete(plan: &mut Adoption, runs: &Runs, situation: &Situation, before: &Be
         let blocker = plan::Blocker::new(format!("{error:#}"), hint);
         plan.blockers.push(blocker);
     }
+    // Names and paths may be variables (B13).
+    let shown = |text: &mut String| *text = mask.hide_unless(text, |hit| hit.is_plain);
+    for blocker in &mut plan.blockers {
+        shown(&mut blocker.message);
+        shown(&mut blocker.hint);
+        blocker.details.iter_mut().for_each(shown);
+    }
+    plan.warnings.iter_mut().for_each(shown);
 }
 
 /// What is sent; nothing if the rewrite is blocked.

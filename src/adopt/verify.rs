@@ -152,7 +152,7 @@ impl Procedure<'_, '_> {
             return Ok(Verdict::NotAsBefore(
                 Failure::new(format!("{stack} does not run as before"))
                     .details(bulleted(&self.report.problems))
-                    .hint("fix the problems above, then run the command again; a variable of Portainer's own process overrides that of a stack"),
+                    .hint("fix the problems above, then run the command again"),
             ));
         }
         if !flaws.is_empty() {

@@ -5,6 +5,7 @@ use std::{
     fs::File,
     hash::{BuildHasher as _, Hasher as _},
     io::{self, ErrorKind, Write as _},
+    iter,
     os::unix::fs::MetadataExt as _,
     path::Path,
 };
@@ -115,6 +116,21 @@ impl Dir {
             }
         }
         Ok(())
+    }
+
+    /// Gives a file another name as well, `NAME.old` or one with a number behind it. Returns that name; `None` without a file.
+    pub fn keep(&self, name: &str) -> io::Result<Option<String>> {
+        let numbers = (2..).map(|number: u32| number.to_string());
+        for number in iter::once(String::new()).chain(numbers) {
+            let copy = format!("{name}.old{number}");
+            match linkat(&self.0, name, &self.0, &copy, AtFlags::empty()) {
+                Ok(()) => return Ok(Some(copy)),
+                Err(Errno::EXIST) => {}
+                Err(Errno::NOENT) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
     }
 
     /// Writes a file that is complete or absent, and syncs it. The directory is not synced.

@@ -250,6 +250,8 @@ impl Api {
         match response.status {
             200 => self.parse(&response).map(Some),
             404 => Ok(None),
+            // What cannot be the name of an image does not exist.
+            400 if path.starts_with("/images/") => Ok(None),
             _ => Err(self.refused(&response)),
         }
     }

@@ -281,7 +281,7 @@ impl Adoption {
             self.files_differ = self.in_portainer == InPortainer::Edited && !is_last;
             if self.files_differ {
                 self.warnings.push(
-                    "your files differ from the last adoption, too: `stacklift export --force` overwrites them without a copy"
+                    "your files differ from the last adoption, too: `stacklift export --force` gives them new names"
                         .to_owned(),
                 );
             }
@@ -605,10 +605,18 @@ fn services(
             (false, false) => Fate::LeftBehind("its profile is not active in Portainer".to_owned()),
             (true, true) if service.replicas() == Some(0) => continue,
             (true, true) => Fate::Started(starts(input, service.name)),
-            (true, false) => named(input, service.name).unwrap_or_else(|| {
+            (true, false) => {
                 let fates = own.iter().map(|&one| deciding.fate(one, service));
-                worst(fates.chain(scaled(service.replicas(), own.len())))
-            }),
+                let fate = worst(fates.chain(scaled(service.replicas(), own.len())));
+                let is_as_on_disk = |one: &Inspected| deciding.is_as_on_disk(*one, service);
+                match (named(input, service.name), fate) {
+                    (Some(named), Fate::Recreated(why)) if !own.iter().all(is_as_on_disk) => {
+                        Fate::Recreated(format!("{why}, and {named}"))
+                    }
+                    (Some(named), _) => Fate::Recreated(named),
+                    (None, fate) => fate,
+                }
+            }
         };
         found.push((service.name.to_owned(), own, fate));
     }
@@ -695,7 +703,7 @@ pub fn portainer_compose(facts: &Facts) -> Option<PortainerCompose> {
 
 /// A service whose anonymous volumes get names has another configuration, unless the text of its Portainer stack has the
 /// names already.
-fn named(input: &AdoptionFacts, service: &str) -> Option<Fate> {
+fn named(input: &AdoptionFacts, service: &str) -> Option<String> {
     let (facts, runs) = (input.facts, input.runs);
     let volumes = &runs.services.get(service)?.volumes;
     let record = facts.record.and_then(|record| record.contents);
@@ -706,7 +714,7 @@ fn named(input: &AdoptionFacts, service: &str) -> Option<Fate> {
     let new = volumes.iter().filter(|(_, volume)| is_new(volume));
     let targets: Vec<_> = new.map(|(target, _)| target.as_str()).collect();
     let all = targets.join(", ");
-    let why = match targets.len() {
+    match targets.len() {
         0 => None,
         1 => Some(format!(
             "the anonymous volume at {all} gets a name; its data stays"
@@ -714,8 +722,7 @@ fn named(input: &AdoptionFacts, service: &str) -> Option<Fate> {
         _ => Some(format!(
             "the anonymous volumes at {all} get names; their data stays"
         )),
-    };
-    why.map(Fate::Recreated)
+    }
 }
 
 /// The fate of a service is that of the container with the most to lose.

@@ -161,6 +161,12 @@ impl Deciding<'_> {
         }
     }
 
+    /// Whether a container has the image and the configuration of the files on disk, as far as both are known.
+    pub fn is_as_on_disk(&self, container: Inspected, service: &SentService) -> bool {
+        let is_of = |hashes: &Hashes| hashes.are_on_disk(container, service.name, self.facts.tool);
+        self.by_image(container, service).is_none() && self.hashes.is_ok_and(is_of)
+    }
+
     /// The fate of a container whose configuration stays.
     fn by_state(&self, container: Inspected, service: &SentService) -> Fate {
         if container.is_being_removed() {
@@ -197,13 +203,24 @@ impl Deciding<'_> {
             return Some(Fate::unknown("its `pull_policy` may pull a newer image"));
         }
         let reference = service.image()?;
-        let Some(Some(now)) = self.facts.details.images.get(&reference) else {
-            let why = format!("image {reference} is not on this host");
-            return Some(Fate::Unknown(why));
+        let now = match self.facts.details.images.get(&reference) {
+            Some(Some(now)) => now,
+            Some(None) => {
+                let why = format!("image {reference} is not on this host");
+                return Some(Fate::Unknown(why));
+            }
+            None => {
+                let why = format!("it is unknown whether image {reference} is on this host");
+                return Some(Fate::Unknown(why));
+            }
         };
         let id = now["Id"].as_str();
         let is_other = id.is_some_and(|id| id != container.image_id());
-        is_other.then(|| Fate::Recreated(newer_image(&reference)))
+        is_other.then(|| match self.by_hash(container, service) {
+            // The file names another image than the one that the container was created with.
+            edited @ Fate::Recreated(_) if container.image_name() != reference => edited,
+            _ => Fate::Recreated(newer_image(&reference)),
+        })
     }
 
     /// Whether the Compose file builds the image of a service and does not name it.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Cause, Planned, Procedure, RecordStep,
-    containers::image_of,
+    containers::{StateChange, image_of},
     networks::{are_free, subnets},
     plan::{own, saved},
     text,
@@ -94,15 +94,22 @@ impl Procedure<'_, '_, '_> {
             |index: &usize| record.replaces_containers() || plan.create.contains(index);
         let indices = (0..containers.len()).filter(is_recreated);
         let recreated: Vec<Inspected> = indices.map(|index| containers[index]).collect();
+        let changing = self.changing(planned);
+        let starts = |one: &Inspected| {
+            let changes = changing.get(one.name());
+            changes.is_some_and(|all| all.contains(&StateChange::Start))
+        };
+        let started: Vec<Inspected> = containers.iter().copied().filter(starts).collect();
+        let started = [&recreated[..], &started].concat();
         problems.extend(self.missing_images(&recreated)?);
         problems.extend(self.missing_networks(&recreated)?);
         // After a failure, what can come back comes back.
         if self.restore.cause == Cause::Wanted {
-            problems.extend(self.taken_addresses(&recreated, planned)?);
+            problems.extend(self.taken_addresses(&started, planned)?);
             problems.extend(recreated.iter().flat_map(|one| missing_paths(*one)));
         }
         problems.extend(self.missing_partners(&recreated)?);
-        problems.extend(self.ports_in_use(&recreated, &planned.existing)?);
+        problems.extend(self.ports_in_use(&started, &planned.existing)?);
         Ok(problems)
     }
 

@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 use super::{
     Procedure,
     compare::{network_differences, network_settings},
-    plan::{own, saved},
+    plan::{is_stranger, own, saved},
     text,
 };
 use crate::{
     backoff::Backoff,
     model::{overlap, projects_of},
+    snapshot::Inspected,
 };
 
 impl Procedure<'_, '_, '_> {
@@ -97,6 +98,35 @@ impl Procedure<'_, '_, '_> {
             }
             let created = self.create_network(network, body);
             self.tolerate(created)?;
+        }
+        self.reconnect()
+    }
+
+    /// Connects the stopped containers of other stacks to the networks that were created again: they name the network by its
+    /// ID, and could not start.
+    fn reconnect(&mut self) -> Result<()> {
+        let engine = self.run.engine;
+        let networks = self.existing_networks()?;
+        let mut stopped = engine.list_all()?;
+        stopped.retain(|one| !matches!(one.state.as_str(), "running" | "paused" | "restarting"));
+        let ids: Vec<String> = stopped.into_iter().map(|one| one.id).collect();
+        for found in &engine.inspect_containers(&ids)? {
+            let container = Inspected(found);
+            if !is_stranger(self.snapshot(), container) {
+                continue;
+            }
+            for (name, endpoint) in container.networks() {
+                let of = text(endpoint, "NetworkID");
+                let network = networks.get(name).filter(|now| text(now, "Id") != of);
+                if network.is_some() && !of.is_empty() {
+                    self.touch();
+                    let what = format!("container {} to network {name}", container.name());
+                    self.run.detail("reconnect", what);
+                    let settings = Value::Object(Inspected::endpoint_settings(endpoint));
+                    let connected = engine.connect(name, container.id(), &settings);
+                    self.tolerate(connected)?;
+                }
+            }
         }
         Ok(())
     }

@@ -126,14 +126,13 @@ pub fn started_by_hand<'c>(
 }
 
 /// The words of the `stacklift export` that writes the lost files of a stack into its directory, where `plan` and `adopt` find
-/// them. `--force` is needed if it has other files. It would replace `.env` as well: then, the refusal says so.
+/// them. `--force` is needed if it has other files.
 pub fn export_words<'w>(name: &'w str, dir: Option<&'w str>) -> Vec<&'w str> {
     let mut words = vec!["export", name];
     if let Some(dir) = dir {
         words.extend(["--to", dir]);
         let has_files = disk::entries(Path::new(dir)).is_ok_and(|all| !all.is_empty());
-        let has_env = disk::exists(&Path::new(dir).join(".env"));
-        words.extend((has_files && !has_env).then_some("--force"));
+        words.extend(has_files.then_some("--force"));
     }
     words
 }

@@ -102,8 +102,14 @@ fn other_files_are_replaced_only_with_force() {
     bench.rejects("export web --force", "--to <DIR>");
     fs::write(dir.join("notes.txt"), "mine").expect("a file");
     fs::write(dir.join("compose.yaml"), "old").expect("a file");
-    export(&bench, "--force").0.code(0);
+    let earlier = "the earlier compose.yaml is now compose.yaml.old";
+    export(&bench, "--force").0.succeeds(earlier);
     assert!(read(&dir, "compose.yaml").starts_with("name: \"web\"\n"));
+    assert_eq!(read(&dir, "compose.yaml.old"), "old");
+    export(&bench, "--force").0.code(0).hides(earlier);
+    fs::write(dir.join("compose.yaml"), "new").expect("a file");
+    export(&bench, "--force").0.succeeds(&format!("{earlier}2"));
+    assert_eq!(read(&dir, "compose.yaml.old"), "old");
     assert_eq!(read(&dir, "notes.txt"), "mine");
     fs::write(dir.join("compose.override.yaml"), "services: {}").expect("a file");
     let (run, _) = export(&bench, "--force");

@@ -299,7 +299,7 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
     assert_eq!(services[0]["stop_seconds"], 10);
     assert_eq!(services[1]["stop_seconds"], 3);
     assert_eq!(report["recommended"]["way"], "adopt");
-    with_hashes(&bench, "plan web", &hashes).succeeds("  ~  db   recreated: the anonymous volume at /cache gets a name; its data stays\n  ~  app  recreated: it depends on db, which is recreated\n");
+    with_hashes(&bench, "plan web", &hashes).succeeds("  ~  db   recreated: the Compose file or .env has changed since the container started, and the anonymous volume at /cache gets a name; its data stays\n  ~  app  recreated: it depends on db, which is recreated\n");
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub(in crate::cli) struct ExportArguments {
     /// Directory that was mounted at /data of a Portainer that is gone: implies --from portainer-data
     #[arg(long, value_name = "DIR", conflicts_with = "all")]
     pub portainer_data: Option<PathBuf>,
-    /// Replace compose.yaml and .env in the directory of --to
+    /// Replace compose.yaml and .env in the directory of --to, and keep copies: compose.yaml.old, .env.old
     #[arg(long, requires = "to")]
     pub force: bool,
 }

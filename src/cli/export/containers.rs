@@ -24,10 +24,13 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     let program = host.compose();
     engine.refuse_podman()?;
     let reconstructed = reconstruct(&engine, tool, name.as_str(), program.ok())?;
-    let files = write((&to, None), &reconstructed.files, force)?;
+    let (files, notes) = write((&to, None), &reconstructed.files, force)?;
     console.done();
     let variables = reconstructed.variables;
     console.outcome("exported", &exported(name.as_str(), &to, &files, variables));
+    for note in notes {
+        console.step("note", &note);
+    }
     let services = &reconstructed.services;
     let longest = services.iter().map(|(service, _)| width(service)).max();
     for (service, sameness) in services {

@@ -258,7 +258,7 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
         console.text(Meaning::Plain, &sentences.join(" "));
     }
     if !of.changes.is_empty() {
-        console.text(Meaning::Plain, "What changes:");
+        console.text(Meaning::Plain, "What changes, as far as it is compared:");
         show_list(&of.changes, console);
     }
     if let Some(access) = &of.access {

@@ -113,8 +113,14 @@ impl Adoption {
                 Err(Unmet::NotRunning) if self.is_stopped => continue,
                 Ok(Until::Rerun) if self.is_stopped && container.has_never_run() => continue,
                 Err(why) if required || matches!(why, Unmet::NeverEnds) => {
+                    let again = match why {
+                        Unmet::Failed(_) => {
+                            format!("; to run it again: {} start {shown}", facts.tool)
+                        }
+                        _ => String::new(),
+                    };
                     unmet.push(format!(
-                        "service {own} waits until {name} {until}: {shown} {why}"
+                        "service {own} waits until {name} {until}: {shown} {why}{again}"
                     ));
                     continue;
                 }

@@ -1,5 +1,7 @@
 //! Ports, addresses and names that containers outside the stack hold (B06).
 
+use std::collections::BTreeMap;
+
 use crate::{
     model::{Container, PublishedPort},
     plan::{
@@ -34,8 +36,9 @@ pub fn held_by(
     stack: &SentStack,
     is_asked: impl Fn(&str) -> bool,
 ) -> Vec<Blocker> {
-    let mut found = Vec::new();
-    for (service, ports) in publishing(stack, is_asked) {
+    let all = publishing(stack, |_| true);
+    let mut found = twice(&all, &is_asked);
+    for (service, ports) in all.into_iter().filter(|(one, _)| is_asked(one.name)) {
         let held = ports.iter().filter_map(|port| holder(others, port));
         found.extend(held.map(|(other, port)| {
             let (port, protocol) = (port.host_port, &port.protocol);
@@ -70,6 +73,52 @@ pub fn held_by(
             let id = &other.id;
             let what = format!("the container name {name} is used by container {id:.12}");
             found.push(Blocker::new(what, "rename or remove that container"));
+        }
+    }
+    found
+}
+
+/// The ports and fixed addresses that two services have, of which one is asked for. A service that extends another one may
+/// repeat a port.
+fn twice(all: &[(SentService, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -> Vec<Blocker> {
+    let ports = all.iter().flat_map(|(service, ports)| {
+        let fixed = ports.iter().filter_map(|port| Some((port, port.fixed()?)));
+        fixed.map(move |(port, fixed)| (service.name, port, fixed))
+    });
+    let ports: Vec<_> = ports.collect();
+    let mut found = Vec::new();
+    for (at, (one, port, fixed)) in ports.iter().enumerate() {
+        let other = ports[..at].iter().find(|(name, other, others)| {
+            let address = other.address.as_deref().unwrap_or_default();
+            (one, port) != (name, other)
+                && (is_asked(one) || is_asked(name))
+                && fixed.start() <= others.end()
+                && others.start() <= fixed.end()
+                && port.protocol == other.protocol
+                && overlap(port.address.as_deref(), address)
+        });
+        found.extend(other.map(|(other, ..)| {
+            let (first, protocol) = (fixed.start(), &port.protocol);
+            let what = format!("port {first}/{protocol} of {one} is also published by {other}");
+            Blocker::new(what, "change one of the ports")
+        }));
+    }
+    let mut used = BTreeMap::new();
+    for (service, _) in all {
+        for (network, address) in service.fixed_addresses() {
+            let what = format!(
+                "the address {address} of {} in network {network}",
+                service.name
+            );
+            let other = used.insert((network, address), service.name);
+            let is_either = |other: &&str| is_asked(service.name) || is_asked(other);
+            if let Some(other) = other
+                .filter(|other| *other != service.name)
+                .filter(is_either)
+            {
+                let what = format!("{what} is also that of {other}");
+                found.push(Blocker::new(what, "change one of the addresses"));
+            }
         }
     }
     found

@@ -20,7 +20,7 @@ pub fn overridden(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
         let unset = node.entries().into_iter();
         let unset = unset.filter(|entry| entry.value.is_null());
         names.extend(unset.filter_map(|entry| entry.name()));
-        let items = node.items().into_iter().filter_map(Node::as_str);
+        let items = node.items().filter_map(Node::as_str);
         names.extend(items.filter(|item| !item.contains('=')));
     }
     names.retain(|&name| {

@@ -164,11 +164,10 @@ pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Blo
 
 /// The container of the Portainer at `port` of this host, if it is among `containers`.
 pub fn portainer(containers: &[Container], port: u16) -> Option<&Container> {
-    let mut by_port = containers.iter().filter(|one| one.publishes(port));
-    by_port.next().or_else(|| {
-        let is_portainer =
-            |one: &&Container| one.runs_portainer(None).is_some() && one.state == "running";
-        let mut by_image = containers.iter().filter(is_portainer);
-        by_image.next().filter(|_| by_image.next().is_none())
-    })
+    let is_portainer =
+        |one: &&Container| one.runs_portainer(None).is_some() && one.state == "running";
+    let mut by_image = containers.iter().filter(is_portainer);
+    let only = by_image.next().filter(|_| by_image.next().is_none());
+    // A proxy in front of it may publish the port.
+    only.or_else(|| containers.iter().find(|one| one.publishes(port)))
 }

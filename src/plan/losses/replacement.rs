@@ -123,7 +123,8 @@ fn other_image(
     }
     let given = service.node(&["image"]);
     let built = format!("{}_{}", service.stack.project, service.name);
-    if full_name(now) == full_name(&after) {
+    // A restore names an image by its ID if the name refers to another one by then.
+    if full_name(now) == full_name(&after) || now == container.image_id() {
         let message = fates::newer_image(&after);
         return found.map(|_| (LossKind::Image, message));
     }

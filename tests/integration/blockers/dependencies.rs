@@ -84,11 +84,9 @@ fn b20_a_job_that_failed_or_never_ends() {
     let waits = "service web waits until job succeeds: web-job-1";
     let bench = with_job();
     exits(&bench, "web-job-1", 3);
-    refuses_as(
-        &bench,
-        "web --rerun-jobs",
-        &format!("{waits} exited with code 3"),
-    );
+    let again = "to run it again: docker start web-job-1";
+    let why = format!("{waits} exited with code 3; {again}");
+    refuses_as(&bench, "web --rerun-jobs", &why);
     let text = JOB.replace("  web:", "    restart: unless-stopped\n  web:");
     let ends = "never ends: its restart policy starts it again";
     refuses_as(&Bench::web(&text), "web", &format!("{waits} {ends}"));
