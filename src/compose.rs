@@ -104,7 +104,8 @@ pub struct Host {
     tool: String,
     trace: Trace,
     found: OnceLock<Found>,
-    is_rehearsed: bool,
+    /// Whether it is a rehearsal, which has copies of Compose files and env files, and no data.
+    pub is_rehearsed: bool,
 }
 
 /// The program, or why there is none.
@@ -245,11 +246,6 @@ impl Host {
             found: OnceLock::new(),
             is_rehearsed: false,
         }
-    }
-
-    /// Whether it is a rehearsal, which has copies of Compose files and env files, and no data.
-    pub fn is_rehearsed(&self) -> bool {
-        self.is_rehearsed
     }
 
     /// A rehearsal with this program.

@@ -401,7 +401,7 @@ impl Situation<'_> {
             observed: &before.observed,
             record: record.map(|one| RecordFacts::new(one, contents, &before.last_sent, sent)),
             lookup: &path_kind,
-            has_data: !self.compose.is_rehearsed(),
+            has_data: !self.compose.is_rehearsed,
             is_same_file: &|one, other| {
                 is_same_file(one, other, |path| match self.host {
                     Some(host) => host.identity(path),

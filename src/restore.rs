@@ -326,7 +326,7 @@ impl<'s> Procedure<'s, '_, '_> {
     fn is_deployed(&self, saved: Inspected) -> bool {
         let snapshot = self.snapshot();
         let label = |name| saved.label(&snapshot.label(name));
-        let hashes = snapshot.last_sent.hashes();
+        let hashes = snapshot.last_sent.hashes.as_ref();
         let is_kept = label("config-hash")
             .zip(hashes)
             .is_some_and(|(hash, all)| all.contains(hash));

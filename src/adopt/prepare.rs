@@ -244,7 +244,7 @@ impl Prepared {
             // Of another text, they say nothing.
             let last = &self.before.last_sent;
             let is_last = last.has(&contents.text, &contents.env);
-            last.hashes().filter(|_| is_last).cloned()
+            last.hashes.clone().filter(|_| is_last)
         };
         Some(sent.deployed_as(hashes))
     }
@@ -439,12 +439,12 @@ impl Texts {
 
     fn text<'t>(&'t self, source: &'t StackText) -> &'t str {
         let combined = self.combined.as_ref();
-        combined.map_or(&source.compose, |combined| &combined.text)
+        combined.map_or(&source.compose, |combined| &combined.written.text)
     }
 
     fn env<'t>(&'t self, source: &'t StackText) -> Option<&'t str> {
         match &self.combined {
-            Some(combined) => Some(&combined.env),
+            Some(combined) => Some(&combined.written.env),
             None => source.env.as_deref(),
         }
     }

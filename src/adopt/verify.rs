@@ -339,7 +339,7 @@ fn not_copied(
     payload: &Payload,
     compared: &[Compared],
 ) -> Result<Vec<String>> {
-    if at.compose.is_rehearsed() {
+    if at.compose.is_rehearsed {
         return Ok(Vec::new());
     }
     let (text, env) = (payload.text, payload.env);

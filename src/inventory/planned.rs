@@ -127,7 +127,7 @@ fn stack(
         file: situation.stack.file().to_owned(),
         containers: containers.map(|all| Containers::of(all, situation.tool)),
         portainer_stack: before.record.as_ref().map(PortainerStack::of),
-        was_in_portainer: match before.last_sent.hashes() {
+        was_in_portainer: match before.last_sent.hashes {
             Some(_) => Some(true),
             None => before.last_sent.is_empty().then_some(false),
         },

@@ -1,7 +1,7 @@
 //! Reads a stack with several files as one text. The Compose program on the host combines the files, then reads the
 //! result, which must have the same configuration. Writes nothing.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use anyhow::Result;
 use serde_json::Value;
@@ -24,12 +24,8 @@ const ATTEMPTS: usize = 4;
 
 /// A stack with several files as one text.
 pub struct Combined {
-    /// The Compose file.
-    pub text: String,
-    /// Its variables.
-    pub env: String,
-    /// The scalars of the text that must not be shown.
-    secret: BTreeSet<String>,
+    /// The text, its variables, and the scalars that must not be shown.
+    pub written: combine::Combined,
     notices: Vec<Notice>,
     /// The files that each service comes from.
     origins: Origins,
@@ -63,9 +59,11 @@ impl Combined {
     /// Rewrites the text.
     pub fn rewrite(&self, runs: &Runs) -> Result<Faithful, Vec<Blocker>> {
         let shell = self.shell(Some(self.stack.name().as_str()));
-        let rewritten = faithful::rewrite(&self.text, Some(&self.env), &shell.context(), runs);
+        let written = &self.written;
+        let rewritten =
+            faithful::rewrite(&written.text, Some(&written.env), &shell.context(), runs);
         let mut rewrite = rewritten.map_err(without_lines)?;
-        rewrite.hide(&self.secret);
+        rewrite.hide(&written.secret);
         for notice in &mut rewrite.notices {
             notice.line = None;
         }
@@ -133,15 +131,13 @@ pub fn combined(
     let mut avoid = Avoid::default();
     let mut different = String::new();
     for _ in 0..ATTEMPTS {
-        let candidate = combine::combine(&input, &avoid);
+        let written = combine::combine(&input, &avoid);
         let of_project = named.as_ref().ok();
         let project = of_project.and_then(|config| config["name"].as_str());
         let combined = Combined {
-            notices: notices(&files.compose, &read.origins, &input, &candidate.written),
+            notices: notices(&files.compose, &read.origins, &input, &written.written),
             origins: read.origins.clone(),
-            text: candidate.text,
-            env: candidate.env,
-            secret: candidate.secret,
+            written,
             project: project.map(str::to_owned),
             stack: stack.clone(),
         };
@@ -157,7 +153,7 @@ pub fn combined(
         match config(&sent, profiles) {
             Ok(mut sent) => {
                 without_fragments(&mut sent);
-                let expected = expected(resolved.clone(), name, &combined.env);
+                let expected = expected(resolved.clone(), name, &combined.written.env);
                 let places = places(&expected, &sent);
                 let Some(first) = places.first() else {
                     return Ok((combined, rewrite));

@@ -265,7 +265,7 @@ impl Adoption {
         if is_sent && services.any(|service| differs_from_adoption(facts, service) == Some(true)) {
             self.in_portainer = InPortainer::Redeployed;
         }
-        let hashes = facts.last_sent.hashes();
+        let hashes = facts.last_sent.hashes.as_ref();
         if let (InPortainer::FromGit, true, Some(hashes)) =
             (self.in_portainer, facts.last_sent.is_behind, hashes)
         {

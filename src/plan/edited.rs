@@ -116,7 +116,7 @@ pub fn differs_from_adoption(
         return Some(false);
     }
     let hash = container.compose_label(tool, "config-hash")?;
-    Some(!record.last_sent.hashes()?.contains(hash))
+    Some(!record.last_sent.hashes.as_ref()?.contains(hash))
 }
 
 /// Whether a container was created outside of Portainer after Portainer last deployed the stack.

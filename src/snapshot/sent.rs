@@ -30,7 +30,7 @@ pub struct LastSent {
     pub is_behind: bool,
     /// The config hashes of the containers that ran after it was deployed. `None` if they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    hashes: Option<BTreeSet<String>>,
+    pub hashes: Option<BTreeSet<String>>,
     /// The variables that only containers had, and that were written into the text: each service with the names, and the
     /// digests of what the files said instead.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -84,11 +84,6 @@ impl LastSent {
     #[must_use]
     pub fn deployed_as(self, hashes: Option<BTreeSet<String>>) -> Self {
         Self { hashes, ..self }
-    }
-
-    /// The config hashes that it was deployed as, if they are known.
-    pub fn hashes(&self) -> Option<&BTreeSet<String>> {
-        self.hashes.as_ref()
     }
 
     /// Whether this text and these variables were sent.
@@ -176,9 +171,9 @@ mod tests {
         assert!(other.has("x", &[]) && other.has("y", &own));
         let hashes = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
         let deployed = |all: &[&str]| LastSent::default().deployed_as(Some(hashes(all)));
-        assert_eq!(other.hashes(), None, "one is unknown");
+        assert_eq!(other.hashes, None, "one is unknown");
         let both = deployed(&["h"]).and(&deployed(&["i"]));
-        assert_eq!(both.hashes(), Some(&hashes(&["h", "i"])));
+        assert_eq!(both.hashes, Some(hashes(&["h", "i"])));
         let json = serde_json::to_string(&other).expect("JSON");
         assert!(!json.contains("\"1\""), "no value in clear: {json}");
     }
