@@ -188,15 +188,9 @@ fn null_and_absent_fields_are_empty() {
                 {"Id":"d","Labels":{"com.docker.compose.project":"web2"}}]"#,
         )
     });
-    let ids: Vec<_> = fake
-        .engine()
-        .list("web")
-        .unwrap()
-        .into_iter()
-        .map(|found| found.id)
-        .collect();
+    let found = fake.engine().list("web").unwrap().into_iter();
     // `c` and `d` do not have the label of the project.
-    assert_eq!(ids, ["a", "b"]);
+    assert_eq!(found.map(|one| one.id).collect::<Vec<_>>(), ["a", "b"]);
     let fake = Fake::speaking("1.41", |_| json(200, "null"));
     assert_eq!(fake.engine().list("web").unwrap(), []);
 }
@@ -214,13 +208,8 @@ fn an_image_keeps_the_name_that_the_container_was_created_with() {
         assert_eq!(request, "GET /v1.41/containers/a/json");
         json(200, r#"{"Config":{"Image":"web:1"}}"#)
     });
-    let images: Vec<_> = fake
-        .engine()
-        .list("web")
-        .unwrap()
-        .into_iter()
-        .map(|found| found.image)
-        .collect();
+    let found = fake.engine().list("web").unwrap().into_iter();
+    let images: Vec<_> = found.map(|one| one.image).collect();
     assert_eq!(images, ["web:1", "web:2"]);
 }
 
@@ -250,12 +239,8 @@ fn a_listener_that_accepts_no_connection_times_out() {
     let listener = UnixListener::bind(&socket).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
     let _first = UnixStream::connect(&socket).unwrap();
-    let engine = engine_on(
-        &socket,
-        Duration::from_millis(150),
-        Duration::from_millis(150),
-    );
-    let error = engine.id().unwrap_err();
+    let limit = Duration::from_millis(150);
+    let error = engine_on(&socket, limit, limit).id().unwrap_err();
     assert!(format!("{error:#}").contains("within"), "{error:#}");
 }
 

@@ -139,10 +139,8 @@ fn docker_host_takes_precedence_over_every_context() {
         })
     };
     let by_host = |path: &str| Ok(socket(path, "DOCKER_HOST"));
-    assert_eq!(
-        resolve("unix:///run/user/7/docker.sock"),
-        by_host("/run/user/7/docker.sock")
-    );
+    let path = "/run/user/7/docker.sock";
+    assert_eq!(resolve(&format!("unix://{path}")), by_host(path));
     assert_eq!(resolve("unix://"), by_host(DEFAULT_SOCKET));
     for uncertain in [
         "tcp://127.0.0.1:2375",
@@ -192,23 +190,19 @@ fn the_context_is_resolved_as_docker_resolves_it() {
         disk.write("home/config.json", no_context);
         assert_eq!(resolve(None), default, "{no_context}");
     }
-    disk.write(
-        "home/config.json",
-        r#"{"auths":{},"currentContext":"rootless"}"#,
-    );
+    let config = r#"{"auths":{},"currentContext":"rootless"}"#;
+    disk.write("home/config.json", config);
     assert_eq!(resolve(None), rootless("config.json"));
     assert_eq!(resolve(Some("default")), default);
     let reason = |context| resolve(context).expect_err("no socket");
-    let expected = "context remote of DOCKER_CONTEXT is tcp://10.0.0.1:2375";
-    assert_eq!(reason(Some("remote")), expected);
-    assert_eq!(
-        reason(Some("empty")),
-        "context empty of DOCKER_CONTEXT: it has no host"
-    );
-    assert_eq!(
-        reason(Some("gone")),
-        "context gone of DOCKER_CONTEXT: context not found"
-    );
+    for (context, why) in [
+        ("remote", " is tcp://10.0.0.1:2375"),
+        ("empty", ": it has no host"),
+        ("gone", ": context not found"),
+    ] {
+        let expected = format!("context {context} of DOCKER_CONTEXT{why}");
+        assert_eq!(reason(Some(context)), expected);
+    }
     disk.write("home/config.json", r#"{"CurrentContext":"rootless"}"#);
     assert_eq!(resolve(None), rootless("config.json"));
     assert_eq!(resolve(Some("rootless")), rootless("DOCKER_CONTEXT"));

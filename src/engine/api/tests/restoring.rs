@@ -14,26 +14,15 @@ fn a_create_request_without_a_response_is_not_repeated() {
 #[test]
 fn an_operation_without_effect_is_not_an_error() {
     type Act = fn(&Engine) -> Result<()>;
+    let start: Act = |engine| engine.start("a");
+    let stop: Act = |engine| engine.stop_container("a", None);
+    let stop_in_time: Act = |engine| engine.stop_container("a", Some(3));
+    let remove: Act = |engine| engine.remove_container("a");
     for (status, body, act, request) in [
-        (304, "", (|engine| engine.start("a")) as Act, "POST a/start"),
-        (
-            304,
-            "",
-            |engine| engine.stop_container("a", None),
-            "POST a/stop",
-        ),
-        (
-            404,
-            "{}",
-            |engine| engine.stop_container("a", Some(3)),
-            "POST a/stop?t=3",
-        ),
-        (
-            404,
-            "{}",
-            |engine| engine.remove_container("a"),
-            "DELETE a?force=1",
-        ),
+        (304, "", start, "POST a/start"),
+        (304, "", stop, "POST a/stop"),
+        (404, "{}", stop_in_time, "POST a/stop?t=3"),
+        (404, "{}", remove, "DELETE a?force=1"),
     ] {
         let fake = Fake::speaking("1.41", move |_| json(status, body));
         act(&fake.engine()).unwrap();
