@@ -58,25 +58,17 @@ fn snapshot(containers: Vec<Value>) -> Snapshot {
 #[test]
 fn dependencies_come_first() {
     let vpn = format!("{:0<64}", "vpn");
+    let depends = "db:service_started:false,cache:service_healthy:true";
     let snapshot = snapshot(vec![
         container("torrent", "torrent", "", &format!("container:{vpn}")),
-        container(
-            "app",
-            "app",
-            "db:service_started:false,cache:service_healthy:true",
-            "x",
-        ),
+        container("app", "app", depends, "x"),
         container("cache", "cache", "db:service_started:false", "x"),
         container("db", "db", "app:service_started:false", "x"),
         container("vpn", "vpn", "", "x"),
     ]);
     let plan = Plan::new(&snapshot, &[], (&BTreeSet::new(), &BTreeSet::new()));
-    let names: Vec<&str> = plan
-        .dependencies
-        .order()
-        .iter()
-        .map(|&index| saved(&snapshot)[index].name())
-        .collect();
+    let (order, saved) = (plan.dependencies.order().iter(), saved(&snapshot));
+    let names: Vec<&str> = order.map(|&index| saved[index].name()).collect();
     // `db` and `app` depend on each other: the cycle is cut.
     assert_eq!(names, ["vpn", "torrent", "db", "cache", "app"]);
     assert_eq!(plan.create.len(), 5);
@@ -124,86 +116,43 @@ fn a_fixed_address_of_either_family_comes_first() {
             "back": {"IPAMConfig": {key: address}},
             "front": {"IPAMConfig": {"IPv4Address": ""}},
         }});
-        let networks: Vec<&str> = Inspected(&fixed)
-            .fixed_addresses()
-            .map(|(name, _)| name)
-            .collect();
-        assert_eq!(networks, ["back"], "{key}");
+        let networks = Inspected(&fixed).fixed_addresses();
+        assert!(networks.map(|(name, _)| name).eq(["back"]), "{key}");
         let snapshot = snapshot(vec![container("a", "a", "", "back"), fixed.clone()]);
-        assert_eq!(
-            Plan::new(&snapshot, &[], (&BTreeSet::new(), &BTreeSet::new()))
-                .dependencies
-                .order(),
-            [1, 0],
-            "{key}"
-        );
+        let plan = Plan::new(&snapshot, &[], (&BTreeSet::new(), &BTreeSet::new()));
+        assert_eq!(plan.dependencies.order(), [1, 0], "{key}");
     }
 }
 
 /// Fields of an inspect object with values, as they should be or not.
-const FIELDS: [(&str, &[&str]); 13] = [
-    (
-        "Id",
-        &[r#""a""#, r#""b""#, r#""0123456789abcdef""#, r#""é€""#, "7"],
-    ),
-    ("Name", &[r#""/a""#, r#""/b""#, r#""c""#, "[]"]),
-    (
-        "Config/Labels",
-        &[
-            r#"{"com.docker.compose.service": "a", "com.docker.compose.depends_on": "b:x:false,a"}"#,
-            r#"{"com.docker.compose.service": "b", "com.docker.compose.depends_on": ",a"}"#,
-            "3",
-        ],
-    ),
-    ("Config/Env", &[r#"["A=1", "A", ""]"#, "{}"]),
-    ("Config/Hostname", &[r#""a""#, r#""0123456789ab""#, "1"]),
-    ("HostConfig/NetworkMode", &MODES),
-    ("HostConfig/IpcMode", &MODES),
-    (
-        "HostConfig/VolumesFrom",
-        &[r#"["a", "b:ro", ":"]"#, r#""a""#],
-    ),
-    ("HostConfig/Binds", &[r#"["data:/data", "z"]"#, "[1]"]),
-    (
-        "HostConfig/Mounts",
-        &[r#"[{"Type": "volume", "Target": "/a"}]"#, "[1]"],
-    ),
-    (
-        "Mounts",
-        &[
-            r#"[{"Type": "volume", "Name": "a", "Destination": "/a"}, {}]"#,
-            "[null]",
-        ],
-    ),
-    (
-        "NetworkSettings/Networks",
-        &[
-            r#"{"web_default": {"Aliases": ["a", 1], "IPAMConfig": []}}"#,
-            "[]",
-        ],
-    ),
-    ("State", &[r#"{"Running": true, "Paused": true}"#, "null"]),
-];
-
-const MODES: [&str; 4] = [
-    r#""host""#,
-    r#""web_default""#,
-    r#""container:a""#,
-    r#""container:b""#,
-];
+const FIELDS: &str = r#"Id | "a" | "b" | "0123456789abcdef" | "é€" | 7
+Name | "/a" | "/b" | "c" | []
+Config/Labels | {"com.docker.compose.service": "a", "com.docker.compose.depends_on": "b:x:false,a"} | 3
+Config/Labels | {"com.docker.compose.service": "b", "com.docker.compose.depends_on": ",a"}
+Config/Env | ["A=1", "A", ""] | {}
+Config/Hostname | "a" | "0123456789ab" | 1
+HostConfig/NetworkMode | "host" | "web_default" | "container:a" | "container:b"
+HostConfig/IpcMode | "host" | "web_default" | "container:a" | "container:b"
+HostConfig/VolumesFrom | ["a", "b:ro", ":"] | "a"
+HostConfig/Binds | ["data:/data", "z"] | [1]
+HostConfig/Mounts | [{"Type": "volume", "Target": "/a"}] | [1]
+Mounts | [{"Type": "volume", "Name": "a", "Destination": "/a"}, {}] | [null]
+NetworkSettings/Networks | {"web_default": {"Aliases": ["a", 1], "IPAMConfig": []}} | []
+State | {"Running": true, "Paused": true} | null"#;
 
 /// An inspect object, complete or not.
 fn inspected() -> impl Strategy<Value = Value> {
     vec(any::<[Index; 2]>(), 0..20).prop_map(|picked| {
         let mut object = json!({});
+        let fields: Vec<&str> = FIELDS.lines().collect();
         for [field, value] in picked {
-            let (path, values) = *field.get(&FIELDS);
+            let (path, values) = field.get(&fields).split_once(" | ").expect("values");
             let mut at = &mut object;
             for key in path.split('/') {
                 at = &mut at[key];
             }
-            let value: &&str = value.get(values);
-            *at = serde_json::from_str(value).expect("JSON");
+            let values: Vec<&str> = values.split(" | ").collect();
+            *at = serde_json::from_str(value.get::<&str>(&values)).expect("JSON");
         }
         object
     })
