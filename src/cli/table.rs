@@ -182,24 +182,20 @@ mod tests {
 
     #[test]
     fn the_columns_are_aligned_and_fit() {
-        assert_eq!(
-            shown(Some(39)),
-            [
-                "NAME      RUNNING  ADOPT",
-                "日本語    1/1      ready; recreates 書…",
-                "🚀\\u{1b}  2/2      nothing to do",
-            ]
-        );
+        let fitted = [
+            "NAME      RUNNING  ADOPT",
+            "日本語    1/1      ready; recreates 書…",
+            "🚀\\u{1b}  2/2      nothing to do",
+        ];
+        assert_eq!(shown(Some(39)), fitted);
         assert!(shown(None)[1].ends_with(" and 9 more"));
         // The gap between two columns stays, and the last column keeps its space.
-        assert_eq!(
-            shown(Some(30)),
-            [
-                "NAME      RUNNI…  ADOPT",
-                "日本語    1/1     ready; recr…",
-                "🚀\\u{1b}  2/2     nothing to…",
-            ]
-        );
+        let cut = [
+            "NAME      RUNNI…  ADOPT",
+            "日本語    1/1     ready; recr…",
+            "🚀\\u{1b}  2/2     nothing to…",
+        ];
+        assert_eq!(shown(Some(30)), cut);
         assert_eq!(shown(Some(12))[1], "日本語    1…");
     }
 
@@ -212,19 +208,17 @@ mod tests {
                 cells: plain(["web *".to_owned(), last]),
                 command: Some(command),
             }];
-            let lines = lines(&["STACK", "ADOPT"], rows, Some(terminal)).into_iter();
+            let lines = lines(&["STACK", "ADOPT"], rows, Some(terminal));
+            let plain = |line: &String| anstream::adapter::strip_str(line).to_string();
             lines
+                .iter()
                 .skip(1)
-                .map(|line| anstream::adapter::strip_str(&line).to_string())
+                .map(plain)
                 .collect::<Vec<_>>()
+                .join("\n")
         };
-        assert_eq!(shown(44), ["web *  no Compose file: stacklift export web"]);
-        assert_eq!(
-            shown(43),
-            [
-                "web *  no Compose file: see below",
-                "web: stacklift export web"
-            ]
-        );
+        assert_eq!(shown(44), "web *  no Compose file: stacklift export web");
+        let below = "web *  no Compose file: see below\nweb: stacklift export web";
+        assert_eq!(shown(43), below);
     }
 }

@@ -393,12 +393,10 @@ mod tests {
         }
         assert_eq!(listed("[{"), Err(cannot("it is incomplete")));
         assert_eq!(listed("[secret]"), Err(cannot("it is not JSON")));
+        let no_list = "its Env is not a list of variables";
         for (body, reason) in [
-            (r#"{"Env":3}"#, "its Env is not a list of variables"),
-            (
-                r#"{"Env":["secret"]}"#,
-                "its Env is not a list of variables",
-            ),
+            (r#"{"Env":3}"#, no_list),
+            (r#"{"Env":["secret"]}"#, no_list),
             ("\"secret\"", "expected an object"),
             ("{", "it is incomplete"),
         ] {
@@ -406,10 +404,8 @@ mod tests {
             assert_eq!(format!("{error:#}"), cannot(reason));
         }
         let error = text(response(br#"{"StackFileContent":7}"#)).unwrap_err();
-        assert_eq!(
-            format!("{error:#}"),
-            cannot("its StackFileContent is not text")
-        );
+        let expected = cannot("its StackFileContent is not text");
+        assert_eq!(format!("{error:#}"), expected);
     }
 
     #[test]
@@ -420,10 +416,8 @@ mod tests {
         ] {
             for error in [variables(body).err(), text(response(body)).err()] {
                 let error = format!("{:#}", error.expect("an error"));
-                assert!(
-                    error.starts_with("cannot parse the response: it"),
-                    "{error}"
-                );
+                let start = "cannot parse the response: it";
+                assert!(error.starts_with(start), "{error}");
                 assert!(!error.contains("hunter2"), "{error}");
             }
         }

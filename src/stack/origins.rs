@@ -322,20 +322,14 @@ mod tests {
     fn the_files_of_each_service_are_found() {
         let root = tempfile::tempdir().expect("a folder");
         let dir = root.path().join("web");
+        let web = "include: [{path: [$APP/compose.yaml], env_file: own.env}, gone.yaml]\nservices:\n  a: {extends: {file: ../base.yaml, service: b}}\n";
+        let app = "include: [compose.yaml]\nservices: {c: {image: x}}\n";
+        let base = "services:\n  b: {extends: {file: web/app/more.yaml, service: e}}\n";
         for (file, text) in [
-            (
-                "web/compose.yaml",
-                "include: [{path: [$APP/compose.yaml], env_file: own.env}, gone.yaml]\nservices:\n  a: {extends: {file: ../base.yaml, service: b}}\n",
-            ),
+            ("web/compose.yaml", web),
             ("web/compose.override.yaml", "services: {a: {}, d: {}}\n"),
-            (
-                "web/app/compose.yaml",
-                "include: [compose.yaml]\nservices: {c: {image: x}}\n",
-            ),
-            (
-                "base.yaml",
-                "services:\n  b: {extends: {file: web/app/more.yaml, service: e}}\n",
-            ),
+            ("web/app/compose.yaml", app),
+            ("base.yaml", base),
             ("web/app/more.yaml", "services: {e: {image: x}}\n"),
             ("web/app/.env", "A=1"),
             ("web/own.env", "A=1"),
