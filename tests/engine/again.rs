@@ -24,10 +24,7 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 "#;
 
 fn three() -> Stack {
-    let stack = Stack::new();
-    stack.image();
-    stack.write(THREE);
-    stack.up();
+    let stack = Stack::new().running(THREE, &[]);
     stack.sh(
         "db",
         "echo imgvol > /imgvol/file; echo anonymous > /anonymous/file",

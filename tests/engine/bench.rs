@@ -114,9 +114,22 @@ impl Stack {
         self.home.path().join("bin")
     }
 
+    /// Writes the Compose file and the files, and starts the stack.
+    pub fn running(self, text: &str, files: &[(&str, &str)]) -> Self {
+        self.write(text);
+        for (name, content) in files {
+            self.file(name, content);
+        }
+        self.up();
+        self
+    }
+
     /// Writes the Compose file, with `$IMAGE`, `$PROJECT`, `$SUBNET` and `$PORT` replaced. `$SLEEP` is a container of the
-    /// image that sleeps, and `$OWN_SLEEP` one of the image of [`Self::image`].
+    /// image that sleeps, and `$OWN_SLEEP` one of the image of [`Self::image`], which is created if the text names it.
     pub fn write(&self, text: &str) {
+        if text.contains("$PROJECT") || text.contains("$OWN_SLEEP") {
+            self.image();
+        }
         let subnet = subnet();
         let sleep = "\n    command: /bin/sleep 600\n    init: true";
         let text = text
@@ -152,13 +165,12 @@ impl Stack {
 
     /// Creates an image for this test that declares the volume `/imgvol`. Each new volume at `/imgvol` or `/anonymous`
     /// gets a file that identifies the test.
-    pub fn image(&self) -> String {
-        let image = self.host.project.clone();
+    fn image(&self) {
+        let image = &self.host.project;
         let script =
             format!("mkdir /imgvol /anonymous && touch /imgvol/{image} /anonymous/{image}");
         let volume = ["--change", "VOLUME /imgvol"];
-        self.host.commit(IMAGE, &script, &volume, &image);
-        image
+        self.host.commit(IMAGE, &script, &volume, image);
     }
 
     /// Runs `compose up -d`. Returns its messages.
@@ -192,15 +204,13 @@ impl Stack {
     /// The volumes that were created for containers of this test's [`Self::image`], mounted or not. The file of the
     /// image identifies them.
     pub fn created_volumes(&self) -> Vec<String> {
-        let unused = lines(&["volume", "ls", "-q", "--filter", "dangling=true"]);
-        let mut created: Vec<_> = unused
-            .into_iter()
-            .filter(|volume| volume.len() == 64 && self.is_of_image(volume))
-            .collect();
+        let mut created = lines(&["volume", "ls", "-q", "--filter", "dangling=true"]);
+        created.retain(|volume| volume.len() == 64 && self.is_of_image(volume));
         let mounted = self.containers();
         let mounts = mounted
             .values()
-            .flat_map(|container| container["Mounts"].as_array().unwrap());
+            .map(|one| one["Mounts"].as_array().unwrap());
+        let mounts = mounts.flatten();
         created.extend(mounts.filter_map(|mount| mount["Name"].as_str().map(str::to_owned)));
         created.sort();
         created
@@ -223,8 +233,7 @@ impl Stack {
 
     /// The inspect JSON of the stack's containers, by name.
     pub fn containers(&self) -> BTreeMap<String, Value> {
-        let ids = self.ids();
-        let found = inspect("container", &ids);
+        let found = inspect("container", &self.ids());
         let mut seen = self.seen.borrow_mut();
         let mut containers = BTreeMap::new();
         for container in found {
@@ -439,12 +448,8 @@ pub fn free_port() -> u16 {
 
 /// Runs a command with `-v`, kills it after this number of requests, and returns them.
 pub fn kill_after(mut command: Command, count: usize) -> Vec<String> {
-    let mut child = command
-        .arg("-v")
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    command.arg("-v").stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut requests = Vec::new();
     for line in BufReader::new(child.stderr.take().unwrap()).lines() {
         let line = line.unwrap();

@@ -11,12 +11,11 @@ const BIG: &str = include_str!("../fixtures/stacks/big.yml");
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn a_big_stack_is_restored_unchanged() {
-    let stack = Stack::new();
-    stack.image();
-    stack.write(BIG);
-    stack.file(".env", "FROM_FILE=of-the-file # no comment\n");
-    stack.file("bound/file", "bound\n");
-    stack.up();
+    let files = [
+        (".env", "FROM_FILE=of-the-file # no comment\n"),
+        ("bound/file", "bound\n"),
+    ];
+    let stack = Stack::new().running(BIG, &files);
     let db = stack.host.name("the-db");
     let write = "for v in named anonymous long imgvol; do echo $v-data > /$v/file; done";
     crate::host::docker(&["exec", &db, "/bin/sh", "-c", write]);

@@ -24,11 +24,8 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 const KEY: &str = "hunter2-of-the-layer";
 
 fn started() -> Stack {
-    let stack = Stack::new();
-    stack.write(STACK);
-    stack.file(".env", &format!("STACK_KEY={KEY}\n"));
-    stack.up();
-    stack
+    let env = format!("STACK_KEY={KEY}\n");
+    Stack::new().running(STACK, &[(".env", &env)])
 }
 
 /// Directories, files, links, owners and modes, as `ls` shows them, without the link counts and times.

@@ -29,9 +29,7 @@ struct Shared {
 
 impl Shared {
     fn new(stack: Stack) -> Self {
-        stack.image();
-        stack.write(TEXT);
-        stack.up();
+        let stack = stack.running(TEXT, &[]);
         let project = format!("{}-vpn", stack.host.project);
         let dir = stack.state().parent().unwrap().join("vpn");
         fs::create_dir(&dir).unwrap();

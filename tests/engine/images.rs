@@ -13,9 +13,7 @@ const APP: &str = "services:\n  app:\n    $SLEEP\n";
 
 /// A stack that runs, whose Compose file has one more service with this image.
 fn with_new(image: &str) -> Stack {
-    let stack = Stack::new();
-    stack.write(APP);
-    stack.up();
+    let stack = Stack::new().running(APP, &[]);
     stack.write(&format!("{APP}  new:\n    image: {image}\n"));
     stack
 }

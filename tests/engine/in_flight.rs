@@ -47,9 +47,7 @@ volumes: {data: {}}
 ";
 
 fn started() -> (Stack, BTreeMap<String, Value>) {
-    let stack = Stack::with_portainer();
-    stack.write(STACK);
-    stack.up();
+    let stack = Stack::with_portainer().running(STACK, &[]);
     stack.sh("db", "echo kept > /anonymous/file");
     let before = stack.containers();
     assert_eq!(before.len(), 2);

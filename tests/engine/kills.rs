@@ -38,10 +38,7 @@ struct Killed {
 
 impl Killed {
     fn new() -> Self {
-        let stack = Stack::new();
-        stack.image();
-        stack.write(STACK);
-        stack.up();
+        let stack = Stack::new().running(STACK, &[]);
         stack.sh(
             "db",
             "echo imgvol > /imgvol/file; echo anonymous > /anonymous/file",

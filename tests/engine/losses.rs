@@ -9,7 +9,6 @@ const RICH: &str = include_str!("../fixtures/stacks/losses.yml");
 #[ignore = "needs a container engine: run scripts/test"]
 fn b01_no_mount_port_or_setting_of_an_unedited_file_is_named() {
     let stack = Stack::new();
-    stack.image();
     for file in ["token", "site", "files/x", "static/x", "long/x"] {
         stack.file(file, "content");
     }

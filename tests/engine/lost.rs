@@ -18,11 +18,7 @@ volumes: {data: {}}
 ";
 
 fn two() -> Stack {
-    let stack = Stack::new();
-    stack.image();
-    stack.write(TWO);
-    stack.up();
-    stack
+    Stack::new().running(TWO, &[])
 }
 
 #[test]
@@ -101,9 +97,7 @@ fn b18_a_recreated_volume_is_missed_by_every_restore_unless_a_restore_created_it
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn a_network_gets_other_addresses_if_its_own_are_in_use() {
-    let stack = Stack::new();
-    stack.write("services:\n  a:\n    $SLEEP\n");
-    stack.up();
+    let stack = Stack::new().running("services:\n  a:\n    $SLEEP\n", &[]);
     let before = stack.containers();
     let subnet = stack.networks()[0]["IPAM"]["Config"][0]["Subnet"].clone();
     stack.migrate();
@@ -135,17 +129,14 @@ fn a_network_gets_other_addresses_if_its_own_are_in_use() {
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn a_port_in_use_affects_only_its_container() {
-    let stack = Stack::new();
-    stack.write(
-        "services:
+    let text = "services:
   a: &a
     $SLEEP
     ports: ['127.0.0.1:$PORT:80']
   b: {<<: *a, ports: [], depends_on: [a]}
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
-",
-    );
-    stack.up();
+";
+    let stack = Stack::new().running(text, &[]);
     let before = stack.containers();
     stack.migrate();
     let blocker = stack.host.name("blocker");

@@ -12,9 +12,7 @@ use crate::host::Compose;
 /// Starts a stack, removes and restores it, and compares every key. A second restore and a second `up` change nothing.
 /// Returns the containers and the networks.
 fn survives(compose: Compose, text: &str) -> (Value, Vec<Value>) {
-    let stack = Stack::started_by(compose);
-    stack.write(&text.replace("$MAC", CHOSEN_MAC));
-    stack.up();
+    let stack = Stack::started_by(compose).running(&text.replace("$MAC", CHOSEN_MAC), &[]);
     let (before, networks) = (stack.containers(), stack.networks());
     // The embedded Portainer does not know every setting.
     stack.save();

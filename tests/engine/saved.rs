@@ -21,11 +21,8 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 const SECRET: &str = "hunter2-of-this-test";
 
 fn one() -> Stack {
-    let stack = Stack::new();
-    stack.write(ONE);
-    stack.file(".env", &format!("SECRET={SECRET}\n"));
-    stack.up();
-    stack
+    let env = format!("SECRET={SECRET}\n");
+    Stack::new().running(ONE, &[(".env", &env)])
 }
 
 fn read(snapshot: &Path) -> Value {

@@ -40,9 +40,7 @@ volumes: {data: {}}
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn states_are_restored_and_jobs_are_not_rerun() {
-    let stack = Stack::new();
-    stack.write(STATES);
-    stack.up();
+    let stack = Stack::new().running(STATES, &[]);
     stack.compose(&["create", "created"]);
     docker(&["stop", "-t1", &stack.name("stopped")]);
     docker(&["pause", &stack.name("paused")]);
@@ -153,10 +151,7 @@ volumes: {data: {}}
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn sharing_containers_share_with_the_restored_container() {
-    let stack = Stack::new();
-    stack.image();
-    stack.write(SHARED);
-    stack.up();
+    let stack = Stack::new().running(SHARED, &[]);
     stack.sh(
         "vpn",
         "for v in anonymous data; do echo $v > /$v/file; done",
@@ -198,9 +193,7 @@ fn sharing_containers_share_with_the_restored_container() {
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn b28_a_restart_loop_is_restored_and_a_new_one_is_a_difference() {
-    let stack = Stack::new();
-    stack.write(
-        "services:
+    let text = "services:
   never: {image: $IMAGE, command: /bin/false, restart: always}
   web:
     image: $IMAGE
@@ -213,10 +206,8 @@ fn b28_a_restart_loop_is_restored_and_a_new_one_is_a_difference() {
     $SLEEP
     depends_on: [never, web]
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
-",
-    );
-    stack.file("conf/ok", "");
-    stack.up();
+";
+    let stack = Stack::new().running(text, &[("conf/ok", "")]);
     stack.wait_for_restarts(&[stack.name("never")], 5);
     stack.migrate();
     stack.restore().says("3 containers match the snapshot");

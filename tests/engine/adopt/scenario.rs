@@ -56,12 +56,9 @@ impl Scenario {
         scenario
     }
 
-    /// Writes the Compose file and the files. The image of [`Stack::image`] exists if the Compose file names it.
+    /// Writes the Compose file and the files.
     pub fn stopped(case: Case, text: &str, files: &[(&str, &str)]) -> Self {
         let stack = Stack::between(case.origin.compose(), case.era);
-        if text.contains("$PROJECT") || text.contains("$OWN_SLEEP") {
-            stack.image();
-        }
         stack.write(text);
         for (name, content) in files {
             stack.file(name, content);
@@ -122,13 +119,10 @@ impl Scenario {
         }
         let mark = self.stack.host.mark();
         let mut arguments = vec!["run", "--rm", "--label", &mark, "--network=none"];
-        let mounts: Vec<String> = sources
-            .iter()
-            .enumerate()
-            .map(|(index, (source, kind))| {
-                format!("type={kind},source={source},target=/data/{index},readonly")
-            })
-            .collect();
+        let mount = |(index, (source, kind))| {
+            format!("type={kind},source={source},target=/data/{index},readonly")
+        };
+        let mounts: Vec<String> = sources.iter().enumerate().map(mount).collect();
         arguments.extend(mounts.iter().flat_map(|mount| ["--mount", mount]));
         let script = "/bin/busybox find /data -type f -exec /bin/busybox md5sum {} +; echo END";
         arguments.extend([IMAGE, "/bin/sh", "-c", script]);
@@ -137,15 +131,13 @@ impl Scenario {
             .find_map(|_| Some(docker(&arguments).strip_suffix("END")?.to_owned()))
             .expect("the files of the sources");
         let names: Vec<&str> = sources.keys().copied().collect();
-        listed
-            .lines()
-            .map(|line| {
-                let (sum, path) = line.split_once("  /data/").unwrap();
-                let (index, path) = path.split_once('/').unwrap_or((path, ""));
-                let source = names[index.parse::<usize>().unwrap()];
-                format!("{source} {path} {sum}")
-            })
-            .collect()
+        let file = |line: &str| {
+            let (sum, path) = line.split_once("  /data/").unwrap();
+            let (index, path) = path.split_once('/').unwrap_or((path, ""));
+            let source = names[index.parse::<usize>().unwrap()];
+            format!("{source} {path} {sum}")
+        };
+        listed.lines().map(file).collect()
     }
 
     /// The kind of the fate of each service in `stacklift plan`.
@@ -193,11 +185,8 @@ impl Scenario {
             );
         }
         assert_kept(&before, &after);
-        let changed: Vec<&str> = happened
-            .iter()
-            .filter(|(_, happened)| **happened == Happened::Recreated)
-            .map(|(service, _)| service.as_str())
-            .collect();
+        let changed = happened.iter().filter(|one| *one.1 == Happened::Recreated);
+        let changed: Vec<&str> = changed.map(|(service, _)| service.as_str()).collect();
         assert_eq!(changed, recreated, "{run:#?}");
         Adopted {
             scenario: self,
@@ -308,31 +297,21 @@ pub fn assert_kept(before: &State, after: &State) {
 /// What must be the same after a container was recreated.
 fn essence(container: &Value) -> Value {
     let sorted = |value: &Value| {
-        let mut items: Vec<String> = value
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(Value::to_string)
-            .collect();
+        let items = value.as_array().into_iter().flatten();
+        let mut items: Vec<String> = items.map(Value::to_string).collect();
         items.sort();
         items
     };
-    let mounts = container["Mounts"].as_array().unwrap().iter().map(|mount| {
-        json!([
-            mount["Type"],
-            mount["Name"],
-            mount["Source"],
-            mount["Destination"],
-            mount["RW"]
-        ])
+    let mounts = container["Mounts"].as_array().unwrap().iter();
+    let mounts = mounts.map(|mount| {
+        let keys = ["Type", "Name", "Source", "Destination", "RW"];
+        json!(keys.map(|key| &mount[key]))
     });
-    let networks = container["NetworkSettings"]["Networks"]
-        .as_object()
-        .unwrap();
+    let networks = container["NetworkSettings"]["Networks"].as_object();
     let config = &container["Config"];
     let host = &container["HostConfig"];
     let id = container["Id"].as_str().unwrap();
-    let networks = networks.iter().map(|(name, endpoint)| {
+    let networks = networks.unwrap().iter().map(|(name, endpoint)| {
         let aliases = endpoint["Aliases"].as_array().into_iter().flatten();
         let aliases: BTreeSet<_> = aliases
             .filter_map(Value::as_str)
@@ -361,10 +340,8 @@ fn service_of(container: &Value) -> &str {
 }
 
 fn services(containers: &BTreeMap<String, Value>) -> BTreeSet<String> {
-    containers
-        .values()
-        .map(|one| service_of(one).to_owned())
-        .collect()
+    let all = containers.values();
+    all.map(|one| service_of(one).to_owned()).collect()
 }
 
 /// What happened to each service, in the order of their names.
@@ -372,30 +349,28 @@ pub fn happened(
     before: &BTreeMap<String, Value>,
     after: &BTreeMap<String, Value>,
 ) -> BTreeMap<String, Happened> {
-    let of =
-        |containers: &BTreeMap<String, Value>, service: &str, key: &dyn Fn(&Value) -> Value| {
+    let of = |service: &str, pointer: &str| {
+        [before, after].map(|containers| {
             let own = containers.values().filter(|one| service_of(one) == service);
-            let mut values: Vec<String> = own.map(|one| key(one).to_string()).collect();
+            let values = own.map(|one| one.pointer(pointer).unwrap().to_string());
+            let mut values: Vec<_> = values.collect();
             values.sort();
             values
-        };
+        })
+    };
     let mut all = services(before);
     all.extend(services(after));
-    all.into_iter()
-        .map(|service| {
-            let pair = |key: &dyn Fn(&Value) -> Value| {
-                (of(before, &service, key), of(after, &service, key))
-            };
-            let (old, new) = pair(&|one| one["Id"].clone());
-            let (old_start, new_start) = pair(&|one| one["State"]["StartedAt"].clone());
-            let happened = match () {
-                () if new.is_empty() => Happened::Removed,
-                () if old.is_empty() => Happened::Started,
-                () if old != new => Happened::Recreated,
-                () if old_start != new_start => Happened::Started,
-                () => Happened::Untouched,
-            };
-            (service, happened)
-        })
-        .collect()
+    let happened = |service: String| {
+        let [old, new] = of(&service, "/Id");
+        let [old_start, new_start] = of(&service, "/State/StartedAt");
+        let happened = match () {
+            () if new.is_empty() => Happened::Removed,
+            () if old.is_empty() => Happened::Started,
+            () if old != new => Happened::Recreated,
+            () if old_start != new_start => Happened::Started,
+            () => Happened::Untouched,
+        };
+        (service, happened)
+    };
+    all.into_iter().map(happened).collect()
 }
