@@ -29,23 +29,18 @@ struct Case {
 
 fn cases() -> Vec<Case> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faithful");
-    let mut cases: Vec<_> = fs::read_dir(root)
-        .expect("the cases")
-        .map(|entry| {
-            let folder = entry.expect("a case").path();
-            let compose = fs::read_to_string(folder.join("in/docker-compose.yml")).expect("a text");
-            Case {
-                name: folder
-                    .file_name()
-                    .expect("a name")
-                    .to_string_lossy()
-                    .into_owned(),
-                env: fs::read_to_string(folder.join("in/.env")).ok(),
-                compose,
-                folder,
-            }
-        })
-        .collect();
+    let case = |entry: fs::DirEntry| {
+        let (name, folder) = (entry.file_name(), entry.path());
+        let compose = fs::read_to_string(folder.join("in/docker-compose.yml"));
+        Case {
+            name: name.to_string_lossy().into_owned(),
+            env: fs::read_to_string(folder.join("in/.env")).ok(),
+            compose: compose.expect("a text"),
+            folder,
+        }
+    };
+    let entries = fs::read_dir(root).expect("the cases");
+    let mut cases: Vec<_> = entries.map(|entry| case(entry.expect("a case"))).collect();
     cases.sort_by(|a, b| a.name.cmp(&b.name));
     cases
 }
@@ -65,11 +60,10 @@ impl Case {
         let rewritten = literal::rewrite(&self.compose, DIR);
         let damages = damages(&document, &rewritten, DIR);
         let damages = damages.iter().map(|one| format!("damage: {one}\n"));
-        let losses = self
-            .with_context(|context| loss::losses(&document, self.env.as_deref(), context, "web"));
-        let losses = losses
-            .iter()
-            .map(|one| format!("loss: {}: {one}\n", one.owner));
+        let env = self.env.as_deref();
+        let losses = self.with_context(|context| loss::losses(&document, env, context, "web"));
+        let losses = losses.iter();
+        let losses = losses.map(|one| format!("loss: {}: {one}\n", one.owner));
         damages.chain(losses).collect()
     }
 
@@ -84,11 +78,8 @@ impl Case {
                 lines.find_map(|(known, value)| (known == name).then(|| value.to_owned()))
             }
         };
-        let overrides: Vec<String> = ["docker-compose.override.yml"]
-            .into_iter()
-            .filter(|file| self.folder.join("in").join(file).exists())
-            .map(str::to_owned)
-            .collect();
+        let mut overrides = vec!["docker-compose.override.yml".to_owned()];
+        overrides.retain(|file| self.folder.join("in").join(file).exists());
         let none = EnvFiles::new();
         let context = Context {
             stack_dir: DIR,
@@ -153,12 +144,8 @@ fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
         overrides: &[],
         env_files: &EnvFiles::new(),
     };
-    faithful::rewrite(
-        &first.text,
-        (!env.is_empty()).then_some(&env),
-        &context,
-        &Runs::default(),
-    )
+    let env = (!env.is_empty()).then_some(&*env);
+    faithful::rewrite(&first.text, env, &context, &Runs::default())
 }
 
 fn shown(result: &Result<Faithful, Vec<Blocker>>) -> String {
@@ -183,15 +170,10 @@ fn shown(result: &Result<Faithful, Vec<Blocker>>) -> String {
         }
         Err(blockers) => {
             for blocker in blockers {
-                let place = blocker.position.map_or_else(String::new, |place| {
-                    format!(" at {}:{}", place.line, place.column)
-                });
-                writeln!(
-                    out,
-                    "refused{place}: {:?}: {}",
-                    blocker.reason, blocker.message
-                )
-                .expect("written");
+                let place = blocker.position;
+                let place = place.map(|place| format!(" at {}:{}", place.line, place.column));
+                let (place, reason) = (place.unwrap_or_default(), blocker.reason);
+                writeln!(out, "refused{place}: {reason:?}: {}", blocker.message).expect("written");
                 writeln!(out, "  hint: {}", blocker.hint).expect("written");
             }
         }
@@ -212,36 +194,22 @@ fn every_case_is_as_expected() {
             wrong.push(format!("{}:\n{found}", case.name));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{} cases differ:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    let count = wrong.len();
+    assert_eq!(count, 0, "{count} cases differ:\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn b01_b02_what_a_migration_damages_and_loses_of_every_case() {
-    let cases = cases();
-    let found = cases
-        .iter()
-        .map(|case| format!("== {}\n{}", case.name, case.migrated()));
-    let found: String = found.collect();
+    let migrated = |case: Case| format!("== {}\n{}", case.name, case.migrated());
+    let found: String = cases().into_iter().map(migrated).collect();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/migrated.txt");
     if std::env::var_os("STACKLIFT_BLESS").is_some() {
         fs::write(&file, &found).expect("write");
     }
     let expected = fs::read_to_string(&file).expect("what is expected");
-    let mut differ = found
-        .lines()
-        .zip(expected.lines())
-        .filter(|(one, other)| one != other);
-    assert_eq!(
-        differ.next(),
-        None,
-        "STACKLIFT_BLESS=1 rewrites {}",
-        file.display()
-    );
+    let mut lines = found.lines().zip(expected.lines());
+    let differ = lines.find(|(one, other)| one != other);
+    assert_eq!(differ, None, "STACKLIFT_BLESS=1 rewrites {file:?}");
     assert_eq!(found.len(), expected.len());
 }
 
@@ -282,11 +250,8 @@ fn every_rewrite_can_be_exported() {
         let files =
             export::files(&stored).unwrap_or_else(|blockers| panic!("{}: {blockers:?}", case.name));
         assert!(files.changes.is_empty(), "{}", case.name);
-        assert!(
-            !files.names_stack_env || first.text.contains('&'),
-            "{}",
-            case.name
-        );
+        let has_anchor = first.text.contains('&');
+        assert!(!files.names_stack_env || has_anchor, "{}", case.name);
         if files.left_out.is_empty() {
             assert_eq!(files.env, first.stack_env(), "{}", case.name);
         }
