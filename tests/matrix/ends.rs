@@ -18,8 +18,8 @@ use crate::{
 
 /// Ends a run with `signal` after the response to its `line`-th request to either peer. Nothing if the run made fewer
 /// requests.
-fn ended_at(bench: &Bench, arguments: &[&str], line: usize, signal: &str) -> Option<Run> {
-    let mut child = bench.spawn(&[arguments, &["-v"]].concat());
+fn ended_at(bench: &Bench, arguments: &str, line: usize, signal: &str) -> Option<Run> {
+    let mut child = bench.spawn(&format!("{arguments} -v"));
     let mut reader = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut err = String::new();
     let mut requests = 0;
@@ -89,7 +89,7 @@ fn each(
 /// What a second run, or a restore, makes of a run that was killed.
 fn ends_it(start: Start, bench: &Bench, before: &World, _: &Run, line: usize) -> Vec<String> {
     bench.faults().clear();
-    let restore = (line % 2 == 1).then_some(&["restore", "web"][..]);
+    let restore = (line % 2 == 1).then_some("restore web");
     start.repeat(bench, before, restore, "--timeout=4s")
 }
 

@@ -244,14 +244,12 @@ impl Disturbed {
         for rule in &self.rules {
             bench.rehearsal.faults().add(rule.clone());
         }
-        let run = bench.run(&[self.start.arguments(), &["--timeout", self.timeout]].concat());
+        let arguments = self.start.arguments();
+        let run = bench.run(&format!("{arguments} --timeout {}", self.timeout));
         let mut wrong = judge(self.start, &bench, &before, &run);
         bench.rehearsal.faults().clear();
         bench.rehearsal.revive().expect("alive again");
         let restore = roll_back(&run).filter(|_| number % 2 == 1);
-        let restore: Option<Vec<&str>> = restore
-            .as_ref()
-            .map(|all| all.iter().map(String::as_str).collect());
         let repeated = self
             .start
             .repeat(&bench, &before, restore.as_deref(), "--timeout=4s");

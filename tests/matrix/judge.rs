@@ -176,18 +176,13 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
     let gone = was.iter().filter(|id| !is.contains(id)).count();
     let is_restored = containers(before) == containers(after) && data(before) == data(after);
     let plural = |count: usize| if count == 1 { "" } else { "s" };
-    let verb = if gone == 1 || was.len() == 1 {
-        "was"
-    } else {
-        "were"
-    };
+    let is_one = gone == 1 || was.len() == 1;
+    let verb = if is_one { "was" } else { "were" };
     let counted = format!("it has {here} container{} on", plural(here));
     let removed = format!("{gone} of {} containers {verb} removed", was.len());
-    let mut known = vec![
-        (
-            "nothing was changed",
-            unchanged && records(before) == records(after),
-        ),
+    let all_is_same = unchanged && records(before) == records(after);
+    let known = [
+        ("nothing was changed", all_is_same),
         ("changed nothing else", unchanged),
         ("no container was changed", unchanged),
         ("the original containers exist and run", unchanged),
@@ -202,10 +197,9 @@ fn claims(state: &str, before: &World, after: &World) -> Vec<String> {
         ("and is deployed", status == Some(Status::Active)),
         ("exists (active)", status == Some(Status::Active)),
         ("but its deployment failed", status == Some(Status::Error)),
-    ]
-    .into_iter()
-    .map(|(words, holds)| (words.to_owned(), holds))
-    .collect::<Vec<_>>();
+    ];
+    let known = known.map(|(words, holds)| (words.to_owned(), holds));
+    let mut known = Vec::from(known);
     let counts = format!(" of {} containers w", was.len());
     known.push((counts, state.contains(&removed)));
     known.extend(UNCERTAIN.map(|words| (words.to_owned(), true)));

@@ -75,7 +75,7 @@ fn left_in_flight(bench: &Bench, late: Late) -> Run {
         FaultKind::LateFailure(never)
     };
     bench.rehearsal.faults().once(late.call, kind);
-    let mut child = bench.spawn(&[late.start.arguments(), &[TIMEOUT]].concat());
+    let mut child = bench.spawn(&format!("{} {TIMEOUT}", late.start.arguments()));
     let started = Instant::now();
     while !bench.rehearsal.world(|world| world.is_busy()) {
         let waits = child.try_wait().expect("a child").is_none();
@@ -104,9 +104,8 @@ fn wrong(late: Late) -> Vec<String> {
     let rest = Duration::from_millis(if late.is_seen { 4_000 } else { 1_500 });
     bench.rehearsal.world(|world| world.end_work_in(rest));
     // A killed run prints no hint.
-    let restore = roll_back(&left).unwrap_or(["restore", "web", TIMEOUT].map(str::to_owned).into());
-    let restore: Vec<&str> = restore.iter().map(String::as_str).collect();
-    let restore = late.restores.then_some(restore.as_slice());
+    let restore = roll_back(&left).unwrap_or_else(|| format!("restore web {TIMEOUT}"));
+    let restore = late.restores.then_some(&*restore);
     late.start.repeat(&bench, &before, restore, TIMEOUT)
 }
 

@@ -95,12 +95,12 @@ impl Start {
     }
 
     /// The arguments of the run.
-    pub fn arguments(self) -> &'static [&'static str] {
+    pub fn arguments(self) -> &'static str {
         match (self.way, self.scene) {
-            (Way::Migrate, _) => &["web"],
-            (Way::Adopt, Scene::ByHand) => &["adopt", "web", "--wait", "2s"],
+            (Way::Migrate, _) => "web",
+            (Way::Adopt, Scene::ByHand) => "adopt web --wait 2s",
             // What Portainer has does not come from an adoption (B22).
-            (Way::Adopt, Scene::Recorded) => &["adopt", "web", "--overwrite", "--wait", "2s"],
+            (Way::Adopt, Scene::Recorded) => "adopt web --overwrite --wait 2s",
         }
     }
 
@@ -159,10 +159,10 @@ impl Start {
         self,
         bench: &Bench,
         before: &World,
-        restore: Option<&[&str]>,
+        restore: Option<&str>,
         timeout: &str,
     ) -> Vec<String> {
-        let again = [self.arguments(), &[timeout]].concat();
+        let again = format!("{} {timeout}", self.arguments());
         let arguments = restore.unwrap_or(&again);
         let run = run_after_kill(bench, arguments);
         let mut wrong = Vec::new();
@@ -201,7 +201,7 @@ fn verify_certificates(bench: &Bench) {
 }
 
 /// Runs the binary. A child process that a killed run was about to start holds the lock for a moment.
-fn run_after_kill(bench: &Bench, arguments: &[&str]) -> Run {
+fn run_after_kill(bench: &Bench, arguments: &str) -> Run {
     for _ in 0..100 {
         let run = bench.run(arguments);
         if !run.err.contains("another run of stacklift") {
@@ -214,12 +214,11 @@ fn run_after_kill(bench: &Bench, arguments: &[&str]) -> Run {
 
 /// The arguments of the restore that a run names. A run that a hanging request ended had a short timeout: on a busy
 /// machine, it is too short for a restore.
-pub fn roll_back(run: &Run) -> Option<Vec<String>> {
+pub fn roll_back(run: &Run) -> Option<String> {
     let (_, rest) = run.err.split_once("to roll back, run: ")?;
     // Settings of the environment come first.
     let (_, arguments) = rest.lines().next()?.split_once("stacklift ")?;
-    let arguments = arguments.replace("--timeout 1s", "--timeout 8s");
-    Some(arguments.split_whitespace().map(str::to_owned).collect())
+    Some(arguments.replace("--timeout 1s", "--timeout 8s"))
 }
 
 /// Tries every `step`-th one, and says what is wrong with each.
@@ -280,23 +279,20 @@ fn with_data(world: &World) -> Value {
 
 /// The stack as it is, but for what each new one has of its own: ids, times, addresses, volumes without a name.
 fn stack(world: &World) -> Value {
-    let records: Vec<Value> = records(world)
-        .into_iter()
-        .map(|record| {
-            let env = record.env.iter().flatten();
-            let env: Vec<_> = env.map(|v| (v.name.clone(), v.value.clone())).collect();
-            json!({"endpoint": record.endpoint, "text": record.text, "env": env, "status": format!("{:?}", record.status)})
-        })
-        .collect();
+    let record = |record: &Record| {
+        let env = record.env.iter().flatten();
+        let env: Vec<_> = env.map(|v| (v.name.clone(), v.value.clone())).collect();
+        json!({"endpoint": record.endpoint, "text": record.text, "env": env, "status": format!("{:?}", record.status)})
+    };
+    let records: Vec<Value> = records(world).into_iter().map(record).collect();
     let networks = world.networks.iter();
     let networks = networks.filter(|one| one.name.starts_with("web_"));
-    let mut networks: Vec<_> = networks
-        .map(|one| {
-            // The subnet that an engine chooses may differ.
-            let subnet = (one.name == "web_inner").then_some(&one.ipam["Config"]);
-            json!([one.name, one.internal, one.driver, subnet])
-        })
-        .collect();
+    let networks = networks.map(|one| {
+        // The subnet that an engine chooses may differ.
+        let subnet = (one.name == "web_inner").then_some(&one.ipam["Config"]);
+        json!([one.name, one.internal, one.driver, subnet])
+    });
+    let mut networks: Vec<Value> = networks.collect();
     networks.sort_by_key(Value::to_string);
     json!({"records": records, "containers": containers(world), "networks": networks})
 }
