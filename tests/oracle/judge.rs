@@ -106,7 +106,8 @@ impl<'a> Judge<'a> {
             fs::write(dir.join(&file), &text).expect("write");
         }
         let env = fs::read_to_string(dir.join(".env")).ok();
-        let shell = self.shell(&dir);
+        let more = self.mutation.map(Mutation::shell).unwrap_or_default();
+        let shell = shell(&dir, &format!("{}\n{more}", self.stack.shell));
         Some(Host {
             root,
             dir,
@@ -188,7 +189,7 @@ impl<'a> Judge<'a> {
         if files.names_stack_env {
             symlink(".env", dir.join("stack.env")).expect("a link");
         }
-        let mut config = original(self.compose, &dir, &[], &usual(&dir))?;
+        let mut config = original(self.compose, &dir, &[], &shell(&dir, ""))?;
         compare::without_fragments(&mut config);
         Ok(config)
     }
@@ -198,15 +199,6 @@ impl<'a> Judge<'a> {
         let started = Started::new(self.folder.path(), host.dir, options, host.shell);
         let verdicts = several::judged(&[("", self.compose.to_owned())], &started);
         verdicts.into_values().next().expect("a verdict")
-    }
-
-    /// The shell that the stack is started from.
-    fn shell(&self, dir: &Path) -> Shell {
-        let more = self.mutation.map(Mutation::shell).unwrap_or_default();
-        let lines = self.stack.shell.lines().chain(more.lines());
-        let more = lines.filter_map(|line| line.split_once('='));
-        let more = more.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        usual(dir).into_iter().chain(more).collect()
     }
 
     /// Gives variables that nothing defines a value in `.env`.
@@ -256,13 +248,14 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What every shell says.
-pub fn usual(dir: &Path) -> Shell {
+/// What every shell says in `dir`, and `more`, one `NAME=value` a line.
+pub fn shell(dir: &Path, more: &str) -> Shell {
     let dir = dir.to_str().expect("UTF-8");
     let usual = [("HOME", HOME), ("USER", USER), ("PWD", dir), NO_GARBAGE];
-    usual
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into()
+    let more = more.lines().filter_map(|line| line.split_once('='));
+    let all = usual.into_iter().chain(more);
+    all.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// What compose makes of the files that `arguments` name, as here.
@@ -295,16 +288,14 @@ pub fn held(
         fs::write(folder.join("stack.env"), env).expect("write");
         command.args(["--env-file", "stack.env"]);
     }
-    command
-        .args(options)
-        .args(["config", "--format", "json"])
-        .current_dir(&folder)
-        .env_clear();
-    command
-        .envs([NO_GARBAGE])
-        .env("HOME", "/root-of-portainer")
-        .env("HOSTNAME", "0123456789ab")
-        .env("PATH", "/bin");
+    command.args(options).args(["config", "--format", "json"]);
+    let of_portainer = [
+        NO_GARBAGE,
+        ("HOME", "/root-of-portainer"),
+        ("HOSTNAME", "0123456789ab"),
+        ("PATH", "/bin"),
+    ];
+    command.current_dir(&folder).env_clear().envs(of_portainer);
     let mut held = json(&mut command)?;
     compare::without_fragments(&mut held);
     Ok(held)
@@ -414,9 +405,8 @@ fn undefined(text: &str) -> Vec<(String, bool)> {
             continue;
         }
         let after = after.trim_start_matches('}');
-        let starts = text[..at]
-            .trim_end_matches(['"', '\''])
-            .ends_with(['-', ' ']);
+        let before = text[..at].trim_end_matches(['"', '\'']);
+        let starts = before.ends_with(['-', ' ']);
         let is_path = starts && (after.starts_with('/') || after.starts_with(":/"));
         found.push((name.to_owned(), is_path));
     }

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use composefile::document::{Document, Node};
+use composefile::document::Document;
 use serde_json::{Map, Value};
 use stacklift::rewrite::{
     combine as compare,
@@ -66,8 +66,7 @@ pub fn account(judge: &Judge<'_>) -> Account {
     let said = with_context(&host, |context| {
         losses(&document, host.env.as_deref(), context, &project)
     });
-    let held = judge.held(host, &project, &literal, &stack_env(&env.variables), &ALL);
-    let held = match held {
+    let held = match judge.held(host, &project, &literal, &stack_env(&env.variables), &ALL) {
         Ok(held) => held,
         Err(why) => {
             if damages.is_empty() && !said.iter().any(|loss| explains(loss, &why)) {
@@ -78,19 +77,12 @@ pub fn account(judge: &Judge<'_>) -> Account {
     };
     let builds = local_builds(&original);
     let (before, after) = (comparable(original), comparable(held));
-    let real: BTreeSet<Place> = compare::differences(&before, &after)
-        .into_iter()
-        .map(|(place, _, _)| place)
-        .chain(builds)
-        .collect();
-    let claims: Vec<_> = said
-        .iter()
-        .map(|loss| (loss, Claim::of(loss, &document)))
-        .collect();
-    let unclaimed: Vec<_> = real
-        .iter()
-        .filter(|place| !claims.iter().any(|(_, claim)| claim.covers(place)))
-        .collect();
+    let moved = compare::differences(&before, &after).into_iter();
+    let real: BTreeSet<Place> = moved.map(|(place, ..)| place).chain(builds).collect();
+    let claims = said.iter().map(|loss| (loss, Claim::of(loss, &document)));
+    let claims: Vec<_> = claims.collect();
+    let is_claimed = |place: &&Place| claims.iter().any(|(_, claim)| claim.covers(place));
+    let unclaimed: Vec<_> = real.iter().filter(|place| !is_claimed(place)).collect();
     if damages.is_empty() {
         let places = unclaimed.iter().map(|place| place.join("."));
         account.silent.extend(places);
@@ -214,18 +206,15 @@ fn steps_below(owner: &[&str], written: &str, document: &Document<'_>) -> Vec<St
     let mut steps = vec![key.to_owned()];
     if key == "environment" {
         let rest = &below[key.len()..];
-        let index = rest
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'));
-        let name = match index.and_then(|index| index.parse().ok()) {
-            Some(index) => owner
-                .iter()
-                .try_fold(document.root().expect("a root"), |node, step| {
-                    node.get(step)
-                })
-                .and_then(|service| service.get(key)?.items().nth(index))
-                .and_then(Node::as_str)
-                .and_then(|text| text.split('=').next()),
+        let number = || rest.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+        let of_item = |index| {
+            let root = document.root().expect("a root");
+            let service = owner.iter().try_fold(root, |node, step| node.get(step))?;
+            let item = service.get(key)?.items().nth(index)?;
+            item.as_str()?.split('=').next()
+        };
+        let name = match number() {
+            Some(index) => of_item(index),
             None => rest.strip_prefix('.'),
         };
         steps.extend(name.map(str::to_owned));
@@ -287,13 +276,11 @@ fn clean(path: &mut Value) {
         return;
     };
     let mut kept = Vec::new();
-    for part in text.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                kept.pop();
-            }
-            part => kept.push(part),
+    for part in text.split('/').filter(|part| !["", "."].contains(part)) {
+        if part == ".." {
+            kept.pop();
+        } else {
+            kept.push(part);
         }
     }
     *path = format!("/{}", kept.join("/")).into();

@@ -136,14 +136,17 @@ mod needs_corpus {
 }
 
 fn real_stacks() -> Vec<Stack> {
-    let folder = std::env::var_os("STACKLIFT_CORPUS").expect("STACKLIFT_CORPUS is not set");
-    corpus::read(Path::new(&folder))
+    corpus::read(&required("STACKLIFT_CORPUS"))
 }
 
 fn compose() -> PathBuf {
-    let compose =
-        std::env::var_os("STACKLIFT_TEST_COMPOSE").expect("STACKLIFT_TEST_COMPOSE is not set");
-    std::path::absolute(compose).expect("a path")
+    required("STACKLIFT_TEST_COMPOSE")
+}
+
+/// The path in a variable that scripts/test sets.
+fn required(variable: &str) -> PathBuf {
+    let path = std::env::var_os(variable).unwrap_or_else(|| panic!("{variable} is not set"));
+    std::path::absolute(path).expect("a path")
 }
 
 /// Checks that what is named lost is what is lost, for every stack.
@@ -200,8 +203,7 @@ fn balance(what: &str, accounts: &BTreeMap<String, Account>) -> usize {
         }
         wrong += account.silent.len() + account.false_alarms.len();
     }
-    let loadable = accounts.values().filter(|account| account.loadable);
-    let count = loadable.count();
+    let count = accounts.values().filter(|one| one.loadable).count();
     println!("{what}: losses of {count} stacks: {wrong} not said or not lost");
     wrong
 }

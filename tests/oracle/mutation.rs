@@ -1,6 +1,6 @@
 //! Stacks made harder: `mutations.txt` names each change, and says what it puts where.
 
-use std::{fmt::Write, fs, ops::Range, path::Path};
+use std::{fmt::Write, fs, path::Path};
 
 use composefile::{
     document::{Document, Layout, Node, NodeKind, Style},
@@ -8,7 +8,7 @@ use composefile::{
     services::{Service, services},
 };
 
-use crate::parts;
+use crate::parts::{self, Edit, column};
 
 /// One change, which is made wherever it applies.
 pub struct Mutation {
@@ -16,9 +16,6 @@ pub struct Mutation {
     /// What goes where, as the head of `mutations.txt` says.
     parts: Vec<(String, String)>,
 }
-
-/// Bytes of a text, and what comes in their place.
-type Edit = (Range<usize>, String);
 
 /// Every change of `mutations.txt`.
 pub fn all() -> Vec<Mutation> {
@@ -101,10 +98,8 @@ impl Mutation {
                 "mount" => mounts(&document, lines.trim_end(), &mut files),
                 "service" => in_services(&document, lines),
                 "first" => in_services(&document, lines).into_iter().take(1).collect(),
-                "services" => at_front(document.get("services")?, lines)
-                    .into_iter()
-                    .collect(),
-                "root" => at_front(document.root()?, lines).into_iter().collect(),
+                "services" => Vec::from_iter(at_front(document.get("services")?, lines)),
+                "root" => Vec::from_iter(at_front(document.root()?, lines)),
                 "environment" => moved_environment(&document, argument, lines, &mut files),
                 "shell" => continue,
                 _ if parts::WORDS.contains(&word) => {
@@ -152,13 +147,10 @@ fn edited(text: &str, mut edits: Vec<Edit>) -> String {
 
 /// Lines behind the column of a node.
 fn indented(lines: &str, at: Node<'_>) -> String {
-    let start = at.span().start;
-    let line = at.document().text()[..start]
-        .rfind('\n')
-        .map_or(0, |at| at + 1);
+    let pad = " ".repeat(column(at));
     lines
         .trim_end_matches('\n')
-        .replace('\n', &format!("\n{}", " ".repeat(start - line)))
+        .replace('\n', &format!("\n{pad}"))
 }
 
 /// Each relative mount of the short syntax by `template`, in which `{path}` is its path behind `./`,
@@ -166,37 +158,28 @@ fn indented(lines: &str, at: Node<'_>) -> String {
 fn mounts(document: &Document<'_>, template: &str, files: &mut Vec<(String, String)>) -> Vec<Edit> {
     let mut edits = Vec::new();
     let (template, env) = template.split_once("\n.env ").unwrap_or((template, ""));
-    for item in services(document)
-        .iter()
-        .filter_map(|service| service.node.get("volumes"))
-    {
-        for item in item
-            .own_items()
-            .filter(|item| item.anchor().or(item.tag()).is_none())
-        {
-            let NodeKind::Scalar(Style::Plain | Style::SingleQuoted | Style::DoubleQuoted) =
-                item.kind()
-            else {
-                continue;
-            };
-            let parts = item
-                .as_str()
-                .and_then(|text| text.strip_prefix("./")?.split_once(':'));
-            let Some((path, rest)) =
-                parts.filter(|(path, _)| !path.is_empty() && !path.contains(['$', ' ']))
-            else {
-                continue;
-            };
-            let n = edits.len().to_string();
-            let filled = |text: &str| {
-                text.replace("{path}", path)
-                    .replace("{rest}", rest)
-                    .replace("{n}", &n)
-            };
-            edits.push((item.span(), indented(&filled(template), item)));
-            if !env.is_empty() {
-                files.push((".env".into(), filled(env) + "\n"));
-            }
+    let all = services(document);
+    let volumes = all.iter().filter_map(|one| one.node.get("volumes"));
+    for item in volumes.flat_map(Node::own_items) {
+        let parts = || item.as_str()?.strip_prefix("./")?.split_once(':');
+        let is_plain = |path: &str| !path.is_empty() && !path.contains(['$', ' ']);
+        let (NodeKind::Scalar(Style::Plain | Style::SingleQuoted | Style::DoubleQuoted), None) =
+            (item.kind(), item.anchor().or(item.tag()))
+        else {
+            continue;
+        };
+        let Some((path, rest)) = parts().filter(|(path, _)| is_plain(path)) else {
+            continue;
+        };
+        let n = edits.len().to_string();
+        let filled = |text: &str| {
+            text.replace("{path}", path)
+                .replace("{rest}", rest)
+                .replace("{n}", &n)
+        };
+        edits.push((item.span(), indented(&filled(template), item)));
+        if !env.is_empty() {
+            files.push((".env".into(), filled(env) + "\n"));
         }
     }
     edits.sort_by_key(|(span, _)| span.start);
@@ -215,28 +198,19 @@ fn in_services(document: &Document<'_>, lines: &str) -> Vec<Edit> {
 fn at_front(mapping: Node<'_>, lines: &str) -> Option<Edit> {
     let first = mapping.own_entries().next()?.key;
     let is_block = mapping.kind() == NodeKind::Mapping(Layout::Block);
-    let starts_line = mapping.document().text()[..first.span().start]
-        .rsplit('\n')
-        .next()
-        .is_some_and(|blanks| blanks.trim_matches([' ', '\u{feff}']).is_empty());
+    let (document, start) = (mapping.document(), first.span().start);
+    let before = &document.text()[document.line_start(start)..start];
+    let starts_line = before.trim_matches([' ', '\u{feff}']).is_empty();
     let is_there = |line: &str| {
-        let key = line
-            .split(':')
-            .next()
-            .unwrap_or_default()
-            .trim_matches(['"', '\'', '?', ' ']);
+        let key = line.split(':').next().unwrap_or_default();
+        let key = key.trim_matches(['"', '\'', '?', ' ']);
         line.starts_with(|c: char| c.is_ascii_alphabetic()) && mapping.get(key).is_some()
     };
     if !is_block || !starts_line || lines.lines().any(is_there) {
         return None;
     }
-    let start = first.span().start;
-    let new = indented(lines, first);
-    let pad = start
-        - mapping.document().text()[..start]
-            .rfind('\n')
-            .map_or(0, |at| at + 1);
-    Some((start..start, format!("{new}\n{}", " ".repeat(pad))))
+    let (new, pad) = (indented(lines, first), " ".repeat(column(first)));
+    Some((start..start, format!("{new}\n{pad}")))
 }
 
 /// Each service's own `environment` as an env file of its own, and `lines` in its place, in which `{file}`
@@ -249,11 +223,8 @@ fn moved_environment(
 ) -> Vec<Edit> {
     let mut edits = Vec::new();
     for service in services(document) {
-        let Some(entry) = service
-            .node
-            .own_entries()
-            .find(|entry| entry.name() == Some("environment"))
-        else {
+        let mut entries = service.node.own_entries();
+        let Some(entry) = entries.find(|entry| entry.name() == Some("environment")) else {
             continue;
         };
         let is_own = matches!(
@@ -269,10 +240,8 @@ fn moved_environment(
             continue;
         }
         let mut text = String::new();
-        for variable in variables
-            .iter()
-            .filter(|one| one.value.is_none_or(is_plain))
-        {
+        let variables = variables.iter();
+        for variable in variables.filter(|one| one.value.is_none_or(is_plain)) {
             match (variable.value, argument) {
                 (None, _) => writeln!(text, "{}", variable.name),
                 (Some(value), "single") => writeln!(text, "{}='{value}'", variable.name),

@@ -7,8 +7,8 @@ use composefile::{
     services::{Service, services},
 };
 
-/// Bytes of the file, and what comes in their place.
-type Edit = (Range<usize>, String);
+/// Bytes of a text, and what comes in their place.
+pub type Edit = (Range<usize>, String);
 
 /// The words of `mutations.txt` that make a stack one of several files.
 pub const WORDS: [&str; 4] = ["split", "include", "extends", "override"];
@@ -67,7 +67,7 @@ pub fn moved(
             let end = lines_of(own.last()?, first.value)?.end;
             head(&mut text, first);
             text += &document.text()[start..end];
-            let indent = " ".repeat(column(document, own.first()?.key));
+            let indent = " ".repeat(column(own.first()?.key));
             let name = &document.text()[first.key.span()];
             let new = format!("{indent}extends: {{file: {file}, service: {name}}}\n");
             edits.push((start..end, new));
@@ -75,7 +75,7 @@ pub fn moved(
         _ => {
             for service in &all {
                 head(&mut text, service);
-                let indent = " ".repeat(column(document, service.key) + 2);
+                let indent = " ".repeat(column(service.key) + 2);
                 for line in lines.lines() {
                     writeln!(text, "{indent}{line}").expect("written");
                 }
@@ -96,13 +96,14 @@ fn is_block(node: Node<'_>) -> bool {
 /// The line with the name of a service.
 fn head(text: &mut String, service: &Entry<'_>) {
     let document = service.key.document();
-    let indent = " ".repeat(column(document, service.key).max(1));
+    let indent = " ".repeat(column(service.key).max(1));
     let name = &document.text()[service.key.span()];
     writeln!(text, "{indent}{name}:").expect("written");
 }
 
-fn column(document: &Document<'_>, node: Node<'_>) -> usize {
-    node.span().start - document.line_start(node.span().start)
+pub fn column(node: Node<'_>) -> usize {
+    let start = node.span().start;
+    start - node.document().line_start(start)
 }
 
 /// The lines of an entry, if they are its own: until the next entry, or the end of its mapping.

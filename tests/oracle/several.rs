@@ -19,7 +19,7 @@ use stacklift::rewrite::combine as compare;
 use crate::{
     corpus::name_of,
     judge::{self, Shell, Verdict},
-    on_two_threads, only, report,
+    on_two_threads, only, report, required,
 };
 
 /// Part of each secret value in an env file.
@@ -71,9 +71,8 @@ pub fn all() -> Vec<Several> {
         }
     };
     let folders = fs::read_dir(root).expect("the stacks");
-    let mut all: Vec<_> = folders
-        .map(|folder| stack(folder.expect("a stack").path()))
-        .collect();
+    let folders = folders.map(|folder| folder.expect("a stack").path());
+    let mut all: Vec<_> = folders.map(stack).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }
@@ -94,9 +93,7 @@ impl Several {
             }
         }
         let dir = root.join("web");
-        let more = self.shell.lines().filter_map(|line| line.split_once('='));
-        let more = more.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let shell = judge::usual(&dir).into_iter().chain(more).collect();
+        let shell = judge::shell(&dir, &self.shell);
         Started::new(folder, dir, self.options.clone(), shell)
     }
 }
@@ -129,9 +126,8 @@ impl<'f> Started<'f> {
         let _ = fs::remove_file(&program);
         symlink(compose, &program).expect("a link");
         let engine = self.engine(project);
-        let socket = engine
-            .as_ref()
-            .map_or(Path::new("/none"), Rehearsal::socket);
+        let socket = engine.as_ref().map(Rehearsal::socket);
+        let socket = socket.unwrap_or(Path::new("/none"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
         command
             .args(["render", project, "--as", "adopt", "--dir"])
@@ -309,20 +305,11 @@ fn copy(from: &Path, to: &Path) {
 
 /// The Compose programs of the hosts and of Portainer, by their versions.
 fn composes() -> Vec<(&'static str, PathBuf)> {
-    let programs = [
-        ("2.26", "STACKLIFT_TEST_COMPOSE"),
-        ("2.40", "STACKLIFT_TEST_COMPOSE_2_40"),
-        ("5", "STACKLIFT_TEST_COMPOSE_5"),
-    ];
-    let program = |variable| {
-        let program = std::env::var_os(variable);
-        let program = program.unwrap_or_else(|| panic!("{variable} is not set"));
-        std::path::absolute(program).expect("a path")
-    };
-    programs
-        .into_iter()
-        .map(|(version, variable)| (version, program(variable)))
-        .collect()
+    vec![
+        ("2.26", required("STACKLIFT_TEST_COMPOSE")),
+        ("2.40", required("STACKLIFT_TEST_COMPOSE_2_40")),
+        ("5", required("STACKLIFT_TEST_COMPOSE_5")),
+    ]
 }
 
 fn selected() -> Vec<Several> {
@@ -394,9 +381,5 @@ fn no_value_of_an_env_file_is_shown_or_written() {
         found.extend(lines.map(|line| format!("in the text: {line}")));
         Some((stack.name.clone(), found))
     });
-    let found: Vec<_> = found
-        .iter()
-        .filter(|(_, found)| !found.is_empty())
-        .collect();
-    assert!(found.is_empty(), "{found:#?}");
+    assert!(found.values().all(Vec::is_empty), "{found:#?}");
 }
