@@ -128,6 +128,9 @@ pub struct ServicePlan {
     /// The services that it depends on.
     #[serde(skip)]
     pub needs: Vec<String>,
+    /// Whether a container of it restarts again and again.
+    #[serde(skip)]
+    pub restarting: bool,
 }
 
 impl ServicePlan {
@@ -390,7 +393,7 @@ impl Adoption {
                         "{said}, and Portainer {} does not take a second one while its containers exist",
                         version.unwrap_or_default()
                     ),
-                    "upgrade Portainer to 2.43 or later; then this stack keeps its name",
+                    format!("upgrade Portainer to 2.43 or later; then this stack keeps its name. If environment {theirs} no longer exists, associate that stack with environment {} in Portainer", facts.endpoint),
                 )),
                 None if has_containers => self.warnings.push(format!(
                     "{said}: this version of Portainer may refuse a second one; nothing changes then"
@@ -640,6 +643,7 @@ fn services(
             needs: needs.map(|need| need.service).collect(),
             service,
             containers: own.iter().map(|one| one.name().to_owned()).collect(),
+            restarting: own.iter().any(|one| one.is_restarting()),
             stop_grace: match fate {
                 Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_) => stop_grace(&own),
                 _ => None,

@@ -584,6 +584,31 @@ networks: {lan: {name: lan}}
 }
 
 #[test]
+fn b06_ports_and_addresses_that_two_services_have_are_refused() {
+    let compose = "
+services:
+  web: &web
+    image: x
+    ports: ['8080:80', '8081-8082:80-81']
+    networks: {lan: {ipv4_address: 172.30.0.9}}
+  b:
+    <<: *web
+    ports: ['127.0.0.1:8080:80', '8080:80/udp', '8082:80']
+  none: {image: x, ports: ['8080:80'], scale: 0}
+networks: {lan: {}}
+";
+    let refusals = world(compose).plan().refusals.into_iter();
+    assert_eq!(
+        refusals.map(|one| one.message).collect::<Vec<_>>(),
+        [
+            "port 8080/tcp of b is also published by web",
+            "port 8082/tcp of b is also published by web",
+            "the address 172.30.0.9 of b in network web_lan is also that of web",
+        ]
+    );
+}
+
+#[test]
 fn b06_what_exists_on_another_engine_is_only_a_warning() {
     let compose = "services:\n  web:\n    image: x\n    networks: [gone]\nnetworks:\n  gone: {external: true}\n";
     let mut world = world(compose);

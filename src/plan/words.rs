@@ -15,18 +15,27 @@ use crate::{
 pub struct Row<'a> {
     pub fate: &'a Fate,
     pub services: Vec<&'a str>,
+    restarting: bool,
 }
 
 /// One row for each fate, in the order of the services.
 pub fn rows(services: &[ServicePlan]) -> Vec<Row<'_>> {
     let mut rows: Vec<Row> = Vec::new();
-    for ServicePlan { service, fate, .. } in services {
-        match rows.iter_mut().find(|row| row.fate == fate) {
+    for ServicePlan {
+        service,
+        fate,
+        restarting,
+        ..
+    } in services
+    {
+        let is_it = |row: &&mut Row| (row.fate, row.restarting) == (fate, *restarting);
+        match rows.iter_mut().find(is_it) {
             Some(row) if row.services.contains(&service.as_str()) => {}
             Some(row) => row.services.push(service),
             None => rows.push(Row {
                 fate,
                 services: vec![service],
+                restarting: *restarting,
             }),
         }
     }
@@ -55,6 +64,10 @@ impl Row<'_> {
     /// What happens to them: `keep running`, `recreated: …`.
     pub fn text(&self) -> String {
         match self.fate {
+            Fate::Unchanged if self.restarting && self.services.len() > 1 => {
+                "keep restarting".to_owned()
+            }
+            Fate::Unchanged if self.restarting => "keeps restarting".to_owned(),
             Fate::Unchanged if self.services.len() > 1 => "keep running".to_owned(),
             Fate::Started(what) if self.services.len() > 1 => {
                 printable(&of_many(what)).into_owned()
@@ -159,6 +172,7 @@ mod tests {
             fate,
             stop_grace,
             needs: Vec::new(),
+            restarting: false,
         }
     }
 

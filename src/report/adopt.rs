@@ -103,6 +103,9 @@ pub struct AdoptedContainer {
     pub id: Option<String>,
     /// Whether it runs now.
     pub running: bool,
+    /// Whether it restarts again and again.
+    #[serde(skip)]
+    pub restarting: bool,
     /// What differs from before: by name, never by value.
     pub differences: Vec<String>,
     /// How long it did not run, in seconds, by the clock of the engine; `null` if that is unknown. 0 if it was not

@@ -101,7 +101,13 @@ impl Procedure<'_, '_, '_> {
             ]
         });
         let is_usual = usual.is_some_and(|usual| usual.iter().any(|one| one == name));
-        service.filter(|_| is_usual).unwrap_or(name).to_owned()
+        let all = saved(snapshot).into_iter();
+        let of_service = all.filter(|one| one.compose_label(&snapshot.tool, "service") == service);
+        let is_only = of_service.count() < 2;
+        service
+            .filter(|_| is_usual && is_only)
+            .unwrap_or(name)
+            .to_owned()
     }
 
     /// The containers that are removed, and those that may be, because Portainer deploys the stack.

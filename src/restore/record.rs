@@ -8,7 +8,7 @@ use super::{Procedure, RecordStep, Scope, plan::saved, volumes::RECREATED};
 use crate::{
     failure::Failure,
     model::{Deployment, Record, Rights, portainer_name},
-    portainer::{Contents, Deletion, Error, Payload, Repository},
+    portainer::{Contents, Deletion, EngineOf, Error, Payload, Repository},
     run::Run,
     snapshot::{Known, LastSent, SavedRecord},
 };
@@ -108,10 +108,16 @@ impl Procedure<'_, '_, '_> {
         let name = &self.snapshot().stack;
         let endpoint = self.snapshot().endpoint;
         let normalized = portainer_name(name);
-        let records = self.run.portainer.records(endpoint, name, &normalized)?;
-        Ok(records
-            .into_iter()
-            .find(|record| record.endpoint_id == endpoint))
+        let mut records = self.run.portainer.records(endpoint, name, &normalized)?;
+        let is_on_it = |record: &Record| record.endpoint_id == endpoint;
+        // The environment of this host may have been removed and added again, with another ID.
+        let engine = self.run.engine.id().ok().map(EngineOf::Engine);
+        let is_here = |record: &Record| {
+            engine.is_some() && self.run.portainer.engine_of(record.endpoint_id).ok() == engine
+        };
+        let found = records.iter().position(is_on_it);
+        let found = found.or_else(|| records.iter().position(is_here));
+        Ok(found.map(|at| records.swap_remove(at)))
     }
 
     /// What counts as last sent afterwards (B22), with the anonymous volumes of the restored containers.

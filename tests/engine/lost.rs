@@ -94,6 +94,41 @@ fn b18_a_recreated_volume_is_missed_by_every_restore_unless_a_restore_created_it
     run.hides(&format!("restored {}", stack.host.project));
 }
 
+/// One was disconnected from its network by hand. The network was created again without the labels of Compose, and a stopped
+/// container of nobody names it by its ID.
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b18_networks_that_were_changed_by_hand_are_restored() {
+    let text = "services:
+  on:
+    $SLEEP
+  off:
+    $SLEEP
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+";
+    let stack = Stack::new().running(text, &[]);
+    let network = stack.host.project.clone() + "_default";
+    let other = stack.host.project.clone() + "-other";
+    docker(&["network", "disconnect", &network, &stack.name("off")]);
+    docker(&[
+        "create",
+        "--name",
+        &other,
+        "--network",
+        &network,
+        IMAGE,
+        "/bin/true",
+    ]);
+    let before = stack.containers();
+    stack.migrate();
+    stack.remove_networks();
+    docker(&["network", "create", &network]);
+    stack.restore().says("2 containers match the snapshot");
+    assert_same(&before, &stack.containers());
+    docker(&["start", &other]);
+    docker(&["rm", "--force", &other]);
+}
+
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn a_network_gets_other_addresses_if_its_own_are_in_use() {

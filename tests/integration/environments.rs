@@ -87,7 +87,7 @@ fn none_and_several_are_errors_that_name_the_environments() {
     );
     run.says("pass the ID of one of them with --endpoint");
     let run = bench.run("web").code(1).hides("is this host");
-    run.says("pass the ID of this host's environment with --endpoint");
+    run.says("add this host to Portainer as an environment, or pass its ID with --endpoint");
 }
 
 #[test]

@@ -92,7 +92,8 @@ fn containers(report: &AdoptReport) -> Vec<(&str, &AdoptedContainer)> {
 
 /// `db kept running, calibre-web was down for 0.4 s`.
 fn happened(containers: &[(&str, &AdoptedContainer)]) -> String {
-    let is_kept = |one: &AdoptedContainer| one.change == Change::Kept && one.running;
+    let is_kept =
+        |one: &AdoptedContainer| one.change == Change::Kept && one.running && !one.restarting;
     if !containers.is_empty() && containers.iter().all(|(_, one)| is_kept(one)) {
         return format!("{} kept running", counted(containers.len(), "container"));
     }
@@ -117,6 +118,7 @@ fn happened(containers: &[(&str, &AdoptedContainer)]) -> String {
 /// told instead.
 fn verb(container: &AdoptedContainer) -> Option<(u8, &'static str)> {
     Some(match container.change {
+        Change::Kept if container.restarting => (4, "kept restarting"),
         Change::Kept if container.running => (0, "kept running"),
         Change::Recreated | Change::Restarted if container.away.is_some() => return None,
         Change::Recreated => (2, "was recreated"),

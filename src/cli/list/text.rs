@@ -198,7 +198,8 @@ pub(in crate::cli) fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
     };
     let changes = [interrupted, recreated, unknown, started];
     let changes: Vec<String> = changes.into_iter().flatten().collect();
-    let is_kept = way.services.iter().all(|one| one.fate.is_unchanged());
+    let is_kept = |one: &ServicePlan| one.fate.is_unchanged() && !one.restarting;
+    let is_kept = way.services.iter().all(is_kept);
     let text = match changes.as_slice() {
         [] if is_kept => "keeps running".to_owned(),
         [] => "can be adopted".to_owned(),

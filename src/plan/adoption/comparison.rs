@@ -43,6 +43,7 @@ mod tests {
             fate,
             stop_grace: None,
             needs: Vec::new(),
+            restarting: false,
         };
         Adoption {
             services: fate.into_iter().map(service).collect(),

@@ -17,7 +17,8 @@ pub fn environment(environment: &Environment, endpoint: i64) -> Option<Blocker> 
         Some(id) => {
             format!("environment {id} is this host: pass --endpoint {id}, or --endpoint auto")
         }
-        None => "pass the ID of this host's environment with --endpoint".to_owned(),
+        None => "add this host to Portainer as an environment, or pass its ID with --endpoint"
+            .to_owned(),
     };
     Some(match environment {
         Environment::SameEngine | Environment::Unknown(_) => return None,

@@ -33,6 +33,7 @@ pub fn services(facts: &Facts, stack: Option<&SentStack>) -> Vec<ServicePlan> {
                 fate,
                 stop_grace,
                 needs: Vec::new(),
+                restarting: false,
             });
         }
     }
@@ -86,6 +87,7 @@ fn starts(facts: &Facts, stack: &SentStack) -> Vec<ServicePlan> {
         fate: Fate::Started(NOT_STARTED.to_owned()),
         stop_grace: None,
         needs: Vec::new(),
+        restarting: false,
     });
     started.collect()
 }

@@ -40,7 +40,7 @@ fn with_other_host(era: Era) -> (Bench, u64) {
 fn m20_a_stack_of_the_same_name_on_another_host() {
     let (bench, id) = with_other_host(Era::Sync);
     let why = format!(
-        "Portainer stack {id} on environment 2 has the same name, and Portainer 2.23.0 does not take a second one while its containers exist\nupgrade Portainer to 2.43 or later; then this stack keeps its name"
+        "Portainer stack {id} on environment 2 has the same name, and Portainer 2.23.0 does not take a second one while its containers exist\nupgrade Portainer to 2.43 or later; then this stack keeps its name. If environment 2 no longer exists, associate that stack with environment 1 in Portainer"
     );
     refuses(&bench, "web", &why);
     bench.world(|world| world.down("web"));
