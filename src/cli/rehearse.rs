@@ -68,7 +68,10 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     let stack = Stack::find(name, &stage.location)?;
     console.line(&if is_own {
         let dir = stack_dir(stack.name(), &settings.location)?;
-        format!("rehearsing a copy of {}", dir.display())
+        format!(
+            "rehearsing a copy of the files in {}; the real plan may list more, such as volumes of its images",
+            dir.display()
+        )
     } else {
         format!("rehearsing the example stack {}", stack.name())
     });
