@@ -294,6 +294,20 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
 }
 
 #[test]
+fn a_stack_is_found_on_the_environment_that_was_added_again() {
+    let bench = Bench::web(PLAIN);
+    bench.run("adopt web").code(0);
+    bench.world(|world| {
+        let here = world.endpoints.remove(&1).expect("an environment");
+        world.endpoints.insert(2, here);
+        let mut records = world.records.values_mut();
+        records.next().expect("a record").endpoint = 2;
+    });
+    bench.run("restore web").succeeds("restored web");
+    assert!(bench.world(|world| world.records.is_empty()));
+}
+
+#[test]
 fn b19_the_containers_are_restored_without_portainer() {
     let bench = Bench::migrated(PLAIN);
     let ids = bench.containers("web");
