@@ -230,11 +230,10 @@ impl Procedure<'_, '_> {
         if prepared.is_same(shown) {
             return Ok(prepared);
         }
-        Err(Failure::new(
-            "the stack's files, its containers or its Portainer stack changed before you answered",
-        )
-        .hint("run the command again: it makes a new plan")
-        .into())
+        let what =
+            "the stack's files, its containers or its Portainer stack changed before you answered";
+        let hint = "run the command again: it makes a new plan";
+        Err(Failure::new(what).hint(hint).into())
     }
 
     /// Reports the plan. Stops with every blocker at once.
@@ -354,11 +353,10 @@ fn edited(stack: &Stack, in_portainer: InPortainer) -> Failure {
     } else {
         "in Portainer differs from the files, and it is unknown which was changed"
     };
-    Failure::new(format!(
-        "{name} {what}: adopting it would overwrite what Portainer has"
-    ))
-    .details(format!("  if Portainer is right, keep editing it there{export}"))
-    .hint(format!(
+    let what = format!("{name} {what}: adopting it would overwrite what Portainer has");
+    let details = format!("  if Portainer is right, keep editing it there{export}");
+    let hint = format!(
         "if your files are right, see `stacklift plan {name} --diff`, then run: stacklift adopt {name} --overwrite"
-    ))
+    );
+    Failure::new(what).details(details).hint(hint)
 }

@@ -94,12 +94,7 @@ impl Rewrite {
 
     /// The body of call C.
     pub fn payload<'a>(&'a self, name: &'a str) -> Payload<'a> {
-        Payload {
-            name,
-            text: &self.text,
-            env: &self.env.variables,
-            git: None,
-        }
+        Payload::new(name, &self.text, &self.env.variables)
     }
 }
 
@@ -111,24 +106,21 @@ fn namesake(stack: &Stack, records: &[Record]) -> Result<()> {
         return Ok(());
     }
     if portainer_name.is_empty() {
-        return Err(Failure::new(format!(
-            "the name {name} has no character that Portainer allows (a-z, 0-9, - and _)"
-        ))
-        .hint("choose another name and pass the stack's directory with --dir")
-        .into());
+        let what =
+            format!("the name {name} has no character that Portainer allows (a-z, 0-9, - and _)");
+        let hint = "choose another name and pass the stack's directory with --dir";
+        return Err(Failure::new(what).hint(hint).into());
     }
     let Some(record) = records.iter().find(|record| record.name == portainer_name) else {
         return Ok(());
     };
-    Err(Failure::new(format!(
-        "Portainer would call this stack {portainer_name}, but Portainer stack {} on environment {} already has that name: it may be another stack",
-        record.id, record.endpoint_id
-    ))
-    .hint(format!(
-        "if it is the same stack, run: stacklift migrate {portainer_name} --dir {}",
-        shell_word(stack.dir_text())
-    ))
-    .into())
+    let (id, endpoint, dir) = (&record.id, record.endpoint_id, shell_word(stack.dir_text()));
+    let what = format!(
+        "Portainer would call this stack {portainer_name}, but Portainer stack {id} on environment {endpoint} already has that name: it may be another stack"
+    );
+    let hint =
+        format!("if it is the same stack, run: stacklift migrate {portainer_name} --dir {dir}");
+    Err(Failure::new(what).hint(hint).into())
 }
 
 struct Procedure<'a, 'r> {

@@ -177,11 +177,10 @@ impl FromGit {
     }
 
     pub fn payload<'a>(&'a self, name: &'a str) -> Payload<'a> {
+        let git = Some(&self.repository);
         Payload {
-            name,
-            text: self.text(),
-            env: &self.env,
-            git: Some(&self.repository),
+            git,
+            ..Payload::new(name, self.text(), &self.env)
         }
     }
 

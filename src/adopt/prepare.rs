@@ -253,12 +253,7 @@ impl Prepared {
     pub fn payload<'a>(&'a self, name: &'a str) -> Result<Payload<'a>> {
         match (&self.git, &self.rewrite, self.plan.blockers.as_slice()) {
             (Some(git), _, []) => Ok(git.payload(name)),
-            (None, Ok(rewrite), []) => Ok(Payload {
-                name,
-                text: &rewrite.text,
-                env: &rewrite.env,
-                git: None,
-            }),
+            (None, Ok(rewrite), []) => Ok(Payload::new(name, &rewrite.text, &rewrite.env)),
             (.., blockers) => Err(Failure::new(format!("cannot adopt {name}"))
                 .details(numbered(blockers))
                 .hint("fix the problems above, then run the command again")

@@ -29,12 +29,11 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name();
         let own = "check the stack in Portainer, then run the command again or roll back: both first wait for Portainer to finish";
         let hints: Vec<&str> = iter::once(own).chain(Failure::hint_of(error)).collect();
-        Failure::new(format!(
+        let what = format!(
             "the outcome of adopting {name} is unknown, so nothing was restored: {error:#}"
-        ))
-        .details_from(error)
-        .hint(hints.join("; "))
-        .into()
+        );
+        let failure = Failure::new(what).details_from(error);
+        failure.hint(hints.join("; ")).into()
     }
 
     /// Checks what a failed deployment left, and restores the original containers if any changed. Returns the error of
@@ -321,13 +320,12 @@ impl Procedure<'_, '_> {
         }
         let name = self.at.stack.name().as_str();
         let undo = self.run.command(&["restore", name]);
-        let error = Failure::new(format!(
+        let what = format!(
             "{name} is up to date in Portainer, but does not run as before the last adoption"
-        ))
-        .details(bulleted(&wrong))
-        .hint(format!(
-            "fix that, then run the command again; to undo the adoption, run: {undo}"
-        ));
+        );
+        let hint =
+            format!("fix that, then run the command again; to undo the adoption, run: {undo}");
+        let error = Failure::new(what).details(bulleted(&wrong)).hint(hint);
         self.report.problems = wrong;
         self.run.store().mark_failed();
         Err(error.into())

@@ -72,16 +72,11 @@ fn headers(settings: &Settings, console: &Console) -> Result<Headers> {
         return Ok(Headers::default());
     };
     let hint = "write one header per line: Name: value; lines that start with # are comments";
-    let headers: Headers =
-        read_secret("header file", path, hint)?
-            .parse()
-            .map_err(|problem: String| {
-                Failure::new(format!(
-                    "cannot parse the header file {}: {problem}",
-                    path.display()
-                ))
-                .hint(hint)
-            })?;
+    let text = read_secret("header file", path, hint)?;
+    let headers: Headers = text.parse().map_err(|problem: String| {
+        let path = path.display();
+        Failure::new(format!("cannot parse the header file {path}: {problem}")).hint(hint)
+    })?;
     console.hide_all(&headers.secrets());
     Ok(headers)
 }

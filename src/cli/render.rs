@@ -153,13 +153,7 @@ pub(super) fn show_request(
             let (text, env) = (rewrite.text.clone(), rewrite.env.clone());
             Contents { text, env }.body(prune)
         }
-        (_, None) => Payload {
-            name: &rewrite.project,
-            text: &rewrite.text,
-            env: &rewrite.env,
-            git: None,
-        }
-        .body(),
+        (_, None) => Payload::new(&rewrite.project, &rewrite.text, &rewrite.env).body(),
     };
     let shown = || masked(&rewrite.shown(), &mask_of(prepared, rewrite));
     Ok(print_body(&body, (!reveal).then(shown), console)?)

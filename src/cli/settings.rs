@@ -214,13 +214,10 @@ pub(super) fn state_folder() -> Result<PathBuf> {
     let folder = given_state_folder()?.map_or_else(default_state_folder, Ok)?;
     if env::var_os(STATE_MOUNT).is_some() && !disk::is_in_mount(&folder) {
         let shown = folder.display();
-        return Err(Failure::new(format!(
-            "the directory for snapshots, {shown}, would be lost with this container"
-        ))
-        .hint(format!(
-            "mount a directory of the host there: -v {shown}:{shown}"
-        ))
-        .into());
+        let what =
+            format!("the directory for snapshots, {shown}, would be lost with this container");
+        let hint = format!("mount a directory of the host there: -v {shown}:{shown}");
+        return Err(Failure::new(what).hint(hint).into());
     }
     Ok(folder)
 }

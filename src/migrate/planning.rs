@@ -75,11 +75,9 @@ impl Procedure<'_, '_> {
         if before.listed.is_none() || self.is_unchanged(before) {
             return Ok(());
         }
-        Err(Failure::new(format!(
-            "the stack's containers changed {when}, or can no longer be listed"
-        ))
-        .hint("run the command again: it shows what will be lost now")
-        .into())
+        let what = format!("the stack's containers changed {when}, or can no longer be listed");
+        let hint = "run the command again: it shows what will be lost now";
+        Err(Failure::new(what).hint(hint).into())
     }
 }
 
@@ -111,10 +109,8 @@ fn refused(refusals: &[Blocker]) -> Failure {
         let failure = Failure::new(format!("refusing to migrate: {}", refusal.message)).hint(hint);
         return failure.lines(&refusal.details);
     }
-    Failure::new(format!(
-        "refusing to migrate for {} reasons",
-        refusals.len()
-    ))
-    .details(numbered(refusals))
-    .hint("fix the problems above, or pass --force to migrate anyway")
+    let count = refusals.len();
+    Failure::new(format!("refusing to migrate for {count} reasons"))
+        .details(numbered(refusals))
+        .hint("fix the problems above, or pass --force to migrate anyway")
 }

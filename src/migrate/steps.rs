@@ -179,11 +179,11 @@ impl Procedure<'_, '_> {
             Deletion::NotFound => self.require_gone(record)?,
             Deletion::Busy => {
                 self.mark(|progress| progress.record = Step::NotBegun);
-                return Err(Failure::new(format!(
+                let what = format!(
                     "failed to delete Portainer stack {id}: Portainer is busy with that stack"
-                ))
-                .hint("check the stack in Portainer, then run the command again")
-                .into());
+                );
+                let hint = "check the stack in Portainer, then run the command again";
+                return Err(Failure::new(what).hint(hint).into());
             }
         }
         self.mark(|progress| progress.record = Step::Done(id.clone()));
@@ -245,15 +245,14 @@ impl Procedure<'_, '_> {
             return Ok(());
         }
         self.mark(|progress| progress.record = Step::NotBegun);
-        Err(Failure::new(format!(
-            "failed to delete Portainer stack {}: Portainer lists it, but returned 404 for it",
-            record.id
-        ))
-        .hint(format!(
-            "check in Portainer that environment {} exists, or delete the stack in Portainer",
-            record.endpoint_id
-        ))
-        .into())
+        let (id, endpoint) = (&record.id, record.endpoint_id);
+        let what = format!(
+            "failed to delete Portainer stack {id}: Portainer lists it, but returned 404 for it"
+        );
+        let hint = format!(
+            "check in Portainer that environment {endpoint} exists, or delete the stack in Portainer"
+        );
+        Err(Failure::new(what).hint(hint).into())
     }
 
     /// C52. Removes the containers that were listed before; after a delete, those that a new listing finds.

@@ -35,6 +35,19 @@ pub struct Payload<'a> {
     pub git: Option<&'a Repository>,
 }
 
+impl<'a> Payload<'a> {
+    /// A text that the request contains.
+    pub fn new(name: &'a str, text: &'a str, env: &'a [Variable]) -> Self {
+        let git = None;
+        Self {
+            name,
+            text,
+            env,
+            git,
+        }
+    }
+}
+
 /// The parts of a record that an update sets (M16, M17).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Contents {

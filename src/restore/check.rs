@@ -51,27 +51,23 @@ impl Procedure<'_, '_, '_> {
             .iter()
             .map(|(name, project)| {
                 let owner = owner(project.as_deref());
-                Blocker::new(
-                    format!("the name {name} is used by a container {owner}"),
-                    "rename or remove that container",
-                )
+                let what = format!("the name {name} is used by a container {owner}");
+                Blocker::new(what, "rename or remove that container")
             })
             .collect();
         if let RecordStep::OutOfReach(reason) = record
             && self.restore.cause != Cause::Failure
         {
-            problems.push(Blocker::new(
-                format!("the Portainer stack is unknown: {reason}"),
-                "use an administrator's API key, or restore only the containers with --engine-only",
-            ));
+            let what = format!("the Portainer stack is unknown: {reason}");
+            let hint =
+                "use an administrator's API key, or restore only the containers with --engine-only";
+            problems.push(Blocker::new(what, hint));
         }
         if let RecordStep::Create(_, Some(git)) = record
             && let Err(error) = self.run.portainer.fetch(git)
         {
-            problems.push(Blocker::new(
-                format!("{error:#}"),
-                "fix that, or restore only the containers with --engine-only; for a private repository, set STACKLIFT_GIT_PASSWORD: a snapshot does not contain the password",
-            ));
+            let hint = "fix that, or restore only the containers with --engine-only; for a private repository, set STACKLIFT_GIT_PASSWORD: a snapshot does not contain the password";
+            problems.push(Blocker::new(format!("{error:#}"), hint));
         }
         // After a failure, the containers come back even if Portainer refuses its file.
         if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = record
@@ -121,10 +117,10 @@ impl Procedure<'_, '_, '_> {
         for (container, image) in recreated.iter().zip(found) {
             if image?.is_none() {
                 let (name, image) = (container.name(), container.image_name());
-                problems.push(Blocker::new(
-                    format!("the image of {name} no longer exists: {image} ({})", container.image_id()),
-                    "load exactly that image again, for example with docker load; a different version has a different ID",
-                ));
+                let id = container.image_id();
+                let what = format!("the image of {name} no longer exists: {image} ({id})");
+                let hint = "load exactly that image again, for example with docker load; a different version has a different ID";
+                problems.push(Blocker::new(what, hint));
             }
         }
         Ok(problems)
@@ -184,15 +180,17 @@ impl Procedure<'_, '_, '_> {
         let mut problems = Vec::new();
         for name in names {
             match own.iter().find(|network| text(network, "Name") == name) {
-                None if !exists(name) => problems.push(Blocker::new(
-                    format!("network {name} does not exist and is not part of the stack"),
-                    format!("create it: {} network create {name}", self.snapshot().tool),
-                )),
+                None if !exists(name) => {
+                    let what =
+                        format!("network {name} does not exist and is not part of the stack");
+                    let hint = format!("create it: {} network create {name}", self.snapshot().tool);
+                    problems.push(Blocker::new(what, hint));
+                }
                 Some(network) if fixed.contains(name) && !are_free(network, &all) => {
-                    problems.push(Blocker::new(
-                        format!("the addresses of network {name} are used by another network"),
-                        "remove the other network, or change its addresses",
-                    ));
+                    let what =
+                        format!("the addresses of network {name} are used by another network");
+                    let hint = "remove the other network, or change its addresses";
+                    problems.push(Blocker::new(what, hint));
                 }
                 _ => {}
             }
@@ -250,12 +248,11 @@ impl Procedure<'_, '_, '_> {
                     continue;
                 }
                 let (name, short) = (container.name(), id.get(..12).unwrap_or(id));
-                problems.push(Blocker::new(
-                    format!(
-                        "{name} shares a namespace or volumes with container {short}, which does not exist"
-                    ),
-                    "a recreated container has a different ID: start the stack from its Compose file instead",
-                ));
+                let what = format!(
+                    "{name} shares a namespace or volumes with container {short}, which does not exist"
+                );
+                let hint = "a recreated container has a different ID: start the stack from its Compose file instead";
+                problems.push(Blocker::new(what, hint));
             }
         }
         Ok(problems)
@@ -272,14 +269,11 @@ impl Procedure<'_, '_, '_> {
             for (address, port, protocol) in container.fixed_ports() {
                 let publishes = |other: &&Container| publishes(other, address, port, protocol);
                 if let Some(other) = others.iter().find(publishes) {
-                    problems.push(Blocker::new(
-                        format!(
-                            "{} needs port {port}/{protocol}, which container {} publishes",
-                            container.name(),
-                            other.name().trim_start_matches('/')
-                        ),
-                        "stop that container",
-                    ));
+                    let (name, other) = (container.name(), other.name().trim_start_matches('/'));
+                    let what = format!(
+                        "{name} needs port {port}/{protocol}, which container {other} publishes"
+                    );
+                    problems.push(Blocker::new(what, "stop that container"));
                 }
             }
         }

@@ -213,15 +213,10 @@ impl Procedure<'_, '_, '_> {
             ));
             return Ok(());
         };
-        self.run.detail(
-            "update",
-            format!("the access rights of Portainer stack {id}"),
-        );
+        let rights = format!("the access rights of Portainer stack {id}");
+        self.run.detail("update", rights.as_str());
         let set = self.send(|run| run.set_access(control, access));
-        self.tolerate_refusal(
-            set,
-            &format!("restore the access rights of Portainer stack {id}"),
-        )
+        self.tolerate_refusal(set, &format!("restore {rights}"))
     }
 
     /// Sends a request that changes something. If it is not sent, the state is that before it.
@@ -287,22 +282,20 @@ impl Procedure<'_, '_, '_> {
             // A 404 proves nothing (M03). A 409 means that it is deploying again.
             Ok(Deletion::NotFound | Deletion::Busy) => match self.find_record()? {
                 None => Ok(()),
-                Some(record) => Err(Failure::new(format!(
-                    "failed to delete Portainer stack {}: Portainer still lists it",
-                    record.id
-                ))
-                .hint("check the stack in Portainer, then run the command again")
-                .into()),
+                Some(Record { id, .. }) => {
+                    let what =
+                        format!("failed to delete Portainer stack {id}: Portainer still lists it");
+                    let hint = "check the stack in Portainer, then run the command again";
+                    Err(Failure::new(what).hint(hint).into())
+                }
             },
         }
     }
 
     fn update_record(&mut self, record: &Record, contents: &Contents) -> Result<()> {
         let id = &record.id;
-        self.run.detail(
-            "update",
-            format!("the Compose file and variables of Portainer stack {id}"),
-        );
+        let what = format!("the Compose file and variables of Portainer stack {id}");
+        self.run.detail("update", what);
         self.run.wait(format!(
             "waiting for the deployment of Portainer stack {id}"
         ));
@@ -323,10 +316,8 @@ impl Procedure<'_, '_, '_> {
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));
         let payload = Payload {
-            name,
-            text: &contents.text,
-            env: &contents.env,
             git,
+            ..Payload::new(name, &contents.text, &contents.env)
         };
         let last_sent = Some(&self.last_sent());
         match self.send(|run| run.create(endpoint, &payload, last_sent)) {

@@ -30,12 +30,14 @@ impl Procedure<'_, '_, '_> {
         }
         match &self.snapshot().containers {
             Known::Known(_) => Ok(()),
-            Known::Unknown(_) => Err(Failure::new(format!(
-                "snapshot {} has no container data",
-                self.saved.id
-            ))
-            .hint(format!("choose another snapshot with --to; to list the snapshots, run: stacklift restore {} --list. The snapshot file still contains the Compose file and .env", shell_word(self.restore.name.as_str())))
-            .into()),
+            Known::Unknown(_) => {
+                let what = format!("snapshot {} has no container data", self.saved.id);
+                let hint = format!(
+                    "choose another snapshot with --to; to list the snapshots, run: stacklift restore {} --list. The snapshot file still contains the Compose file and .env",
+                    shell_word(self.restore.name.as_str())
+                );
+                Err(Failure::new(what).hint(hint).into())
+            }
         }
     }
 

@@ -65,14 +65,10 @@ impl Procedure<'_, '_, '_> {
                 .details(wrong.join("\n"))
                 .hint("fix the problem above and run the command again: it continues from here")
         } else if !unanswered.is_empty() {
-            Failure::new(format!(
-                "{matching}, but the outcome of {} is unknown: Portainer may still change the stack",
-                unanswered.join(" and ")
-            ))
-            .hint(format!(
-                "when Portainer responds again, run: {}",
-                self.run.restore_command(&self.snapshot().stack, &self.saved.id, false)
-            ))
+            let (name, requests) = (&self.snapshot().stack, unanswered.join(" and "));
+            let again = self.run.restore_command(name, &self.saved.id, false);
+            Failure::new(format!("{matching}, but the outcome of {requests} is unknown: Portainer may still change the stack"))
+                .hint(format!("when Portainer responds again, run: {again}"))
         } else {
             let all = existing.iter().map(Inspected);
             let running = all.filter(|now| now.is_running()).count();
@@ -144,9 +140,8 @@ impl Procedure<'_, '_, '_> {
         let file = path.display();
         match record {
             RecordStep::Delete(_) if !path.exists() => {
-                let command = self
-                    .run
-                    .command(&["export", name.as_str(), "--from", "containers"]);
+                let words = ["export", name.as_str(), "--from", "containers"];
+                let command = self.run.command(&words);
                 self.run.whole(format!(
                     "  it is no longer in Portainer, and {file} does not exist; to write it, run: {command}"
                 ));
@@ -200,11 +195,9 @@ impl Procedure<'_, '_, '_> {
             self.run.detail("restored", matching);
             return Ok(());
         }
-        Err(Failure::new(format!(
-            "{matching}, but the Portainer stack is unknown: {reason}"
-        ))
-        .hint("run the command again with an administrator's API key")
-        .into())
+        let what = format!("{matching}, but the Portainer stack is unknown: {reason}");
+        let hint = "run the command again with an administrator's API key";
+        Err(Failure::new(what).hint(hint).into())
     }
 
     /// Waits until the containers that were healthy are healthy again, and no container is in a restart loop that was not
@@ -375,10 +368,8 @@ impl Procedure<'_, '_, '_> {
         differ("the status", inactive);
         differ("its deployment failed", Some(!failed));
         let access = saved.access.as_ref();
-        differ(
-            "the access rights",
-            access.map(|saved| *saved == standing.access),
-        );
+        let access = access.map(|saved| *saved == standing.access);
+        differ("the access rights", access);
         Ok(())
     }
 

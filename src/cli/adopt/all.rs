@@ -236,17 +236,13 @@ impl All<'_> {
 
     /// Whether a stack is named, or is one that `--all` takes.
     fn is_wanted(&self, found: &Found) -> bool {
-        let AdoptArguments {
-            all,
-            exclude,
-            everywhere,
-            ..
-        } = self.arguments;
-        if !all {
+        let arguments = self.arguments;
+        if !arguments.all {
             return self.names.contains(&found.name.as_str());
         }
-        let is_excluded = exclude.iter().any(|name| name == OsStr::new(&found.name));
-        !is_excluded && (*everywhere || !found.is_outside(&self.settings.location.root))
+        let mut excluded = arguments.exclude.iter();
+        !excluded.any(|name| name == OsStr::new(&found.name))
+            && (arguments.everywhere || !found.is_outside(&self.settings.location.root))
     }
 
     fn plan_one(
@@ -314,15 +310,12 @@ impl All<'_> {
                 restored_first: true,
                 ..AllEntry::default()
             };
-            let (stack, plan) = (opened.stack, None);
-            return Ok((
-                entry,
-                Some(Planned {
-                    stack,
-                    settings,
-                    plan,
-                }),
-            ));
+            let planned = Planned {
+                stack: opened.stack,
+                settings,
+                plan: None,
+            };
+            return Ok((entry, Some(planned)));
         }
         let situation = opened.situation();
         let prepared = Prepared::new(&situation, self.arguments.keep)?;

@@ -97,11 +97,8 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
     started.map_err(cannot_start)?;
     // Containers that a run does not touch then look the same before and after.
     world.now += AGE;
-    let location = Location {
-        root,
-        dir: None,
-        ..at.clone()
-    };
+    let mut location = Location { root, ..at.clone() };
+    location.dir = None;
     Ok(Stage { world, location })
 }
 

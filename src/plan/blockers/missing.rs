@@ -141,12 +141,11 @@ fn short_sources(service: &SentService) -> Vec<String> {
 
 /// The refusal of images that Portainer could not get.
 pub fn unavailable_images() -> Blocker {
-    Blocker::new(
-        "images cannot be pulled or built",
-        "pull or build it first, without `pull_policy: build`",
-    )
-    .short("image missing")
-    .of_kind(BlockerKind::OnEngine)
+    let hint = "pull or build it first, without `pull_policy: build`";
+    let blocker = Blocker::new("images cannot be pulled or built", hint);
+    blocker
+        .short("image missing")
+        .of_kind(BlockerKind::OnEngine)
 }
 
 /// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.

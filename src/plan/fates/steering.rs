@@ -90,19 +90,15 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
             .portainer
             .is_none_or(|compose| !compose.is_library && compose.follows.orphans != Some(false));
         if is_program && self.is_true(REMOVE_ORPHANS) && self.is_true(IGNORE_ORPHANS) {
-            found.push(Blocker::new(
-                format!(
-                    ".env sets both {REMOVE_ORPHANS} and {IGNORE_ORPHANS}: Compose rejects that"
-                ),
-                "remove one of them from .env",
-            ));
+            let what = format!(
+                ".env sets both {REMOVE_ORPHANS} and {IGNORE_ORPHANS}: Compose rejects that"
+            );
+            found.push(Blocker::new(what, "remove one of them from .env"));
         }
         let limit = self.stack.reader.here(PARALLEL_LIMIT);
         if limit.is_some_and(|limit| limit.parse::<i64>().is_err()) {
-            found.push(Blocker::new(
-                format!("{PARALLEL_LIMIT} in .env is not an integer: Compose rejects that"),
-                "correct it in .env",
-            ));
+            let what = format!("{PARALLEL_LIMIT} in .env is not an integer: Compose rejects that");
+            found.push(Blocker::new(what, "correct it in .env"));
         }
         found
     }
