@@ -355,10 +355,8 @@ impl Compose {
             return Ok(output.stdout);
         }
         let message = answer::message(&output, folder.as_deref(), mask);
-        let failure = Failure::new(format!(
-            "`{} config` failed ({}): {message}",
-            self.name, output.status
-        ));
+        let (name, status) = (&self.name, output.status);
+        let failure = Failure::new(format!("`{name} config` failed ({status}): {message}"));
         Err(failure.hint_if_any(answer::hint(&message)).into())
     }
 

@@ -81,12 +81,11 @@ impl Export<'_> {
         Self::check(dir, self.force)?;
         self.check_name(name, dir)?;
         if kind == StackKind::Kubernetes {
-            return Err(Failure::new(format!(
-                "the Portainer stack {} is a Kubernetes stack: it has no Compose file",
-                printable(name)
-            ))
-            .hint("copy its manifest from Portainer")
-            .into());
+            let name = printable(name);
+            let what =
+                format!("the Portainer stack {name} is a Kubernetes stack: it has no Compose file");
+            let hint = "copy its manifest from Portainer";
+            return Err(Failure::new(what).hint(hint).into());
         }
         let stored = stored()?;
         let files = match kind {
@@ -144,35 +143,29 @@ impl Export<'_> {
         if self.force || !is_in_root || own.as_deref() == Some(name) {
             return Ok(());
         }
-        let (name, root) = (printable(name), root.display());
-        Err(Failure::new(format!(
-            "cannot export into {}: in the stacks root, the directory of {name} must have its name",
-            dir.display()
-        ))
-        .hint(format!(
-            "pass --to {root}/{name}, or a directory outside {root}"
-        ))
-        .into())
+        let (name, root, dir) = (printable(name), root.display(), dir.display());
+        let what = format!(
+            "cannot export into {dir}: in the stacks root, the directory of {name} must have its name"
+        );
+        let hint = format!("pass --to {root}/{name}, or a directory outside {root}");
+        Err(Failure::new(what).hint(hint).into())
     }
 
     fn files_of(&self, project: &str, stored: &Stored) -> Result<ExportedFiles> {
         let name = printable(project);
         if stored.further_files > 0 {
-            return Err(Failure::new(format!(
-                "cannot export {name}: Portainer returns only the first of its {} Compose files",
-                stored.further_files + 1
-            ))
-            .hint(CLONE)
-            .into());
+            let all = stored.further_files + 1;
+            let what = format!(
+                "cannot export {name}: Portainer returns only the first of its {all} Compose files"
+            );
+            return Err(Failure::new(what).hint(CLONE).into());
         }
         let (text, env) = (&stored.contents.text, &stored.contents.env);
         let text = match &stored.git {
             None => Cow::Borrowed(text),
             Some(git) => Cow::Owned(text_of_git(git, text, env).map_err(|variable| {
-                Failure::new(format!(
-                    "cannot export {name}: Portainer has no value for {variable}, which a .env file in the repository may set"
-                ))
-                .hint(CLONE)
+                let what = format!("cannot export {name}: Portainer has no value for {variable}, which a .env file in the repository may set");
+                Failure::new(what).hint(CLONE)
             })?),
         };
         let none = EnvFiles::new();

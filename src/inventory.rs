@@ -320,10 +320,8 @@ pub fn missing(host: &Host) -> Vec<String> {
             let only = "the list shows only this host";
             missing.push(match &host.unlisted {
                 Some(error) if is_rejected_key(error) => {
-                    format!(
-                        "Portainer rejected the API key (401): {only}; {}",
-                        other_key()
-                    )
+                    let then = other_key();
+                    format!("Portainer rejected the API key (401): {only}; {then}")
                 }
                 Some(error) => format!("{}: {only}", with_hint(error)),
                 None => format!("Portainer was not asked: {only}"),

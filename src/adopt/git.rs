@@ -75,11 +75,8 @@ impl FromGit {
         let fetched = fetch(portainer, repository)?;
         let of_file = dotenv::parse(fetched.env.as_deref().unwrap_or_default(), &|_| None);
         let of_file = of_file.map_err(|error| {
-            let what = format!(
-                "cannot parse {}.env of {}",
-                repository.folder(),
-                repository.url
-            );
+            let (folder, url) = (repository.folder(), &repository.url);
+            let what = format!("cannot parse {folder}.env of {url}");
             Failure::new(what)
                 .source(error.to_string())
                 .hint("fix the file in the repository")

@@ -305,14 +305,10 @@ pub(super) fn missing(runs: &Runs, before: &Before) -> BTreeSet<String> {
 
 /// Whether Compose may solve the problem by combining the files into one text.
 fn may_combine(blocker: &Blocker) -> bool {
+    use Reason::{Internal, NotYaml, SeveralFiles, Shared, ShellVariable, Unwritable};
     matches!(
         blocker.reason,
-        Reason::SeveralFiles
-            | Reason::Shared
-            | Reason::ShellVariable
-            | Reason::Unwritable
-            | Reason::NotYaml
-            | Reason::Internal
+        SeveralFiles | Shared | ShellVariable | Unwritable | NotYaml | Internal
     )
 }
 

@@ -340,10 +340,8 @@ impl Procedure<'_, '_> {
                 if changes.is_empty() {
                     changes.push("the original containers exist and run".to_owned());
                 }
-                let what = format!(
-                    "the containers could not be restored: {}",
-                    changes.join(", ")
-                );
+                let told = changes.join(", ");
+                let what = format!("the containers could not be restored: {told}");
                 Progress::Changed(seen, what)
             }
             Err(_) => Progress::unlisted(seen),

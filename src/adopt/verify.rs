@@ -175,14 +175,12 @@ impl Procedure<'_, '_> {
             };
             self.report.outcome = outcome;
             self.mark(&Progress::Sent(state));
-            return Ok(Verdict::Flawed(
-                Failure::new(format!(
-                    "Portainer reported that it deployed {}, but not everything is as it should be",
-                    self.at.stack.name()
-                ))
-                .details(bulleted(&self.report.problems))
-                .hint(hints.join("; ")),
-            ));
+            let name = self.at.stack.name();
+            let what = format!(
+                "Portainer reported that it deployed {name}, but not everything is as it should be"
+            );
+            let failure = Failure::new(what).details(bulleted(&self.report.problems));
+            return Ok(Verdict::Flawed(failure.hint(hints.join("; "))));
         }
         let id = self.report.portainer_stack.clone().unwrap_or_default();
         self.report.url = Some(self.page(&id));

@@ -27,9 +27,9 @@ pub(super) fn pinned(
     };
     let (state, server) = (state_folder()?, base_url.host_and_port());
     let invalid = |reason: String| {
+        let state = state.display();
         Failure::new(format!(
-            "cannot parse the pinned certificate of {server} in {}: {reason}",
-            state.display()
+            "cannot parse the pinned certificate of {server} in {state}: {reason}"
         ))
     };
     let stored: Option<Fingerprint> = pin_of(&state, &server)?
@@ -41,21 +41,18 @@ pub(super) fn pinned(
         return Ok(stored);
     }
     let Some(console) = console else {
-        return Err(Failure::new(format!(
-            "the certificate of Portainer at {base_url} is not pinned yet"
-        ))
-        .hint("to pin it, run on a terminal, with the same settings: stacklift list --tls pin")
-        .into());
+        let what = format!("the certificate of Portainer at {base_url} is not pinned yet");
+        let hint = "to pin it, run on a terminal, with the same settings: stacklift list --tls pin";
+        return Err(Failure::new(what).hint(hint).into());
     };
     let received = Portainer::certificate(base_url, settings.timeout)?;
     match accepted {
         Some(accepted) if *accepted == received => {}
         Some(accepted) => {
-            return Err(Failure::new(format!(
+            let what = format!(
                 "the certificate of Portainer at {base_url} does not match --tls: expected the SHA-256 fingerprint {accepted}, received {received}; it was not pinned, and the API key was not sent"
-            ))
-            .hint(how_to_compare(base_url))
-            .into());
+            );
+            return Err(Failure::new(what).hint(how_to_compare(base_url)).into());
         }
         None => ask(settings, received, console)?,
     }
@@ -68,13 +65,13 @@ fn ask(settings: &Settings, received: Fingerprint, console: &Console) -> Result<
     let base_url = &settings.base_url;
     let compare = how_to_compare(base_url);
     if !is_on_terminal() {
-        return Err(Failure::new(format!(
+        let what = format!(
             "the certificate of Portainer at {base_url} is not pinned yet, and there is no terminal to ask on: its SHA-256 fingerprint is {received}; the API key was not sent"
-        ))
-        .hint(format!(
+        );
+        let hint = format!(
             "{compare}; then pass --tls sha256:{received}, or pin the certificate with --tls pin:{received}"
-        ))
-        .into());
+        );
+        return Err(Failure::new(what).hint(hint).into());
     }
     console.warning(&format!(
         "the certificate of Portainer at {base_url} is not pinned yet\nSHA-256 fingerprint: {received}\n{compare}"
@@ -82,9 +79,9 @@ fn ask(settings: &Settings, received: Fingerprint, console: &Console) -> Result<
     if console.ask("trust this certificate from now on?") {
         return Ok(());
     }
-    Err(Failure::new(format!(
+    let what = format!(
         "canceled: the certificate of Portainer at {base_url} was not accepted, and the API key was not sent"
-    ))
-    .hint("run the command again to accept it")
-    .into())
+    );
+    let hint = "run the command again to accept it";
+    Err(Failure::new(what).hint(hint).into())
 }

@@ -99,11 +99,8 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
     let to = arguments.to(&record.name);
     let tool = &settings.location.tool;
     if let Some(other) = other_project(&engine, tool, &to).filter(|other| *other != record.name) {
-        let what = format!(
-            "cannot export {name}: {} is the directory of the stack {}",
-            to.display(),
-            printable(&other)
-        );
+        let (dir, other) = (to.display(), printable(&other));
+        let what = format!("cannot export {name}: {dir} is the directory of the stack {other}");
         let hint = "pass another directory with --to";
         return Err(Failure::new(what).hint(hint).into());
     }
@@ -159,13 +156,13 @@ fn check_files(own: &Stack) -> Result<()> {
     }
     let (name, dir) = (own.name(), own.dir().display());
     let files = listed(&files);
-    Err(Failure::new(format!(
+    let what = format!(
         "cannot export into {dir}: {name} was started from {files}, and would still be read from there"
-    ))
-    .hint(format!(
+    );
+    let hint = format!(
         "pass another directory with --to, and that directory to plan and adopt with --dir; then move {files} away: list and adopt --all read them"
-    ))
-    .into())
+    );
+    Err(Failure::new(what).hint(hint).into())
 }
 
 /// If the files are now the stack's own, and Portainer has what they say, remembers that as last sent: whatever changes

@@ -43,10 +43,8 @@ pub(super) fn settings_and_key<'n>(
 /// Says where a stack is that was found outside the stacks root.
 pub(super) fn say_where(name: &StackName, dir: &Path, at: &Location, console: &Console) {
     if at.dir.is_none() && !is_same(dir, &at.root.join(name.as_str())) {
-        console.note(&format!(
-            "{name} is in {}, where it was started",
-            dir.display()
-        ));
+        let dir = dir.display();
+        console.note(&format!("{name} is in {dir}, where it was started"));
     }
 }
 

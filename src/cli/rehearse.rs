@@ -56,10 +56,8 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
         of_user(&name, &settings.location, folder.path())?
     } else {
         if !EXAMPLES.contains(&name.as_str()) {
-            let hint = format!(
-                "examples: {}; for your own stacks, use --stacks-root or --dir",
-                EXAMPLES.join(", ")
-            );
+            let all = EXAMPLES.join(", ");
+            let hint = format!("examples: {all}; for your own stacks, use --stacks-root or --dir");
             let what = format!("unknown example stack {name}");
             return Err(Failure::new(what).hint(hint).into());
         }

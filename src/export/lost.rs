@@ -75,10 +75,8 @@ pub fn find(
         return Err(Failure::new(what).hint(from_containers(name)).into());
     };
     if folder.file.contains(',') {
-        let what = format!(
-            "{stack} has several Compose files: {}",
-            printable(folder.file)
-        );
+        let files = printable(folder.file);
+        let what = format!("{stack} has several Compose files: {files}");
         let hint = "clone its Git repository instead";
         return Err(Failure::new(what).hint(hint).into());
     }
@@ -101,10 +99,8 @@ pub fn find(
     }
     let is_older = |stored: &Stored| data.is_none() && stored.folder != folder.dir;
     let wanted = printable(folder.file);
-    let pass = format!(
-        "pass the directory that was mounted at {} with --portainer-data",
-        folder.data()
-    );
+    let place = folder.data();
+    let pass = format!("pass the directory that was mounted at {place} with --portainer-data");
     let failure = match (found.pop_first(), found.len()) {
         (None, _) => Failure::new(format!("found no {wanted} of {stack}"))
             .hint(format!("{pass}; {}", from_containers(name))),

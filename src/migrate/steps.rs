@@ -31,14 +31,9 @@ impl Procedure<'_, '_> {
     /// C08.
     pub(super) fn show_banner(&mut self) {
         let (stack, endpoint) = (self.at.stack, self.at.endpoint);
-        self.run.step(
-            "migrate",
-            format!(
-                "{} from {} to environment {endpoint}",
-                stack.name(),
-                stack.dir().display()
-            ),
-        );
+        let (name, dir) = (stack.name(), stack.dir().display());
+        let what = format!("{name} from {dir} to environment {endpoint}");
+        self.run.step("migrate", what);
     }
 
     /// If Portainer will rename the stack, refuses a name that is already taken there: that record may belong to another

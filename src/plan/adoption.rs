@@ -236,16 +236,15 @@ impl Adoption {
         else {
             return;
         };
-        let id = &record.id;
+        let (id, name) = (&record.id, shell_word(facts.name));
         for service in &mut self.services {
             if let Fate::LeftBehind(_) | Fate::Removed(_) = &service.fate {
+                let one = &service.service;
                 let what = format!(
-                    "Portainer stack {id} is in error: an update would remove the containers of {} and not recreate them",
-                    service.service
+                    "Portainer stack {id} is in error: an update would remove the containers of {one} and not recreate them"
                 );
                 let hint = format!(
-                    "remove those containers, or go back to a state without Portainer stack {id}: stacklift restore {}",
-                    shell_word(facts.name)
+                    "remove those containers, or go back to a state without Portainer stack {id}: stacklift restore {name}"
                 );
                 let blocker = Blocker::new(what, hint);
                 self.blockers
@@ -350,10 +349,8 @@ impl Adoption {
             let blocker = facts.unread.clone();
             self.blockers.push(blocker.unwrap_or_else(otherwise));
         } else if let Environment::Unknown(reason) = &facts.environment {
-            let what = format!(
-                "cannot verify that environment {} is this host: {reason}",
-                facts.endpoint
-            );
+            let endpoint = facts.endpoint;
+            let what = format!("cannot verify that environment {endpoint} is this host: {reason}");
             let hint = "Portainer and Docker on this host must both be reachable";
             self.blockers.push(Blocker::new(what, hint));
         }

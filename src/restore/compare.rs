@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::difference::{Difference, normal, without_id};
+use super::{
+    difference::{Difference, normal, without_id},
+    text,
+};
 use crate::snapshot::{Inspected, is_empty, is_unset};
 
 /// Settings that [`Inspected::differences`] compares by their effect: mounts, variables, labels, ports, the image, and
@@ -141,7 +144,6 @@ impl<'a> Inspected<'a> {
     }
 
     fn mount_set(self) -> BTreeSet<(&'a str, &'a str, &'a str, bool)> {
-        let text = |mount: &'a Value, key: &str| mount[key].as_str().unwrap_or_default();
         self.mounts()
             .map(|mount| {
                 let kind = text(mount, "Type");
@@ -159,12 +161,9 @@ impl<'a> Inspected<'a> {
 
     /// The image that is mounted at `target`, as it was named.
     fn mounted_image(self, target: &str) -> &'a str {
-        let mount = self
-            .items("/HostConfig/Mounts")
-            .find(|mount| mount["Target"] == target);
-        mount
-            .and_then(|mount| mount["Source"].as_str())
-            .unwrap_or_default()
+        let mut mounts = self.items("/HostConfig/Mounts");
+        let mount = mounts.find(|mount| mount["Target"] == target);
+        mount.map_or("", |mount| text(mount, "Source"))
     }
 
     fn network_set(self) -> BTreeMap<&'a str, (BTreeSet<&'a str>, Map<String, Value>)> {

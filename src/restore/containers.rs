@@ -232,10 +232,8 @@ impl Procedure<'_, '_, '_> {
                 };
                 let container = containers[index];
                 let Some(now) = current.iter().find(|now| now.id() == id) else {
-                    self.trouble(format!(
-                        "container {} was removed during the restore",
-                        container.name()
-                    ));
+                    let name = container.name();
+                    self.trouble(format!("container {name} was removed during the restore"));
                     continue;
                 };
                 let changes = changes(container, *now);

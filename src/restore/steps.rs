@@ -115,10 +115,8 @@ impl Procedure<'_, '_, '_> {
         } else {
             ""
         };
-        format!(
-            "{} goes back to {taken} (before stacklift {}{incomplete})",
-            snapshot.stack, snapshot.command
-        )
+        let (stack, command) = (&snapshot.stack, &snapshot.command);
+        format!("{stack} goes back to {taken} (before stacklift {command}{incomplete})")
     }
 
     /// Whether another snapshot of the stack was taken in the same minute.

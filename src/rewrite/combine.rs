@@ -371,10 +371,12 @@ fn named(value: Option<&Value>) -> Cow<'_, Map<String, Value>> {
 
 /// Whether an item of a list of `NAME=VALUE` has a variable in its name.
 fn names_variables(items: &[Value]) -> bool {
-    let names = items
-        .iter()
-        .filter_map(|item| item.as_str()?.split('=').next());
-    names.into_iter().any(|name| name.contains('$'))
+    let name = |item: &str| {
+        item.split('=')
+            .next()
+            .is_some_and(|name| name.contains('$'))
+    };
+    items.iter().filter_map(Value::as_str).any(name)
 }
 
 /// The names of the variables of a text, including those in defaults.
@@ -444,18 +446,24 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
         for key in ["secrets", "configs"] {
             let list = service.get_mut(key).and_then(Value::as_array_mut);
             let files = list.into_iter().flatten();
-            files
-                .filter_map(|file| file.get_mut("mode"))
-                .for_each(decimal);
+            for mode in files.filter_map(|file| file.get_mut("mode")) {
+                // Compose before 2.40 reads the text `"0440"`, which newer versions print, as 440.
+                let octal = mode.as_str().filter(|text| text.starts_with('0'));
+                if let Some(number) = octal.and_then(|text| u32::from_str_radix(text, 8).ok()) {
+                    *mode = Value::from(number);
+                }
+            }
         }
         let config = service
             .get_mut("blkio_config")
             .and_then(Value::as_object_mut);
         let limits = config.into_iter().flat_map(Map::values_mut);
         let devices = limits.filter_map(Value::as_array_mut).flatten();
-        devices
-            .filter_map(Value::as_object_mut)
-            .for_each(lower_case);
+        for device in devices.filter_map(Value::as_object_mut) {
+            // Compose prints these keys in a form that it does not read: `Path`, `Rate` and `Weight`.
+            let entries = std::mem::take(device).into_iter();
+            device.extend(entries.map(|(key, value)| (key.to_lowercase(), value)));
+        }
         let alone = Value::from(Map::from_iter([("default".to_owned(), Value::Null)]));
         if service.get("networks") == Some(&alone) {
             service.shift_remove("networks");
@@ -464,22 +472,6 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
     if let Some(services) = root.shift_remove("services") {
         root.shift_insert(0, "services".to_owned(), services);
     }
-}
-
-/// Writes a mode as a number. Compose before 2.40 reads the text `"0440"`, which newer versions print, as 440.
-fn decimal(mode: &mut Value) {
-    let octal = mode.as_str().filter(|text| text.starts_with('0'));
-    if let Some(number) = octal.and_then(|text| u32::from_str_radix(text, 8).ok()) {
-        *mode = Value::from(number);
-    }
-}
-
-/// Renames keys that Compose prints in a form that it does not read: `Path`, `Rate` and `Weight`.
-fn lower_case(map: &mut Map<String, Value>) {
-    let entries = std::mem::take(map).into_iter();
-    *map = entries
-        .map(|(key, value)| (key.to_lowercase(), value))
-        .collect();
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -60,7 +60,9 @@ pub fn contract_env(text: &str) -> ContractEnv {
         let line = line
             .strip_suffix('\n')
             .map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
-        if is_ignored(line) {
+        // C41
+        let content = line.trim_start_matches([' ', '\t', '\u{b}', '\u{c}', '\r']);
+        if content.is_empty() || content.starts_with('#') {
             continue;
         }
         match line.split_once('=') {
@@ -69,12 +71,6 @@ pub fn contract_env(text: &str) -> ContractEnv {
         }
     }
     env
-}
-
-/// C41
-fn is_ignored(line: &str) -> bool {
-    let content = line.trim_start_matches([' ', '\t', '\u{b}', '\u{c}', '\r']);
-    content.is_empty() || content.starts_with('#')
 }
 
 #[cfg(test)]

@@ -209,11 +209,7 @@ fn only_key(line: &str) -> String {
     let kept = line.len() - if is_key { name.len() - 1 } else { item.len() };
     let hidden = line[kept..].trim();
     let shown = if hidden.is_empty() { "" } else { HIDDEN };
-    format!(
-        "{}{}",
-        &line[..kept],
-        line[kept..].replacen(hidden, shown, 1)
-    )
+    line[..kept].to_owned() + &line[kept..].replacen(hidden, shown, 1)
 }
 
 #[cfg(test)]

@@ -95,10 +95,8 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
 
 /// Whether the plan says more than the row of a stack.
 fn has_plan(stack: &ListEntry) -> bool {
-    let is_planned = matches!(
-        stack.adopt.readiness,
-        Readiness::Ready | Readiness::Blocked | Readiness::Edited
-    );
+    use Readiness as R;
+    let is_planned = matches!(stack.adopt.readiness, R::Ready | R::Blocked | R::Edited);
     is_planned && stack.next_command.is_some() && stack.interrupted_run.is_none()
 }
 

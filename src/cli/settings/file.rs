@@ -76,12 +76,12 @@ fn text(path: &Path) -> Result<Option<String>> {
     if let Ok((_, metadata)) = &opened
         && (!disk::is_ours(metadata) || metadata.mode() & 0o022 != 0)
     {
-        return Err(Failure::new(format!(
-            "refusing to read the settings file {}: it must be a file that is owned by you or root and not writable by others",
-            path.display()
-        ))
-        .hint(format!("check its owner, then run: chmod go-w {}", path.display()))
-        .into());
+        let path = path.display();
+        let what = format!(
+            "refusing to read the settings file {path}: it must be a file that is owned by you or root and not writable by others"
+        );
+        let hint = format!("check its owner, then run: chmod go-w {path}");
+        return Err(Failure::new(what).hint(hint).into());
     }
     let hint =
         "it must be a UTF-8 text file that you can read; to write one, run: stacklift config init";
@@ -92,10 +92,9 @@ fn text(path: &Path) -> Result<Option<String>> {
 pub(in crate::cli) fn parse(path: &Path, text: &str) -> Result<Values, Failure> {
     let invalid = |place: Option<Range<usize>>, reason: &str, hint: String| {
         let line = place.map(|place| format!("line {}: ", line_of(text, &place)));
+        let (path, line) = (path.display(), line.unwrap_or_default());
         Failure::new(format!(
-            "cannot parse the settings file {}: {}{reason}",
-            path.display(),
-            line.unwrap_or_default()
+            "cannot parse the settings file {path}: {line}{reason}"
         ))
         .hint(hint)
     };

@@ -86,12 +86,11 @@ pub(super) fn first_line(
 ) -> Result<SecretString> {
     let text = read_secret(what, path, hint)?;
     match text.lines().next().unwrap_or_default().trim() {
-        "" => Err(Failure::new(format!(
-            "the first line of the {what} {} is empty",
-            path.display()
-        ))
-        .hint(format!("write {secret} to its first line"))
-        .into()),
+        "" => {
+            let what = format!("the first line of the {what} {} is empty", path.display());
+            let hint = format!("write {secret} to its first line");
+            Err(Failure::new(what).hint(hint).into())
+        }
         line => Ok(line.into()),
     }
 }

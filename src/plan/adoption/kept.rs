@@ -267,18 +267,12 @@ fn other_variables(service: &SentService, names: &[String], files: &[String]) ->
         .into_iter()
         .chain(said(&missing, "is not in the files"))
         .collect();
-    Blocker::new(
-        format!(
-            "{} does not run with the variables of its files: {}",
-            service.name,
-            parts.join(", and ")
-        ),
-        format!(
-            "pass --keep-variables to keep the values of the containers; to use those of the files, which recreates the container, go to the stack's directory and run: {}",
-            up(files)
-        ),
-    )
-    .short("variables differ")
+    let (name, how, up) = (service.name, parts.join(", and "), up(files));
+    let what = format!("{name} does not run with the variables of its files: {how}");
+    let hint = format!(
+        "pass --keep-variables to keep the values of the containers; to use those of the files, which recreates the container, go to the stack's directory and run: {up}"
+    );
+    Blocker::new(what, hint).short("variables differ")
 }
 
 /// The command that starts the files of a stack by hand.

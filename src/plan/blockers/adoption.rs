@@ -452,9 +452,6 @@ fn parent(file: &str) -> Option<&str> {
 
 /// The command that adopts the stack `name` from `dir`.
 fn command(name: &str, dir: &str) -> String {
-    format!(
-        "stacklift adopt {} --dir {}",
-        shell_word(name),
-        shell_word(dir)
-    )
+    let (name, dir) = (shell_word(name), shell_word(dir));
+    format!("stacklift adopt {name} --dir {dir}")
 }

@@ -105,17 +105,12 @@ fn twice(all: &[(SentService, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -
     }
     let mut used = BTreeMap::new();
     for (service, _) in all {
+        let name = service.name;
         for (network, address) in service.fixed_addresses() {
-            let what = format!(
-                "the address {address} of {} in network {network}",
-                service.name
-            );
-            let other = used.insert((network, address), service.name);
-            let is_either = |other: &&str| is_asked(service.name) || is_asked(other);
-            if let Some(other) = other
-                .filter(|other| *other != service.name)
-                .filter(is_either)
-            {
+            let what = format!("the address {address} of {name} in network {network}");
+            let other = used.insert((network, address), name);
+            let is_told = |other: &&str| *other != name && (is_asked(name) || is_asked(other));
+            if let Some(other) = other.filter(is_told) {
                 let what = format!("{what} is also that of {other}");
                 found.push(Blocker::new(what, "change one of the addresses"));
             }

@@ -154,8 +154,8 @@ pub fn reads_files(stack: &SentStack) -> bool {
     !includes(stack.reader.document).is_empty()
         || stack.reader.services.iter().any(extends)
         || stack.services().iter().any(|service| {
-            service.env_file_paths().any(|file| file != "stack.env")
-                || !service.label_files().is_empty()
+            service.env_files().any(|file| file.path != "stack.env")
+                || service.label_files().next().is_some()
         })
 }
 
@@ -202,19 +202,19 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     /// Env files that the rewrite leaves in the text, and label files.
     fn env_files(&mut self, service: &SentService<'_, 'd, '_>) {
         let name = service.name;
-        for file in service.required_env_files() {
+        for file in service.env_files().filter(|file| file.required) {
             let is_stack_env =
-                self.given_place(&file, true) == Some(Place::Folder("stack.env".into()));
+                self.given_place(file.path, true) == Some(Place::Folder("stack.env".into()));
             if is_stack_env && self.facts.sent.env.is_empty() {
                 self.unreadable.push(format!(
                     "{name}: Portainer writes stack.env only if .env sets variables"
                 ));
             } else if !is_stack_env {
-                self.read_by_portainer(&format!("{name}: `env_file`"), &file);
+                self.read_by_portainer(&format!("{name}: `env_file`"), file.path);
             }
         }
         for file in service.label_files() {
-            self.read_by_portainer(&format!("{name}: `label_file`"), &file);
+            self.read_by_portainer(&format!("{name}: `label_file`"), file);
         }
     }
 

@@ -57,11 +57,8 @@ pub fn refusals(
         && !is_damaged
         && is_certain(rejection, stack)
     {
-        rejected.push(format!(
-            "{}: {}",
-            rejection.by,
-            lines.map(&rejection.message)
-        ));
+        let message = lines.map(&rejection.message);
+        rejected.push(format!("{}: {message}", rejection.by));
     }
     let what = "Docker would reject mounts of the file that is sent";
     let hint = "fix these lines: Compose accepts them, and fails when it creates the container";

@@ -10,7 +10,7 @@ use composefile::{
     document::{Document, Node, ScalarType},
     dotenv::{self, DotenvError},
     reader::{Context, Reader},
-    services::{MountSpec, MountType, Service},
+    services::{EnvFile, MountSpec, MountType, Service},
 };
 
 use crate::{
@@ -442,23 +442,14 @@ impl<'d> SentService<'_, 'd, '_> {
         .collect()
     }
 
-    /// The paths of its required env files, as written.
-    pub fn required_env_files(&self) -> Vec<String> {
-        let files = self.chain.iter().flat_map(Service::env_files);
-        let required = files.filter(|file| file.required);
-        required.map(|file| file.path.to_owned()).collect()
-    }
-
-    /// The paths of its env files, as written.
-    pub fn env_file_paths(&self) -> impl Iterator<Item = &'d str> {
-        let files = self.chain.iter().flat_map(Service::env_files);
-        files.map(|file| file.path)
+    /// Its env files, as written.
+    pub fn env_files(&self) -> impl Iterator<Item = EnvFile<'d>> {
+        self.chain.iter().flat_map(Service::env_files)
     }
 
     /// The paths of its label files, as written.
-    pub fn label_files(&self) -> Vec<String> {
-        let files = self.chain.iter().flat_map(Service::label_files);
-        files.map(str::to_owned).collect()
+    pub fn label_files(&self) -> impl Iterator<Item = &'d str> {
+        self.chain.iter().flat_map(Service::label_files)
     }
 
     /// The place of a node in messages, as the losses of the text name it.

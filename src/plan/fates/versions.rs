@@ -92,21 +92,13 @@ impl PortainerCompose {
 
     /// The same program, or the one of this version.
     #[must_use]
-    pub fn or(self, version: ComposeVersion) -> Self {
-        let other = Self::exactly(version).follows;
-        let orphans = self
-            .follows
-            .orphans
-            .filter(|one| other.orphans == Some(*one));
-        Self {
-            first: self.first.min(version),
-            last: self.last.max(version),
-            follows: Followed {
-                orphans,
-                ..self.follows
-            },
-            ..self
+    pub fn or(mut self, version: ComposeVersion) -> Self {
+        self.first = self.first.min(version);
+        self.last = self.last.max(version);
+        if self.follows.orphans != Self::exactly(version).follows.orphans {
+            self.follows.orphans = None;
         }
+        self
     }
 
     /// What it does to the dependents of a service that it recreates.

@@ -103,7 +103,7 @@ impl<'a> Running<'a, '_> {
                 losses.extend(found);
                 self.unknown.extend(unknown);
                 placed = placed_files(service);
-                if replacement::is_image_unknown(self.facts, container) {
+                if replacement::image_env(self.facts, container.image_id()).is_none() {
                     self.unknown.push(format!(
                         "cannot inspect the image of {}: the variables that it will lose are unknown",
                         container.name()

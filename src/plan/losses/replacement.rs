@@ -206,12 +206,8 @@ pub fn foreign_variables<'c>(
     all.filter(is_foreign).collect()
 }
 
-/// Whether the variables of a container cannot be distinguished from those of its image.
-pub fn is_image_unknown(facts: &Facts, container: Inspected) -> bool {
-    image_env(facts, container.image_id()).is_none()
-}
-
-fn image_env<'f>(facts: &'f Facts, image: &str) -> Option<BTreeMap<&'f str, &'f str>> {
+/// The variables of an image; `None` if those of a container cannot be distinguished from them.
+pub fn image_env<'f>(facts: &'f Facts, image: &str) -> Option<BTreeMap<&'f str, &'f str>> {
     let image = facts.details.images.get(image)?.as_ref()?;
     Some(env(image.pointer("/Config/Env")).collect())
 }

@@ -90,9 +90,9 @@ impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
         else {
             return Ok(());
         };
+        let name = service.name;
         let message = format!(
-            "service {} resets or overrides the `environment` of an extended service that has `env_file`",
-            service.name
+            "service {name} resets or overrides the `environment` of an extended service that has `env_file`"
         );
         let hint = "write the service without `extends`";
         Err(Blocker::at(service.node, Reason::Shared, message, hint))

@@ -83,9 +83,11 @@ impl Splices {
         if let Some(header) = block_header(node) {
             // On one line: a block cannot express every value, and would need the same indentation.
             let span = header.start..trimmed_end(node.document().text(), node.span().end);
-            let comment = after_header(node, &header);
-            let text = quoted(value) + &comment;
-            self.push_value(span, text, &comment, secrecy);
+            // The rest of the line after the header: empty, or a comment.
+            let line = node.document().text()[header.end..].lines().next();
+            let comment = line.unwrap_or_default().trim_end();
+            let text = quoted(value) + comment;
+            self.push_value(span, text, comment, secrecy);
             return Ok(());
         }
         let text = scalar_text(node, value)?;
@@ -326,11 +328,4 @@ fn block_header(node: Node<'_>) -> Option<Range<usize>> {
         let is_header = is_separate && (after.is_empty() || after.starts_with('#'));
         is_header.then(|| line + at..line + at + 1 + length)
     })
-}
-
-/// The rest of the line after the header: empty, or a comment.
-fn after_header(node: Node<'_>, header: &Range<usize>) -> String {
-    let text = node.document().text();
-    let line = text[header.end..].lines().next().unwrap_or_default();
-    line.trim_end().to_owned()
 }

@@ -167,9 +167,9 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     /// Adds a mount that the service does not declare itself.
     fn insert(&mut self, service: Service<'d>, target: &str, key: &str, volume: &str) {
         if target.contains(':') {
+            let name = service.name;
             let message = format!(
-                "the anonymous volume of service {} at {target} cannot be written in the short syntax",
-                service.name
+                "the anonymous volume of service {name} at {target} cannot be written in the short syntax"
             );
             let hint = "write the mount in long syntax (`type: volume`)";
             self.found
