@@ -27,7 +27,7 @@ use crate::{
     },
     run::RestoreCommand,
     snapshot::{Interrupted, Place, Unfinished},
-    stack::{Location, Stack, StackName, export_words, started_by_hand},
+    stack::{Location, Stack, StackName, export_words, is_same, started_by_hand},
 };
 
 mod found;
@@ -195,8 +195,8 @@ impl<'a> Inventory<'a> {
             return None;
         }
         let name = StackName::new(OsStr::new(&found.name)).ok()?;
-        let tool = &self.location.tool;
-        lost_dir(&found.listed(), earlier(self.state, &name, tool), tool)
+        let earlier = earlier(self.state, &name, &self.location.tool);
+        lost_dir((&found.name, self.location), &found.listed(), earlier)
     }
 
     /// The state of a stack with these containers and this unfinished run. `adopt` tells what Portainer has.
@@ -344,13 +344,18 @@ pub fn missing(host: &Host) -> Vec<String> {
     missing
 }
 
-/// The directory of a stack whose files are lost: in which its containers were started by hand, or those of an earlier time.
+/// The directory of a stack whose files are lost: in which its containers were started by hand, or those of an earlier time. For
+/// the stacks root, it is one with the stack's name in it.
 pub fn lost_dir(
+    (name, location): (&str, &Location),
     containers: &[Container],
     mut earlier: impl Iterator<Item = Vec<Container>>,
-    tool: &str,
 ) -> Option<String> {
-    let dir_of = |all: &[Container]| started_by_hand(all, tool).map(str::to_owned);
+    let root = &location.root;
+    let dir_of = |all: &[Container]| match started_by_hand(all, &location.tool)? {
+        dir if is_same(Path::new(dir), root) => Some(root.join(name).display().to_string()),
+        dir => Some(dir.to_owned()),
+    };
     dir_of(containers).or_else(|| earlier.find_map(|all| dir_of(&all)))
 }
 

@@ -141,7 +141,7 @@ impl Opened {
             if !Failure::is_mistyped(&error) || !records.is_ok_and(|all| all.iter().any(is_here)) {
                 return error;
             }
-            let dir = lost_dir(&containers, earlier(), &settings.location.tool);
+            let dir = lost_dir((own, &settings.location), &containers, earlier());
             let export = command(&export_words(own, dir.as_deref()));
             let what = format!("{name} is in Portainer, and has no Compose file on this host");
             let hint = format!("edit it in Portainer; to write it to files: {export}");

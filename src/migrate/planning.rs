@@ -7,8 +7,8 @@ use crate::{
     failure::Failure,
     model::Container,
     observe::{Before, warnings_of},
-    plan::{self, Blocker, LossKind, Plan},
-    text::{listed, numbered},
+    plan::{self, Blocker, Fate, LossKind, Plan},
+    text::{listed, numbered, said},
 };
 
 impl Procedure<'_, '_> {
@@ -87,10 +87,23 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
     let deleted = record.map(|record| format!("Portainer stack {} is deleted", record.id));
     let mut effects = Vec::from_iter(deleted);
     let containers = before.own.as_deref();
+    let is_removed = |one: &&Container| {
+        let mut removed = plan.services.iter();
+        removed.any(|service| {
+            let is_it = service.containers.iter().any(|own| own == one.name());
+            is_it && matches!(service.fate, Fate::Removed(_))
+        })
+    };
     let all = containers.into_iter().flatten();
-    let names: Vec<&str> = all.map(Container::name).collect();
-    effects.extend(match names.as_slice() {
-        [] if containers.is_some() => None,
+    let (removed, others): (Vec<&Container>, Vec<_>) = all.partition(is_removed);
+    let runs = |one: &&&Container| matches!(&*one.state, "running" | "paused" | "restarting");
+    let names = |all: &[&Container]| -> Vec<String> {
+        let names = all.iter().map(|one| one.name().to_owned());
+        names.collect()
+    };
+    let running: Vec<&Container> = others.iter().filter(runs).copied().collect();
+    effects.extend(match names(&running).as_slice() {
+        [] if containers.is_some() => said(&names(&others), "is removed and recreated"),
         [] => Some(format!("{name}'s containers are unknown")),
         [one] => Some(format!("{one} is down until Portainer has recreated it")),
         names => Some(format!(
@@ -98,6 +111,7 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
             listed(names)
         )),
     });
+    effects.extend(said(&names(&removed), "is removed"));
     effects.extend(plan::told_losses(plan.losses.len()));
     effects.join("; ")
 }

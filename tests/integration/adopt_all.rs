@@ -167,7 +167,7 @@ web    0/0         interrupted run  stacklift migrate web\n",
     );
     let left_out = all(&bench, "--dry-run --output json").code(0);
     assert_eq!(results(&left_out), ["mongo planned", "web unfinished"]);
-    let said = "what is interrupted, started or lost is shown above";
+    let said = "web: what an interrupted run left is restored first. [y/N]";
     let args = "adopt mongo web --wait 2s";
     on_terminal(&bench, args, "n\n").fails(&["interrupted run  restored first", said, "Canceled"]);
     assert!(bench.nothing_was_changed());
@@ -230,7 +230,10 @@ fn a_dry_run_changes_nothing_and_its_exit_code_can_tell() {
 #[test]
 fn b08_all_stacks_are_asked_about_once() {
     let bench = host();
-    on_terminal(&bench, ALL, "n\n").fails("Adopt mongo, web, zoo? what is interrupted, started or lost is shown above. [y/N] Canceled. Nothing was changed.");
+    let down = "a may be down for up to 10 s, plus its start";
+    let question =
+        format!("Adopt mongo, web, zoo? mongo: {down}; web: {down}; zoo: {down}. [y/N] ");
+    on_terminal(&bench, ALL, "n\n").fails(&format!("{question}Canceled. Nothing was changed."));
     assert!(bench.nothing_was_changed());
     let run = on_terminal(&bench, ALL, "y\n").code(1);
     assert_eq!(run.err.matches("[y/N]").count(), 1, "{run:#?}");

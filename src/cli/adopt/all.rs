@@ -368,13 +368,20 @@ impl All<'_> {
             .clone()
             .map(|one| one.stack.name().as_str())
             .collect();
-        let effects = planned.filter_map(|one| match &one.plan {
-            Some(plan) => plan.interruption(),
-            None => Some("what an interrupted run left is restored first".to_owned()),
+        let effects = planned.filter_map(|one| {
+            let effect = match &one.plan {
+                Some(plan) => plan.interruption()?,
+                None => "what an interrupted run left is restored first".to_owned(),
+            };
+            Some(match names.len() {
+                1 => effect,
+                _ => format!("{}: {effect}", one.stack.name()),
+            })
         });
-        let told = match effects.collect::<Vec<_>>().as_slice() {
-            [] => return Ok(()),
-            [effect] if names.len() == 1 => effect.clone(),
+        let effects: Vec<String> = effects.collect();
+        let told = match effects.len() {
+            0 => return Ok(()),
+            1..4 => effects.join("; "),
             _ => "what is interrupted, started or lost is shown above".to_owned(),
         };
         let question = |question: &str| self.console.ask(question);
