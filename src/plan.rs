@@ -21,6 +21,7 @@ pub use blockers::{
     Blocker, BlockerKind,
     adoption::{blocking, images_to_pull},
     conditions::{Awaited, Until},
+    hide_values,
     missing::unavailable_images,
     permissions::{management_of, portainer, runs_portainer},
 };

@@ -488,14 +488,7 @@ fn complete(plan: &mut Adoption, runs: &Runs, situation: &Situation, before: &Be
         let blocker = plan::Blocker::new(format!("{error:#}"), hint);
         plan.blockers.push(blocker);
     }
-    // Names and paths may be variables (B13).
-    let shown = |text: &mut String| *text = mask.hide_unless(text, |hit| hit.is_plain);
-    for blocker in &mut plan.blockers {
-        shown(&mut blocker.message);
-        shown(&mut blocker.hint);
-        blocker.details.iter_mut().for_each(shown);
-    }
-    plan.warnings.iter_mut().for_each(shown);
+    plan::hide_values(&mut plan.blockers, &mut plan.warnings, mask);
 }
 
 /// What is sent; nothing if the rewrite is blocked.

@@ -14,7 +14,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{rewrite::faithful, text::printable};
+use crate::{
+    rewrite::faithful,
+    text::{Mask, printable},
+};
 
 /// A reason why a stack cannot be adopted, and what to do about it. Never holds a value of an env file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -30,6 +33,17 @@ pub struct Blocker {
     pub short: Option<String>,
     #[serde(skip)]
     pub kind: BlockerKind,
+}
+
+/// Hides the values of `.env` in what is said of names and paths, unless they are paths or plain words (B13).
+pub fn hide_values(blockers: &mut [Blocker], warnings: &mut [String], mask: &Mask) {
+    let shown = |text: &mut String| *text = mask.hide_unless(text, |hit| hit.is_plain);
+    for blocker in blockers {
+        shown(&mut blocker.message);
+        shown(&mut blocker.hint);
+        blocker.details.iter_mut().for_each(shown);
+    }
+    warnings.iter_mut().for_each(shown);
 }
 
 /// What plans distinguish.

@@ -8,7 +8,7 @@ use std::{
 use rehearsal::Call;
 
 use super::{adopt, dir, listed, refuses};
-use crate::bench::{Bench, PLAIN, instead};
+use crate::bench::{Bench, MARKED, PLAIN, instead};
 use crate::restoring::write_file;
 
 #[test]
@@ -42,6 +42,18 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
         );
     }
     assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn b13_a_value_is_hidden_in_the_name_of_what_is_missing() {
+    let bench = Bench::web(PLAIN);
+    let text = format!(
+        "{PLAIN}    networks: [n]\nnetworks:\n  n: {{external: true, name: 'net-${{TOKEN}}'}}\n"
+    );
+    bench.stack("web", &text, Some(&format!("TOKEN={MARKED}\n")));
+    for args in ["plan web", "plan web --output json", "list"] {
+        bench.run(args).says("network net-*** does not exist");
+    }
 }
 
 /// A container command that can only pull: into the world's engine it puts nothing.
