@@ -125,7 +125,7 @@ impl Export<'_> {
             |entry: DirEntry| entry.file_name().to_string_lossy().starts_with(INCOMPLETE);
         if !force && !entries.all(|entry| entry.is_ok_and(is_incomplete)) {
             let replace = format!(
-                "{hint}; if this is the right one, pass it with --to and --force: its Compose file and {ENV_FILE} get new names, and new files are written"
+                "{hint}; if this is the right one, pass it with --to and --force, which replaces its Compose file and {ENV_FILE} and keeps copies"
             );
             return Err(refused(": the directory is not empty").hint(replace).into());
         }

@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     console.line(&if is_own {
         let dir = stack_dir(stack.name(), &settings.location)?;
         format!(
-            "rehearsing a copy of the files in {}, with guesses of what its images declare",
+            "rehearsing a copy of the files in {}; what its images declare is guessed",
             dir.display()
         )
     } else {

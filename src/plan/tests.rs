@@ -535,7 +535,7 @@ services:
     world.env = Some("A=1\nC=1\nD=1\n".to_owned());
     let lost = |world: &World| {
         let losses = world.plan().losses.into_iter().map(|one| one.to_string());
-        let all = losses.filter(|one| one.starts_with("Portainer's container"));
+        let all = losses.filter(|one| one.starts_with("variables of Portainer's container"));
         all.collect::<Vec<_>>()
     };
     assert_eq!(lost(&world), [""; 0]);
@@ -544,7 +544,8 @@ services:
     world.portainer_env = set
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    let expected = "Portainer's container sets A, B and D differently, which would override the stack's values";
+    let expected =
+        "variables of Portainer's container would override those of the stack: A, B and D";
     assert_eq!(lost(&world), [expected]);
 }
 

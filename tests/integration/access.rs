@@ -58,7 +58,7 @@ fn b23_without_access_a_team_keeps_a_container_until_it_is_recreated() {
   =  a, b  keep running
 
 Adopting it loses nothing and interrupts nothing.
-What changes, as far as it is compared:
+What changes (not every setting is compared):
   a  team ops can use it in Portainer until it is recreated, and not the stack; to allow both: --access team:ops
 
 Next: stacklift adopt web
@@ -80,7 +80,7 @@ Next: stacklift adopt web
     let change = "a  team ops can use it in Portainer until it is recreated";
     bench.succeeds(
         "plan web",
-        &["What changes, as far as it is compared:", change],
+        &["What changes (not every setting is compared):", change],
     );
     let mut hashes = labeled(&bench);
     hashes.insert("a".to_owned(), "other".to_owned());

@@ -223,7 +223,7 @@ fn b22_a_plan_names_what_was_edited_in_portainer() {
     bench.succeeds("plan web --diff", &["-# theirs\n", variables]);
     let json = bench.run("plan web --output json");
     json.says("its Compose file and the variable TOKEN");
-    let own = "your files differ from the last adoption, too: `stacklift export --force` gives them new names";
+    let own = "your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies";
     bench.run("plan web").hides(own);
     bench.write("web", "docker-compose.yml", &format!("# mine\n{TEXT}"));
     bench.run("plan web").says(own);

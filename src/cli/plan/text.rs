@@ -258,7 +258,10 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
         console.text(Meaning::Plain, &sentences.join(" "));
     }
     if !of.changes.is_empty() {
-        console.text(Meaning::Plain, "What changes, as far as it is compared:");
+        console.text(
+            Meaning::Plain,
+            "What changes (not every setting is compared):",
+        );
         show_list(&of.changes, console);
     }
     if let Some(access) = &of.access {

@@ -32,7 +32,7 @@ pub fn overridden(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
         return None;
     }
     let what = format!(
-        "Portainer's container sets {} differently, which would override the stack's values",
+        "variables of Portainer's container would override those of the stack: {}",
         listed(&Vec::from_iter(names))
     );
     let hint = "write the value into the Compose file in place of the variable, or remove the variable from Portainer's container";
