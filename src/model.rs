@@ -102,6 +102,11 @@ impl Container {
         self.names.first().unwrap_or(&self.id)
     }
 
+    /// Whether it is running or paused, or will be started again after a pause.
+    pub fn is_running(&self) -> bool {
+        matches!(&*self.state, "running" | "paused" | "restarting")
+    }
+
     /// The value of a label of the tool's Compose.
     pub fn compose_label(&self, tool: &str, name: &str) -> Option<&str> {
         let label = self.labels.get(&compose_label(tool, name));

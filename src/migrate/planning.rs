@@ -96,12 +96,15 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
     };
     let all = containers.into_iter().flatten();
     let (removed, others): (Vec<&Container>, Vec<_>) = all.partition(is_removed);
-    let runs = |one: &&&Container| matches!(&*one.state, "running" | "paused" | "restarting");
     let names = |all: &[&Container]| -> Vec<String> {
         let names = all.iter().map(|one| one.name().to_owned());
         names.collect()
     };
-    let running: Vec<&Container> = others.iter().filter(runs).copied().collect();
+    let running: Vec<&Container> = others
+        .iter()
+        .filter(|one| one.is_running())
+        .copied()
+        .collect();
     effects.extend(match names(&running).as_slice() {
         [] if containers.is_some() => said(&names(&others), "is removed and recreated"),
         [] => Some(format!("{name}'s containers are unknown")),

@@ -267,14 +267,11 @@ impl Adoption {
         if is_sent && services.any(|service| differs_from_adoption(facts, service) == Some(true)) {
             self.in_portainer = InPortainer::Redeployed;
         }
-        let hashes = facts.last_sent.hashes.as_ref();
-        if let (InPortainer::FromGit, true, Some(hashes)) =
-            (self.in_portainer, facts.last_sent.is_behind, hashes)
-        {
-            let restored = facts.observed.inspected().filter(|one| {
-                let hash = one.compose_label(facts.tool, "config-hash");
-                hash.is_some_and(|hash| hashes.contains(hash))
-            });
+        if self.in_portainer == InPortainer::FromGit && facts.last_sent.is_behind {
+            let is_as_left =
+                |one: &Inspected| edited::is_as_left(*one, &facts.last_sent, facts.tool);
+            let restored = facts.observed.inspected();
+            let restored = restored.filter(|one| is_as_left(one) == Some(true));
             self.by_hand = restored.map(|one| one.name().to_owned()).collect();
         }
         let edited = facts.record.filter(|_| self.in_portainer.may_be_theirs());
@@ -283,7 +280,7 @@ impl Adoption {
             self.files_differ = self.in_portainer == InPortainer::Edited && !is_last;
             if self.files_differ {
                 self.warnings.push(
-                    "your files differ from the last adoption, too: `stacklift export --force` gives them new names"
+                    "your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies"
                         .to_owned(),
                 );
             }

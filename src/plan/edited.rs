@@ -115,8 +115,13 @@ pub fn differs_from_adoption(
     if is_portainers(dir, record.record) {
         return Some(false);
     }
+    is_as_left(container, record.last_sent, tool).map(|is_as_left| !is_as_left)
+}
+
+/// Whether a container has one of the configurations that the last adoption left. `None` if they are unknown.
+pub(super) fn is_as_left(container: Inspected, last: &LastSent, tool: &str) -> Option<bool> {
     let hash = container.compose_label(tool, "config-hash")?;
-    Some(!record.last_sent.hashes.as_ref()?.contains(hash))
+    Some(last.hashes.as_ref()?.contains(hash))
 }
 
 /// Whether a container was created outside of Portainer after Portainer last deployed the stack.

@@ -203,16 +203,12 @@ impl Deciding<'_> {
             return Some(Fate::unknown("its `pull_policy` may pull a newer image"));
         }
         let reference = service.image()?;
-        let now = match self.facts.details.images.get(&reference) {
-            Some(Some(now)) => now,
-            Some(None) => {
-                let why = format!("image {reference} is not on this host");
-                return Some(Fate::Unknown(why));
-            }
-            None => {
-                let why = format!("it is unknown whether image {reference} is on this host");
-                return Some(Fate::Unknown(why));
-            }
+        let found = self.facts.details.images.get(&reference);
+        let Some(Some(now)) = found else {
+            return Some(Fate::Unknown(match found {
+                Some(_) => format!("image {reference} is not on this host"),
+                None => format!("it is unknown whether image {reference} is on this host"),
+            }));
         };
         let id = now["Id"].as_str();
         let is_other = id.is_some_and(|id| id != container.image_id());

@@ -261,9 +261,7 @@ impl Procedure<'_, '_, '_> {
     fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Blocker>> {
         let own = own(self.snapshot(), existing);
         let mut others = self.run.engine.list_all()?;
-        let is_running = |state: &str| matches!(state, "running" | "paused" | "restarting");
-        others
-            .retain(|other| is_running(&other.state) && own.iter().all(|one| one.id() != other.id));
+        others.retain(|other| other.is_running() && own.iter().all(|one| one.id() != other.id));
         let mut problems = Vec::new();
         for container in recreated.iter().filter(|container| container.is_running()) {
             for (address, port, protocol) in container.fixed_ports() {

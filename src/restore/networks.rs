@@ -108,7 +108,7 @@ impl Procedure<'_, '_, '_> {
         let engine = self.run.engine;
         let networks = self.existing_networks()?;
         let mut stopped = engine.list_all()?;
-        stopped.retain(|one| !matches!(one.state.as_str(), "running" | "paused" | "restarting"));
+        stopped.retain(|one| !one.is_running());
         let ids: Vec<String> = stopped.into_iter().map(|one| one.id).collect();
         for found in &engine.inspect_containers(&ids)? {
             let container = Inspected(found);

@@ -235,7 +235,7 @@ impl<'a> Running<'a, '_> {
     /// Running containers from this directory that belong to another project.
     fn other_projects(&mut self) {
         for (project, mut containers) in self.facts.others_from_here() {
-            containers.retain(|one| matches!(&*one.state, "running" | "paused" | "restarting"));
+            containers.retain(|one| one.is_running());
             let is_own = project == self.facts.name || project == self.facts.project;
             if !is_own && !containers.is_empty() {
                 let names: Vec<&str> = containers.iter().map(|one| one.name()).collect();
