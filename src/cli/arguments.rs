@@ -107,9 +107,6 @@ const EVERY: &[&str] = &["*"];
 /// The command that the completion scripts run. No stack has this name (C11).
 const COMPLETE: &str = ".complete";
 
-/// The arguments of the bare `stacklift <STACK>`: the help shows them with `migrate`.
-const BARE: [&str; 6] = ["stack", "force", "yes", "dry_run", "output", "exit_code"];
-
 /// The commands that are not for users. Those for scripts are only hidden in the list of commands.
 pub(super) fn is_internal(command: &clap::Command) -> bool {
     [COMPLETE, "man"].contains(&command.get_name())
@@ -517,9 +514,11 @@ pub(super) fn near_command(name: &str) -> Option<String> {
 pub(super) fn command() -> clap::Command {
     let mut command =
         Arguments::command().args(options::ALL.iter().map(|setting| setting.flag(true)));
-    for id in BARE {
-        command = command.mut_arg(id, |argument| argument.hide(true));
-    }
+    // Those of the bare `stacklift <STACK>`: the help shows them with `migrate`.
+    command = command.mut_args(|flag| {
+        let is_bare = !flag.is_global_set();
+        flag.hide(is_bare)
+    });
     let mut flags: Vec<Arg> = command.get_arguments().cloned().collect();
     flags.retain(Arg::is_global_set);
     for (name, ignored) in IGNORED {
