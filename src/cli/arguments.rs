@@ -42,16 +42,12 @@ stacklift --help         examples, settings files, variables and exit codes";
 pub(super) const EXAMPLES: &str = "\
 Examples:
   stacklift config init        Ask for the settings, and write them to a file
-  stacklift doctor             Check Portainer, Docker and the settings
-  stacklift list               List every stack of this host
   stacklift plan books-db      Show what adopting a stack would do
   stacklift adopt books-db     Move the running stack into Portainer
-  stacklift restore books-db   Bring back what ran before
   stacklift adopt --all        Adopt every stack in the stacks root
-  stacklift rehearse           Try it with a simulated Portainer and Docker
+  stacklift restore books-db   Roll the stack back
 
-  `stacklift render` and `stacklift schema` are for scripts.
-  `stacklift <STACK>` stops the stack and recreates it in Portainer.";
+  `stacklift render` and `stacklift schema` are for scripts.";
 
 pub(super) const ENVIRONMENT: &str = "\
 Environment variables:
@@ -69,7 +65,7 @@ Settings files:
   /etc/stacklift.toml       System settings
 
   Each key is the name of a flag: base-url = \"https://localhost:9443\"
-  `stacklift config init` writes the file; `stacklift config` shows the settings.
+  `stacklift config init` writes this file; `stacklift config` shows the values.
   Precedence: flags, environment variables, user settings, system settings";
 
 pub(super) const EXIT_CODES: &str = "\
@@ -77,11 +73,14 @@ Exit codes:
   0    Success; after a migration, the stack is deployed in Portainer
   1    The run was refused or failed; the output reports the state of the stack
   2    Wrong usage
-  3    With --exit-code: something would be lost
-  130  The run was interrupted (143 by SIGTERM); the output reports the state of the stack";
+  3    With --exit-code: something would be lost, or that is unknown
+  130  Interrupted by Ctrl-C (143: by SIGTERM); the output reports the state";
 
 /// The flags that a command accepts and ignores. Its help does not list them.
-const IGNORED: [(&str, &[&str]); 11] = [
+const IGNORED: [(&str, &[&str]); 14] = [
+    ("plan", &[]),
+    ("adopt", &[]),
+    ("migrate", &[]),
     ("export", &["dir", "file", "engine"]),
     ("list", &["dir"]),
     ("doctor", &["dir", "file"]),
@@ -145,7 +144,7 @@ pub(super) struct Arguments {
 pub(super) enum Command {
     /// Show what adopting a stack would do
     ///
-    /// Shows what would happen to each service, what would be lost, and which command is recommended. Only reads:
+    /// Shows what would happen to each service, what would be lost, and which command to run next. Only reads:
     /// takes no lock, and leaves no file behind, except a certificate that you accept with --tls pin.
     Plan(PlanArguments),
     /// Move a running stack into Portainer
@@ -177,7 +176,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
         output: Output,
     },
-    /// Show the settings; `config init` asks for them
+    /// Show the settings; `config init` writes them
     ///
     /// Shows every setting, and where its value comes from. Contacts neither Portainer nor Docker, and never shows the
     /// API key. Exits with 1 if a setting is invalid.
@@ -193,12 +192,13 @@ pub(super) enum Command {
     ///
     /// Plans and adopts a stack, then migrates it, and compares both. Runs the same code as these commands, but contacts
     /// no real Portainer or Docker. Works on copies of the stack's Compose file and env files in a temporary directory.
-    /// Ignores settings files and all variables except `STACKLIFT_STACKS_ROOT`.
+    /// Ignores all settings except the stacks root.
     Rehearse(RehearseArguments),
     /// Stop a stack and recreate it in Portainer
     ///
     /// Reads the stack's Compose file and .env, deletes any existing Portainer stack of the same name,
-    /// removes the stack's containers, and creates the stack in Portainer. `stacklift <STACK>` does the same.
+    /// removes the stack's containers, and creates the stack in Portainer. The stack is down meanwhile.
+    /// `stacklift <STACK>` does the same.
     ///
     /// Before anything is deleted or removed, stacklift reports what the stack will lose and takes a
     /// snapshot that `stacklift restore` can roll back to. It backs up the Compose file and never changes
@@ -324,26 +324,25 @@ pub(super) struct RestoreArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
-    /// Snapshot to restore, or the beginning of its ID [default: the newest that shows the complete stack]
+    /// Snapshot to restore, or the beginning of its ID [default: the newest of the complete stack]
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "list")]
     pub to: Option<String>,
     /// Restore what is possible, even if something that the snapshot needs is missing
     ///
     /// Without this flag, nothing is changed if an image, volume or network no longer exists, if a port or
     /// container name is in use, or if Portainer cannot read the repository of a Git stack that was deleted
-    /// (`STACKLIFT_GIT_PASSWORD` contains its password). All problems are listed.
+    /// (`STACKLIFT_GIT_PASSWORD` gives its password). All problems are listed.
     #[arg(long, conflicts_with = "list")]
     pub force: bool,
     /// Do not ask for confirmation
     ///
     /// stacklift asks before it stops or removes a container, or deletes, updates or stops the Portainer stack. Without a
-    /// terminal, it is refused instead.
+    /// terminal, the restore is refused instead.
     #[arg(short, long, conflicts_with = "list")]
     pub yes: bool,
     /// Restore only the containers, without contacting Portainer
     ///
-    /// For a Portainer that does not respond. The API key is not needed. What is left to do in Portainer
-    /// is reported.
+    /// Use it if Portainer does not respond. It needs no API key, and reports what is left to do in Portainer.
     #[arg(long, conflicts_with = "list")]
     pub engine_only: bool,
     /// Show what would be restored, and change nothing
@@ -535,6 +534,8 @@ pub(super) fn command() -> clap::Command {
         command = command.mut_subcommand(name, |subcommand| subcommand.args(flags));
     }
     command
+        // The help of each command explains the settings in full.
+        .mut_args(|flag| flag.long_help(None::<&'static str>))
         .long_version(DETAILED_VERSION)
         .mut_subcommand("rehearse", |rehearse| {
             rehearse.mut_arg("stacks-root", |flag| {

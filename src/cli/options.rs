@@ -84,7 +84,7 @@ pub(super) const ENGINE: Setting = Setting {
     variable: "STACKLIFT_ENGINE",
     default: "auto",
     placeholder: "METHOD",
-    help: "How to connect to Docker",
+    help: "How to connect to Docker: auto, api or command",
     more: "",
     hint: ValueHint::Other,
     check: parses::<engine::Choice>,

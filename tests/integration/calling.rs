@@ -300,7 +300,7 @@ Commands:
   restore      Roll back a stack to a snapshot
   list         List every stack, and what adopting it would interrupt
   doctor       Check everything that the other commands need
-  config       Show the settings; `config init` asks for them
+  config       Show the settings; `config init` writes them
   export       Export a Portainer stack as compose.yaml and .env
   rehearse     Try it with a simulated Portainer and Docker
   migrate      Stop a stack and recreate it in Portainer

@@ -10,15 +10,14 @@ use crate::{adopt::OnFailure, model::Grant, plan::Keep};
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct AdoptArguments {
-    /// Name of the stack, or several names
+    /// Names of one or more stacks
     #[arg(value_name = "STACK")]
     pub stacks: Vec<OsString>,
     /// Adopt every stack in the stacks root
     ///
-    /// Leaves out stacks that cannot be adopted.
-    /// Shows the stacks that will be adopted, and asks once if one of them is interrupted or loses something.
-    /// Adopts one after the other, in the order of `stacklift list`. Stops at the first failure. Run it again to continue: there is nothing to do for a
-    /// stack that is already adopted.
+    /// Leaves out stacks that cannot be adopted. Shows the stacks that will be adopted, and asks once if one of them is
+    /// interrupted or loses something. Adopts one after the other, in the order of `stacklift list`. Stops at the first
+    /// failure. Run it again to continue: a stack that is already adopted is not touched.
     #[arg(long, conflicts_with = "stacks")]
     pub all: bool,
     /// With --all, leave out these stacks
@@ -42,8 +41,8 @@ pub(in crate::cli) struct AdoptArguments {
     pub overwrite: bool,
     /// Do not ask for confirmation
     ///
-    /// stacklift asks if a container will or may be recreated, if something will be lost, or if the whole stack is stopped. Without a terminal, it is
-    /// refused instead.
+    /// stacklift asks if a container will or may be recreated, if something will be lost, or if the whole stack is
+    /// stopped. Without a terminal, the adoption is refused instead.
     #[arg(short, long)]
     pub yes: bool,
     #[command(flatten)]
@@ -59,7 +58,7 @@ pub(in crate::cli) struct AdoptArguments {
     #[arg(long)]
     pub pull: bool,
     /// How long to wait for healthy containers
-    #[arg(long, value_name = "TIME", value_parser = options::duration, default_value = "60s")]
+    #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
     pub wait: Duration,
     /// What to do with containers that a failed adoption changed
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnFailure::Restore)]

@@ -12,8 +12,8 @@ use super::super::options;
 pub(in crate::cli) struct GitArguments {
     /// Adopt the stack as a Git stack: Portainer takes the Compose file from this repository
     ///
-    /// Portainer reads the repository first. If that would change a container, nothing is sent, and a patch for the
-    /// repository is printed. One stack only.
+    /// Portainer reads the repository first. If deploying it would change a container, nothing is sent, and a
+    /// patch for the repository is printed. Only for one stack at a time.
     #[arg(long = "git", value_name = "URL", value_parser = url, group = "values", hide_short_help = true)]
     pub git: Option<String>,
     /// Branch of the repository, or refs/tags/NAME [default: its default branch]
@@ -29,7 +29,7 @@ pub(in crate::cli) struct GitArguments {
     #[arg(hide_short_help = true)]
     pub additional: Vec<String>,
     /// How often Portainer looks for a new commit and deploys it, such as 5m [default: never]
-    #[arg(long, value_name = "TIME", value_parser = interval, requires = "git")]
+    #[arg(long, value_name = "DURATION", value_parser = interval, requires = "git")]
     #[arg(hide_short_help = true)]
     pub auto_update: Option<String>,
     /// User name for the repository; also `STACKLIFT_GIT_USER`

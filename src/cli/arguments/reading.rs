@@ -28,7 +28,7 @@ pub(in crate::cli) enum ConfigAction {
     /// Ask for the settings of this host, and write a settings file
     ///
     /// Asks for Portainer's address, an API key and the directory of your stacks, unless flags give them. Writes the key
-    /// to a file of its own. Can run again: what is in the settings file already stays, with its comments.
+    /// to a separate file. If you run it again, it keeps what the settings file contains, with the comments.
     Init(InitArguments),
 }
 
@@ -47,7 +47,7 @@ pub(in crate::cli) struct InitArguments {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExportArguments {
-    /// Name of the Portainer stack
+    /// Name of the stack
     #[arg(value_name = "STACK", required_unless_present = "all")]
     pub stack: Option<OsString>,
     /// Export every stack of the environment, each into a directory with its name
@@ -62,7 +62,7 @@ pub(in crate::cli) struct ExportArguments {
     /// directories [default: .].
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
-    /// Directory that was mounted at /data of a Portainer that is gone: implies --from portainer-data
+    /// Directory that a lost Portainer had mounted at /data; implies --from portainer-data
     #[arg(long, value_name = "DIR", conflicts_with = "all")]
     pub portainer_data: Option<PathBuf>,
     /// Replace compose.yaml and .env in the directory of --to, and keep copies: compose.yaml.old, .env.old
@@ -98,14 +98,13 @@ pub(in crate::cli) enum ExportSource {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RehearseArguments {
-    /// Example stack, or one of your stacks with --stacks-root, --dir or `STACKLIFT_STACKS_ROOT`
-    /// [default: books-db]
+    /// Example stack, or one of your own in the stacks root or in --dir [default: books-db]
     #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,
     /// What to rehearse
     #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Adopt)]
     pub way: RehearsedWay,
-    /// First version of Portainer that behaves like the simulated one
+    /// Version of Portainer to simulate
     #[arg(long, value_name = "ERA", value_parser = eras(), default_value = "2.23")]
     pub era: Era,
     /// Override the safety checks
@@ -130,7 +129,7 @@ fn eras() -> impl TypedValueParser<Value = Era> {
         era("2.24", "Portainer 2.24 to 2.40: has Compose built in"),
         era(
             "2.41",
-            "Portainer 2.41 and later: also responds before the deployment",
+            "Portainer 2.41 and later: also responds before it has deployed",
         )
         .alias("async"),
     ])

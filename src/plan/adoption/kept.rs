@@ -20,35 +20,34 @@ use crate::{
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Keep {
-    /// Leave anonymous volumes of kept containers unnamed
+    /// Do not name anonymous volumes of kept containers
     ///
     /// By default, the rewritten Compose file names every anonymous volume, so that its data stays with
     /// the service. This recreates the container once. With this flag, a container that is certain to
     /// keep running is not recreated, but its anonymous volumes may be lost when it is recreated later. Later adoptions do not
-    /// recreate the container for the names either.
+    /// recreate it to name them, either.
     #[arg(long = "keep-anonymous")]
     pub anonymous: bool,
     /// Keep variables that exist only in the running containers
     ///
     /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
     /// the files on disk do not give it, for example because it was started from another shell.
-    /// Later adoptions keep them, too, as long as the files say of them what they say now.
+    /// Later adoptions keep these variables, too, until you change them in the files.
     #[arg(long = "keep-variables")]
     pub variables: bool,
-    /// Keep running containers that Portainer would not start
+    /// Allow containers that Portainer would not start
     ///
-    /// Without this flag, stacklift refuses to adopt a stack if containers of its project run whose
-    /// services are not in the Compose file, have no active profile, or were started by `compose run`.
-    /// Portainer removes them when the stack is deleted or stopped.
+    /// These are running containers whose service is not in the Compose file or has no active profile, and containers
+    /// that `compose run` started. Without this flag, stacklift refuses to adopt a stack that has any. They keep
+    /// running, and Portainer removes them when the stack is deleted or stopped.
     #[arg(long = "leave-orphans")]
     pub orphans: bool,
     /// Allow finished containers to run again
     ///
     /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
-    /// with containers that have exited and that Docker does not restart, such as one-shot jobs. A stack that is
-    /// stopped as a whole is started.
-    /// A job that another service waits for runs twice: `adopt` runs it first, and sends nothing to Portainer if it
-    /// fails.
+    /// with containers that have exited and that Docker does not restart, such as one-shot jobs. A stack in which nothing
+    /// runs needs it only for a job that another service waits for. Such a job runs twice: `adopt` runs it first, and
+    /// sends nothing to Portainer if it fails.
     #[arg(long = "rerun-jobs")]
     pub jobs: bool,
 }
