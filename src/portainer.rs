@@ -235,7 +235,7 @@ impl PortainerReader {
                     Some(404) => Ok(EngineOf::NoEnvironment),
                     Some(status @ (401 | 403)) => Ok(EngineOf::Forbidden(status)),
                     Some(200) => Err(Failure::new(format!(
-                        "Portainer has environment {endpoint}, but its Docker could not be asked"
+                        "Portainer has environment {endpoint}, but its Docker could not be read"
                     ))
                     .source(response.as_received())
                     .hint("check the environment in Portainer: its agent or Docker, or a proxy, refused the request")

@@ -228,7 +228,7 @@ impl FromGit {
         let (patch, is_masked) = self.patch(rewrite, mask).unzip();
         let hint = match is_masked {
             None => format!(
-                "the Compose file is as it has to be: compare {}.env in the repository with the files of this host",
+                "the Compose file needs no change: compare {}.env in the repository with the files of this host",
                 self.repository.folder()
             ),
             Some(_) if !self.repository.additional_files.is_empty() => {
@@ -363,7 +363,7 @@ pub fn blockers(
         )),
         Some(link) if !link.is_of(wanted) => Some(Blocker::new(
             format!("Portainer stack {id} is deployed from {link}, not from {wanted}"),
-            "name what Portainer deploys with --git, --ref and --path; Portainer can change only the branch, on the page of the stack",
+            "pass the repository that Portainer deploys with --git, --ref and --path; Portainer can change only the branch, on the page of the stack",
         )),
         _ => None,
     }

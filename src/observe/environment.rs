@@ -38,7 +38,7 @@ pub fn environment(
     }
 }
 
-const UNNAMED: &str = "Portainer does not say which Docker it has";
+const UNNAMED: &str = "Portainer does not report which Docker it uses";
 
 /// The environments that the API key may see, compared with the engine of this host.
 pub struct Search {

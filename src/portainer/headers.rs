@@ -40,11 +40,11 @@ impl Headers {
         let has = |header: &str| self.0.iter().any(|(name, _)| name == header);
         if has("authorization") {
             Some(
-                "Portainer refuses an API key together with an Authorization header: let the proxy remove the one of --header-file, or accept another header",
+                "Portainer refuses an API key together with an Authorization header: configure the proxy to remove the one in --header-file, or to accept another header",
             )
         } else {
             has("cookie").then_some(
-                "Portainer may check the origin of this request because of the Cookie in --header-file: let the proxy accept another header",
+                "Portainer may check the origin of this request because of the Cookie in --header-file: configure the proxy to accept another header",
             )
         }
     }

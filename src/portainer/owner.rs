@@ -65,10 +65,10 @@ impl Owners {
     /// The failure of a request that was not sent to them.
     pub(super) fn refused(&self) -> Failure {
         Failure::new(format!(
-            "the program that listens at {} belongs to another user, {self}; nothing was sent, and the API key was not either",
+            "the program that listens at {} belongs to another user, {self}; neither a request nor the API key was sent",
             self.address
         ))
-        .hint("if that program is Portainer, as with a rootless engine, pass --tls pin with an https:// address; otherwise, the program is in the place of Portainer and would have received the API key")
+        .hint("if that program is Portainer, as with a rootless engine, pass --tls pin with an https:// address; otherwise, stop that program: it would have received the API key")
     }
 }
 

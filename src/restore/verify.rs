@@ -282,7 +282,7 @@ impl Procedure<'_, '_, '_> {
             let networks = container.hidden_mac_addresses();
             (!networks.is_empty()).then(|| {
                 format!(
-                    "the MAC address of {} on {}: it had stopped, and a chosen address may be lost",
+                    "the MAC address of {} on {}: the container had stopped, so an address that was set may be lost",
                     container.name(),
                     networks.join(", ")
                 )

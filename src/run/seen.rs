@@ -44,7 +44,7 @@ impl Run<'_> {
     ) -> Option<String> {
         let why = match self.seen(name, endpoint) {
             RecordSeen::Exists(found, _) if found == id => None,
-            RecordSeen::Unknown => Some(", and cannot be asked for it again".to_owned()),
+            RecordSeen::Unknown => Some(", and cannot be asked about it again".to_owned()),
             seen => Some(format!(", but it was not found: {seen}")),
         };
         if let Some(why) = why {
@@ -60,7 +60,7 @@ impl Run<'_> {
             };
             if contents.text != sent.text {
                 return Some(format!(
-                    "the branch moved while Portainer deployed it: Portainer stack {id} has commit {}, whose {} is not the one that was compared",
+                    "the branch got a new commit while Portainer deployed it: Portainer stack {id} has commit {}, and its {} was not compared",
                     printable(&git.commit),
                     wanted.path
                 ));

@@ -113,7 +113,7 @@ impl Run<'_> {
         let evidence = match quiet {
             None => "until Portainer had finished".to_owned(),
             Some(period) => format!(
-                "until the stack had not changed for {} s: Portainer counts as finished",
+                "until the stack had not changed for {} s: it is assumed that Portainer has finished",
                 period.as_secs_f32().round().max(1.0)
             ),
         };

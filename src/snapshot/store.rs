@@ -368,7 +368,7 @@ impl Store {
         let state = self.own().ancestors().nth(2);
         let others = Vec::from_iter(state.map(projects).unwrap_or_default());
         let others = match others.as_slice() {
-            [] => "no stack has one".to_owned(),
+            [] => "no stack has a snapshot".to_owned(),
             others => format!("stacks with snapshots: {}", others.join(", ")),
         };
         let what = format!("{} has no snapshot: there is nothing to undo", self.stack);

@@ -59,7 +59,7 @@ fn b23_without_access_a_team_keeps_a_container_until_it_is_recreated() {
 
 Adopting it loses nothing and interrupts nothing.
 What changes (not every setting is compared):
-  a  team ops can use it in Portainer until it is recreated, and not the stack; to allow both: --access team:ops
+  a  until it is recreated, team ops can use it in Portainer, but not the stack; to share both: --access team:ops
 
 Next: stacklift adopt web
 "
@@ -77,7 +77,7 @@ Next: stacklift adopt web
     let changed = LABELED.replace("    labels", "    command: b\n    labels");
     bench.write("web", "docker-compose.yml", &changed);
     // Without Compose, it is not known whether it is recreated.
-    let change = "a  team ops can use it in Portainer until it is recreated";
+    let change = "a  until it is recreated, team ops can use it in Portainer";
     bench.succeeds(
         "plan web",
         &["What changes (not every setting is compared):", change],

@@ -312,7 +312,7 @@ fn b22_where_nothing_is_known_of_a_last_send_any_difference_counts() {
     bench.stops(ADOPT, UNKNOWN);
     let next = export(&bench);
     let expected = format!(
-        "web  1 container on this host, in Portainer, which differs from the files\n\nIt is unknown which was changed. Adopting it would overwrite what Portainer has.\n\n{STAYS}\n  {next}\n{OURS}"
+        "web  1 container on this host, in Portainer, which differs from the files\n\nIt is unknown whether Portainer's copy or your files were changed. Adopting it would overwrite what Portainer has.\n\n{STAYS}\n  {next}\n{OURS}"
     );
     assert_eq!(bench.run("plan web").out, expected);
 }

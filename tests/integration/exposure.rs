@@ -17,7 +17,7 @@ const USER: u32 = 65_534;
 
 const REFUSED: [&str; 3] = [
     "belongs to another user, 65534",
-    "the API key was not either",
+    "neither a request nor the API key was sent",
     "--tls pin",
 ];
 

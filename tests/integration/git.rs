@@ -284,7 +284,7 @@ fn m24_a_branch_that_moves_while_it_is_deployed_is_noticed() {
     late.always(Call::File, done(200, &body));
     let before = late.containers("web");
     run(&late, &format!("adopt web {FLAGS}")).fails(&[
-        "the branch moved while Portainer deployed it: Portainer stack 1 has commit ",
+        "the branch got a new commit while Portainer deployed it: Portainer stack 1 has commit ",
         "the containers run as before",
     ]);
     assert_eq!(late.containers("web"), before);
@@ -297,7 +297,7 @@ fn m24_a_branch_that_moves_while_a_git_stack_is_deployed_again_is_noticed() {
     let moved = json!({ "StackFileContent": PLAIN }).to_string();
     bench.always(Call::File, done(200, &moved));
     let run = run(&bench, &format!("adopt web {FLAGS}")).fails(&[
-        "the branch moved while Portainer deployed it",
+        "the branch got a new commit while Portainer deployed it",
         "web-a-1 was recreated",
     ]);
     assert!(!run.err.contains("run as before"), "{}", run.err);

@@ -184,7 +184,7 @@ fn an_update_that_failed_twice_can_be_undone() {
         run.says("to put the old ones back, run: ");
         let undo = json!({"kind": "not-deployed", "command": "stacklift restore web"});
         assert_eq!(listed(&bench), (json!("failed"), undo));
-        let to_undo = "The last adoption failed: what ran before runs, but Portainer has what was sent. To undo that: stacklift restore web\n";
+        let to_undo = "The last adoption failed: the earlier containers run, but Portainer has what was sent. To undo that: stacklift restore web\n";
         plan(&bench).says(to_undo).hides("by hand");
         assert_eq!(checked(&bench).as_deref(), Some("failed: web"));
         bench.succeeds("list", &["failed run", "stacklift restore web"]);

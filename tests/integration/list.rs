@@ -164,7 +164,7 @@ web           1/1         by hand      can be adopted
 "#
     );
     let root = bench.root().display();
-    let legend = format!("* not in {root}: `adopt --all` takes it only with --everywhere\n");
+    let legend = format!("* not in {root}: `adopt --all` adopts it only with --everywhere\n");
     assert_eq!(run.err, format!("{NOTE}{legend}"));
     // The printed command plans that stack.
     let list = list_of(&bench, "");

@@ -97,10 +97,10 @@ fn n21_headers_for_a_proxy_that_portainer_refuses() {
             .run_with("adopt web", "STACKLIFT_HEADER_FILE", &path)
             .code(1)
     };
-    adopt("Authorization: Basic eDp5\n").says("Portainer refuses an API key together with an Authorization header: let the proxy remove the one of --header-file, or accept another header");
+    adopt("Authorization: Basic eDp5\n").says("Portainer refuses an API key together with an Authorization header: configure the proxy to remove the one in --header-file, or to accept another header");
     let refused = r#"{"message":"Forbidden","details":"origin invalid"}"#;
     bench.always(Call::Create, instead(403, refused));
-    adopt("Cookie: session=one1\n").says("Portainer may check the origin of this request because of the Cookie in --header-file: let the proxy accept another header");
+    adopt("Cookie: session=one1\n").says("Portainer may check the origin of this request because of the Cookie in --header-file: configure the proxy to accept another header");
 }
 
 #[test]

@@ -265,7 +265,7 @@ fn adopt_needs_no_portainer_and_says_what_it_could_not_read() {
     run.hides("cannot read");
     let requests = bench.requests();
     assert!(requests.iter().all(|one| one.peer == Peer::Engine));
-    let warning = "cannot read the containers of web, so what `adopt` writes because of them is not shown: names for anonymous volumes";
+    let warning = "cannot read the containers of web, so this does not show what `adopt` adds because of them: names for anonymous volumes";
     let run = bench
         .without_engine(args)
         .succeeds(&[warning, "/absent/engine.sock"]);

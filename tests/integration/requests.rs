@@ -159,7 +159,7 @@ fn b11_without_portainer_an_outcome_stays_unknown() {
     }
     bench.faults().clear();
     let says = [
-        "Portainer counts as finished",
+        "it is assumed that Portainer has finished",
         "web is as it was: 2 containers",
     ];
     bench.succeeds("restore web -v", &says);

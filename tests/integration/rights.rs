@@ -41,7 +41,7 @@ fn b24_a_key_that_may_not_manage_stacks_is_refused_before_anything_is_removed() 
     for (args, says) in [
         ("web", &["refusing to migrate: ", hint, "--force"][..]),
         ("adopt web --yes", &["cannot adopt web", hint]),
-        ("plan web", &["whether Portainer has it is unknown"]),
+        ("plan web", &["it is unknown whether Portainer has it"]),
         ("list", &["blocked: ", LIMITED]),
         ("doctor", &[]),
     ] {
@@ -247,7 +247,7 @@ fn b24_a_stack_that_the_key_did_not_see_is_not_deleted_by_a_restore() {
     let bench = started();
     let id = bench.record("web", 1);
     bench.world(|world| world.records.get_mut(&id).expect("a record").created -= 60);
-    as_user(&bench, "web").fails("error: refusing to migrate: the API key does not belong to an administrator, and the create may fail after the containers were removed\nPortainer may have a stack web that the API key does not see\nstate: nothing was changed\nhint: use an administrator's API key, or adopt the stack: that removes nothing first;");
+    as_user(&bench, "web").fails("error: refusing to migrate: the API key does not belong to an administrator: Portainer may refuse the stack after its containers were removed\nPortainer may have a stack web that the API key does not see\nstate: nothing was changed\nhint: use an administrator's API key, or adopt the stack, which removes nothing first;");
     assert!(bench.nothing_was_changed());
     as_user(&bench, "adopt web --yes")
         .fails(&["which the API key may not see", "No container was changed"]);
@@ -283,7 +283,7 @@ fn b06_an_environment_whose_engine_answers_404_is_not_missing() {
         let bench = started();
         let body = r#"{"message":"page not found"}"#;
         bench.always(Call::Info, instead(status, body));
-        let exists = "Portainer has environment 1, but its Docker could not be asked";
+        let exists = "Portainer has environment 1, but its Docker could not be read";
         for args in ["plan web", "adopt web --yes", "doctor"] {
             let run = bench.run(args).says(exists);
             run.hides(&["has no environment 1", "not allowed to use"]);

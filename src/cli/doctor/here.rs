@@ -67,7 +67,7 @@ pub(super) fn compose(host: &compose::Host, tool: &str) -> Check {
     match host.compose() {
         Ok(program) => Check::ok(Subject::Compose, program.name()),
         Err(none) if none.failed() => {
-            let hint = "make it run: without it, a plan cannot tell which services keep running";
+            let hint = "fix this: without it, a plan cannot tell which services keep running";
             Check::warning(Subject::Compose, none.to_string(), hint)
         }
         Err(_) => Check::warning(

@@ -55,7 +55,7 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     }
     if let Err(why) = program {
         console.warning(&format!(
-            "{why}: it would say which containers an adoption keeps"
+            "{why}: it is unknown which containers an adoption keeps"
         ));
     }
     console.told_whole(&next(name, &to));

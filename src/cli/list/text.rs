@@ -31,7 +31,7 @@ pub(super) fn show(list: &ListReport, console: &Console) {
         let how = if is_taken {
             ""
         } else {
-            ": `adopt --all` takes it only with --everywhere"
+            ": `adopt --all` adopts it only with --everywhere"
         };
         console.note(&format!("* not in {}{how}", list.stacks_root));
     }

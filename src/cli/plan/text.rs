@@ -46,7 +46,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
                 command(&["restore", &stack.name])
             ),
             InterruptedRun::NotDeployed(command) => &format!(
-                "The last adoption failed: what ran before runs, but Portainer has what was sent. To undo that: {command}"
+                "The last adoption failed: the earlier containers run, but Portainer has what was sent. To undo that: {command}"
             ),
         };
         console.text(Meaning::Plain, what);
@@ -130,7 +130,7 @@ fn show_choice(report: &PlanReport, shown: &[(Way, &WayReport)], console: &Conso
     let adopt = report.adopt.as_ref();
     let effect = adopt.map(|way| ready(way, Some("may interrupt")));
     let then = match effect {
-        _ if shown.iter().any(is_blocked) => "solve what is listed above, see --diff, then",
+        _ if shown.iter().any(is_blocked) => "fix the problems above, see --diff, then",
         Some((Meaning::Changed | Meaning::Unknown, what)) => {
             &format!("see --diff, then run this, which {what}")
         }
@@ -176,7 +176,7 @@ fn state(report: &PlanReport) -> String {
 fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
     let Some(record) = &stack.portainer_stack else {
         let what = match stack.was_in_portainer {
-            _ if stack.may_be_unseen => "whether Portainer has it is unknown",
+            _ if stack.may_be_unseen => "it is unknown whether Portainer has it",
             Some(true) => "no longer in Portainer",
             Some(false) => "not in Portainer yet",
             None => "not in Portainer",
@@ -279,7 +279,7 @@ fn overwritten(of: &WayReport) -> String {
     match (of.in_portainer, of.edited.as_slice()) {
         (InPortainer::Edited, []) => format!("{start}."),
         (InPortainer::Edited, edited) => format!("{start}: {}.", listed(edited)),
-        _ => "It is unknown which was changed. Adopting it would overwrite what Portainer has."
+        _ => "It is unknown whether Portainer's copy or your files were changed. Adopting it would overwrite what Portainer has."
             .to_owned(),
     }
 }

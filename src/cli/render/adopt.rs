@@ -42,7 +42,7 @@ pub(super) fn prepared(
         let why = listed.as_ref().err();
         let why = why.map(|error| format!(": {}", with_hint(error)));
         console.warning(&format!(
-            "cannot read the containers of {}, so what `adopt` writes because of them is not shown: names for anonymous volumes, and the variables of --keep-variables{}",
+            "cannot read the containers of {}, so this does not show what `adopt` adds because of them: names for anonymous volumes, and the variables of --keep-variables{}",
             stack.name(),
             why.unwrap_or_default()
         ));

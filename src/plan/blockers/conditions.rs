@@ -135,7 +135,7 @@ impl Adoption {
                     "service {own} waits until {shown} {until}: `adopt` waits for that before it sends anything"
                 )),
                 Until::Rerun => self.warnings.push(format!(
-                    "{shown} runs twice, because service {own} waits until it {until}: first by `adopt` itself, which sends nothing if it fails, and then by the deployment"
+                    "{shown} runs twice, because service {own} waits until it {until}: first by `adopt`, which sends nothing if it fails, then by the deployment"
                 )),
             }
             self.awaited.push(Awaited {

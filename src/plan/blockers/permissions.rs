@@ -116,8 +116,8 @@ pub fn limited(facts: &Facts) -> Option<Blocker> {
             listed(&restricted)
         ));
     }
-    let what = "the API key does not belong to an administrator, and the create may fail after the containers were removed";
-    let hint = "use an administrator's API key, or adopt the stack: that removes nothing first";
+    let what = "the API key does not belong to an administrator: Portainer may refuse the stack after its containers were removed";
+    let hint = "use an administrator's API key, or adopt the stack, which removes nothing first";
     Blocker::about(reasons, what, hint)
 }
 

@@ -282,7 +282,7 @@ pub fn use_until_recreated(loss: Loss) -> Loss {
     let (who, access) = (Grant::list(users), flags(users));
     Loss {
         message: format!(
-            "{who} can use it in Portainer until it is recreated, and not the stack; to allow both:{access}"
+            "until it is recreated, {who} can use it in Portainer, but not the stack; to share both:{access}"
         ),
         kind: LossKind::UseUntilRecreated,
         ..loss

@@ -24,7 +24,7 @@ fn another_engine_an_unknown_one_and_a_forbidden_one() {
     refuses(&bench, "web", why);
     bench.faults().clear();
     bench.always(Call::Info, instead(200, "{}"));
-    let why = "cannot verify that environment 1 is this host: Portainer does not say which Docker it has\nPortainer and Docker on this host must both be reachable";
+    let why = "cannot verify that environment 1 is this host: Portainer does not report which Docker it uses\nPortainer and Docker on this host must both be reachable";
     refuses(&bench, "web", why);
 }
 
@@ -108,7 +108,7 @@ fn a_portainer_stack_that_an_update_would_damage() {
         "Portainer stack {id} is still deploying\nwait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 can miss the end: upgrade it if this never changes"
     );
     let linked = format!(
-        "an update of Portainer stack {id} would break its link\nit is updated automatically\nchange the Compose file where the Portainer stack takes it from; or remove the link in Portainer first"
+        "an update of Portainer stack {id} would break its link\nit is updated automatically\nchange the file in the repository, or remove the link in Portainer first"
     );
     let more = format!(
         "Portainer stack {id} has services that the Compose file lacks\nmore\nadd them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans"

@@ -88,7 +88,7 @@ impl Blocking<'_, '_> {
             Carried::Access => None,
         });
         let what = format!("an update of Portainer stack {id} would break its link");
-        let hint = "change the Compose file where the Portainer stack takes it from; or remove the link in Portainer first";
+        let hint = "change the file in the repository, or remove the link in Portainer first";
         self.blockers
             .extend(Blocker::about(links.collect(), what, hint));
     }
