@@ -381,7 +381,7 @@ impl Compose {
         let folder = match *input {
             Input::Sent { env, .. } | Input::Several { env, .. } => {
                 let folder = folder::Folder::new(user.is_some())
-                    .context("failed to create a temporary folder")?;
+                    .context("failed to create a temporary directory")?;
                 for (name, text) in names.iter().zip(texts) {
                     folder.write(name, text)?;
                 }

@@ -65,7 +65,7 @@ pub struct Exported {
     pub variables: usize,
     /// Which files were replaced, and how the text differs from the one in Portainer.
     pub notes: Vec<String>,
-    /// Whether the stack has data in Portainer's folder, which is deleted with the stack in Portainer.
+    /// Whether the stack has data in Portainer's directory, which is deleted with the stack in Portainer.
     pub moves_data: bool,
 }
 

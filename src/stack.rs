@@ -384,7 +384,7 @@ fn lost(
 /// A stack that is not found where its containers were not started.
 fn elsewhere(error: &anyhow::Error, other: &str) -> Failure {
     let portainer = if is_portainers(other) {
-        "if that is Portainer's folder, `stacklift export` writes the file, with the API key of an administrator; otherwise, "
+        "if that is Portainer's directory, `stacklift export` writes the file, with the API key of an administrator; otherwise, "
     } else {
         ""
     };

@@ -222,7 +222,7 @@ impl Exporting<'_> {
         let exported = exported?;
         show(&record.name, to, &exported, console);
         if exported.moves_data {
-            console.warning("the stack uses paths in Portainer's folder: move that data before you delete the stack or remove Portainer");
+            console.warning("the stack uses paths in Portainer's directory: move that data before you delete the stack or remove Portainer");
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ pub struct Lost {
 
 /// Where Portainer had the files of a stack, as the labels of a container say: paths in Portainer's container.
 struct Folder<'c> {
-    /// Portainer's folder of the stack.
+    /// Portainer's directory of the stack.
     root: &'c str,
     /// The folder of the Compose file: that of a Git stack may be below the other.
     dir: &'c str,
@@ -172,7 +172,7 @@ impl<'c> Folder<'c> {
         })
     }
 
-    /// Portainer's folder, without that of a version below it.
+    /// Portainer's directory, without that of a version below it.
     fn of_stack(&self) -> &'c str {
         let parts = self.root.rsplit_once('/');
         let version = parts.filter(|(_, last)| last.starts_with('v'));

@@ -218,7 +218,7 @@ impl<'a> Facts<'a> {
         below.map_or_else(|| path.to_owned(), |below| format!(".{below}"))
     }
 
-    /// Whether a directory is Portainer's folder of the Portainer stack.
+    /// Whether a directory is Portainer's directory of the Portainer stack.
     pub fn is_portainers(&self, dir: &str) -> bool {
         self.record
             .is_some_and(|facts| is_folder_of(&facts.record.id, dir))

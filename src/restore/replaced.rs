@@ -181,7 +181,7 @@ impl Procedure<'_, '_, '_> {
                 _ => Vec::new(),
             };
             told.extend(deleted.iter().map(|path| {
-                format!("files in {path} may be lost: Portainer deletes its folder of the stack")
+                format!("files in {path} may be lost: Portainer deletes its directory of the stack")
             }));
             if let Some(Known::Unknown(reason)) = replaced.changes.get(container.id()) {
                 told.push(format!(
@@ -254,7 +254,7 @@ fn carried(step: &RecordStep) -> Vec<String> {
         .collect()
 }
 
-/// The paths below Portainer's folder of the Portainer stack `id` that a container may have written to.
+/// The paths below Portainer's directory of the Portainer stack `id` that a container may have written to.
 fn written_below(container: Inspected, id: &str) -> Vec<String> {
     let mounts = container.mounts();
     let binds = mounts.filter(|mount| mount["Type"] == "bind" && mount["RW"] == true);

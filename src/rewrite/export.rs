@@ -1,6 +1,6 @@
 //! The text of a Portainer stack as the files of a directory: `compose.yaml`, which names its project, and `.env`.
 //!
-//! The opposite of the faithful rewrite, which it uses: first, everything that depends on Portainer's folder or
+//! The opposite of the faithful rewrite, which it uses: first, everything that depends on Portainer's directory or
 //! container is written into the text. Then `stack.env` becomes `.env`, and the text gets the name of the project.
 //!
 //! Invariant: pure. The result is parsed again and compared with the text it was made from.
@@ -73,7 +73,7 @@ pub fn env_files(stored: &Stored) -> Vec<String> {
 pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Blocker>> {
     let (variables, left_out) = variables(stored)?;
     let env = stack_env(&variables);
-    // Nothing in it depends on Portainer's folder or container.
+    // Nothing in it depends on Portainer's directory or container.
     let rewritten = faithful::rewrite(stored.text, Some(&env), &context(stored), &Runs::default())?;
     let internal = || Blocker::internal("the exported file failed verification", None);
     let text =

@@ -206,7 +206,7 @@ fn as_root_no_temporary_directory_of_another_user_is_used() {
     let mut command = with_plugin(&bench, "web", "exit 15\n");
     command.env("TMPDIR", &theirs);
     Run::of(&mut command).succeeds(&[
-        "failed to create a temporary folder",
+        "failed to create a temporary directory",
         "theirs belongs to another user",
     ]);
     assert_eq!(fs::read_dir(&theirs).expect("it").count(), 0);

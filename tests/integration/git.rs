@@ -314,7 +314,7 @@ fn m24_a_relative_path_in_the_repository_is_another_directory() {
     run(&bench, &format!("adopt web {FLAGS} --yes")).code(0);
     let id = id_of(&bench.saved("")[0]);
     run(&bench, &format!("restore web --dry-run --to {id}")).succeeds(
-        "files in /data/compose/1/blog/data may be lost: Portainer deletes its folder of the stack",
+        "files in /data/compose/1/blog/data may be lost: Portainer deletes its directory of the stack",
     );
     // What it mounts then stays.
     let text = mounts("./data").replace("sleep 1000", "sleep 9");

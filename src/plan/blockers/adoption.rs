@@ -200,7 +200,7 @@ impl<'f> Blocking<'_, 'f> {
             } else if is_portainers {
                 "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned()
             } else if !sees_every_stack && may_be_portainers && is_missing {
-                "Portainer may have started them in a folder of its own: use the API key of an administrator, who sees every Portainer stack".to_owned()
+                "Portainer may have started them in a directory of its own: use the API key of an administrator, who sees every Portainer stack".to_owned()
             } else if !sees_every_stack && may_be_portainers {
                 format!(
                     "if Portainer started them, use the API key of an administrator, who sees every Portainer stack; otherwise, adopt them from there: {}",

@@ -21,7 +21,7 @@ use crate::{
 
 /// Marks values and paths that are unknown outside Portainer. No real one contains it.
 const UNKNOWN: char = '\0';
-/// Portainer's folder of the stack. Its number is unknown before the create.
+/// Portainer's directory of the stack. Its number is unknown before the create.
 const FOLDER: &str = "/\0/stack";
 /// Portainer's home directory.
 const HOME: &str = "/\0/home";
@@ -61,7 +61,7 @@ impl Given {
 pub enum Place {
     /// A path of a file system: of the host or of Portainer's container.
     Absolute(String),
-    /// A path below Portainer's folder of the stack, relative to it; empty for the folder.
+    /// A path below Portainer's directory of the stack, relative to it; empty for that directory.
     Folder(String),
     Unknown,
 }

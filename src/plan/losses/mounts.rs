@@ -194,7 +194,7 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
                 return Moved::No;
             }
             let what = if below.is_empty() {
-                "the folder"
+                "the directory"
             } else {
                 below
             };

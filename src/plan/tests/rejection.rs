@@ -94,7 +94,7 @@ fn b06_a_build_that_portainer_cannot_do_is_refused() {
         ("{build: app, image: y, pull_policy: never}", false, (1, 0)),
         // Compose may pull the image.
         ("{build: app, image: y}", false, (0, 1)),
-        // Portainer's folder holds no Dockerfile.
+        // Portainer's directory holds no Dockerfile.
         ("build: .", false, (1, 0)),
         ("build: {dockerfile_inline: FROM x}", false, (0, 0)),
         // It is unknown what Portainer sees.

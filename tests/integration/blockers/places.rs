@@ -86,7 +86,7 @@ fn m07_the_folder_of_a_portainer_stack_is_not_adopted() {
     assert_eq!(ids, [1]);
     bench.stack("compose/1", &format!("# edited\n{PLAIN}"), None);
     let why = format!(
-        "{folder} is the folder of Portainer stack 1: the stack is in Portainer already\n     change the stack in Portainer, or write it into a directory of your own: stacklift export web\n"
+        "{folder} is the directory of Portainer stack 1: the stack is in Portainer already\n     change the stack in Portainer, or write it into a directory of your own: stacklift export web\n"
     );
     adopt(&bench, &format!("web --dir {folder}")).fails(&why);
     let list = bench.run("list").code(0);
@@ -163,12 +163,12 @@ fn m07_containers_that_a_portainer_outside_a_container_may_have_started() {
     fs::rename(&here, &moved).expect("moved");
     let otherwise = format!("with the API key of an administrator; otherwise, pass --dir {there}");
     adopt(&bench, "web").fails(&format!(
-        "if that is Portainer's folder, `stacklift export` writes the file, {otherwise}"
+        "if that is Portainer's directory, `stacklift export` writes the file, {otherwise}"
     ));
     fs::rename(&moved, &here).expect("moved back");
     fs::remove_dir_all(&there).expect("removed");
     refused(
-        "Portainer may have started them in a folder of its own: use the API key of an administrator, who sees every Portainer stack",
+        "Portainer may have started them in a directory of its own: use the API key of an administrator, who sees every Portainer stack",
     );
     bench.faults().clear();
     refused(&format!("that directory is gone: {RECREATE}"));

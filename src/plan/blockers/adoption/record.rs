@@ -29,7 +29,7 @@ impl Blocking<'_, '_> {
         let Facts { name, dir, .. } = *self.facts;
         if self.facts.is_portainers(dir) && !matches!(self.plan.request, Request::Nothing(_)) {
             self.add(
-                format!("{dir} is the folder of Portainer stack {id}: the stack is in Portainer already"),
+                format!("{dir} is the directory of Portainer stack {id}: the stack is in Portainer already"),
                 format!("change the stack in Portainer, or write it into a directory of your own: stacklift export {}", shell_word(name)),
             );
         }
