@@ -215,7 +215,7 @@ fn text_of_git(git: &Repository, text: &str, env: &[Variable]) -> Result<String,
 fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
     let changes = files.changes.iter().map(|change| {
         format!(
-            "line {} of the file in Portainer is changed: there, it depends on {folder} or the container of Portainer",
+            "line {} differs from the file in Portainer, where it depends on {folder} or Portainer's container",
             change.line
         )
     });

@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
         if arguments.stacks.is_empty() && !arguments.all {
             let chooses = arguments.everywhere || !arguments.exclude.is_empty();
             return Err(Ended::Usage(if chooses {
-                "--exclude and --everywhere choose among the stacks of --all: add --all"
+                "--exclude and --everywhere require --all"
             } else {
                 "name a stack, or pass --all: `stacklift list` shows the stacks"
             }));

@@ -160,7 +160,7 @@ fn check_files(own: &Stack) -> Result<()> {
         "cannot export into {dir}: {name} was started from {files}, and would still be read from there"
     );
     let hint = format!(
-        "pass another directory with --to, and that directory to plan and adopt with --dir; then move {files} away: list and adopt --all read them"
+        "pass another directory with --to, and later to plan and adopt with --dir; then move {files} away: list and adopt --all read them"
     );
     Err(Failure::new(what).hint(hint).into())
 }

@@ -243,7 +243,7 @@ impl Deciding<'_> {
         let hash = |of: &'_ ConfigHashes| of.services.get(service.name).cloned();
         let (Some(on_disk), Some(sent)) = (hash(on_disk), hash(sent)) else {
             return Fate::Unknown(format!(
-                "Compose {here} on this host does not know its configuration"
+                "Compose {here} on this host printed no configuration hash for it"
             ));
         };
         let features = features(service);

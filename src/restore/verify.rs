@@ -254,7 +254,7 @@ impl Procedure<'_, '_, '_> {
             if wanted.state() != now.state() && !(looped && now.gave_up()) {
                 differences.push(format!("expected {}, got {}", wanted.state(), now.state()));
             } else if now.loops(Utc::now()) && !looped {
-                differences.push("it restarts again and again, as it did not before".to_owned());
+                differences.push("it restarts again and again, and did not before".to_owned());
             } else if wanted.is_healthy() && !looped && !now.is_healthy() {
                 let health = now.health().unwrap_or("without a health check");
                 differences.push(format!("expected healthy, got {health}"));

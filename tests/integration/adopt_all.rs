@@ -357,7 +357,7 @@ fn all_is_not_used_with_one_stack() {
     bench.rejects("adopt", "name a stack, or pass --all");
     for more in ["--exclude web", "--everywhere"] {
         bench.run(&format!("adopt web {more}")).code(2);
-        bench.rejects(&format!("adopt {more}"), "add --all");
+        bench.rejects(&format!("adopt {more}"), "require --all");
     }
     assert!(bench.journal().is_empty());
 }

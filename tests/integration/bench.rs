@@ -26,8 +26,7 @@ mod run;
 pub use run::{KEY, MARK, MARKED, Run, Texts};
 
 /// What `adopt` says on a host without Compose.
-pub const NO_COMPOSE: &str =
-    "warning: this host has no Compose program: Portainer may reject what only Compose can check\n";
+pub const NO_COMPOSE: &str = "warning: this host has no Compose program: not everything in the file could be checked, and Portainer may reject it\n";
 
 /// A Compose file of one service that loses nothing when it is migrated.
 pub const PLAIN: &str = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 1000\n";

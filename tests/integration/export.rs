@@ -146,7 +146,7 @@ fn m12_paths_in_portainers_folder_are_named() {
     let text = format!("{PLAIN}    volumes: [\"./data:/data\"]\n");
     record(&bench, "web", &text, &[("COMPOSE_FILE", "x.yml")]);
     let (run, dir) = export(&bench, "");
-    let run = run.succeeds("     note line 5 of the file in Portainer is changed: there, it depends on /data/compose/1 or the container of Portainer\n     note COMPOSE_FILE is left out of .env: it has no effect in Portainer\n");
+    let run = run.succeeds("     note line 5 differs from the file in Portainer, where it depends on /data/compose/1 or Portainer's container\n     note COMPOSE_FILE is left out of .env: it has no effect in Portainer\n");
     run.says("warning: the stack uses paths in Portainer's directory: move that data");
     assert!(read(&dir, "compose.yaml").contains("\"/data/compose/1/data:/data\""));
     assert!(!dir.join(".env").exists(), "it has no variables");

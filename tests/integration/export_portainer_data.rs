@@ -80,7 +80,7 @@ fn what_portainer_stored_becomes_two_files() {
     let expected = format!(
         "    found {}
 exported web to {shown}: compose.yaml and .env, 2 variables
-     note line 6 of the file in Portainer is changed: there, it depends on /data/compose/7 or the container of Portainer
+     note line 6 differs from the file in Portainer, where it depends on /data/compose/7 or Portainer's container
 next: check the files, then stacklift adopt web --dir {shown}
 ",
         file.display()

@@ -24,7 +24,7 @@ fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
             &[
                 "line 5: a: ",
                 "Docker would reject mounts",
-                "this host has no Compose program: Portainer may reject what only Compose can check",
+                "this host has no Compose program: not everything in the file could be checked, and Portainer may reject it",
             ],
         ),
         (

@@ -159,7 +159,7 @@ pub fn doubt(
 pub fn unchecked(facts: &Facts) -> Option<String> {
     let why = facts.details.unasked.as_ref()?;
     Some(format!(
-        "{why}: Portainer may reject what only Compose can check"
+        "{why}: not everything in the file could be checked, and Portainer may reject it"
     ))
 }
 
