@@ -97,7 +97,7 @@ pub struct WayReport {
     pub losses_known: bool,
     /// Every reason why it would be refused.
     pub blockers: Vec<Blocker>,
-    /// With `--git`, if that is one of them: the patch for the repository that leaves every container untouched. Values are
+    /// With `--git`, if the repository would change a container: the patch that leaves every container untouched. Values are
     /// hidden, unless `--reveal` was given.
     pub patch: Option<String>,
     /// What may go wrong, or could not be checked.
@@ -133,7 +133,7 @@ pub struct WayReport {
     pub diff_command: Option<String>,
 }
 
-/// Whether a stack can go a way.
+/// Whether a stack can be moved this way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Readiness {
@@ -216,7 +216,7 @@ pub enum InterruptedRun {
     Restore(String),
     /// The stack is incomplete, and this command, the interrupted one, continues.
     Continue(String),
-    /// It failed: what ran before runs, and Portainer has what it sent. This command gives Portainer back what it had.
+    /// It failed: the earlier containers run, and Portainer has what the run sent. This command gives Portainer back what it had.
     NotDeployed(String),
     /// It was interrupted: the same command, run again, finishes it.
     RunAgain,

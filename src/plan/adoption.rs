@@ -122,7 +122,7 @@ pub struct ServicePlan {
     /// The names of its containers.
     pub containers: Vec<String>,
     pub fate: Fate,
-    /// If a running container is stopped: how long the engine waits at most before it kills it, in seconds.
+    /// If a running container is stopped: the longest time that the engine waits before it kills the container, in seconds.
     #[serde(rename = "stop_seconds")]
     pub stop_grace: Option<u32>,
     /// The services that it depends on.

@@ -47,7 +47,7 @@ pub struct AdoptReport {
     pub changes: Vec<Loss>,
     /// Why the stack cannot be adopted.
     pub blockers: Vec<Blocker>,
-    /// With `--git`, if that is one of them: the patch for the repository that leaves every container untouched. Values are
+    /// With `--git`, if the repository would change a container: the patch that leaves every container untouched. Values are
     /// hidden, unless `--reveal` was given.
     pub patch: Option<String>,
     /// The containers outside the stack that must be restarted or recreated because of this run, and how.
