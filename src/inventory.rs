@@ -84,10 +84,11 @@ impl<'a> Inventory<'a> {
         }
     }
 
-    /// Lists every stack. `command` has the flags of the commands that are printed; `progress` is told how many stacks of
-    /// all are planned.
+    /// Lists every stack. `unasked` is why Portainer is not asked; `command` has the flags of the commands that are printed;
+    /// `progress` is told how many stacks of all are planned.
     pub fn list(
         &self,
+        unasked: Option<&anyhow::Error>,
         command: &RestoreCommand,
         progress: impl Fn(usize, usize) + Sync,
     ) -> Result<ListReport> {
@@ -104,7 +105,7 @@ impl<'a> Inventory<'a> {
             entry
         });
         let asked = self.portainer.filter(|_| host.records.is_some());
-        let mut warnings = missing(&host);
+        let mut warnings = missing(&host, unasked);
         if let Some((_, id)) = asked.filter(|_| host.environment.is_unusable()) {
             let why = unusable(&host.environment, id);
             warnings.extend(why.map(|why| format!("{}: {}", why.message, why.hint)));
@@ -167,7 +168,9 @@ impl<'a> Inventory<'a> {
             None => {}
         }
         let dir = found.dir().filter(|_| found.needs_dir(self.location));
-        let lost = self.lost_dir(found);
+        let own = || self.location.root.join(name).display().to_string();
+        let is_gone = entry.state == StackState::PortainerGone;
+        let lost = self.lost_dir(found).or_else(|| is_gone.then(own));
         let export = || export_words(name, lost.as_deref());
         let words = match entry.adopt.readiness {
             _ if self.refusal(found).is_some() => return None,
@@ -175,7 +178,7 @@ impl<'a> Inventory<'a> {
             Readiness::NoFile => match entry.state {
                 StackState::Kubernetes => return None,
                 StackState::Unknown => vec!["doctor"],
-                StackState::PortainerGone => vec!["export", name, "--from", "portainer-data"],
+                StackState::PortainerGone => [export(), vec!["--from", "portainer-data"]].concat(),
                 _ if found.record.is_some() => export(),
                 _ => [export(), vec!["--from", "containers"]].concat(),
             },
@@ -312,20 +315,20 @@ fn interrupted_run(
     }
 }
 
-/// What could not be read of a host, and what a list lacks because of that.
-pub fn missing(host: &Host) -> Vec<String> {
+/// What could not be read of a host, and what a list lacks because of that. `unasked` is why Portainer was not asked.
+pub fn missing(host: &Host, unasked: Option<&anyhow::Error>) -> Vec<String> {
     let mut missing = host.warnings.clone();
     match &host.records {
         None => {
             let only = "the list shows only this host";
-            missing.push(match &host.unlisted {
-                Some(error) if is_rejected_key(error) => {
+            missing.extend(host.unlisted.as_ref().or(unasked).map(|error| {
+                if is_rejected_key(error) {
                     let then = other_key();
                     format!("Portainer rejected the API key (401): {only}; {then}")
+                } else {
+                    format!("{}; {only}", with_hint(error))
                 }
-                Some(error) => format!("{}: {only}", with_hint(error)),
-                None => format!("Portainer was not asked: {only}"),
-            });
+            }));
         }
         Some(records) => {
             let unclear = records.iter().filter_map(|one| one.record.as_ref().err());

@@ -66,7 +66,7 @@ pub struct Stack {
 }
 
 /// The files of a stack, read once.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct StackText {
     /// The Compose file, byte for byte.
     pub compose: String,
@@ -137,7 +137,7 @@ impl Stack {
     ) -> Result<Self> {
         let in_root = match Self::find_started_in_dir(name.clone(), at, containers, earlier()) {
             Err(error) if Refused::in_chain(&error).is_some() => return Err(error),
-            Err(error) if at.dir.is_some() => return Err(lost(error, name, containers, &at.tool)),
+            Err(error) if at.dir.is_some() => return Err(lost(error, name, containers, at)),
             // The engine lists the containers of the project `web` for `Web`, too.
             Err(error) if name.portainer_name() != name.as_str() && at.dir.is_none() => {
                 let project = name.portainer_name();
@@ -168,7 +168,7 @@ impl Stack {
             found = earlier.find(|found| !found.is_empty()).unwrap_or_default();
         }
         match found.len() {
-            0 => Err(lost(in_root, name, containers, &at.tool)),
+            0 => Err(lost(in_root, name, containers, at)),
             1 => Ok(found.swap_remove(0)),
             _ => Err(started_in_several(name, found.iter().map(Self::dir_text)).into()),
         }
@@ -349,8 +349,9 @@ fn lost(
     error: anyhow::Error,
     name: &StackName,
     containers: &[Container],
-    tool: &str,
+    at: &Location,
 ) -> anyhow::Error {
+    let tool = &at.tool;
     let dirs = started_dirs(containers, tool);
     if dirs.is_empty() || dirs.iter().any(|dir| found(Path::new(dir)).is_some()) {
         return error;
@@ -370,7 +371,9 @@ fn lost(
         }
         _ => format!("{error:#}"),
     };
-    let dir = started_by_hand(containers, tool);
+    let own = stack_dir(name, at).unwrap_or_default();
+    let own = own.to_str().filter(|_| source == "portainer-data");
+    let dir = started_by_hand(containers, tool).or(own);
     let words = [export_words(name.as_str(), dir), vec!["--from", source]].concat();
     let export = command(&words);
     Failure::new(message)

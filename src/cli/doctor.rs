@@ -74,21 +74,19 @@ fn with_settings(mut settings: Settings, console: &Arc<Console>) -> Vec<Check> {
         side_by_side(status, || side_by_side(of_compose, of_engine));
     let not_checked =
         |reason| [Subject::User, Subject::Environment].map(|one| Check::not_checked(one, reason));
+    let without_key = || not_checked("it needs a valid API key");
     let (api_key, with_key) = match &client {
         Ok(client) if has_key && status.is_ok() => {
             match peers::with_key((client.reader(), reader), settings, about.as_ref().ok()) {
                 Ok(checks) => (api_key, checks),
-                Err(rejected) => (
-                    rejected,
-                    not_checked("Portainer rejected the API key (401)"),
-                ),
+                Err(rejected) => (rejected, without_key()),
             }
         }
         _ if has_key => {
             let why = "Portainer does not answer";
             (Check::not_checked(Subject::ApiKey, why), not_checked(why))
         }
-        _ => (api_key, not_checked("there is no API key")),
+        _ => (api_key, without_key()),
     };
     let mut checks = vec![
         engine,

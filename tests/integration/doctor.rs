@@ -118,8 +118,8 @@ warning  Compose          not found: neither `docker compose` nor `docker-compos
 failed   Portainer        cannot reach Portainer at https://127.0.0.1:1: Connection refused
 -        TLS              not checked: Portainer could not be read
 failed   API key          there is none
--        user             not checked: there is no API key
--        environment      not checked: there is no API key
+-        user             not checked: it needs a valid API key
+-        environment      not checked: it needs a valid API key
 failed   stacks root      cannot read /no/stacks: No such file or directory
 failed   state directory  HOME/bin/docker is not a directory
 
@@ -146,8 +146,8 @@ fn a_key_that_portainer_rejects() {
     let out = shown(&bench, &run);
     let about_key = "OWNER
 failed   API key          Portainer rejected it (401)
--        user             not checked: Portainer rejected the API key (401)
--        environment      not checked: Portainer rejected the API key (401)
+-        user             not checked: it needs a valid API key
+-        environment      not checked: it needs a valid API key
 ok       stacks root";
     assert!(out.contains(about_key), "{out}");
     assert!(out.contains(
@@ -158,9 +158,12 @@ Fix this, then run stacklift doctor again:
     ), "{out}");
     // `config init` helps only if the key is in a file.
     let hint = "the list shows only this host; replace the key in STACKMGR_API_KEY, or unset the variable to use the key from your settings";
-    bench
-        .run_with("list", "STACKMGR_API_KEY", wrong)
-        .succeeds(hint);
+    for args in ["list", "list --endpoint auto"] {
+        let run = bench
+            .run_with(args, "STACKMGR_API_KEY", wrong)
+            .succeeds(hint);
+        assert_eq!(run.err.matches("warning: ").count(), 1, "{}", run.err);
+    }
     let (_folder, file) = key_file();
     fs::write(&file, wrong).expect("a file");
     let hint = "the list shows only this host; run stacklift config init";

@@ -53,9 +53,14 @@ fn mount(bench: &Bench, data: &Path, target: &str) {
 }
 
 fn names_the_export(bench: &Bench) {
-    let row = format!("web    1/1         its Portainer is gone  stacklift {EXPORT}\n");
+    let to = bench.root().join("web");
+    let export = format!(
+        "stacklift export web --to {} --from portainer-data\n",
+        to.display()
+    );
+    let row = format!("web    1/1         its Portainer is gone  {export}");
     bench.succeeds("list", &row);
-    bench.fails("plan web", &["there is no stack named web", EXPORT]);
+    bench.fails("plan web", &["there is no stack named web", &export]);
 }
 
 /// Runs the export from `data` to `to`.
@@ -210,6 +215,24 @@ fn the_folder_of_older_containers_is_not_chosen_silently() {
     bench.fails(&export, &both);
     fs::remove_dir_all(old).expect("the data");
     bench.succeeds(&export, &of_new);
+}
+
+/// The files in the directory of the stack are kept beside those that are written.
+#[test]
+fn the_printed_export_replaces_the_files_of_the_directory() {
+    for file in ["docker-compose.yml", "compose.yaml"] {
+        let bench = lost();
+        fs::create_dir(bench.dir("web")).expect("a directory");
+        bench.write("web", file, PLAIN);
+        mount(&bench, &data(&bench, "old"), "/data");
+        bench.succeeds("list", "blocked: started in another directory");
+        let plan = bench.run("plan web");
+        let command = plan.out.split("run: stacklift ").nth(1).expect("a command");
+        let command = command.split("; otherwise").next().expect("a command");
+        let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
+        bench.run(&command).code(0);
+        bench.run("list").hides("started in another directory");
+    }
 }
 
 #[test]

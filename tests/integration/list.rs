@@ -244,7 +244,7 @@ web     1/1         unknown      unknown: stacklift doctor
     let run = bench.without_key("list").code(0);
     run.prints(expected);
     assert!(bench.calls(Call::List).is_empty());
-    let warnings = "warning: no API key (STACKMGR_API_KEY is required): run `stacklift config init`\nwarning: Portainer was not asked: the list shows only this host\n";
+    let warnings = "warning: no API key (STACKMGR_API_KEY is required): run `stacklift config init`; the list shows only this host\n";
     assert_eq!(run.err, warnings);
 
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -254,7 +254,7 @@ web     1/1         unknown      unknown: stacklift doctor
     let run = bench.run(&["list", "--base-url", &url]).code(0);
     let doctor = format!("stacklift doctor --base-url {url}");
     run.prints(expected.replace("stacklift doctor", &doctor));
-    run.says(&["Connection refused", ": the list shows only this host\n"]);
+    run.says(&["Connection refused", "; the list shows only this host\n"]);
     let list = list_of(&bench, &format!("--base-url {url}"));
     assert_eq!(list["portainer"], Value::Null);
     assert_eq!(entry(&list, "web")["adopt"]["readiness"], "unknown");

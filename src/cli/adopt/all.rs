@@ -209,7 +209,7 @@ impl All<'_> {
         report.environment = self.endpoint;
         report.undo = Some(self.settings.typed.with(&["restore", "STACK"]));
         report.stacks = stacks;
-        report.warnings = missing(&host);
+        report.warnings = missing(&host, None);
         Ok(plans)
     }
 

@@ -194,8 +194,9 @@ impl<'f> Blocking<'_, 'f> {
             let is_portainers = dir.starts_with(PORTAINER_FOLDERS);
             let hint = if sees_every_stack && is_portainers {
                 format!(
-                    "Portainer has no stack for them: if they are of another Portainer that is gone, run: stacklift export {} --from portainer-data; otherwise, {recreate}",
-                    shell_word(name)
+                    "Portainer has no stack for them: if they are of another Portainer that is gone, run: stacklift export {} --to {} --force --from portainer-data; otherwise, {recreate}",
+                    shell_word(name),
+                    shell_word(own)
                 )
             } else if is_portainers {
                 "Portainer started them: use the API key of an administrator, who sees every Portainer stack".to_owned()

@@ -190,7 +190,7 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
         (
             None,
             format!(
-                "Portainer has no stack for them: if they are of another Portainer that is gone, run: stacklift export web --from portainer-data; otherwise, {RECREATE}"
+                "Portainer has no stack for them: if they are of another Portainer that is gone, run: stacklift export web --to {here} --force --from portainer-data; otherwise, {RECREATE}"
             ),
         ),
     ] {
