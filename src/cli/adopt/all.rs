@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     console.result(arguments.output, &*report, text::show_end)?;
     let mut is_missing = report.stacks.iter().any(|one| one.result.is_missing());
     if arguments.all {
-        text::show_blocked(&report, console);
+        text::show_left_out(&report, &all.settings.typed, console);
     }
     text::show_untried(&report, console);
     let left = report.stacks.iter().filter(|one| one.is_left());

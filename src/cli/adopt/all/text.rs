@@ -17,15 +17,16 @@ use crate::{
     failure::Failure,
     plan::Loss,
     report::{AdoptReport, AllEntry, AllReport, Readiness, StackResult},
+    run::RestoreCommand,
     text::{bulleted, counted, listed, said},
 };
 
 /// Shows what would be done with each stack that would be adopted or was named, and what each would lose.
 pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console: &Console) {
     use StackResult as R;
-    let (shown, rest): (Vec<_>, Vec<_>) = report.stacks.iter().partition(|stack| {
-        !arguments.all || matches!(stack.result, R::Planned | R::Edited | R::Unfinished)
-    });
+    let is_shown =
+        |one: &&AllEntry| !arguments.all || matches!(one.result, R::Planned | R::Unfinished);
+    let (shown, rest): (Vec<_>, Vec<_>) = report.stacks.iter().partition(is_shown);
     if !shown.is_empty() {
         let row = |stack: &&AllEntry| {
             vec![
@@ -60,6 +61,7 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
     let kind = |stack: &&AllEntry| match stack.result {
         StackResult::NothingToDo => "up to date",
         StackResult::NoFile => "without a Compose file",
+        StackResult::Edited => "edited in Portainer",
         StackResult::LeftOut if excluded.iter().any(|name| name == OsStr::new(&stack.name)) => {
             "excluded"
         }
@@ -127,9 +129,15 @@ pub(super) fn show_left(stack: &AllEntry, plan: String, console: &Console) {
     console.error(&error.hint(plan).into(), None);
 }
 
-/// Shows which stacks of `--all` make it fail, and were not tried.
-pub(super) fn show_blocked(report: &AllReport, console: &Console) {
+/// Shows which stacks of `--all` were edited in Portainer, which is no failure (B22), and which make it fail and were not tried.
+pub(super) fn show_left_out(report: &AllReport, command: &RestoreCommand, console: &Console) {
     use StackResult as R;
+    let edited = names(report, |one| one == R::Edited);
+    if let Some(what) = said(&edited, "was left out: edited in Portainer") {
+        let name = if let [one] = edited[..] { one } else { "STACK" };
+        let plan = command.with(&["plan", name]);
+        console.note(&format!("{what}; to see the difference, run: {plan}"));
+    }
     let blocked = names(report, |one| matches!(one, R::Blocked | R::Unfinished));
     if let Some(what) = said(&blocked, "was not adopted") {
         let hint = "`stacklift list` shows why; --exclude leaves a stack out";
@@ -190,8 +198,6 @@ fn ended(stack: &AllEntry) -> Part {
         ),
     };
     let why = why.and_then(|why| why.lines().next());
-    (
-        meaning,
-        why.map_or_else(|| what.to_owned(), |why| format!("{what}: {why}")),
-    )
+    let told = why.map_or_else(|| what.to_owned(), |why| format!("{what}: {why}"));
+    (meaning, told)
 }
