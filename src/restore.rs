@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::{
     model::{Deployment, Record, is_portainers},
+    plan::Blocker,
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Inspected, Saved, Snapshot},
@@ -23,7 +24,7 @@ use crate::{
 pub use away::away;
 pub use difference::Difference;
 pub use health::{Limits, wait_for};
-use plan::{Plan, is_stranger};
+use plan::{Plan, own};
 use record::without_portainer;
 
 mod asking;
@@ -131,6 +132,8 @@ struct Planned {
     containers: Plan,
     /// The networks that are replaced, by name.
     networks: BTreeSet<String>,
+    /// What the restore needs and is missing (B16).
+    problems: Vec<Blocker>,
 }
 
 impl Planned {
@@ -178,8 +181,8 @@ impl RecordStep {
     }
 }
 
-/// Restores the stack.
-pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
+/// Restores the stack. Returns whether there was anything to change.
+pub fn run(restore: &Restore, listener: &mut Listener) -> Result<bool, Stopped> {
     let lock = lock_dir(restore.name, restore.dir);
     let (peers, setup) = (restore.peers, restore.setup);
     let procedure = |run: &mut Run| within(restore, run);
@@ -191,8 +194,8 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<(), Stopped> {
     run::under_lock(lock, access, peers, setup, listener, procedure)
 }
 
-/// Restores the stack as a part of a run that holds the locks.
-pub fn within(restore: &Restore, run: &mut Run) -> Result<()> {
+/// Restores the stack as a part of a run that holds the locks. Returns whether there was anything to change.
+pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
     run.engine.refuse_podman()?;
     let saved = run.store().choose(restore.snapshot)?;
     run.restores(&saved);
@@ -256,37 +259,22 @@ struct Procedure<'s, 'a, 'r> {
 }
 
 impl<'s> Procedure<'s, '_, '_> {
-    fn steps(&mut self) -> Result<()> {
+    fn steps(&mut self) -> Result<bool> {
         self.hide_secrets();
         if !self.restore.dry_run {
             self.settle()?;
         }
         self.require_containers()?;
         self.run.engine.require_api()?;
-        let record = self.look_at_record()?;
-        self.engine_only = match &record {
-            RecordStep::Skipped | RecordStep::OutOfReach(_) => true,
-            RecordStep::Stays(None) => !self.run.sees_every_stack,
-            _ => false,
-        };
-        let existing = self.existing()?;
-        let networks = self.networks_to_replace(&existing)?;
-        let incomplete = self.incomplete(&existing);
-        let planned = Planned {
-            record,
-            containers: Plan::new(self.snapshot(), &existing, (&networks, &incomplete)),
-            existing,
-            networks,
-        };
+        let planned = self.plan()?;
         self.check(&planned)?;
-        self.before.clone_from(&planned.existing);
-        let snapshot = self.snapshot();
-        self.before
-            .retain(|one| !is_stranger(snapshot, Inspected(one)));
         self.show_plan(&planned);
-        if !self.save_what_is_replaced(&planned)? {
-            return Ok(());
-        }
+        let has_changes = self.has_changes(&planned);
+        let Some(planned) = self.save_what_is_replaced(planned)? else {
+            return Ok(has_changes);
+        };
+        let own = own(self.snapshot(), &planned.existing).into_iter();
+        self.before = own.map(|one| one.0.clone()).collect();
         self.since = SystemTime::now().checked_sub(MARGIN);
         self.hold_volumes(&planned)?;
         if self.keeps_containers(&planned.record) {
@@ -297,7 +285,30 @@ impl<'s> Procedure<'s, '_, '_> {
         if self.restore.scope != Scope::EngineOnly {
             self.settle()?;
         }
-        self.verify(&planned.record)
+        self.verify(&planned.record)?;
+        Ok(has_changes)
+    }
+
+    /// Reads what exists, and plans.
+    fn plan(&mut self) -> Result<Planned> {
+        let record = self.look_at_record()?;
+        self.engine_only = match &record {
+            RecordStep::Skipped | RecordStep::OutOfReach(_) => true,
+            RecordStep::Stays(None) => !self.run.sees_every_stack,
+            _ => false,
+        };
+        let existing = self.existing()?;
+        let networks = self.networks_to_replace(&existing)?;
+        let incomplete = self.incomplete(&existing);
+        let mut planned = Planned {
+            record,
+            containers: Plan::new(self.snapshot(), &existing, (&networks, &incomplete)),
+            existing,
+            networks,
+            problems: Vec::new(),
+        };
+        planned.problems = self.problems(&planned)?;
+        Ok(planned)
     }
 
     /// Whether Portainer deploys a text, and keeps the containers that run as the text says (M05). Restored before that, they
@@ -344,9 +355,8 @@ impl<'s> Procedure<'s, '_, '_> {
         if let Some(password) = &self.restore.git_password {
             self.run.hide_secret(password.expose_secret());
         }
-        let stack = self.stack();
         // If it cannot be read, its values are unknown here, and the snapshot that the restore takes says so.
-        if let Ok(env) = stack.read_env(".env") {
+        if let Ok(env) = self.stack().read_env(".env") {
             self.run.hide(env.as_deref(), &[]);
         }
     }
@@ -381,8 +391,10 @@ impl<'s> Procedure<'s, '_, '_> {
             // A mark that is missing only makes the list less exact.
             let _ = self.run.mark_unfinished();
             let id = &self.saved.id;
-            let stack = &self.snapshot().stack;
-            let command = self.run.restore_command(stack, id, self.engine_only);
+            let mut command = self.run.undo_command(&self.snapshot().stack, id);
+            if self.engine_only {
+                command += " --engine-only";
+            }
             self.run.set_state(State::new(format!(
                 "the stack may be partly restored from snapshot {id}; to continue, run: {command}"
             )));

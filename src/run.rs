@@ -205,14 +205,14 @@ impl Stopped {
 /// Runs `procedure` on a locked stack and project, with [`State::untouched`] as the first state.
 ///
 /// An error of the procedure stops the run in the state that the procedure set last.
-pub fn under_lock<'a>(
+pub fn under_lock<'a, T>(
     lock: Result<Lock>,
     access: Access,
     peers: &'a Peers,
     setup: &'a Setup,
     listener: &'a mut Listener<'a>,
-    procedure: impl FnOnce(&mut Run<'a>) -> Result<()>,
-) -> Result<(), Stopped> {
+    procedure: impl FnOnce(&mut Run<'a>) -> Result<T>,
+) -> Result<T, Stopped> {
     let lock = lock.map_err(Stopped::untouched)?;
     // The directory alone is not enough: another run may have been given another directory, or it may not exist.
     let (project, mark) = match access {
@@ -240,7 +240,8 @@ pub fn under_lock<'a>(
     run.look_for_unanswered();
     let ended = procedure(&mut run);
     run.release_volumes();
-    ended.and_then(|()| run.mark_finished()).map_err(|error| {
+    let ended = ended.and_then(|done| run.mark_finished().map(|()| done));
+    ended.map_err(|error| {
         run.mark_failed();
         Stopped {
             error,

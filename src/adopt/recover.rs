@@ -211,7 +211,8 @@ impl Procedure<'_, '_> {
                 dry_run: false,
             },
             self.run,
-        )
+        )?;
+        Ok(())
     }
 
     /// Restores what a killed or failed run left incomplete, so that the adoption begins with a whole stack. What such a

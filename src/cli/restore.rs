@@ -75,11 +75,12 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         git_password: git_password()?,
         dry_run: arguments.dry_run,
     };
-    restore::run(&restore, &mut |event| interrupt.show(&event))?;
-    if arguments.dry_run {
+    let has_changes = restore::run(&restore, &mut |event| interrupt.show(&event))?;
+    if arguments.dry_run && has_changes {
         let mut words = vec!["restore", name.as_str()];
         words.extend(to.into_iter().flat_map(|to| ["--to", to]));
         words.extend(arguments.engine_only.then_some("--engine-only"));
+        words.extend(arguments.force.then_some("--force"));
         console.next(&settings.typed.with(&words));
     }
     Ok(())
@@ -103,16 +104,15 @@ fn list(store: &Store, console: &Console) -> Result<()> {
         let [by, containers, record, state] = match store.load(&id) {
             Ok(saved) => {
                 let snapshot = &saved.snapshot;
-                let containers: &str = match &snapshot.containers {
-                    Known::Known(containers) => &containers.len().to_string(),
-                    Known::Unknown(_) => "unknown",
-                };
+                let count = snapshot.containers.known().map(|all| all.len().to_string());
+                let containers = count.as_deref().unwrap_or("unknown");
                 let record: &str = match &snapshot.record {
                     Known::Known(Some(record)) => &record.id,
                     Known::Known(None) if !snapshot.may_be_unseen => "none",
                     Known::Known(None) | Known::Unknown(_) => "unknown",
                 };
                 let state = match snapshot.ran_whole {
+                    _ if default.as_ref() == Some(&id) => "default",
                     Some(true) => "complete",
                     Some(false) => "incomplete",
                     None => "unknown",
@@ -125,23 +125,12 @@ fn list(store: &Store, console: &Console) -> Result<()> {
                 ["unknown", "unknown", "unknown", "unreadable"].map(str::to_owned)
             }
         };
-        let mark = if Some(&id) == default.as_ref() {
-            " (default)"
-        } else {
-            ""
-        };
-        rows.push(plain([id, by, containers, record, state + mark]));
+        rows.push(plain([id, by, containers, record, state]));
     }
     for error in unreadable {
         console.warning(&format!("{error:#}"));
     }
-    let header = [
-        "SNAPSHOT",
-        "BEFORE",
-        "CONTAINERS",
-        "PORTAINER STACK",
-        "STATE",
-    ];
+    let header = ["SNAPSHOT", "BEFORE", "CONTAINERS", "PORTAINER", "STATE"];
     console.table(&header, rows);
     Ok(())
 }

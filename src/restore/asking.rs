@@ -17,12 +17,7 @@ use crate::{
 impl Procedure<'_, '_, '_> {
     /// What happens to the Portainer stack and to each container, and how long those that run are down.
     pub(super) fn effects(&self, planned: &Planned) -> Vec<String> {
-        let Planned {
-            record: step,
-            existing,
-            containers: plan,
-            networks: replaced,
-        } = planned;
+        let (step, existing, plan) = (&planned.record, &planned.existing, &planned.containers);
         let containers = saved(self.snapshot());
         let (removed, possible) = self.removed(planned);
         let is_saved = |one: &&Inspected| containers.iter().any(|old| old.name() == one.name());
@@ -38,8 +33,8 @@ impl Procedure<'_, '_, '_> {
         let created: Vec<Inspected> = created.filter(|one| !exists(one.name())).collect();
         let changing = self.changing(planned);
         let is_moved = |name: &str| {
-            let moved = |one: &Inspected| one.name() == name;
-            removed.iter().any(moved) || possible.iter().any(moved)
+            let mut moved = removed.iter().chain(&possible);
+            moved.any(|one| one.name() == name)
         };
         let of_change = |change: StateChange| -> Vec<String> {
             let of = changing
@@ -79,7 +74,8 @@ impl Procedure<'_, '_, '_> {
             }),
             said(&again, "may run again")
                 .map(|told| format!("{told}, when Portainer deploys the stack")),
-            said(&Vec::from_iter(replaced), "is recreated").map(|told| format!("network {told}")),
+            said(&Vec::from_iter(&planned.networks), "is recreated")
+                .map(|told| format!("network {told}")),
         ];
         let parts = [Some(step.to_string())].into_iter().chain(parts);
         let told: Vec<String> = parts.flatten().filter(|part| !part.is_empty()).collect();

@@ -26,11 +26,11 @@ use crate::{
 impl Procedure<'_, '_, '_> {
     /// Refuses a restore that cannot succeed and lists every reason. With `--force`, warns instead.
     pub(super) fn check(&mut self, planned: &Planned) -> Result<()> {
-        let problems = self.problems(planned)?;
+        let problems = &planned.problems;
         if problems.is_empty() {
             return Ok(());
         }
-        let lines = numbered(&problems);
+        let lines = numbered(problems);
         if self.restore.force {
             self.run.warn(format!(
                 "the restore will be incomplete; continuing because of --force:\n{lines}"
@@ -44,7 +44,7 @@ impl Procedure<'_, '_, '_> {
             .into())
     }
 
-    fn problems(&self, planned: &Planned) -> Result<Vec<Blocker>> {
+    pub(super) fn problems(&self, planned: &Planned) -> Result<Vec<Blocker>> {
         let (record, plan) = (&planned.record, &planned.containers);
         let mut problems: Vec<Blocker> = plan
             .strangers

@@ -188,11 +188,9 @@ const NETWORK_STATE: [&str; 6] = ["Containers", "Created", "Id", "Peers", "Servi
 
 /// The settings of a network, as creating it takes them.
 pub(super) fn network_settings(network: &Value) -> Map<String, Value> {
-    let fields = network.as_object().into_iter().flatten();
-    let settings = fields.filter(|(key, _)| !NETWORK_STATE.contains(&key.as_str()));
+    let mut settings = network.as_object().cloned().unwrap_or_default();
+    settings.retain(|key, _| !NETWORK_STATE.contains(&key.as_str()));
     settings
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
 }
 
 /// How a network differs from a saved one in any setting.
@@ -238,19 +236,13 @@ pub(super) fn network_differences(saved: &Value, now: &Value) -> Vec<String> {
 
 /// The settings of each subnet that are set.
 fn pools(network: &Value) -> BTreeMap<&str, BTreeMap<&str, &Value>> {
-    let pools = network
-        .pointer("/IPAM/Config")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|pool| {
-            let fields = pool
-                .as_object()?
-                .iter()
-                .filter(|(_, value)| !is_empty(value))
-                .map(|(key, value)| (key.as_str(), value));
-            Some((pool.get("Subnet")?.as_str()?, fields.collect()))
-        });
+    let pools = network["IPAM"]["Config"].as_array().into_iter().flatten();
+    let pools = pools.filter_map(|pool| {
+        let fields = pool.as_object()?.iter();
+        let fields = fields.filter(|(_, value)| !is_empty(value));
+        let fields = fields.map(|(key, value)| (key.as_str(), value));
+        Some((pool.get("Subnet")?.as_str()?, fields.collect()))
+    });
     pools.collect()
 }
 

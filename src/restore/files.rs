@@ -59,6 +59,15 @@ impl Files {
     }
 }
 
+impl FromIterator<String> for Files {
+    fn from_iter<I: IntoIterator<Item = String>>(paths: I) -> Self {
+        Self {
+            listed: paths.into_iter().collect(),
+            unlisted: 0,
+        }
+    }
+}
+
 /// The files in a container's own layer that the snapshot does not contain.
 pub(super) fn unsaved(container: Inspected, snapshot: &Snapshot) -> Files {
     let changes = snapshot.changes.get(container.id()).and_then(Known::known);
@@ -94,10 +103,7 @@ pub(super) fn written_since(
     let before = old.map(|old| files(snapshot, old)).unwrap_or_default();
     let now = files(replaced, container).into_iter();
     let new = now.filter(|(path, file)| before.get(path) != Some(file));
-    Files {
-        listed: new.map(|(path, _)| path).collect(),
-        unlisted: 0,
-    }
+    new.map(|(path, _)| path).collect()
 }
 
 /// Copies the saved files into a container that was never started, and reads them back. Returns the files that differ.
@@ -119,10 +125,7 @@ pub(super) fn fill(
     let now = layer_now.unwrap_or_default().files();
     let mut wanted = layer.files();
     wanted.retain(|path, file| now.get(path) != Some(file));
-    Ok(Files {
-        listed: wanted.into_keys().collect(),
-        unlisted: 0,
-    })
+    Ok(wanted.into_keys().collect())
 }
 
 impl Procedure<'_, '_, '_> {
@@ -198,8 +201,5 @@ fn missing(layer: &Layer, changes: &Changes) -> Files {
     }
     let now: BTreeSet<&str> = changes.listed.iter().map(|one| one.path.as_str()).collect();
     let saved = layer.files().into_keys();
-    Files {
-        listed: saved.filter(|path| !now.contains(path.as_str())).collect(),
-        unlisted: 0,
-    }
+    saved.filter(|path| !now.contains(path.as_str())).collect()
 }

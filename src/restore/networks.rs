@@ -92,10 +92,7 @@ impl Procedure<'_, '_, '_> {
             }
             self.touch();
             self.run.detail("create", format!("network {name}"));
-            let mut body = json!({});
-            for (key, value) in network_settings(network) {
-                body[key] = value;
-            }
+            let body = Value::Object(network_settings(network));
             let created = self.create_network(network, body);
             self.tolerate(created)?;
         }
@@ -147,11 +144,9 @@ impl Procedure<'_, '_, '_> {
         if self.network_appears(name, tries) {
             return Ok(());
         }
-        let is_fixed = saved(self.snapshot()).iter().any(|container| {
-            container
-                .fixed_addresses()
-                .any(|(network, _)| network == name)
-        });
+        let saved = saved(self.snapshot()).into_iter();
+        let mut fixed = saved.flat_map(Inspected::fixed_addresses);
+        let is_fixed = fixed.any(|(network, _)| network == name);
         let has_addresses = body["IPAM"]["Config"].as_array();
         if is_fixed || has_addresses.is_none_or(Vec::is_empty) {
             return Err(refused);

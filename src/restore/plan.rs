@@ -49,12 +49,14 @@ impl Plan {
                     && !now.networks().any(|(name, _)| replaced.contains(name))
                     && matches(wanted, *now, &ids, &saved)
             };
-            match named(existing, wanted.name()).filter(is_kept) {
-                Some(now) => {
+            match named(existing, wanted.name()) {
+                Some(now) if is_kept(&now) => {
                     ids.insert(wanted.id().to_owned(), now.id().to_owned());
                     plan.keep.insert(index, now.id().to_owned());
                 }
-                None => {
+                // It cannot be created while another container has its name.
+                Some(now) if is_stranger(snapshot, now) => {}
+                _ => {
                     plan.create.insert(index);
                 }
             }

@@ -11,7 +11,6 @@ use super::{
     plan::{own, saved},
 };
 use crate::{
-    disk::Access,
     failure::Failure,
     model::{Carried, is_folder_of},
     observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
@@ -22,37 +21,70 @@ use crate::{
 };
 
 impl Procedure<'_, '_, '_> {
-    /// Lists what was written since the snapshot, asks whether to continue, and saves what will be replaced. Returns whether
-    /// the restore continues.
-    pub(super) fn save_what_is_replaced(&mut self, planned: &Planned) -> Result<bool> {
+    /// Lists what was written since the snapshot, asks whether to continue, and saves what will be replaced. Returns the plan
+    /// with which the restore continues.
+    pub(super) fn save_what_is_replaced(&mut self, shown: Planned) -> Result<Option<Planned>> {
+        let harms = self.warn_of_harmed(&shown);
+        let (lost, replaced) = self.read_replaced(&shown)?;
+        for line in &lost {
+            if self.restore.cause == Cause::Failure {
+                self.run.warn(line.clone());
+            } else {
+                self.run.line(format!("  {line}"));
+            }
+        }
+        if self.restore.dry_run {
+            return Ok(None);
+        }
+        let (planned, replaced) = if self.ask(&shown, harms || !lost.is_empty())? {
+            self.look_again(&shown, &lost)?
+        } else {
+            (shown, replaced)
+        };
+        if let Some(replaced) = replaced {
+            let (id, _) = self.run.save_snapshot(replaced)?;
+            self.own = Some(id.clone());
+            if self.restore.cause != Cause::Failure {
+                self.run.set_state(State::new(format!(
+                    "nothing was changed; only the snapshot {id} was taken"
+                )));
+            }
+        }
+        Ok(Some(planned))
+    }
+
+    /// Reads everything again after the question. Stops if something that it said has changed before the answer.
+    fn look_again(
+        &mut self,
+        shown: &Planned,
+        told: &[String],
+    ) -> Result<(Planned, Option<Snapshot>)> {
+        let planned = self.plan()?;
+        let (lost, replaced) = self.read_replaced(&planned)?;
+        let is_same = planned.containers == shown.containers
+            && planned.problems == shown.problems
+            && planned.record.record() == shown.record.record()
+            && self.effects(&planned) == self.effects(shown);
+        if is_same && lost == told {
+            return Ok((planned, replaced));
+        }
+        let what = "the stack's containers, its Portainer stack or what they need changed before you answered";
+        let hint = "run the command again: it makes a new plan";
+        Err(Failure::new(what).hint(hint).into())
+    }
+
+    /// What is lost, and what is replaced; `None` if nothing is.
+    fn read_replaced(&mut self, planned: &Planned) -> Result<(Vec<String>, Option<Snapshot>)> {
         let step = &planned.record;
-        let goes_on = !self.restore.dry_run;
-        let harms = self.warn_of_harmed(planned);
         let (certain, possible) = self.removed(planned);
         let removed = [certain, possible].concat();
         if removed.is_empty() && step.record().is_none() {
-            if goes_on {
-                self.ask(planned, harms)?;
-            }
-            return Ok(goes_on);
+            return Ok((Vec::new(), None));
         }
         self.run.wait("reading what will be replaced");
-        let mut replaced = self.read_replaced(step)?;
-        let lost = self.warn_of_what_is_lost(step, &replaced, &removed) || harms;
-        if !goes_on {
-            return Ok(false);
-        }
-        if self.ask(planned, lost)? {
-            replaced = self.read_replaced(step)?;
-        }
-        let (id, _) = self.run.save_snapshot(replaced)?;
-        self.own = Some(id.clone());
-        if self.restore.cause != Cause::Failure {
-            self.run.set_state(State::new(format!(
-                "nothing was changed; only the snapshot {id} was taken"
-            )));
-        }
-        Ok(true)
+        let replaced = self.read(step)?;
+        let lost = self.what_is_lost(step, &replaced, &removed);
+        Ok((lost, Some(replaced)))
     }
 
     /// Lists the containers outside the stack that use one that the restore touches, or that no longer exists (B21). Returns
@@ -118,7 +150,7 @@ impl Procedure<'_, '_, '_> {
         gone
     }
 
-    fn read_replaced(&mut self, step: &RecordStep) -> Result<Snapshot> {
+    fn read(&mut self, step: &RecordStep) -> Result<Snapshot> {
         let restore = self.restore;
         let record = match restore.scope {
             Scope::EngineOnly => None,
@@ -128,11 +160,7 @@ impl Procedure<'_, '_, '_> {
         let source = stack.read_own().unwrap_or_else(|error| {
             self.run
                 .warn(format!("the new snapshot has no Compose file: {error:#}"));
-            StackText {
-                compose: String::new(),
-                env: None,
-                access: Access::default(),
-            }
+            StackText::default()
         });
         let containers = self.list()?;
         let subject = Subject {
@@ -161,19 +189,21 @@ impl Procedure<'_, '_, '_> {
         Ok(snapshot)
     }
 
-    /// Lists the files that are lost with the containers, the volumes that stay behind, and what the Portainer stack loses.
-    /// Returns whether there are any, or whether that is unknown.
-    fn warn_of_what_is_lost(
+    /// The files that are lost with the containers, the volumes that stay behind, and what the Portainer stack loses.
+    fn what_is_lost(
         &mut self,
         step: &RecordStep,
         replaced: &Snapshot,
         removed: &[Inspected],
-    ) -> bool {
+    ) -> Vec<String> {
         let mut told = carried(step);
         self.replaces_edit = is_edited(step, replaced);
         if self.replaces_edit {
             told.push("what was edited in Portainer since the last adoption is removed, and kept in a new snapshot".to_owned());
         }
+        let saved = saved(self.snapshot()).into_iter();
+        let saved = saved.flat_map(Inspected::volumes).map(|(name, _)| name);
+        let saved: BTreeSet<&str> = saved.collect();
         for &container in removed {
             let name = container.name();
             let deleted = match step {
@@ -199,14 +229,6 @@ impl Procedure<'_, '_, '_> {
                 let files = written.told("written since then", becomes);
                 told.push(format!("{name}: {files}"));
             }
-        }
-        let saved: BTreeSet<&str> = saved(self.snapshot())
-            .into_iter()
-            .flat_map(Inspected::volumes)
-            .map(|(name, _)| name)
-            .collect();
-        for container in removed {
-            let name = container.name();
             let volumes = container.volumes().into_iter();
             let new = volumes.filter(|(volume, _)| !saved.contains(volume));
             self.kept.extend(new.map(|(volume, target)| {
@@ -217,15 +239,7 @@ impl Procedure<'_, '_, '_> {
         told.extend(volumes.map(|volume| {
             format!("the volume {volume} is kept, but no restored container uses it")
         }));
-        let is_lost = !told.is_empty();
-        for line in told {
-            if self.restore.cause == Cause::Failure {
-                self.run.warn(line);
-            } else {
-                self.run.line(format!("  {line}"));
-            }
-        }
-        is_lost
+        told
     }
 }
 

@@ -101,20 +101,14 @@ impl Procedure<'_, '_, '_> {
         let snapshot = self.snapshot();
         let taken = match DateTime::parse_from_rfc3339(&snapshot.taken) {
             Ok(taken) => {
-                let format = if self.shares_its_minute() {
-                    "%-d %b %Y, %H:%M:%S"
-                } else {
-                    "%-d %b %Y, %H:%M"
-                };
-                taken.with_timezone(&Local).format(format).to_string()
+                let seconds = if self.shares_its_minute() { ":%S" } else { "" };
+                let format = format!("%-d %b %Y, %H:%M{seconds}");
+                taken.with_timezone(&Local).format(&format).to_string()
             }
             Err(_) => self.saved.id.clone(),
         };
-        let incomplete = if snapshot.ran_whole == Some(false) {
-            ", incomplete"
-        } else {
-            ""
-        };
+        let is_incomplete = snapshot.ran_whole == Some(false);
+        let incomplete = if is_incomplete { ", incomplete" } else { "" };
         let (stack, command) = (&snapshot.stack, &snapshot.command);
         format!("{stack} goes back to {taken} (before stacklift {command}{incomplete})")
     }
@@ -126,6 +120,15 @@ impl Procedure<'_, '_, '_> {
         let of = minute(&self.saved.id);
         let ids = self.run.store().ids().unwrap_or_default();
         ids.iter().filter(|id| minute(id) == of).count() > 1
+    }
+
+    /// Whether the restore changes anything in Portainer or Docker.
+    pub(super) fn has_changes(&self, planned: &Planned) -> bool {
+        planned.record.record().is_some()
+            || planned.record.replaces_containers()
+            || !planned.containers.is_empty()
+            || !self.changing(planned).is_empty()
+            || !planned.problems.is_empty()
     }
 
     /// The kept containers that are started, stopped, paused or unpaused.

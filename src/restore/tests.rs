@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::{Value, json};
 
 use super::{
-    plan::{Plan, saved},
+    plan::{Plan, is_stranger, named, saved},
     recipe::NewIds,
 };
 use crate::snapshot::{Inspected, Known, LastSent, Snapshot, TextFile, VERSION};
@@ -190,7 +190,12 @@ proptest! {
             let mut order = plan.dependencies.order().to_vec();
             order.sort_unstable();
             prop_assert!(order.into_iter().eq(0..containers.len()));
-            prop_assert_eq!(plan.keep.len() + plan.create.len(), containers.len());
+            for (index, container) in containers.iter().enumerate() {
+                let other = named(&existing, container.name());
+                let is_taken = other.is_some_and(|now| is_stranger(&snapshot, now));
+                let ways = [plan.keep.contains_key(&index), plan.create.contains(&index), is_taken];
+                prop_assert_eq!(ways.iter().filter(|one| **one).count(), 1);
+            }
         }
     }
 }

@@ -66,7 +66,7 @@ impl Procedure<'_, '_, '_> {
                 .hint("fix the problem above and run the command again: it continues from here")
         } else if !unanswered.is_empty() {
             let (name, requests) = (&self.snapshot().stack, unanswered.join(" and "));
-            let again = self.run.restore_command(name, &self.saved.id, false);
+            let again = self.run.undo_command(name, &self.saved.id);
             Failure::new(format!("{matching}, but the outcome of {requests} is unknown: Portainer may still change the stack"))
                 .hint(format!("when Portainer responds again, run: {again}"))
         } else {
@@ -329,16 +329,13 @@ impl Procedure<'_, '_, '_> {
             }
         };
         let (saved, record) = match (saved, self.find_record()?) {
-            (None, None) => return Ok(()),
-            (None, Some(record)) => {
-                wrong.push(format!("Portainer stack {} still exists", record.id));
-                return Ok(());
-            }
-            (Some(_), None) => {
-                wrong.push("the Portainer stack does not exist".to_owned());
-                return Ok(());
-            }
             (Some(saved), Some(record)) => (saved, record),
+            (saved, record) => {
+                let there = record.map(|one| format!("Portainer stack {} still exists", one.id));
+                let gone = || "the Portainer stack does not exist".to_owned();
+                wrong.extend(there.or_else(|| saved.as_ref().map(|_| gone())));
+                return Ok(());
+            }
         };
         let (contents, standing) = self.run.portainer.read(&record.id)?;
         let is_moved = saved.text != contents.text && record.is_from_git();

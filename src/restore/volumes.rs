@@ -65,8 +65,7 @@ impl Procedure<'_, '_, '_> {
     /// Keeps the volumes of containers with `--rm`, whatever stops these containers (B28): also of those that were started
     /// while the user was asked.
     pub(super) fn hold_volumes(&mut self, planned: &Planned) -> Result<()> {
-        let changes = !planned.containers.is_empty() || !self.changing(planned).is_empty();
-        if !changes && !planned.record.replaces_containers() {
+        if !self.has_changes(planned) {
             return Ok(());
         }
         let existing = self.existing()?;

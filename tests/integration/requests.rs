@@ -293,7 +293,7 @@ fn b15_what_a_failed_run_left_is_marked_and_never_the_default() {
     let list = bench.run("restore web --list").code(0);
     let lines: Vec<&str> = list.out.lines().collect();
     assert!(lines[1].contains(" incomplete"), "{list:#?}");
-    let is_default = lines[2].starts_with(&first) && lines[2].ends_with(" complete (default)");
+    let is_default = lines[2].starts_with(&first) && lines[2].ends_with(" default");
     assert!(is_default, "{list:#?}");
     bench.succeeds("restore web", "restored web: 2 containers");
     // The restore ended as intended: what the next run saves is whole again.
@@ -308,7 +308,7 @@ fn saves_the_default(bench: &Bench) {
     let newest = id_of(files.last().expect("a snapshot"));
     let list = bench.run("restore web --list").code(0).out;
     let row = list.lines().find(|row| row.starts_with(&newest));
-    assert!(row.is_some_and(|row| row.ends_with(" (default)")), "{list}");
+    assert!(row.is_some_and(|row| row.ends_with(" default")), "{list}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rehearsal::{Call, Era, FaultKind, Health, Peer, Rule, Status};
 use serde_json::Value;
 
 use crate::bench::{Bench, PLAIN, done, id_of, instead, read_json, refusal};
-use crate::confirming::on_terminal;
+use crate::confirming::{on_terminal, on_terminal_after};
 
 /// A stack that needs an image, a volume, a network of its own, one of another stack, and a port.
 const NEEDY: &str = "services:
@@ -445,4 +445,48 @@ fn b18_a_container_that_is_not_in_the_snapshot_is_removed_or_named() {
     let run = bench.run("restore web --engine-only").code(1);
     run.says(&["web-extra-1 is not in the snapshot", "device busy"])
         .hides("restored web");
+}
+
+#[test]
+fn b16_a_container_whose_name_is_taken_is_not_created() {
+    let bench = Bench::migrated(&format!("{PLAIN}  b:\n    image: busybox:1.36\n"));
+    bench.world(|world| {
+        world.containers.retain(|_, one| one.name != "web-a-1");
+        world.add_container("web-a-1", "x:1");
+    });
+    bench.succeeds(
+        "restore web --dry-run --force",
+        "\nNext: stacklift restore web --force\n",
+    );
+    let started = std::time::Instant::now();
+    let differs =
+        "error: the stack differs from the snapshot\nweb-a-1 is a container outside any stack\n";
+    bench.fails("restore web --force", differs).hides("409");
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "it does not wait for the name"
+    );
+}
+
+/// Also a restore that has nothing to do prints no command.
+#[test]
+fn b08_a_restore_looks_again_after_the_question() {
+    let bench = Bench::migrated(HEALTH);
+    let changed = "what they need changed before you answered";
+    let joins = || {
+        bench.world(|world| world.add_container("web-new-1", "x:1"));
+        bench.change_container("web-new-1", |one| {
+            let label = "com.docker.compose.project".to_owned();
+            one.labels.insert(label, "web".to_owned());
+        });
+    };
+    bench.forget_requests();
+    on_terminal_after(&bench, "restore web", "[y/N]", joins, "y\n").fails(changed);
+    assert!(bench.nothing_was_changed());
+    let edit = || bench.change_record(|record| record.text.push('#'));
+    on_terminal_after(&bench, "restore web", "[y/N]", edit, "y\n").fails(changed);
+    on_terminal(&bench, "restore web", "y\n").succeeds("restored web");
+    bench
+        .succeeds("restore web --dry-run", "2 containers match the snapshot\n")
+        .hides("Next");
 }
