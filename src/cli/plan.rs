@@ -45,14 +45,14 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     let ways = Ways {
         adopt: Some(keep),
         migrate: arguments.compare.then_some(false),
-        or_migrate: opened.git.is_none(),
+        or_migrate: opened.git.is_none() && arguments.output == Output::Json,
         ..Ways::default()
     };
     let wanted = (arguments.output, arguments.exit_code);
     report(&opened, ways, wanted, console)
 }
 
-/// Plans and prints the report. Ends with its exit code if that was asked for, and with 1 if nothing is possible.
+/// Plans and prints the report. Ends with its exit code if that was asked for, and with 1 if the command would be refused.
 pub(super) fn report(
     opened: &Opened,
     ways: Ways,
@@ -67,6 +67,6 @@ pub(super) fn report(
     Ended::verdict(if exit_code {
         report.exit_code()
     } else {
-        report.is_impossible().into()
+        report.is_refused().into()
     })
 }

@@ -65,8 +65,6 @@ pub enum BlockerKind {
     OnEngine,
     /// Paused containers of this engine.
     Paused,
-    /// The stack can be adopted under another name.
-    OfName,
 }
 
 impl Blocker {

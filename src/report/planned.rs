@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Containers, InterruptedRun, PortainerReport, PortainerStack, Readiness, WayReport};
-use crate::plan::BlockerKind;
 
 /// What `stacklift plan --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -97,24 +96,8 @@ impl PlanReport {
         self.adopts(Readiness::NothingToDo)
     }
 
-    /// Whether the stack cannot be adopted and a migration would work. It is not offered for a stack that is in Portainer:
-    /// it would delete what was edited there.
-    pub fn only_migrates(&self) -> bool {
-        let works = |way: &WayReport| way.readiness == Readiness::Ready && way.losses_known;
-        let containers = self.stack.containers.as_ref();
-        // Without containers, a create that would fail is not refused (B06).
-        let runs = containers.is_some_and(|containers| containers.all > 0);
-        let mut blockers = self.adopt.iter().flat_map(|way| &way.blockers);
-        runs && self.stack.portainer_stack.is_none()
-            && !self.stack.may_be_unseen
-            && self.adopts(Readiness::Blocked)
-            // It could be adopted under another name.
-            && !blockers.any(|blocker| blocker.kind == BlockerKind::OfName)
-            && self.migrate.as_ref().is_some_and(works)
-    }
-
-    /// Whether nothing can be done with the stack.
-    pub fn is_impossible(&self) -> bool {
+    /// Whether the command that was asked about, `adopt` if both were, would be refused.
+    pub fn is_refused(&self) -> bool {
         let is_shown = self.heals().is_none() && self.stack.unanswered.is_empty();
         let is_passing = match self.stack.interrupted_run {
             Some(InterruptedRun::InProgress) => true,
@@ -122,7 +105,7 @@ impl PlanReport {
             None => false,
         };
         let waits = self.has_nothing_to_do() || self.is_edited() || is_passing;
-        self.recommended.is_none() && !waits && !self.only_migrates()
+        self.recommended.is_none() && !waits
     }
 
     /// 0 if nothing is lost, 3 if something is, 1 if no way is recommended.

@@ -432,9 +432,18 @@ fn a_docker_without_the_compose_plugin_is_named() {
 fn what_cannot_be_known_is_unknown() {
     let bench = Bench::web(PLAIN);
     bench.succeeds("plan web", "  ?  a  may be recreated: this host has no Compose program to compare the configurations\n\nAdopting it loses nothing. a may be down for up to 10 s, plus its start.\n");
+}
+
+#[test]
+fn a_plan_fails_if_only_a_migration_is_possible() {
+    let bench = Bench::web(PLAIN);
     bench.change_container("web-a-1", |one| "paused".clone_into(&mut one.state));
-    let hashes = labeled(&bench);
-    with_hashes(&bench, "plan web", &hashes).succeeds("Cannot be adopted yet:");
+    for args in ["plan web", "plan web --compare", "adopt web --dry-run"] {
+        bench.fails(args, "Cannot be adopted yet:");
+    }
+    let report = bench.run("plan web --output json").code(1).report("plan");
+    assert_eq!(report["migrate"]["readiness"], "ready");
+    bench.run("migrate web --dry-run").code(0);
 }
 
 #[test]

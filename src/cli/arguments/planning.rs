@@ -22,15 +22,15 @@ pub(in crate::cli) struct PlanArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
-    /// Print only how Portainer's copy differs from your file; --reveal shows the values of variables
+    /// Print how Portainer's copy differs from your file instead, with --reveal also the values of variables
     ///
-    /// If the stack is in Portainer, it prints how the copy there would change.
+    /// For a stack in Portainer: how it would change.
     #[arg(long, group = "values", conflicts_with_all = ["compare", "request", "output"])]
     pub diff: bool,
     /// Also show what `stacklift migrate` would do
     #[arg(long, conflicts_with = "request")]
     pub compare: bool,
-    /// Print only the request to Portainer; --reveal shows the values of variables
+    /// Print the request to Portainer instead, with --reveal also the values of variables
     #[arg(long, group = "values", conflicts_with = "output")]
     pub request: bool,
     #[command(flatten)]
@@ -44,8 +44,8 @@ pub(in crate::cli) struct PlanArguments {
     pub output: Output,
     /// Exit with 3 if something would be lost, and with 1 if the stack cannot be adopted
     ///
-    /// Exits with 0 if nothing is lost, or if there is nothing to do. Without this flag, the exit code is 1 only if
-    /// the stack can be neither adopted nor migrated.
+    /// Exits with 0 if nothing is lost, or if there is nothing to do. Without this flag, the exit code is also 0 if something
+    /// would be lost, and if the stack was edited in Portainer.
     #[arg(long)]
     pub exit_code: bool,
 }

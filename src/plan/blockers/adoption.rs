@@ -10,8 +10,8 @@ pub use needs::images_to_pull;
 use crate::{
     model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
-        Adoption, AdoptionFacts, Blocker, BlockerKind, Facts, Fate, InPortainer, Keep, PathKind,
-        Request, ServicePlan,
+        Adoption, AdoptionFacts, Blocker, Facts, Fate, InPortainer, Keep, PathKind, Request,
+        ServicePlan,
         blockers::conditions::conditions,
         edited::differs_from_adoption,
         facts::{
@@ -75,12 +75,6 @@ impl<'f> Blocking<'_, 'f> {
         self.blockers.push(Blocker::new(message, hint));
     }
 
-    /// The same, if the stack can be adopted under another name.
-    fn add_name(&mut self, message: String, hint: String, details: Vec<String>) {
-        let blocker = Blocker::new(message, hint).details(details);
-        self.blockers.push(blocker.of_kind(BlockerKind::OfName));
-    }
-
     fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
         self.facts.observed.inspected()
     }
@@ -120,7 +114,7 @@ impl<'f> Blocking<'_, 'f> {
             let what = format!(
                 "the stack cannot have the name {name} in Portainer: the name of its project would be {own:?}"
             );
-            self.add_name(what, hint, Vec::new());
+            self.add(what, hint);
         } else if let Some(project) = project
             && project != name
             && self.containers().next().is_none()
@@ -131,7 +125,7 @@ impl<'f> Blocking<'_, 'f> {
                 "the project of {dir} is {project}, not {name}: its volumes and networks have that name"
             );
             let hint = format!("adopt it under that name: {}", command(project, dir));
-            self.add_name(what, hint, Vec::new());
+            self.add(what, hint);
         }
     }
 
@@ -152,7 +146,8 @@ impl<'f> Blocking<'_, 'f> {
             };
             let what = format!("{count} of {dir} {belong} to project {project}, not to {name}");
             let hint = format!("adopt them under that name: {}", command(project, dir));
-            self.add_name(what, hint, names.collect());
+            let blocker = Blocker::new(what, hint).details(names);
+            self.blockers.push(blocker);
         }
     }
 

@@ -59,7 +59,7 @@ fn b20_a_dependency_that_is_not_healthy_or_never_will_be() {
     refuses_as(&bench, "web", &format!("{waits} is unhealthy"));
     let says = "services wait for a condition that is not met";
     bench.succeeds("list", says);
-    bench.run("plan web").code(0).hides("keeps running");
+    bench.run("plan web").code(1).hides("keeps running");
 
     let bench = Bench::web(HEALTH);
     let unchecked = serde_json::Value::Null;
