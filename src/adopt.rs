@@ -13,12 +13,12 @@ use serde_json::Value;
 use crate::{
     failure::Failure,
     observe::{Situation, foreign_since, warnings_of},
-    plan::{Adoption, InPortainer, Keep, Request},
+    plan::{AdoptFlags, Adoption, InPortainer, Request},
     report::{AdoptReport, Outcome},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     stack::Stack,
-    text::{bulleted, shell_word},
+    text::{bulleted, command},
 };
 
 mod compared;
@@ -43,17 +43,12 @@ pub struct Adopt<'a> {
     pub situation: Situation<'a>,
     pub peers: &'a Peers,
     pub setup: &'a Setup,
-    /// What to write into the text, or not, because it runs.
-    pub keep: Keep,
-    /// Whether to pull images that are not on this engine.
-    pub pull: bool,
+    pub flags: AdoptFlags,
     /// Whether to ask before a container is replaced or something is lost (B08).
     pub consent: Consent<'a>,
     /// The plan that the user has seen and confirmed. The run asks again only if the plan is worse now; if it cannot
     /// ask, it is refused.
     pub confirmed: Option<&'a Adoption>,
-    /// Whether what was edited in Portainer may be overwritten (B22).
-    pub overwrite: bool,
     /// How long containers may take until they run, and are healthy if they were.
     pub wait: Duration,
     /// How long a restore waits for containers to become healthy.
@@ -211,7 +206,7 @@ impl Procedure<'_, '_> {
     /// Reads what exists and plans. Hides every value that Portainer may repeat.
     fn prepare(&mut self) -> Result<Prepared> {
         self.run.wait("inspecting what exists");
-        let prepared = Prepared::new(&self.at, self.a.keep)?;
+        let prepared = Prepared::new(&self.at, self.a.flags.keep)?;
         self.looked = Utc::now();
         let sent = prepare::sent(&prepared.rewrite);
         self.run.hide(prepared.source.env.as_deref(), sent.env);
@@ -263,13 +258,13 @@ impl Procedure<'_, '_> {
         if prepared.plan.is_left_to_git() && prepared.plan.blockers.is_empty() {
             return Ok(());
         }
-        let is_theirs = in_portainer.may_be_theirs() && !self.a.overwrite;
+        let is_theirs = in_portainer.may_be_theirs() && !self.a.flags.overwrite;
         // What blocks an update says nothing to somebody who edits the stack in Portainer.
         if !is_theirs || in_portainer != InPortainer::Edited {
             prepared.payload(stack.name().as_str())?;
         }
         if is_theirs {
-            return Err(edited(stack, in_portainer).into());
+            return Err(edited(stack, in_portainer, self.a.flags).into());
         }
         Ok(())
     }
@@ -343,8 +338,8 @@ impl Procedure<'_, '_> {
 }
 
 /// The refusal to overwrite what was edited in Portainer (B22).
-fn edited(stack: &Stack, in_portainer: InPortainer) -> Failure {
-    let name = shell_word(stack.name().as_str());
+fn edited(stack: &Stack, in_portainer: InPortainer, flags: AdoptFlags) -> Failure {
+    let name = stack.name().as_str();
     let export = stack.export_command().map_or_else(String::new, |command| {
         format!("; to write that version over your files, run: {command}")
     });
@@ -355,8 +350,7 @@ fn edited(stack: &Stack, in_portainer: InPortainer) -> Failure {
     };
     let what = format!("{name} {what}: adopting it would overwrite what Portainer has");
     let details = format!("  if Portainer is right, keep editing it there{export}");
-    let hint = format!(
-        "if your files are right, see `stacklift plan {name} --diff`, then run: stacklift adopt {name} --overwrite"
-    );
+    let plan = command(&[&["plan", name][..], &flags.overwriting().words()].concat());
+    let hint = format!("if your files are right, see what overwriting the edit would do: {plan}");
     Failure::new(what).details(details).hint(hint)
 }

@@ -19,7 +19,7 @@ use crate::{
     model::{Container, Record, compose_label},
     observe::{Host, Situation, with_hint},
     parallel::in_parallel,
-    plan::{Blocker, Keep, runs_portainer, unusable},
+    plan::{AdoptFlags, Blocker, Keep, runs_portainer, unusable},
     portainer::{BaseUrl, PortainerReader, is_rejected_key, other_key},
     report::{
         Containers, InterruptedRun, ListEntry, ListReport, PortainerReport, PortainerStack,
@@ -270,7 +270,7 @@ impl<'a> Inventory<'a> {
         }
         let situation = self.situation(stack, Some(host));
         match adopt::Prepared::new(&situation, Keep::default()) {
-            Ok(prepared) => adoption(&prepared, &situation, false),
+            Ok(prepared) => adoption(&prepared, &situation, AdoptFlags::default()),
             Err(error) => WayReport::failed(&error),
         }
     }

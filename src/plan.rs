@@ -14,7 +14,7 @@ mod words;
 
 pub use adoption::{
     Adoption, AdoptionFacts, Request, ServicePlan, adoption,
-    kept::{Keep, runs, up},
+    kept::{AdoptFlags, Keep, runs, up},
 };
 pub use blockers::permissions::environment as unusable;
 pub use blockers::{

@@ -100,6 +100,8 @@ pub struct WayReport {
     /// With `--git`, if the repository would change a container: the patch that leaves every container untouched. Values are
     /// hidden, unless `--reveal` was given.
     pub patch: Option<String>,
+    /// The missing images that are pulled first, because of `--pull`. The stack is planned again then.
+    pub pulls: Vec<String>,
     /// What may go wrong, or could not be checked.
     pub warnings: Vec<String>,
     /// The repository that Portainer deploys the stack from now, if it is a Git stack.

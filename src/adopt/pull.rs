@@ -6,13 +6,17 @@ use super::{Prepared, Procedure, progress::Progress};
 use crate::{
     failure::Failure,
     model::Pull,
-    plan::{self, Sent},
+    plan::{self, AdoptFlags, Sent},
     run::Consent,
 };
 
 impl Prepared {
-    /// The missing images, if nothing else prevents the adoption of the stack `name`, and none of them has to be built.
-    pub fn images_to_pull(&self, name: &str) -> Vec<Pull> {
+    /// With `--pull`, the missing images, if nothing else prevents the adoption of the stack `name`, and none of them has
+    /// to be built.
+    pub fn images_to_pull(&self, name: &str, flags: AdoptFlags) -> Vec<Pull> {
+        if !flags.pull {
+            return Vec::new();
+        }
         let images = &self.before.details.images;
         if let (Some(git), [_]) = (&self.git, self.plan.blockers.as_slice()) {
             let Sent { text, env } = git.read_as();
@@ -34,11 +38,8 @@ impl Procedure<'_, '_> {
     /// Pulls what is missing, and plans again. Pulls nothing if something else prevents the adoption, or if an image has to
     /// be built.
     pub(super) fn pull(&mut self, prepared: Prepared) -> Result<Prepared> {
-        let missing = if self.a.pull {
-            prepared.images_to_pull(self.at.stack.name().as_str())
-        } else {
-            Vec::new()
-        };
+        let name = self.at.stack.name().as_str();
+        let missing = prepared.images_to_pull(name, self.a.flags);
         if missing.is_empty() {
             return Ok(prepared);
         }

@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
                 "name a stack, or pass --all: `stacklift list` shows the stacks"
             }));
         }
-        if arguments.git.git.is_some() {
+        if arguments.adoption.git.git.is_some() {
             return Err(Ended::Usage("--git is for one stack: name one STACK"));
         }
         return all::run(arguments, cli);
@@ -42,13 +42,10 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
         console.steps_to_stderr();
     }
     let interrupt = Interrupt::watch(console);
-    let opened = Opened::new(stack, cli)?
-        .shared_with(&arguments.access.grants)?
-        .with_git(&arguments.git, console)?;
+    let opened = Opened::new(stack, cli)?.adopted_with(&arguments.adoption, console)?;
     if arguments.dry_run {
         let ways = Ways {
-            adopt: Some(arguments.keep),
-            overwrite: arguments.overwrite,
+            adopt: Some(arguments.adoption.flags),
             ..Ways::default()
         };
         let wanted = (arguments.output, arguments.exit_code);
@@ -77,11 +74,9 @@ fn adopt(
         situation: opened.situation(),
         peers: &opened.peers,
         setup: &setup,
-        keep: arguments.keep,
-        pull: arguments.pull,
+        flags: arguments.adoption.flags,
         consent: consent(arguments.yes, &question),
         confirmed,
-        overwrite: arguments.overwrite,
         wait: arguments.wait,
         timeout: opened.settings.timeout,
         on_failure: arguments.on_failure,

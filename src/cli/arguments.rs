@@ -10,7 +10,7 @@ use clap::{
 };
 
 use adopting::AccessArguments;
-pub(super) use adopting::AdoptArguments;
+pub(super) use adopting::{AdoptArguments, AdoptionArguments};
 use color::{color_of, use_color};
 pub(super) use git::GitArguments;
 pub(super) use planning::{Described, Output, PlanArguments};

@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{
     Cli, Common, Console, Ended,
-    arguments::GitArguments,
+    arguments::{AdoptionArguments, GitArguments},
     peers,
     settings::{KeySource, Settings, repository},
 };
@@ -80,6 +80,16 @@ pub(super) struct Opened {
 }
 
 impl Opened {
+    /// The same, with the flags of an adoption.
+    pub(super) fn adopted_with(
+        self,
+        flags: &AdoptionArguments,
+        console: &Console,
+    ) -> Result<Self, Stopped> {
+        self.shared_with(&flags.access.grants)?
+            .with_git(&flags.git, console)
+    }
+
     /// The same, with `--access`.
     pub(super) fn shared_with(mut self, grants: &[Grant]) -> Result<Self, Stopped> {
         let wanted = self.peers.readers().0.wanted_access(grants);
@@ -88,11 +98,7 @@ impl Opened {
     }
 
     /// The same, with `--git`.
-    pub(super) fn with_git(
-        mut self,
-        flags: &GitArguments,
-        console: &Console,
-    ) -> Result<Self, Stopped> {
+    fn with_git(mut self, flags: &GitArguments, console: &Console) -> Result<Self, Stopped> {
         let git = repository(flags, self.stack.file()).map_err(Stopped::untouched)?;
         if let Some(password) = git.as_ref().and_then(|git| git.password.as_ref()) {
             console.hide(password);

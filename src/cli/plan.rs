@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{
     adopt::Prepared,
-    inventory::{Ways, plan},
+    inventory::{Ways, adoption, plan},
+    report::Readiness,
 };
 
 mod text;
@@ -19,34 +20,32 @@ pub(super) use text::{show, show_without_next};
 pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
     watch_reading(console);
-    let opened = Opened::new(&arguments.stack, cli)?
-        .shared_with(&arguments.access.grants)?
-        .with_git(&arguments.git, console)?;
-    let keep = arguments.keep;
+    let opened = Opened::new(&arguments.stack, cli)?.adopted_with(&arguments.adoption, console)?;
+    let flags = arguments.adoption.flags;
     if arguments.diff || arguments.request {
         console.waiting("inspecting what exists");
-        let prepared = Prepared::new(&opened.situation(), keep);
+        let situation = opened.situation();
+        let prepared = Prepared::new(&situation, flags.keep);
         console.done();
         let prepared = prepared?;
-        let (stack, reveal) = (&opened.stack, arguments.git.reveal);
+        let (stack, reveal) = (&opened.stack, arguments.adoption.git.reveal);
         if arguments.diff {
             show_diff(&prepared, stack, reveal, console)?;
         } else {
             show_request(&prepared, stack, reveal, console)?;
         }
-        let is_edited = prepared.plan.in_portainer.may_be_theirs();
+        let is_blocked = adoption(&prepared, &situation, flags).readiness == Readiness::Blocked;
         // A patch for a repository solves what it shows.
         let is_patch = arguments.diff && prepared.patch().is_some();
-        if !is_edited && !is_patch {
+        if is_blocked && !is_patch {
             prepared.payload(stack.name().as_str())?;
         }
         return Ok(());
     }
     let ways = Ways {
-        adopt: Some(keep),
+        adopt: Some(flags),
         migrate: arguments.compare.then_some(false),
         or_migrate: opened.git.is_none() && arguments.output == Output::Json,
-        ..Ways::default()
     };
     let wanted = (arguments.output, arguments.exit_code);
     report(&opened, ways, wanted, console)

@@ -19,7 +19,7 @@ use anyhow::{Context, Result};
 use rehearsal::World;
 
 use self::{
-    embedded::{Embedded, FACTS, KEEP},
+    embedded::{Embedded, FACTS, FLAGS},
     stage::{folder, of_examples, of_user},
 };
 use super::{
@@ -125,7 +125,7 @@ impl Rehearsed<'_> {
         let embedded = Embedded::new(self, world.clone(), "adopt")?;
         console.waiting("planning");
         let ways = Ways {
-            adopt: Some(KEEP),
+            adopt: Some(FLAGS),
             migrate: Some(self.arguments.force),
             ..Ways::default()
         };

@@ -10,7 +10,7 @@ use crate::{
     adopt, migrate,
     observe::{Before, Situation},
     parallel::side_by_side,
-    plan::Keep,
+    plan::AdoptFlags,
     report::{
         Containers, InterruptedRun, PlanReport, PortainerReport, PortainerStack, Readiness,
         Recommended, StackReport, VERSION, Way, WayReport,
@@ -24,9 +24,7 @@ const DIFF: [&str; 3] = ["--as", "migrate", "--diff"];
 /// The ways to plan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ways {
-    pub adopt: Option<Keep>,
-    /// Whether the adoption overwrites what was edited in Portainer (B22).
-    pub overwrite: bool,
+    pub adopt: Option<AdoptFlags>,
     /// To plan a migration: whether it overrides refusals.
     pub migrate: Option<bool>,
     /// Whether to plan a migration too if the stack cannot be adopted.
@@ -41,7 +39,7 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     // Side by side: each waits for Portainer, the engine and Compose.
     let (force, commands) = (ways.migrate.unwrap_or_default(), Commands(situation, typed));
     let migrating = || migrate::Prepared::new(situation);
-    let adoption_with = |keep: Keep| (keep, adopt::Prepared::new(situation, keep));
+    let adoption_with = |flags: AdoptFlags| (flags, adopt::Prepared::new(situation, flags.keep));
     let (migrated, adopting) = side_by_side(
         || ways.migrate.map(|_| migrating()),
         || ways.adopt.map(adoption_with),
@@ -56,9 +54,9 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
             return Err(error.unwrap_or_else(|| anyhow::anyhow!("no way was asked for")));
         }
     };
-    let adopt = adopting.as_ref().map(|(keep, prepared)| WayReport {
-        diff_command: Some(commands.diff_of_adoption(*keep)),
-        ..report(prepared, |one| adoption(one, situation, ways.overwrite))
+    let adopt = adopting.as_ref().map(|&(flags, ref prepared)| WayReport {
+        diff_command: Some(commands.of_adoption(&["plan", "--diff"], flags)),
+        ..report(prepared, |one| adoption(one, situation, flags))
     });
     let is_blocked = |way: &WayReport| way.readiness == Readiness::Blocked;
     let may_migrate = ways.or_migrate && ways.migrate.is_none();
@@ -68,10 +66,8 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         diff_command: Some(commands.of_migration("render", &DIFF)),
         ..report(prepared, |one| migration(one, situation, force))
     });
-    let overwrite = commands.adoption(Ways {
-        overwrite: true,
-        ..ways
-    });
+    let flags = ways.adopt.unwrap_or_default();
+    let overwrite = commands.of_adoption(&["plan"], flags.overwriting());
     let stack = stack(situation, before, typed, overwrite)?;
     let is_broken = matches!(
         stack.interrupted_run,
@@ -86,7 +82,7 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     let recommended = recommended.map(|(way, _)| Recommended {
         way,
         command: match way {
-            Way::Adopt => commands.adoption(ways),
+            Way::Adopt => commands.of_adoption(&["adopt"], flags),
             Way::Migrate => commands.migration(force),
         },
     });
@@ -116,7 +112,7 @@ fn stack(
     situation: &Situation,
     before: &Before,
     command: &RestoreCommand,
-    overwrite_command: String,
+    overwrite: String,
 ) -> Result<StackReport> {
     let name = situation.stack.name().as_str();
     let interrupted = situation.interrupted(before);
@@ -132,7 +128,7 @@ fn stack(
             None => before.last_sent.is_empty().then_some(false),
         },
         export_command: situation.stack.export_command(),
-        overwrite_command,
+        overwrite_command: overwrite,
         may_be_unseen: before.may_be_unseen(),
         unanswered: situation.unanswered()?,
         interrupted_run: interrupted
@@ -142,21 +138,17 @@ fn stack(
 }
 
 impl Commands<'_> {
-    fn adoption(&self, ways: Ways) -> String {
+    /// A command of an adoption with these flags.
+    fn of_adoption(&self, command: &[&str], flags: AdoptFlags) -> String {
         let Self(situation, typed) = self;
-        let mut words = vec!["adopt", situation.stack.name().as_str()];
-        words.extend(ways.adopt.unwrap_or_default().flags());
-        words.extend(ways.overwrite.then_some("--overwrite"));
+        let mut words = command.to_vec();
+        words.insert(1, situation.stack.name().as_str());
+        words.extend(flags.words());
         let access = situation.access_flags();
         words.extend(access.iter().map(String::as_str));
         let git = situation.git.map_or(&[][..], |git| &git.flags);
         words.extend(git.iter().map(String::as_str));
         typed.with(&words)
-    }
-
-    fn diff_of_adoption(&self, keep: Keep) -> String {
-        let words = ["plan", self.0.stack.name().as_str(), "--diff"];
-        self.1.with(&[&words, keep.flags().as_slice()].concat())
     }
 
     fn migration(&self, force: bool) -> String {

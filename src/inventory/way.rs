@@ -4,19 +4,27 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 
 use crate::{
     adopt, migrate,
+    model::Pull,
     observe::Situation,
-    plan::{Request, changed_variables},
+    plan::{AdoptFlags, Request, changed_variables},
     report::{Readiness, WayReport},
 };
 
-/// What an adoption would do, with `--overwrite` or without.
-pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bool) -> WayReport {
+/// What an adoption with these flags would do.
+pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptFlags) -> WayReport {
     let (plan, before) = (&prepared.plan, &prepared.before);
+    let pulls = prepared.images_to_pull(situation.stack.name().as_str(), flags);
+    // Missing images are all that blocks it then.
+    let blockers = if pulls.is_empty() {
+        plan.blockers.clone()
+    } else {
+        Vec::new()
+    };
     let (rewrite, now) = (prepared.rewrite.as_ref().ok(), before.contents.as_ref());
     WayReport {
         readiness: match plan.request {
-            _ if plan.in_portainer.may_be_theirs() && !overwrite => Readiness::Edited,
-            _ if !plan.blockers.is_empty() => Readiness::Blocked,
+            _ if plan.in_portainer.may_be_theirs() && !flags.overwrite => Readiness::Edited,
+            _ if !blockers.is_empty() => Readiness::Blocked,
             Request::Nothing(_) if plan.access.is_none() => Readiness::NothingToDo,
             _ => Readiness::Ready,
         },
@@ -32,7 +40,8 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, overwrite: bo
         losses: plan.losses.clone(),
         changes: plan.untold_changes(),
         losses_known: before.is_known(),
-        blockers: plan.blockers.clone(),
+        blockers,
+        pulls: pulls.iter().map(Pull::to_string).collect(),
         patch: prepared.patch(),
         warnings: prepared.warnings().cloned().collect(),
         git: now.and_then(|(_, standing)| standing.git.clone()),

@@ -43,8 +43,6 @@ pub struct AllEntry {
     pub adopt: WayReport,
     /// Whether what an interrupted run left is restored first. What follows is planned then.
     pub restored_first: bool,
-    /// The missing images that are pulled first, because of `--pull`.
-    pub pulls: Vec<String>,
     /// What `stacklift adopt <STACK> --output json` prints; null if the adoption was not started or did not end.
     pub report: Option<AdoptReport>,
     /// Why the stack was not adopted, if its adoption was started.

@@ -42,7 +42,7 @@ pub struct StackReport {
     /// The command that writes what Portainer has over the files.
     #[serde(skip)]
     pub export_command: Option<String>,
-    /// The command that overwrites what was edited in Portainer.
+    /// The command that shows what overwriting an edit in Portainer would do.
     #[serde(skip)]
     pub overwrite_command: String,
     /// Whether one may exist that the API key does not see (B24).

@@ -15,7 +15,7 @@ const ADOPT: &str = "adopt web --wait 2s";
 const REFUSED: &str = "error: web was edited in Portainer since the last adoption: adopting it would overwrite what Portainer has";
 const STAYS: &str =
     "Portainer is right: keep editing it there. To write that version over your files:";
-const OURS: &str = "Your files are right: see --diff, then run this, which may interrupt a:\n  stacklift adopt web --overwrite\n";
+const OURS: &str = "Your files are right: to see what overwriting the edit would do, run:\n  stacklift plan web --overwrite\n";
 const UNKNOWN: &str = "error: web in Portainer differs from the files, and it is unknown which was changed: adopting it would overwrite what Portainer has";
 
 /// An adopted stack.
@@ -83,7 +83,7 @@ fn assert_edited(bench: &Bench) {
         "\n  if Portainer is right, keep editing it there; to write that version over your files, run: {}\n",
         export(bench)
     );
-    let overwrite = "hint: if your files are right, see `stacklift plan web --diff`, then run: stacklift adopt web --overwrite\n";
+    let overwrite = "hint: if your files are right, see what overwriting the edit would do: stacklift plan web --overwrite\n";
     bench.stops(ADOPT, &[REFUSED, &hint, overwrite]);
 }
 
@@ -140,7 +140,7 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
             export(&bench)
         );
         plan.prints(expected);
-        let next = "\n  stacklift adopt web --keep-variables --overwrite\n";
+        let next = "\n  stacklift plan web --keep-variables --overwrite\n";
         bench.succeeds("plan web --keep-variables", next);
         let report = bench.run("plan web --output json").report("plan");
         assert_eq!(report["adopt"]["readiness"], "edited");
@@ -162,14 +162,40 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         let run = Run::of(&mut bench.asking(&asked)).code(1);
         run.says("what was edited in Portainer since the last adoption");
         assert!(bench.nothing_was_changed());
-        let next = "Next: stacklift adopt web --overwrite\n";
-        bench.succeeds("adopt web --overwrite --dry-run", next);
+        let edit = format!(
+            "Adopting it loses:\n  Portainer stack  what was edited in Portainer since the last adoption: {what}\n"
+        );
+        let next = "\nNext: stacklift adopt web --overwrite\n";
+        for args in ["adopt web --overwrite --dry-run", "plan web --overwrite"] {
+            bench.succeeds(args, &[&edit, "  +  a  ", next]);
+        }
         adopt(&bench, "--overwrite").code(0);
         assert_eq!(state(&bench).0, "in-portainer");
         adopt(&bench, "").succeeds("up to date");
         let nothing = "\nadopt\nNothing to do: it is up to date in Portainer.\n\nmigrate\n";
         bench.succeeds("plan web --compare", nothing);
     }
+}
+
+#[test]
+fn b22_the_printed_commands_overwrite_an_edit_after_which_a_service_crashed() {
+    let bench = Bench::of(Era::Sync);
+    let text = format!("{TEXT}  b:\n    image: x:1\n");
+    bench.started("web", &text, Some("TOKEN=1\n"));
+    bench.run(ADOPT).code(0);
+    edit_text(&bench);
+    bench.change_container("web-a-1", |one| one.exit(1, 0));
+    bench.succeeds("plan web", OURS);
+    let hint = "stopped services would be started: Portainer starts every service\n";
+    bench.fails(
+        "plan web --overwrite",
+        &[hint, "pass --rerun-jobs to start them"],
+    );
+    let next = "adopt web --rerun-jobs --overwrite";
+    let plan = "plan web --overwrite --rerun-jobs";
+    bench.succeeds(plan, &format!("Next: stacklift {next}\n"));
+    bench.run(&format!("{next} --yes --wait 2s")).code(0);
+    assert_eq!(state(&bench).0, "in-portainer");
 }
 
 #[test]

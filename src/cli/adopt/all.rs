@@ -25,7 +25,7 @@ use crate::{
     compose,
     failure::Failure,
     inventory::{Files, Found, Inventory, adoption, missing},
-    model::{Pull, WantedAccess},
+    model::WantedAccess,
     observe::{Host, with_hint},
     parallel::{in_parallel, lock},
     plan::Adoption,
@@ -66,7 +66,10 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     let peers = peers::open(&settings, Some(key), console).map_err(Stopped::untouched)?;
     let endpoint =
         peers::environment(&mut settings, peers.readers(), console).map_err(Stopped::untouched)?;
-    let access = peers.readers().0.wanted_access(&arguments.access.grants);
+    let access = peers
+        .readers()
+        .0
+        .wanted_access(&arguments.adoption.access.grants);
     let access = access.map_err(Stopped::untouched)?;
     let all = All {
         access,
@@ -293,7 +296,7 @@ impl All<'_> {
         (entry, planned)
     }
 
-    /// The plan of `adopt <STACK>`, and the images that it would pull.
+    /// The plan of `adopt <STACK>`.
     fn prepare(
         &self,
         found: &Found,
@@ -318,13 +321,9 @@ impl All<'_> {
             return Ok((entry, Some(planned)));
         }
         let situation = opened.situation();
-        let prepared = Prepared::new(&situation, self.arguments.keep)?;
-        let adopt = adoption(&prepared, &situation, self.arguments.overwrite);
-        let pulls = self
-            .arguments
-            .pull
-            .then(|| prepared.images_to_pull(&found.name));
-        let pulls = pulls.unwrap_or_default();
+        let flags = self.arguments.adoption.flags;
+        let prepared = Prepared::new(&situation, flags.keep)?;
+        let adopt = adoption(&prepared, &situation, flags);
         // An adoption waits for an earlier request without a known end (B11), and checks what an earlier run left, also if
         // nothing else is to do.
         let waits = interrupted.is_some()
@@ -332,7 +331,7 @@ impl All<'_> {
         let result = match adopt.readiness {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
             Readiness::Edited => StackResult::Edited,
-            Readiness::Blocked if pulls.is_empty() => StackResult::Blocked,
+            Readiness::Blocked => StackResult::Blocked,
             Readiness::Ready if self.arguments.all && prepared.plan.runs_nothing() => {
                 StackResult::LeftOut
             }
@@ -346,7 +345,6 @@ impl All<'_> {
         let entry = AllEntry {
             result,
             adopt,
-            pulls: pulls.iter().map(Pull::to_string).collect(),
             ..AllEntry::default()
         };
         Ok((entry, planned))

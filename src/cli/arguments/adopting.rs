@@ -5,7 +5,7 @@ use std::{ffi::OsString, time::Duration};
 use clap::Args;
 
 use super::{super::options, GitArguments, Output};
-use crate::{adopt::OnFailure, model::Grant, plan::Keep};
+use crate::{adopt::OnFailure, model::Grant, plan::AdoptFlags};
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
@@ -18,7 +18,7 @@ pub(in crate::cli) struct AdoptArguments {
     /// Leaves out stacks that cannot be adopted. Shows the stacks that will be adopted, and asks once if one of them is
     /// interrupted or loses something. Adopts one after the other, in the order of `stacklift list`. Stops at the first
     /// failure. Run it again to continue: a stack that is already adopted is not touched.
-    #[arg(long, conflicts_with = "stacks")]
+    #[arg(long, conflicts_with_all = ["stacks", "overwrite"])]
     pub all: bool,
     /// With --all, leave out these stacks
     #[arg(
@@ -34,11 +34,6 @@ pub(in crate::cli) struct AdoptArguments {
     /// Continue with the next stack after a failure
     #[arg(long)]
     pub keep_going: bool,
-    /// Overwrite what was edited in Portainer since the last adoption
-    ///
-    /// Without this flag, stacklift refuses to adopt such a stack. To keep the edit, see `stacklift export`.
-    #[arg(long, conflicts_with = "all")]
-    pub overwrite: bool,
     /// Do not ask for confirmation
     ///
     /// stacklift asks if a container will or may be recreated, if something will be lost, or if the whole stack is
@@ -46,17 +41,7 @@ pub(in crate::cli) struct AdoptArguments {
     #[arg(short, long)]
     pub yes: bool,
     #[command(flatten)]
-    pub keep: Keep,
-    #[command(flatten)]
-    pub access: AccessArguments,
-    #[command(flatten)]
-    pub git: GitArguments,
-    /// Pull missing images first
-    ///
-    /// Pulls with the container command before anything is changed, and only if nothing else prevents the adoption. Images that
-    /// the Compose file builds are not pulled.
-    #[arg(long)]
-    pub pull: bool,
+    pub adoption: AdoptionArguments,
     /// How long to wait for healthy containers
     #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
     pub wait: Duration,
@@ -76,6 +61,17 @@ pub(in crate::cli) struct AdoptArguments {
     /// Exit with 3 if something would be lost, and with 1 if the run would be refused
     #[arg(long, requires = "dry_run", hide_short_help = true)]
     pub exit_code: bool,
+}
+
+/// What an adoption does, and with it a plan.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AdoptionArguments {
+    #[command(flatten)]
+    pub flags: AdoptFlags,
+    #[command(flatten)]
+    pub access: AccessArguments,
+    #[command(flatten)]
+    pub git: GitArguments,
 }
 
 /// Who may use the stack in Portainer.

@@ -4,8 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
-use super::{GitArguments, adopting::AccessArguments};
-use crate::plan::Keep;
+use super::adopting::AdoptionArguments;
 
 /// The formats of a plan and of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,32 +21,30 @@ pub(in crate::cli) struct PlanArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
     pub stack: OsString,
-    /// Print how Portainer's copy differs from your file instead, with --reveal also the values of variables
+    /// Print only how Portainer's copy differs from your file
     ///
-    /// For a stack in Portainer: how it would change.
+    /// For a stack in Portainer: how it would change. With --reveal, also the values of variables.
     #[arg(long, group = "values", conflicts_with_all = ["compare", "request", "output"])]
     pub diff: bool,
     /// Also show what `stacklift migrate` would do
     #[arg(long, conflicts_with = "request")]
     pub compare: bool,
-    /// Print the request to Portainer instead, with --reveal also the values of variables
+    /// Print only the request to Portainer
+    ///
+    /// With --reveal, also the values of variables.
     #[arg(long, group = "values", conflicts_with = "output")]
     pub request: bool,
-    #[command(flatten)]
-    pub keep: Keep,
-    #[command(flatten)]
-    pub access: AccessArguments,
-    #[command(flatten)]
-    pub git: GitArguments,
     /// Format of the plan
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
     pub output: Output,
-    /// Exit with 3 if something would be lost, and with 1 if the stack cannot be adopted
+    /// Exit with 3 if something would be lost
     ///
-    /// Exits with 0 if nothing is lost, or if there is nothing to do. Without this flag, the exit code is also 0 if something
-    /// would be lost, and if the stack was edited in Portainer.
+    /// Exits with 0 if the stack can be adopted without a loss, or if there is nothing to do, and otherwise with 1. Without
+    /// this flag, the exit code is also 0 if something would be lost, or if the stack was edited in Portainer.
     #[arg(long)]
     pub exit_code: bool,
+    #[command(flatten, next_help_heading = "Flags of `stacklift adopt`")]
+    pub adoption: AdoptionArguments,
 }
 
 /// The outputs with a schema.

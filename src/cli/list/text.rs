@@ -172,7 +172,7 @@ fn is_replaced(service: &ServicePlan) -> bool {
 }
 
 /// What adopting a stack that can be adopted would do.
-pub(in crate::cli) fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
+fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
     let with = |verb: &str, is: fn(&ServicePlan) -> bool| {
         let services = way.services_with(is);
         (!services.is_empty()).then(|| format!("{verb} {}", listed(&services)))

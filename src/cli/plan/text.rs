@@ -5,7 +5,6 @@ use crate::{
     cli::{
         Console,
         adopt::up_to_date,
-        list::text::ready,
         render::print_patch,
         style::Meaning,
         table::{column, line, plan_rows},
@@ -74,7 +73,8 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             }
             show_way(way, of, console);
         }
-        for notice in &of.notices {
+        let pulls = said(&of.pulls, "is pulled first: `adopt` then plans again");
+        for notice in pulls.iter().chain(&of.notices) {
             console.item(&[(Meaning::Label, "note: ".to_owned())], notice);
         }
         for warning in &of.warnings {
@@ -100,7 +100,7 @@ fn show_next(report: &PlanReport, console: &Console) {
         }
         None => {
             if report.is_edited() {
-                show_choice(report, &shown, console);
+                show_choice(stack, console);
             }
             None
         }
@@ -111,8 +111,7 @@ fn show_next(report: &PlanReport, console: &Console) {
 }
 
 /// Shows how to keep what was edited in Portainer, or else the files.
-fn show_choice(report: &PlanReport, shown: &[(Way, &WayReport)], console: &Console) {
-    let stack = &report.stack;
+fn show_choice(stack: &StackReport, console: &Console) {
     let tell = |text: &str| console.text(Meaning::Plain, text);
     let run = |command: &str| console.parts(&[(Meaning::Command, format!("  {command}"))]);
     console.parts(&[]);
@@ -126,17 +125,7 @@ fn show_choice(report: &PlanReport, shown: &[(Way, &WayReport)], console: &Conso
     } else {
         tell(&format!("Portainer is right: {edit} there."));
     }
-    let is_blocked = |(way, of): &(Way, &WayReport)| *way == Way::Adopt && !of.blockers.is_empty();
-    let adopt = report.adopt.as_ref();
-    let effect = adopt.map(|way| ready(way, Some("may interrupt")));
-    let then = match effect {
-        _ if shown.iter().any(is_blocked) => "fix the problems above, see --diff, then",
-        Some((Meaning::Changed | Meaning::Unknown, what)) => {
-            &format!("see --diff, then run this, which {what}")
-        }
-        _ => "see --diff, then",
-    };
-    tell(&format!("Your files are right: {then}:"));
+    tell("Your files are right: to see what overwriting the edit would do, run:");
     run(&stack.overwrite_command);
 }
 
@@ -217,10 +206,7 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
             );
             console.text(Meaning::Plain, &text);
         }
-        if of.blockers.is_empty() {
-            return;
-        }
-        console.parts(&[]);
+        return;
     }
     if !of.blockers.is_empty() {
         return show_blockers(way, of, console);

@@ -12,7 +12,7 @@ use crate::{
     compose, disk,
     engine::{self, Engine},
     migrate::{self, Migration},
-    plan::Keep,
+    plan::{AdoptFlags, Keep},
     portainer::{BaseUrl, Portainer, Tls},
     report::{AdoptReport, WayReport},
     run::{Consent, Listener, Peers, RestoreCommand, Setup, Stopped},
@@ -24,11 +24,15 @@ use crate::{
 const WAIT: Duration = Duration::from_mins(1);
 
 /// No job of the user runs in a rehearsal.
-pub(super) const KEEP: Keep = Keep {
-    anonymous: false,
-    variables: false,
-    orphans: false,
-    jobs: true,
+pub(super) const FLAGS: AdoptFlags = AdoptFlags {
+    overwrite: true,
+    pull: false,
+    keep: Keep {
+        anonymous: false,
+        variables: false,
+        orphans: false,
+        jobs: true,
+    },
 };
 
 /// What is compared of two ways.
@@ -118,11 +122,9 @@ impl Embedded {
             situation: self.opened.situation(),
             peers: &self.opened.peers,
             setup: &self.setup,
-            keep: KEEP,
-            pull: false,
+            flags: FLAGS,
             consent: Consent::Given,
             confirmed: None,
-            overwrite: true,
             wait: WAIT,
             timeout: self.opened.settings.timeout,
             on_failure: OnFailure::Restore,

@@ -16,6 +16,43 @@ use crate::{
     text::{said, sha256, shell_word},
 };
 
+/// The flags that decide what an adoption does.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct AdoptFlags {
+    /// Overwrite what was edited in Portainer
+    ///
+    /// Without this flag, stacklift refuses to adopt a stack that was edited in Portainer since the last adoption. To keep the edit, see `stacklift export`.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Pull missing images first
+    ///
+    /// `adopt` pulls with the container command before anything is changed, and only if nothing else prevents the
+    /// adoption. Images that the Compose file builds are not pulled.
+    #[arg(long)]
+    pub pull: bool,
+    #[command(flatten)]
+    pub keep: Keep,
+}
+
+impl AdoptFlags {
+    /// The same, with `--overwrite`.
+    #[must_use]
+    pub fn overwriting(self) -> Self {
+        Self {
+            overwrite: true,
+            ..self
+        }
+    }
+
+    /// The flags that were given.
+    pub fn words(self) -> Vec<&'static str> {
+        let mut words = self.keep.flags();
+        words.extend(self.overwrite.then_some("--overwrite"));
+        words.extend(self.pull.then_some("--pull"));
+        words
+    }
+}
+
 /// What to do with running and finished containers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]

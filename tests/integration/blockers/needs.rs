@@ -78,6 +78,13 @@ fn missing_images_are_pulled_on_request_before_anything_else() {
     };
     let bin = puller(&bench, 1);
     with_command(&bin, &["adopt", "web"]);
+    let plan = bench.fails("plan web", "pass --pull, or pull it first");
+    plan.hides("pulled first");
+    for args in ["plan web --pull", "adopt web --pull --dry-run"] {
+        let pulled = "note: absent:1 is pulled first: `adopt` then plans again\n";
+        bench.succeeds(args, &[pulled, "\nNext: stacklift adopt web --pull\n"]);
+    }
+    bench.run("plan web --pull --request").code(0);
     assert_eq!(pulls(), "", "not without --pull");
     with_command(&bin, &["adopt", "web", "--pull", "--endpoint", "99"]);
     assert_eq!(pulls(), "", "not if something else prevents it");

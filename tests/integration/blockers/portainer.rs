@@ -113,7 +113,7 @@ fn a_portainer_stack_that_an_update_would_damage() {
     let more = format!(
         "Portainer stack {id} has services that the Compose file lacks\nmore\nadd them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans"
     );
-    refuses(&bench, "web", &[deploys, linked, more]);
+    refuses(&bench, "web --overwrite", &[deploys, linked, more]);
 }
 
 #[test]

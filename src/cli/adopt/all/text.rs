@@ -170,15 +170,13 @@ fn planned(stack: &AllEntry) -> Part {
             Meaning::Kept,
             "checked again: the last run did not finish".to_owned(),
         ),
-        // What blocks it is only that images are missing.
-        (StackResult::Planned, Readiness::Blocked) => (Meaning::Changed, String::new()),
         (StackResult::LeftOut, _) => (Meaning::Plain, "left out".to_owned()),
         (StackResult::Edited, _) => return readiness(way, None),
         _ => readiness(way, Some("may interrupt")),
     };
     let parts = [
-        (!first.is_empty()).then_some(first),
-        (!stack.pulls.is_empty()).then(|| format!("pulls {}", counted(stack.pulls.len(), "image"))),
+        Some(first),
+        (!way.pulls.is_empty()).then(|| format!("pulls {}", counted(way.pulls.len(), "image"))),
         (!way.losses.is_empty()).then(|| counted(way.losses.len(), "loss")),
     ];
     let told: Vec<String> = parts.into_iter().flatten().collect();
