@@ -98,7 +98,6 @@ fn list(store: &Store, console: &Console) -> Result<()> {
         store.choose(None)?;
     }
     let default = store.default_id()?;
-    let mut unreadable = Vec::new();
     let mut rows = Vec::new();
     for id in ids.into_iter().rev() {
         let [by, containers, record, state] = match store.load(&id) {
@@ -121,14 +120,11 @@ fn list(store: &Store, console: &Console) -> Result<()> {
             }
             // An unreadable snapshot does not hide the others.
             Err(error) => {
-                unreadable.push(error);
+                console.warning(&format!("{error:#}"));
                 ["unknown", "unknown", "unknown", "unreadable"].map(str::to_owned)
             }
         };
         rows.push(plain([id, by, containers, record, state]));
-    }
-    for error in unreadable {
-        console.warning(&format!("{error:#}"));
     }
     let header = ["SNAPSHOT", "BEFORE", "CONTAINERS", "PORTAINER", "STATE"];
     console.table(&header, rows);

@@ -90,13 +90,10 @@ impl Procedure<'_, '_, '_> {
         let (name, snapshot) = (container.name(), self.snapshot());
         let project = container.label(&snapshot.label("project"));
         let service = container.compose_label(&snapshot.tool, "service");
-        let usual = project.zip(service).map(|(project, service)| {
-            [
-                format!("{project}-{service}-1"),
-                format!("{project}_{service}_1"),
-            ]
+        let is_usual = project.zip(service).is_some_and(|(project, service)| {
+            let mut gaps = ["-", "_"].into_iter();
+            gaps.any(|gap| name == format!("{project}{gap}{service}{gap}1"))
         });
-        let is_usual = usual.is_some_and(|usual| usual.iter().any(|one| one == name));
         let all = saved(snapshot).into_iter();
         let of_service = all.filter(|one| one.compose_label(&snapshot.tool, "service") == service);
         let is_only = of_service.count() < 2;

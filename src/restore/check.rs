@@ -9,18 +9,18 @@ use super::{
     Cause, Planned, Procedure, RecordStep,
     containers::{StateChange, image_of},
     networks::{are_free, subnets},
-    plan::{own, saved},
+    plan::{is_stranger, own, saved},
     text,
 };
 use crate::{
     disk,
     failure::Failure,
-    model::{Container, has_address, portainer_name},
+    model::{Condition, Container, has_address, portainer_name},
     parallel::in_parallel,
     plan::{Blocker, Sent, external_volumes},
     portainer::Contents,
     snapshot::Inspected,
-    text::{counted, numbered},
+    text::{counted, numbered, said},
 };
 
 impl Procedure<'_, '_, '_> {
@@ -46,15 +46,15 @@ impl Procedure<'_, '_, '_> {
 
     pub(super) fn problems(&self, planned: &Planned) -> Result<Vec<Blocker>> {
         let (record, plan) = (&planned.record, &planned.containers);
-        let mut problems: Vec<Blocker> = plan
-            .strangers
-            .iter()
-            .map(|(name, project)| {
-                let owner = owner(project.as_deref());
-                let what = format!("the name {name} is used by a container {owner}");
-                Blocker::new(what, "rename or remove that container")
-            })
-            .collect();
+        let (snapshot, now) = (self.snapshot(), planned.existing.iter().map(Inspected));
+        // They are never removed.
+        let strangers = now.filter(|one| is_stranger(snapshot, *one));
+        let names_in_use = strangers.map(|one| {
+            let (name, owner) = (one.name(), owner(one.label(&snapshot.label("project"))));
+            let what = format!("the name {name} is used by a container {owner}");
+            Blocker::new(what, "rename or remove that container")
+        });
+        let mut problems: Vec<Blocker> = names_in_use.collect();
         if let RecordStep::OutOfReach(reason) = record
             && self.restore.cause != Cause::Failure
         {
@@ -80,6 +80,9 @@ impl Procedure<'_, '_, '_> {
                     "restore its data, or restore only the containers with --engine-only; --force creates an empty volume",
                 )
             }));
+        }
+        if record.deploys(snapshot) && self.restore.cause == Cause::Wanted {
+            problems.extend(self.unhealthy(planned));
         }
         problems.extend(self.missing_volumes()?);
         if plan.is_empty() && !record.replaces_containers() {
@@ -107,6 +110,24 @@ impl Procedure<'_, '_, '_> {
         problems.extend(self.missing_partners(&recreated)?);
         problems.extend(self.ports_in_use(&started, &planned.existing)?);
         Ok(problems)
+    }
+
+    /// The containers that stay unhealthy while others wait for their health: Portainer's deployment would fail (B20).
+    fn unhealthy(&self, planned: &Planned) -> Option<Blocker> {
+        let plan = &planned.containers;
+        let needs = (0..saved(self.snapshot()).len()).flat_map(|at| plan.dependencies.needs(at));
+        let awaited = needs.filter(|(_, condition)| *condition == Condition::Healthy);
+        let kept: Vec<&String> = awaited.filter_map(|(at, _)| plan.keep.get(at)).collect();
+        let mut now: Vec<Inspected> = planned.existing.iter().map(Inspected).collect();
+        now.retain(|one| one.health() == Some("unhealthy"));
+        now.retain(|one| kept.iter().any(|id| *id == one.id()));
+        let names: Vec<&str> = now.iter().map(|one| one.name()).collect();
+        let what = format!(
+            "Portainer cannot deploy the stack: {}",
+            said(&names, "is unhealthy")?
+        );
+        let hint = "fix that, or restore only the containers with --engine-only";
+        Some(Blocker::new(what, hint))
     }
 
     /// By ID: it does not matter whether the image's name refers to another image now.

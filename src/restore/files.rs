@@ -40,12 +40,12 @@ impl Files {
         format!("{name}: files written inside the container: {files}")
     }
 
-    /// `3 files written since then are lost: a, b, c`, for what happened to them and what becomes of them.
-    pub(super) fn told(&self, happened: &str, becomes: &str) -> String {
+    /// `3 files written since then are lost: a, b, c`, for what happened to them and what becomes of them; nothing without a file.
+    pub(super) fn told(&self, happened: &str, becomes: &str) -> Option<String> {
         let count = self.listed.len() + self.unlisted;
         let be = if count == 1 { "is" } else { "are" };
         let (files, shown) = (counted(count, "file"), self.shown());
-        format!("{files} {happened} {be} {becomes}: {shown}")
+        (count > 0).then(|| format!("{files} {happened} {be} {becomes}: {shown}"))
     }
 
     /// The first names, and the number of the others.

@@ -23,8 +23,6 @@ pub(super) struct Plan {
     pub remove: Vec<(String, String)>,
     /// The containers to recreate.
     pub create: BTreeSet<usize>,
-    /// Containers of other projects with the name of a saved one, which are never removed: name and project.
-    pub strangers: Vec<(String, Option<String>)>,
 }
 
 impl Plan {
@@ -63,11 +61,7 @@ impl Plan {
         }
         let kept: BTreeSet<&str> = plan.keep.values().map(String::as_str).collect();
         for now in existing.iter().map(Inspected) {
-            if is_stranger(snapshot, now) {
-                let project = now.label(&snapshot.label("project"));
-                plan.strangers
-                    .push((now.name().to_owned(), project.map(str::to_owned)));
-            } else if !kept.contains(now.id()) {
+            if !is_stranger(snapshot, now) && !kept.contains(now.id()) {
                 plan.remove
                     .push((now.id().to_owned(), now.name().to_owned()));
             }

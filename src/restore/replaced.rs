@@ -206,29 +206,28 @@ impl Procedure<'_, '_, '_> {
         let saved: BTreeSet<&str> = saved.collect();
         for &container in removed {
             let name = container.name();
-            let deleted = match step {
-                RecordStep::Delete(record) => written_below(container, &record.id),
-                _ => Vec::new(),
-            };
-            told.extend(deleted.iter().map(|path| {
-                format!("files in {path} may be lost: Portainer deletes its directory of the stack")
-            }));
+            if let RecordStep::Delete(record) = step {
+                told.extend(written_below(container, &record.id).map(|path| {
+                    format!(
+                        "files in {path} may be lost: Portainer deletes its directory of the stack"
+                    )
+                }));
+            }
             if let Some(Known::Unknown(reason)) = replaced.changes.get(container.id()) {
                 told.push(format!(
                     "{name}: the files written inside it are lost, and cannot be listed ({reason})"
                 ));
             }
-            let lost = unsaved(container, replaced);
-            if !lost.is_empty() {
-                let files = lost.told("written inside it", "lost");
-                told.push(format!("{name}: {files}"));
-            }
+            let lost = unsaved(container, replaced).told("written inside it", "lost");
             let written = written_since(container, replaced, self.snapshot());
-            if !written.is_empty() {
-                let becomes = "removed, and kept in a new snapshot";
-                let files = written.told("written since then", becomes);
-                told.push(format!("{name}: {files}"));
-            }
+            let becomes = "removed, and kept in a new snapshot";
+            let files = [lost, written.told("written since then", becomes)];
+            told.extend(
+                files
+                    .into_iter()
+                    .flatten()
+                    .map(|files| format!("{name}: {files}")),
+            );
             let volumes = container.volumes().into_iter();
             let new = volumes.filter(|(volume, _)| !saved.contains(volume));
             self.kept.extend(new.map(|(volume, target)| {
@@ -269,10 +268,9 @@ fn carried(step: &RecordStep) -> Vec<String> {
 }
 
 /// The paths below Portainer's directory of the Portainer stack `id` that a container may have written to.
-fn written_below(container: Inspected, id: &str) -> Vec<String> {
+fn written_below<'a>(container: Inspected<'a>, id: &'a str) -> impl Iterator<Item = &'a str> {
     let mounts = container.mounts();
     let binds = mounts.filter(|mount| mount["Type"] == "bind" && mount["RW"] == true);
     let places = binds.filter_map(|mount| mount["Source"].as_str());
-    let own = places.filter(|place| is_folder_of(id, place));
-    own.map(str::to_owned).collect()
+    places.filter(move |place| is_folder_of(id, place))
 }

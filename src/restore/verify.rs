@@ -101,12 +101,11 @@ impl Procedure<'_, '_, '_> {
         }
         if !self.touched {
             let ids = self.run.store().ids().unwrap_or_default();
-            let earlier = if ids.first().is_some_and(|first| *first < self.saved.id) {
+            let mut earlier = String::new();
+            if ids.first().is_some_and(|first| *first < self.saved.id) {
                 let list = self.run.command(&["restore", name.as_str(), "--list"]);
-                format!("; for an earlier state, run: {list}")
-            } else {
-                String::new()
-            };
+                earlier = format!("; for an earlier state, run: {list}");
+            }
             return self
                 .run
                 .line(format!("{name} is as it was: {matching}{earlier}"));

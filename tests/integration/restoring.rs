@@ -490,3 +490,22 @@ fn b08_a_restore_looks_again_after_the_question() {
         .succeeds("restore web --dry-run", "2 containers match the snapshot\n")
         .hides("Next");
 }
+
+/// What an adoption refuses, a restore does not send.
+#[test]
+fn b20_a_restore_sends_no_deployment_that_fails() {
+    let bench = Bench::adopted(HEALTH);
+    bench.write(
+        "web",
+        "docker-compose.yml",
+        &HEALTH.replace("  app:", "  other:\n    image: x:1\n  app:"),
+    );
+    bench.run("adopt web --yes").code(0);
+    bench.change_container("web-db-1", |one| one.healthy_at = None);
+    bench.forget_requests();
+    bench.fails(
+        "restore web",
+        "Portainer cannot deploy the stack: web-db-1 is unhealthy\n",
+    );
+    assert!(bench.nothing_was_changed());
+}

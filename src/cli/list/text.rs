@@ -102,14 +102,12 @@ fn has_plan(stack: &ListEntry) -> bool {
 
 /// Whether only a comparison of configurations tells if a stack in Portainer has to be updated, or what that interrupts.
 fn is_to_be_planned(stack: &ListEntry) -> bool {
-    let is_in_question = match stack.adopt.readiness {
-        Readiness::Ready => matches!(stack.state, StackState::Both | StackState::Redeployed),
-        Readiness::Edited => {
-            return stack.state == StackState::EditedRedeployed || stack.adopt.files_differ;
-        }
-        readiness => readiness == Readiness::NothingToDo,
-    };
-    is_in_question && !stack.adopt.knows_every_fate()
+    let (state, is_unsure) = (stack.state, !stack.adopt.knows_every_fate());
+    match stack.adopt.readiness {
+        Readiness::Ready => is_unsure && matches!(state, StackState::Both | StackState::Redeployed),
+        Readiness::Edited => state == StackState::EditedRedeployed || stack.adopt.files_differ,
+        readiness => is_unsure && readiness == Readiness::NothingToDo,
+    }
 }
 
 /// How many containers run, and how many there are.
