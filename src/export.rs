@@ -57,7 +57,7 @@ pub struct Export<'a> {
 }
 
 /// What was exported.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Exported {
     /// The names of the files, in the order in which they were written.
     pub files: Vec<String>,
@@ -96,12 +96,12 @@ impl Export<'_> {
             },
             _ => self.files_of(name, &stored)?,
         };
-        let (written, kept) = write((dir, self.file), &files, self.force)?;
+        let written = write((dir, self.file), &files, self.force)?;
         Ok(Exported {
-            files: written,
             variables: stored.contents.env.len() - files.left_out.len(),
-            notes: [kept, notes(&files, &stored.folder)].concat(),
+            notes: [&written.notes[..], &notes(&files, &stored.folder)].concat(),
             moves_data: files.text.contains(&stored.folder),
+            files: written.files,
         })
     }
 
@@ -224,12 +224,12 @@ fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
 }
 
 /// Writes the files, the Compose file last, which may contain secrets, too. Returns their names, and notes about files that
-/// were replaced. Without the name of the Compose file, it is the one that Compose finds.
+/// were replaced, and nothing else. Without the name of the Compose file, it is the one that Compose finds.
 pub fn write(
     (path, compose_file): (&Path, Option<&str>),
     files: &ExportedFiles,
     replace: bool,
-) -> Result<(Vec<String>, Vec<String>)> {
+) -> Result<Exported> {
     let existing = if replace {
         Existing::Replace
     } else {
@@ -246,23 +246,25 @@ pub fn write(
     })?;
     dir.remove_incomplete()
         .with_context(|| format!("failed to tidy up {}", path.display()))?;
-    let (mut written, mut kept) = (Vec::new(), Vec::new());
+    let mut exported = Exported::default();
     let mut one = |name: &str, write: &mut dyn FnMut() -> io::Result<()>| -> Result<()> {
         write().with_context(|| {
-            let so_far = match written.as_slice() {
+            let so_far = match exported.files.as_slice() {
                 [] => String::new(),
                 written => format!("; {} was written before", written.join(", ")),
             };
             format!("failed to write {}{so_far}", path.join(name).display())
         })?;
-        written.push(name.to_owned());
+        exported.files.push(name.to_owned());
         Ok(())
     };
     let mut text = |name: &str, text: &str| {
         let now = disk::read(path, Path::new(name));
         if replace && !now.is_ok_and(|now| now.bytes == text.as_bytes()) {
             let copy = dir.keep(name)?;
-            kept.extend(copy.map(|copy| format!("the earlier {name} is now {copy}")));
+            exported
+                .notes
+                .extend(copy.map(|copy| format!("the earlier {name} is now {copy}")));
         }
         dir.write(name, text.as_bytes(), Rights::AsReplaced, existing)
     };
@@ -279,5 +281,5 @@ pub fn write(
     }
     // What a power failure undoes can be exported again.
     dir.sync().ok();
-    Ok((written, kept))
+    Ok(exported)
 }

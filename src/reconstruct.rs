@@ -20,7 +20,7 @@ use crate::{
     compose::{Input, Profiles, Program, Values, share_by_id},
     engine::EngineReader,
     failure::Failure,
-    model::{ConfigHashes, Variable, compose_label},
+    model::{Variable, compose_label},
     rewrite::{
         combine::written,
         env::stack_env,
@@ -92,15 +92,15 @@ pub fn reconstruct(
     compose: Option<&dyn Program>,
 ) -> Result<Reconstructed> {
     let mut read = Read::new(engine, tool, project)?;
-    let drafts = read.drafts();
+    let drafts = read.services.keys();
+    let drafts = drafts.map(|service| (service.clone(), Draft::new(service, &read)));
+    let drafts: BTreeMap<String, Draft> = drafts.collect();
     let mut problem = None;
-    let resolved = match compose.map(|compose| read.resolved(&drafts, compose)) {
-        Some(Err(error)) => {
-            problem = Some(error);
-            None
-        }
-        resolved => resolved.and_then(Result::ok),
-    };
+    let resolved = compose.map(|compose| read.resolved(&drafts, compose));
+    let resolved = resolved.transpose().unwrap_or_else(|error| {
+        problem = Some(error);
+        None
+    });
     let (mut services, mut reasons) = (Map::new(), BTreeMap::new());
     for (name, draft) in &drafts {
         let found = match &resolved {
@@ -130,7 +130,8 @@ pub fn reconstruct(
     let mut text = read.text(&services);
     let mut hashes = None;
     while let Some(compose) = compose.filter(|_| problem.is_none()) {
-        match read.hashes(compose, &text, &env) {
+        let input = read.input(&text, &env);
+        match compose.hashes(&input, &read.containers(), &read.mask) {
             Ok(found) if read.objects.try_others(&found.networks) => text = read.text(&services),
             Ok(found) => {
                 hashes = Some((compose, found.services));
@@ -145,10 +146,10 @@ pub fn reconstruct(
             Some((_, hashes)) if hashes.get(name).map(String::as_str) == Some(read.hash(name)) => {
                 read.kept(name)
             }
-            Some((compose, _)) => Sameness::Different(match reasons.get(name) {
-                Some(reason) => reason.clone(),
-                None => read.difference(name, *compose),
-            }),
+            Some((compose, _)) => {
+                let why = reasons.get(name).cloned();
+                Sameness::Different(why.unwrap_or_else(|| read.difference(name, *compose)))
+            }
         };
         (name.clone(), sameness)
     });
@@ -171,10 +172,8 @@ fn follow(services: &Map<String, Value>, sameness: &mut BTreeMap<String, Samenes
     let of_one = |name: &str, sameness: &BTreeMap<String, Sameness>| {
         let service = &services[name];
         let depends = |other: &&str| {
-            matches!(
-                sameness.get(*other),
-                Some(Sameness::Different(_) | Sameness::Depends(_))
-            )
+            let other = sameness.get(*other);
+            matches!(other, Some(Sameness::Different(_) | Sameness::Depends(_)))
         };
         let shared = shared(service).find(depends);
         if let Some(other) = shared
@@ -283,13 +282,6 @@ impl Read {
         })
     }
 
-    fn drafts(&self) -> BTreeMap<String, Draft> {
-        let services = self.services.keys();
-        services
-            .map(|service| (service.clone(), Draft::new(service, self)))
-            .collect()
-    }
-
     /// The label with the hash.
     fn hash(&self, service: &str) -> &str {
         Inspected(&self.services[service].0)
@@ -374,10 +366,6 @@ impl Read {
             share_by_id(service, &containers);
         }
         Ok(services)
-    }
-
-    fn hashes(&self, compose: &dyn Program, text: &str, env: &str) -> Result<ConfigHashes> {
-        compose.hashes(&self.input(text, env), &self.containers(), &self.mask)
     }
 
     /// The text of a Compose file with these services, and with the networks, volumes and secrets that they use.

@@ -138,10 +138,14 @@ fn other_project(engine: &EngineReader, tool: &str, dir: &Path) -> Option<String
 
 /// The stack whose directory this is.
 fn stack_in(inventory: &Inventory, name: &StackName, dir: &Path) -> Option<Stack> {
+    own_stack(inventory, name).filter(|own| is_same(own.dir(), dir))
+}
+
+/// The stack, if it has files on this host.
+fn own_stack(inventory: &Inventory, name: &StackName) -> Option<Stack> {
     let containers = inventory.engine.list(name.as_str()).ok()?;
     let earlier = || earlier(inventory.state, name, &inventory.location.tool);
-    let stack = Stack::find_started(name, inventory.location, &containers, earlier).ok()?;
-    is_same(stack.dir(), dir).then_some(stack)
+    Stack::find_started(name, inventory.location, &containers, earlier).ok()
 }
 
 /// Refuses the directory of a stack that was started from several Compose files, or with `--env-file`: they would still be
@@ -181,23 +185,19 @@ fn remember(inventory: &Inventory, name: &StackName, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What was written, and how it differs from the text in Portainer.
+/// What was written and where, and what to know about it.
 fn show(name: &str, to: &Path, exported: &Exported, console: &Console) {
-    let what = self::exported(name, to, &exported.files, exported.variables);
+    // In the opposite of the order in which they were written.
+    let files: Vec<&String> = exported.files.iter().rev().collect();
+    let variables = match exported.variables {
+        0 => String::new(),
+        some => format!(", {}", counted(some, "variable")),
+    };
+    let what = format!("{name} to {}: {}{variables}", to.display(), listed(&files));
     console.outcome("exported", &what);
     for note in &exported.notes {
         console.step("note", note);
     }
-}
-
-/// What was written, and where. `files` are in the order in which they were written.
-fn exported(name: &str, to: &Path, files: &[String], variables: usize) -> String {
-    let files: Vec<&String> = files.iter().rev().collect();
-    let variables = match variables {
-        0 => String::new(),
-        some => format!(", {}", counted(some, "variable")),
-    };
-    format!("{name} to {}: {}{variables}", to.display(), listed(&files))
 }
 
 /// What to do with the files that were written for a lost Compose file.
@@ -250,8 +250,7 @@ impl Exporting<'_> {
             });
             if let Err((name, error)) = exported {
                 failed += 1;
-                let name = printable(&name).into_owned();
-                let error = error.context(format!("stack {name}"));
+                let error = error.context(format!("stack {}", printable(&name)));
                 self.console.error(&error, None);
             }
         }

@@ -56,6 +56,11 @@ pub fn find(
     name: &str,
     data: Option<&Path>,
 ) -> Result<(Stored, Lost)> {
+    if let Some(dir) = data.filter(|dir| !dir.is_dir()) {
+        let what = format!("cannot find the directory {}", dir.display());
+        let hint = "pass --portainer-data the directory that was mounted at /data in Portainer's container, or a copy of it; without it, every volume is searched";
+        return Err(Failure::new(what).hint(hint).into());
+    }
     let all = engine.list_all()?;
     let is_own = |one: &&Container| one.compose_label(tool, "project") == Some(name);
     let own: Vec<(&Container, Folder)> = all
@@ -160,15 +165,13 @@ fn places(engine: &EngineReader, all: &[Container], folder: &Folder) -> Result<V
 
 impl<'c> Folder<'c> {
     fn of(container: &'c Container, tool: &str) -> Option<Self> {
-        let dir = container.compose_label(tool, "project.working_dir")?;
-        let file = container.compose_label(tool, "project.config_files")?;
-        let env = container.compose_label(tool, "project.environment_file");
-        let root = portainers_folder(dir)?;
+        let label = |name: &str| container.compose_label(tool, name);
+        let dir = label("project.working_dir")?;
         Some(Self {
-            root,
+            root: portainers_folder(dir)?,
             dir,
-            file,
-            env,
+            file: label("project.config_files")?,
+            env: label("project.environment_file"),
         })
     }
 

@@ -114,9 +114,8 @@ impl Drafting<'_> {
     fn same(&mut self) {
         let one = self.one.0;
         self.draft.fields = renamed(&one["Config"], OF_CONFIG);
-        self.draft
-            .fields
-            .extend(renamed(&one["HostConfig"], OF_HOST));
+        let of_host = renamed(&one["HostConfig"], OF_HOST);
+        self.draft.fields.extend(of_host);
         let of_image = renamed(&self.image.0["Config"], OF_IMAGE);
         for (key, value) in renamed(&one["Config"], OF_IMAGE) {
             if of_image.get(&key) == Some(&value) {

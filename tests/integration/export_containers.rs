@@ -68,10 +68,21 @@ fn a_written_file_replaces_a_lost_one() {
     let to = bench.root().join("out/web");
     let shown = to.display();
     let export = format!("export web --from containers --to {shown}");
-    bench.run(&export).code(0);
+    let own = dir.display();
+    let over = format!("export web --to {own} --force --from containers");
+    bench.run(&export).succeeds(&format!(
+        "next: check the files, then write them over your Compose file, of which a copy stays: stacklift {over}\n"
+    ));
     let elsewhere = "containers of project web were started in";
     let plan = format!("plan web --dir {shown}");
     bench.run(&plan).says(elsewhere);
+    // The commands work as printed.
+    bench.run(&over).succeeds(&[
+        "docker-compose.yml is now docker-compose.yml.old",
+        &format!("next: check the files, then stacklift adopt web --dir {own}\n"),
+    ]);
+    bench.run(&format!("adopt web --dir {own}")).code(0);
+    bench.world(|world| world.records.clear());
     fs::remove_dir_all(dir).expect("the directory");
     let run = bench.run(&plan).code(0);
     run.hides(&[elsewhere, "another directory"]);

@@ -156,6 +156,8 @@ fn several_files_are_shown_and_none_is_chosen() {
     let bench = lost();
     let says = "found no /data/compose/7/docker-compose.yml of web\nhint: pass the directory that was mounted at /data with --portainer-data";
     bench.fails(EXPORT, says);
+    let missing = format!("{EXPORT} --portainer-data /nosuch");
+    bench.fails(&missing, "error: cannot find the directory /nosuch\n");
     let other = data(&bench, "other");
     let text = TEXT.replace("  a:", "  b:");
     fs::write(other.join("compose/7/docker-compose.yml"), text).expect("a file");

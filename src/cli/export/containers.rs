@@ -1,15 +1,15 @@
 //! `stacklift export --from containers`: writes a Compose project as files. Reads the engine only.
 
-use super::{exported, next};
+use super::{next, own_stack, show};
 use crate::{
     cli::{
-        Cli, Ended, arguments::ExportArguments, columns::width, peers, settings::Settings,
-        style::Meaning,
+        Cli, Ended, arguments::ExportArguments, columns::width, opened::inventory, peers,
+        settings::Settings, style::Meaning,
     },
     compose,
     export::{Export, write},
     reconstruct::{Sameness, reconstruct},
-    stack::StackName,
+    stack::{StackName, is_same},
 };
 
 pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
@@ -24,13 +24,10 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     let program = host.compose();
     engine.refuse_podman()?;
     let reconstructed = reconstruct(&engine, tool, name.as_str(), program.ok())?;
-    let (files, notes) = write((&to, None), &reconstructed.files, force)?;
+    let mut exported = write((&to, None), &reconstructed.files, force)?;
+    exported.variables = reconstructed.variables;
     console.done();
-    let variables = reconstructed.variables;
-    console.outcome("exported", &exported(name.as_str(), &to, &files, variables));
-    for note in notes {
-        console.step("note", &note);
-    }
+    show(name.as_str(), &to, &exported, console);
     let services = &reconstructed.services;
     let longest = services.iter().map(|(service, _)| width(service)).max();
     for (service, sameness) in services {
@@ -58,6 +55,14 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
             "{why}: it is unknown which containers an adoption keeps"
         ));
     }
-    console.told_whole(&next(name, &to));
+    // As long as the stack has a Compose file, no other one is adopted.
+    let own = own_stack(&inventory(&settings, None, engine.reader(), &host), name);
+    let own = own.filter(|own| own.is_found() && !is_same(own.dir(), &to));
+    console.told_whole(&match own.and_then(|own| own.export_command()) {
+        Some(export) => format!(
+            "next: check the files, then write them over your Compose file, of which a copy stays: {export} --from containers"
+        ),
+        None => next(name, &to),
+    });
     Ok(())
 }
