@@ -338,24 +338,6 @@ impl Record {
     }
 }
 
-#[cfg(test)]
-impl Record {
-    /// A Compose stack that is deployed, with this ID.
-    pub fn with_id(id: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            name: "web".to_owned(),
-            endpoint_id: 1,
-            kind: StackKind::Compose,
-            deployment: Deployment::Active,
-            carries: Vec::new(),
-            deployed_at: 0,
-            variables: BTreeSet::new(),
-            prune: false,
-        }
-    }
-}
-
 /// What the user of the API key sees and may do on an environment (M22). Its `Display` says what that means, unless it is
 /// [`Self::Administrator`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -503,6 +485,23 @@ pub enum Carried {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Record {
+        /// A Compose stack that is deployed, with this ID.
+        pub fn with_id(id: &str) -> Self {
+            Self {
+                id: id.to_owned(),
+                name: "web".to_owned(),
+                endpoint_id: 1,
+                kind: StackKind::Compose,
+                deployment: Deployment::Active,
+                carries: Vec::new(),
+                deployed_at: 0,
+                variables: BTreeSet::new(),
+                prune: false,
+            }
+        }
+    }
 
     #[test]
     fn portainers_images_are_recognized() {

@@ -287,6 +287,16 @@ impl Situation<'_> {
         place.is_some_and(|place| place.open(engine.as_deref()).is_not_deployed())
     }
 
+    /// The ID of the last whole snapshot in which a container ran and Portainer did not have the stack.
+    pub fn before_portainer(&self) -> Option<String> {
+        let engine = self.engine.id().ok();
+        let place = self.place()?;
+        let saved = place.open(engine.as_deref()).last_that_ran(|one| {
+            !one.may_be_unseen && one.record.known().is_some_and(Option::is_none)
+        });
+        Some(saved.ok()??.id)
+    }
+
     /// The requests in the journal (B11), read without a lock. Without a state directory, no run can have sent one.
     pub fn unanswered(&self) -> Result<Vec<String>> {
         let Some(place) = self.place().filter(Place::has_unanswered) else {

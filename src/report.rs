@@ -111,8 +111,8 @@ pub struct WayReport {
     pub access: Option<BTreeSet<Grant>>,
     /// What to know before a later change or deployment.
     pub notices: Vec<String>,
-    /// How many lines change: of the Compose file, or of the text that Portainer has if the Portainer stack is updated.
-    /// Null if the Compose file cannot be rewritten, or if `combined_files` is not empty.
+    /// How many lines change: of the Compose file, or of the text that Portainer has if the Portainer stack is updated or
+    /// deployed again from Git. Null if the Compose file cannot be rewritten, or if `combined_files` is not empty.
     pub changed_lines: Option<usize>,
     /// The Compose files that Compose resolved into one text; empty if the Compose file is edited in place.
     pub combined_files: Vec<String>,

@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
+    iter,
 };
 
 use anyhow::{Context as _, Result};
@@ -15,7 +16,7 @@ use crate::{
     failure::Failure,
     model::{Variable, values},
     observe::{Before, Situation},
-    plan::{Adoption, Blocker, Hashes, Request, Sent, ServicePlan},
+    plan::{Adoption, Blocker, Fate, Hashes, Request, Sent, ServicePlan},
     portainer::{Contents, Fetched, Payload, PortainerReader, Repository},
     rewrite::{
         diff::{self, Shown},
@@ -26,7 +27,7 @@ use crate::{
         repository::{env_files, with_env_files},
     },
     snapshot::Inspected,
-    text::{Mask, listed, shell_word},
+    text::{Mask, command, listed, said},
 };
 
 /// What to do with a patch.
@@ -141,12 +142,8 @@ impl FromGit {
 
     /// Everything that was read.
     pub fn whole(&self) -> String {
-        let Fetched {
-            files,
-            env,
-            env_files,
-        } = &self.fetched;
-        format!("{:?}", (files, env, env_files))
+        let all = &self.fetched;
+        format!("{:?}", (&all.files, &all.env, &all.env_files))
     }
 
     /// Whether a Git stack has to be deployed again. Of what Portainer has, only the first file can be read: after a deployment
@@ -161,6 +158,22 @@ impl FromGit {
             || situation.is_not_deployed()
             || before.inspected().next().is_none()
             || !before.inspected().all(Inspected::runs_or_succeeded)
+    }
+
+    /// Says of each service that is recreated what the repository changes, compared with the Compose file that Portainer has.
+    fn tell_changes(&self, plan: &mut Adoption, deployed: &str, compose: &Hasher) {
+        let stack_env = self.repository.stack_env();
+        let is_env = |path: &str| path == ".env" || path == stack_env;
+        let flat = |path: &str| is_env(path).then(|| STACK_ENV.to_owned());
+        let [old, new] = [deployed, self.text()].map(|text| with_env_files(text, flat));
+        let env = &self.flat.1;
+        let [old, new] = [&old, &new].map(|text| Sent { text, env });
+        let keys = compose.different(old, new);
+        for ServicePlan { service, fate, .. } in &mut plan.services {
+            if let (Fate::Recreated(why), Some(keys)) = (fate, keys.get(service)) {
+                *why = format!("the repository changes {}", listed(keys));
+            }
+        }
     }
 
     /// Whether the repository still has what was read.
@@ -200,11 +213,11 @@ impl FromGit {
         compared: Result<&BTreeMap<String, Vec<String>>, &str>,
         mask: &Mask,
     ) {
-        let rank_of = |service: &str| {
-            let mut services = best.services.iter();
-            let found = services.find(|one| one.service == service);
-            found.map_or(0, |one| one.fate.rank())
-        };
+        let folder = self.repository.folder().to_owned();
+        let ranks = best.services.iter();
+        let ranks = ranks.map(|one| (one.service.as_str(), one.fate.rank()));
+        let ranks: BTreeMap<_, _> = ranks.collect();
+        let rank_of = |service: &str| ranks.get(service).copied().unwrap_or_default();
         let is_worse = |one: &&ServicePlan| one.fate.rank() > rank_of(&one.service);
         let worse = plan.services.iter().filter(is_worse);
         let mut details: Vec<String> = match compared {
@@ -215,10 +228,9 @@ impl FromGit {
         let other = plan.blockers.iter().filter(is_other);
         details.extend(other.map(|one| one.message.clone()));
         if !self.different.is_empty() && (self.reads_own || !details.is_empty()) {
+            let names = listed(&Vec::from_iter(&self.different));
             details.push(format!(
-                "{}.env in the repository differs from the variables of this host: {}",
-                self.repository.folder(),
-                listed(&Vec::from_iter(&self.different))
+                "{folder}.env in the repository differs from the variables of this host: {names}"
             ));
         }
         if details.is_empty() {
@@ -228,8 +240,7 @@ impl FromGit {
         let (patch, is_masked) = self.patch(rewrite, mask).unzip();
         let hint = match is_masked {
             None => format!(
-                "the Compose file needs no change: compare {}.env in the repository with the files of this host",
-                self.repository.folder()
+                "the Compose file needs no change: compare {folder}.env in the repository with the files of this host"
             ),
             Some(_) if !self.repository.additional_files.is_empty() => {
                 format!("{COMMIT}, without --additional-file")
@@ -305,23 +316,25 @@ pub fn judged(
     mask: &Mask,
     plan_of: impl Fn(Sent, bool) -> (Adoption, Result<Hashes, String>),
     compose: Result<&Hasher, &str>,
-) -> Result<(Option<FromGit>, Adoption, Result<Hashes, String>)> {
-    let repository = situation.git.context("no repository")?;
+) -> (Option<FromGit>, Adoption, Result<Hashes, String>) {
     if let Some((now, standing)) = &before.contents {
         let (mut plan, mut hashes) = plan_of(git.read_as(), git.differs(situation, before, now));
         let mut services = plan.services.iter();
         if plan.is_left_to_git() && services.any(|one| one.containers.is_empty()) {
             (plan, hashes) = plan_of(git.read_as(), true);
         }
+        if let (Request::Redeploy(_), Ok(compose)) = (&plan.request, compose) {
+            git.tell_changes(&mut plan, &now.text, compose);
+        }
         let link = standing.git.as_ref();
         let kept = link.and_then(|link| link.auto_update.as_ref());
-        let wanted = repository.auto_update.as_ref();
+        let wanted = git.repository.auto_update.as_ref();
         if let Some(wanted) = wanted.filter(|wanted| Some(*wanted) != kept) {
             plan.warnings.push(format!(
                 "--auto-update {wanted} has no effect on a stack that Portainer has: change its automatic update on the page of the stack"
             ));
         }
-        return Ok((Some(git), plan, hashes));
+        return (Some(git), plan, hashes);
     }
     let (mut plan, hashes) = plan_of(git.read_as(), false);
     plan.request = Request::CreateGit;
@@ -329,12 +342,13 @@ pub fn judged(
     let compared = hashes.as_ref().map(|_| keys().unwrap_or_default());
     let compared = compared.as_ref().map_err(|why| why.as_str());
     git.judge(&mut plan, (rewrite, best), compared, mask);
-    Ok((Some(git), plan, hashes))
+    (Some(git), plan, hashes)
 }
 
 /// What prevents a stack from Git before the repository is read: where its Portainer stack comes from, or hashes that cannot
 /// be compared.
 pub fn blockers(
+    situation: &Situation,
     before: &Before,
     wanted: &Repository,
     hashes: &Result<Hashes, String>,
@@ -350,21 +364,31 @@ pub fn blockers(
     let id = &record.id;
     let standing = before.contents.as_ref().map(|(_, standing)| standing);
     match standing.and_then(|standing| standing.git.as_ref()) {
-        _ if !record.is_from_git() => Some(Blocker::new(
-            format!("Portainer stack {id} exists, and Portainer cannot link it to Git"),
-            if before.last_sent.is_empty() {
-                "delete it in Portainer: this removes its containers, so take a copy of their data first".to_owned()
-            } else {
-                format!(
-                    "undo the adoption first: stacklift restore {}; then run the command again",
-                    shell_word(&record.name)
-                )
-            },
-        )),
+        _ if !record.is_from_git() => Some(not_linked(situation, before, id)),
         Some(link) if !link.is_of(wanted) => Some(Blocker::new(
             format!("Portainer stack {id} is deployed from {link}, not from {wanted}"),
             "pass the repository that Portainer deploys with --git, --ref and --path; Portainer can change only the branch, on the page of the stack",
         )),
         _ => None,
     }
+}
+
+/// What linking a stack to Git costs that Portainer has without it (M24): a delete removes its containers.
+fn not_linked(situation: &Situation, before: &Before, id: &str) -> Blocker {
+    let running = before.inspected().filter(|one| one.is_running());
+    let running: Vec<&str> = running.map(Inspected::name).collect();
+    let cost = "it would have to be deleted, which removes its containers".to_owned();
+    let cost = iter::once(cost).chain(said(&running, "would be interrupted"));
+    let name = situation.stack.name().as_str();
+    let undo = situation.before_portainer();
+    let undo = undo.map(|id| command(&["restore", name, "--to", &id]));
+    let undo = undo.unwrap_or_else(|| {
+        "save what only its containers have, delete it in Portainer, and start it with Compose"
+            .to_owned()
+    });
+    let what = format!("Portainer stack {id} is not from Git, and Portainer cannot link it to Git");
+    let hint = format!(
+        "you can keep it as it is. To have it from Git all the same: {undo}; then run this command again"
+    );
+    Blocker::new(what, hint).details(cost)
 }

@@ -46,13 +46,10 @@ pub struct Prepared {
 impl Prepared {
     /// Reads the stack's files, Portainer and the engine. What runs can change the text: it is rewritten a second time
     /// then. Fails if the files or Portainer's list of stacks cannot be read.
-    pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
+    pub fn new(situation: &Situation, mut keep: Keep) -> Result<Self> {
         let stack = situation.stack;
         // A name in the repository would be recreated once, and be of this host alone.
-        let keep = Keep {
-            anonymous: keep.anonymous || situation.git.is_some(),
-            ..keep
-        };
+        keep.anonymous |= situation.git.is_some();
         let source = stack.read_own()?;
         let records = situation.records()?;
         let texts = Texts::new(situation, &source)?;
@@ -103,7 +100,7 @@ impl Prepared {
             plan_of(&before, sent(rewrite), problems, runs, false)
         };
         let (plan, (mut runs, blockers), hashes) = plan_of_rewrite(&texts.first, &Runs::default());
-        let (rewrite, mut plan, mut hashes) = if runs.is_empty() {
+        let (mut rewrite, mut plan, mut hashes) = if runs.is_empty() {
             (texts.first.clone(), plan, hashes)
         } else {
             let mut rewrite = texts.rewrite(&source, &runs);
@@ -120,9 +117,10 @@ impl Prepared {
             // Nothing is sent, so nothing prevents it.
             plan.blockers.clear();
         }
-        if let (Some(repository), Ok(rewrite)) = (situation.git, &rewrite) {
+        if let (Some(repository), Ok(rewrite)) = (situation.git, &mut rewrite) {
+            rewrite.notices.clear();
             plan.blockers
-                .extend(git::blockers(&before, repository, &hashes));
+                .extend(git::blockers(situation, &before, repository, &hashes));
             if plan.blockers.is_empty() {
                 let read = git::read(situation, &before, rewrite, host)?;
                 situation.read_images(&mut before, read.read_as());
@@ -131,9 +129,9 @@ impl Prepared {
                         plan_of(&before, sent, &[], &Runs::default(), redeploys);
                     (plan, hashes)
                 };
-                let best = (rewrite, &plan);
+                let best = (&*rewrite, &plan);
                 (git, plan, hashes) =
-                    git::judged(situation, &before, read, best, &mask, plan_of, host)?;
+                    git::judged(situation, &before, read, best, &mask, plan_of, host);
             }
         }
         complete(&mut plan, &runs, situation, &before, &mask);
@@ -205,7 +203,7 @@ impl Prepared {
     /// What the user should know before the adoption. `file` is the name of the Compose file.
     pub fn notices(&self, file: &str) -> Vec<String> {
         // They are about a text, which is not sent to a Git stack.
-        let is_sent = self.git.is_none() && !self.plan.is_left_to_git();
+        let is_sent = !self.plan.is_left_to_git();
         let rewrite = self.rewrite.iter().filter(|_| is_sent);
         let notices = rewrite.flat_map(|rewrite| &rewrite.notices);
         notices

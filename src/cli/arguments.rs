@@ -482,17 +482,18 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Hides the user name and password of a URL that the error quotes: `--base-url` accepts none, but somebody may try.
+/// Hides the user name, password and query of a URL that the error quotes: none is accepted, but somebody may try.
 fn hide_credentials(mut error: clap::Error) -> clap::Error {
     let quoted = error.context().filter_map(|(kind, value)| match value {
         ContextValue::String(text) => Some((kind, text.clone())),
         _ => None,
     });
     for (kind, text) in quoted.collect::<Vec<_>>() {
+        let query = text.find("://").and_then(|_| text.find(['?', '#']));
         let shown = match text.rsplit_once('@') {
             // Without a scheme, it is not a URL.
             Some((_, host)) if !text.contains("://") => format!("***@{host}"),
-            _ => without_credentials(&text).into_owned(),
+            _ => without_credentials(&text[..query.unwrap_or(text.len())]).into_owned(),
         };
         if shown != text {
             error.insert(kind, ContextValue::String(shown));

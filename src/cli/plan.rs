@@ -28,6 +28,10 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
         let prepared = Prepared::new(&situation, flags.keep);
         console.done();
         let prepared = prepared?;
+        if prepared.plan.is_left_to_git() {
+            console.note("nothing would be sent: Portainer deploys the stack from Git");
+            return Ok(());
+        }
         let (stack, reveal) = (&opened.stack, arguments.adoption.git.reveal);
         if arguments.diff {
             show_diff(&prepared, stack, reveal, console)?;

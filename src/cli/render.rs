@@ -48,6 +48,10 @@ pub(super) fn run(arguments: &RenderArguments, Cli { common, console }: Cli) -> 
     let prepared = adopt::prepared(&name, &settings, keep, console);
     console.done();
     let (stack, prepared) = prepared?;
+    if prepared.before.last_sent.commit.is_some() {
+        console
+            .note("the last adoption deployed it from Git: this is about the files on this host");
+    }
     if arguments.diff {
         show_diff(&prepared, &stack, arguments.reveal, console)
     } else {
@@ -85,10 +89,6 @@ pub(super) fn show_diff(
     console: &Console,
 ) -> Result<(), Ended> {
     let rewrite = rewrite(prepared, stack, console)?;
-    if prepared.plan.is_left_to_git() {
-        console.note("nothing would be sent: Portainer deploys the stack from Git");
-        return Ok(());
-    }
     if let Some(git) = &prepared.git {
         if let Some(patch) = &git.patch {
             print_patch(patch);
@@ -100,9 +100,6 @@ pub(super) fn show_diff(
         let differs = prepared
             .deployed()
             .and_then(|now| print_diff(names, now, Shown::all(git.text()), mask.as_ref()));
-        if differs.is_none() {
-            console.note("no differences");
-        }
         note_masked([differs], console);
         return Ok(());
     }
@@ -125,9 +122,6 @@ pub(super) fn show_diff(
         let head = ["in Portainer", "to be sent"].map(|which| format!("variables\t({which})"));
         print_variables(head, &now.env, &rewrite.env, reveal)
     });
-    if text_differs.or(env_differs).is_none() {
-        console.note("no differences");
-    }
     note_masked([text_differs, env_differs], console);
     Ok(())
 }
@@ -195,10 +189,12 @@ fn print_body(body: &Value, shown: Option<String>, console: &Console) -> Result<
     Ok(())
 }
 
-/// Says what hides values, if any of the parts that were printed has one.
+/// Says what hides values, if any of the parts that were printed has one, or that nothing differs.
 fn note_masked<const N: usize>(are_masked: [Option<bool>; N], console: &Console) {
     if are_masked.contains(&Some(true)) {
         console.note("*** hides the values of variables: add --reveal to see them");
+    } else if are_masked == [None; N] {
+        console.note("no differences");
     }
 }
 

@@ -47,10 +47,14 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptF
         git: now.and_then(|(_, standing)| standing.git.clone()),
         access: plan.access.clone(),
         notices: prepared.notices(situation.stack.file()),
-        changed_lines: rewrite
-            .filter(|_| prepared.git.is_none())
-            .filter(|_| prepared.combined.is_empty() || prepared.deployed().is_some())
-            .map(|rewrite| changed_lines(prepared.compared(), &rewrite.text)),
+        changed_lines: match &prepared.git {
+            Some(git) => prepared
+                .deployed()
+                .map(|now| changed_lines(now, git.text())),
+            None => rewrite
+                .filter(|_| prepared.combined.is_empty() || prepared.deployed().is_some())
+                .map(|rewrite| changed_lines(prepared.compared(), &rewrite.text)),
+        },
         combined_files: match prepared.git {
             Some(_) => Vec::new(),
             None => prepared.combined.clone(),

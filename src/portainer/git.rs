@@ -186,14 +186,11 @@ impl PortainerReader {
     /// The text of a file, as Portainer reads it from the repository now (M25). Changes nothing, although it is a POST.
     fn preview(&self, from: &Repository, file: &str) -> Result<String, Error> {
         let action = format!("read {file} from {}", from.url);
-        let reference = match from.reference.as_str() {
-            // Without a reference, the preview reads `main`, and the create the default branch.
-            "" => "HEAD",
-            reference => reference,
-        };
+        // Without a reference, the preview reads `main`, and the create the default branch.
+        let reference = Some(from.reference.as_str()).filter(|one| !one.is_empty());
         let mut body = json!({
             "repository": from.url,
-            "reference": reference,
+            "reference": reference.unwrap_or("HEAD"),
             "targetFile": file,
             "tlsSkipVerify": from.skip_tls_verify,
         });
@@ -222,28 +219,29 @@ fn if_there(read: Result<String, Error>) -> Result<Option<String>> {
 /// What to do about a repository that Portainer cannot read. Portainer tells most causes apart by its words only.
 fn hint_of(response: &Response) -> Option<&'static str> {
     let said = response.message()?;
-    let is = |words: &[&str]| words.iter().any(|one| said.contains(one));
     Some(match response.status {
-        400 if is(&["credential"]) => {
+        400 if said.contains("credential") => {
             "check --git-user, and the password in --git-password-file or STACKLIFT_GIT_PASSWORD"
         }
         // N27
         400 => {
             "check --git: Portainer reads repositories over http:// and https:// only, and its SSRF protection may refuse the address"
         }
-        500 if is(&["certificate"]) => {
+        500 if said.contains("certificate") => {
             "if the certificate of the Git server is self-signed, pass --git-skip-tls-verify"
         }
-        500 if is(&["reference not found"]) => {
+        500 if said.contains("reference not found") => {
             "the repository has no such branch: check --ref; for a tag, pass --ref refs/tags/NAME"
         }
-        500 if is(&["repository not found"]) => {
+        500 if said.contains("repository not found") => {
             "check --git; if the repository is private, pass --git-user and --git-password-file"
         }
-        500 if is(&["dial tcp"]) => {
+        500 if said.contains("dial tcp") => {
             "check --git: Portainer itself has to reach the Git server, and its container may not know the names of this host"
         }
-        500 if is(&["from disk"]) => "the repository has no such file: check --path and --ref",
+        500 if said.contains("from disk") => {
+            "the repository has no such file: check --path and --ref"
+        }
         500 => "check --git, --ref and --path",
         _ => return None,
     })

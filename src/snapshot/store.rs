@@ -200,13 +200,14 @@ impl Store {
         if is_open && !self.was_restored() {
             return Ok(newest);
         }
-        let last = |is: fn(&Snapshot) -> bool| -> Result<Option<Saved>> {
-            Ok(self
-                .whole()?
-                .find(|saved| saved.snapshot.has_running() && is(&saved.snapshot)))
-        };
-        let known = last(|snapshot| snapshot.record.known().is_some())?;
-        Ok(known.or(last(|_| true)?).or(newest))
+        let known = self.last_that_ran(|snapshot| snapshot.record.known().is_some())?;
+        Ok(known.or(self.last_that_ran(|_| true)?).or(newest))
+    }
+
+    /// The newest whole snapshot that is such a one and in which a container ran.
+    pub fn last_that_ran(&self, is: impl Fn(&Snapshot) -> bool) -> Result<Option<Saved>> {
+        let is_it = |saved: &Saved| saved.snapshot.has_running() && is(&saved.snapshot);
+        Ok(self.whole()?.find(is_it))
     }
 
     fn last_whole(&self) -> Result<Option<Saved>> {

@@ -243,8 +243,10 @@ fn m25_what_portainer_cannot_read_is_named() {
         run(&bench, &format!("adopt web {FLAGS}")).fails(&[reason, hint]);
     }
     let credentials = "https://u:s3cr3t-x@git.example/a.git";
-    for wrong in ["git@git.example:a.git", credentials] {
-        run(&bench, &format!("adopt web --git {wrong}")).code(2);
+    let query = "https://git.example/a.git?s3cr3t-x";
+    for wrong in ["git@git.example:a.git", credentials, query] {
+        let refused = run(&bench, &format!("adopt web --git {wrong}"));
+        refused.code(2).hides("s3cr3t-x");
     }
     run(&bench, "adopt --all --git https://git.example/stacks.git").code(2);
     run(&bench, "adopt web --ref main").code(2);
@@ -342,9 +344,15 @@ fn m24_a_portainer_stack_does_not_become_a_git_stack() {
     run(&bench, "adopt web").code(0);
     bench.forget_requests();
     run(&bench, &format!("adopt web {FLAGS}"))
-        .fails("Portainer stack 1 exists, and Portainer cannot link it to Git\n     undo the adoption first: stacklift restore web; then run the command again\n");
+        .fails("  1. Portainer stack 1 is not from Git, and Portainer cannot link it to Git\n     - it would have to be deleted, which removes its containers\n     - web-a-1 would be interrupted\n     you can keep it as it is. To have it from Git all the same: stacklift restore web --to ");
     assert!(nothing_was_sent(&bench));
-    run(&bench, "restore web --yes").code(0);
+    // A second adoption has a snapshot of its own.
+    let first = id_of(&bench.saved("")[0]);
+    bench.stack("web", &newer(), None);
+    bench.run("adopt web --yes").code(0);
+    let undo = format!("restore web --to {first}");
+    run(&bench, &format!("plan web {FLAGS}")).fails(&format!(" stacklift {undo}; then"));
+    run(&bench, &format!("{undo} --yes")).code(0);
     run(&bench, &format!("adopt web {FLAGS}")).succeeds("adopted web: 1 container kept running");
 }
 
@@ -386,13 +394,17 @@ fn b22_a_git_stack_is_left_to_its_repository() {
         run(&bench, "adopt web").succeeds(&["web ", told]);
         run(&bench, "plan web").succeeds(&["web ", told]);
         run(&bench, "list").succeeds(&["in Portainer, from Git", "edit it in Git"]);
-        run(&bench, "plan web --request").succeeds("no request");
-        run(&bench, "plan web --diff").succeeds("nothing would be sent");
+        for args in ["plan web --request", "plan web --diff"] {
+            run(&bench, args)
+                .succeeds("nothing would be sent: Portainer deploys the stack from Git");
+        }
         let report = run(&bench, "adopt web --output json")
             .code(0)
             .report("adopt");
         assert_eq!(report["git"]["path"], FILE);
     }
+    run(&bench, "render web")
+        .says("the last adoption deployed it from Git: this is about the files on this host");
     // Also if it does not run, or if the branch has moved.
     bench.world(|world| push(world, &[(FILE, &newer())]));
     run(&bench, "adopt web").succeeds(told);
@@ -412,8 +424,12 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
     let planned = planned.code(0).report("plan");
     let redeploy = json!({"kind": "redeploy", "portainer_stack": "1"});
     assert_eq!(planned["adopt"]["request"], redeploy);
-    let fate = "Portainer recreates every container of a Git stack that it deploys again";
+    let fate = "the repository changes command";
     assert_eq!(planned["adopt"]["services"][0]["fate"]["reason"], fate);
+    run(&bench, &format!("plan web {FLAGS}")).succeeds(&[
+        "in Portainer from Git, commit ",
+        "Portainer's copy differs from Git in 1 line: add --diff",
+    ]);
     run(&bench, &format!("plan web {FLAGS} --diff")).prints("--- blog/compose.yaml\t(in Portainer)\n+++ blog/compose.yaml\t(in Git)\n@@ -1,4 +1,4 @@\n services:\n   a:\n     image: busybox:1.36\n-    command: sleep 1000\n+    command: sleep 9\n");
     run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
     let redeploys = bench.calls(Call::Redeploy);
@@ -602,4 +618,17 @@ fn m24_several_compose_files_of_a_repository_are_compared_as_one() {
     assert_eq!(sent(&bench)["additionalFiles"], json!(["blog/more.yaml"]));
     assert_eq!(bench.containers("web"), before);
     run(&bench, &format!("adopt web {flags}")).succeeds("is deployed from Git");
+}
+
+/// They are about the text that Portainer gets without Git.
+#[test]
+fn m24_a_plan_with_git_has_no_notes_about_another_text() {
+    let text = format!("{PLAIN}    volumes: [\"${{D}}/x:/x\"]\n");
+    let bench = bench(&text, Some("D=./d\n"), &[(FILE, &text)]);
+    let note = "note: docker-compose.yml:5: the path contains a variable";
+    run(&bench, "plan web").succeeds(note);
+    run(&bench, "adopt web").code(0);
+    run(&bench, &format!("plan web {FLAGS}"))
+        .code(1)
+        .hides("note: ");
 }

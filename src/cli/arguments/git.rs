@@ -54,25 +54,22 @@ impl GitArguments {
     pub(in crate::cli) fn flags(&self) -> Vec<String> {
         let file = self.git_password_file.as_ref();
         let file = file.map(|file| file.to_string_lossy().into_owned());
-        let values = [
-            ("--git", self.git.as_ref()),
-            ("--ref", self.reference.as_ref()),
-            ("--path", self.path.as_ref()),
-            ("--auto-update", self.auto_update.as_ref()),
-            ("--git-user", self.git_user.as_ref()),
-            ("--git-password-file", file.as_ref()),
+        let given = [
+            ("--git", self.git.as_slice()),
+            ("--ref", self.reference.as_slice()),
+            ("--path", self.path.as_slice()),
+            ("--additional-file", &self.additional),
+            ("--auto-update", self.auto_update.as_slice()),
+            ("--git-user", self.git_user.as_slice()),
+            ("--git-password-file", file.as_slice()),
         ];
-        let additional = self
-            .additional
-            .iter()
-            .map(|file| ("--additional-file", Some(file)));
-        let given = values.into_iter().chain(additional);
-        let given = given.filter_map(|(flag, value)| Some([flag.to_owned(), value?.clone()]));
-        let mut flags: Vec<String> = given.flatten().collect();
-        if self.git_skip_tls_verify {
-            flags.push("--git-skip-tls-verify".to_owned());
-        }
-        flags
+        let words = |(flag, values): (&str, &[String])| {
+            let of_one = |value: &String| [flag.to_owned(), value.clone()];
+            values.iter().flat_map(of_one).collect::<Vec<_>>()
+        };
+        let no_tls = self.git_skip_tls_verify;
+        let no_tls = no_tls.then(|| "--git-skip-tls-verify".to_owned());
+        given.into_iter().flat_map(words).chain(no_tls).collect()
     }
 }
 
@@ -82,10 +79,8 @@ fn url(text: &str) -> Result<String, String> {
         return Err("expected an http:// or https:// URL: Portainer reads no others".to_owned());
     };
     let host = after.split('/').next().unwrap_or_default();
-    if host.contains('@') {
-        return Err(
-            "it contains credentials: pass --git-user and --git-password-file instead".to_owned(),
-        );
+    if host.contains('@') || text.contains(['?', '#']) {
+        return Err("it contains credentials or a query, which Portainer would store and show: pass --git-user and --git-password-file instead".to_owned());
     }
     if host.is_empty() || text.contains(|c: char| c.is_control() || c.is_whitespace()) {
         return Err("expected the URL of a repository".to_owned());
@@ -135,6 +130,7 @@ mod tests {
             "https://u:p@h/a",
             "/a",
             "https://h/a b",
+            "https://h/a?token=t",
         ] {
             assert!(url(text).is_err(), "{text}");
         }

@@ -179,6 +179,8 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
             && (way.changed_lines.is_some_and(|lines| lines > 0)
                 || !way.changed_variables.is_empty())
     });
+    let git = adopt.and_then(|way| way.git.as_ref());
+    let from_git = git.map(|git| format!("in Portainer from Git, commit {}", git.short_commit()));
     let what = match (adopt.map(|way| way.in_portainer), record.state.as_str()) {
         (Some(InPortainer::Edited), _) => "edited in Portainer since the last adoption",
         (Some(InPortainer::Differs), _) => "in Portainer, which differs from the files",
@@ -186,7 +188,7 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
             "in Portainer, but containers were started outside of it since"
         }
         (_, "active") if differs => "in Portainer; your files differ from it",
-        (_, "active") => "in Portainer",
+        (_, "active") => from_git.as_deref().unwrap_or("in Portainer"),
         (_, "inactive") => "in Portainer, where it is stopped",
         (_, state) => &format!("in Portainer, where it is {state}"),
     };
@@ -317,6 +319,7 @@ fn difference(way: Way, of: &WayReport) -> Option<String> {
             let all: Vec<String> = lines.into_iter().chain(variables).collect();
             Some(format!("changes in {}", listed(&all))).filter(|_| !all.is_empty())
         }
+        Some(Request::Redeploy(_)) => lines.map(|lines| format!("differs from Git in {lines}")),
         _ => lines.map(|lines| format!("differs from your file in {lines}")),
     };
     what.map(|what| format!("Portainer's copy {what}: add --diff to see {them}."))

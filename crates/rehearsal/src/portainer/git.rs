@@ -34,9 +34,8 @@ fn check_url(url: &str) -> Result<(), PortainerError> {
     if url.starts_with("http://") || url.starts_with("https://") {
         return Ok(());
     }
-    Err(invalid(
-        "Invalid repository URL. Must correspond to a valid URL format",
-    ))
+    let what = "Invalid repository URL. Must correspond to a valid URL format";
+    Err(invalid(what))
 }
 
 /// The text of a file in a repository. Without a reference, of the branch `main`, whatever the default is.
@@ -86,16 +85,15 @@ pub(super) fn prepared(
     }
     let mut work = world.prepare_create(endpoint, &given.name, user)?;
     work.record.env = given.env;
-    let is_authenticated = given.repository_authentication;
+    let password = given.repository_authentication;
+    let password = password.then_some(given.repository_password);
     let settings = GitSettings {
         url: given.url,
         reference: given.repository_reference_name,
         entry: given.compose_file,
         additional: given.additional_files.unwrap_or_default(),
         user: given.repository_username,
-        password: Some(given.repository_password)
-            .filter(|_| is_authenticated)
-            .unwrap_or_default(),
+        password: password.unwrap_or_default(),
         skips_tls: given.skips_tls,
     };
     let cloned = world.clone_for(&mut work.record, &settings);

@@ -16,10 +16,8 @@ impl World {
     /// `HEAD`.
     pub(crate) fn clone_of(&self, git: &GitSettings) -> Result<(Files, String), CloneError> {
         let url = git.url.trim_end_matches('/');
-        let reference = match git.reference.as_str() {
-            "" => "HEAD",
-            reference => reference,
-        };
+        let reference = Some(git.reference.as_str()).filter(|one| !one.is_empty());
+        let reference = reference.unwrap_or("HEAD");
         if let Some(fetch) = self.fetch {
             return fetch(url, reference, &git.user, &git.password);
         }

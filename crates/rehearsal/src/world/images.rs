@@ -34,12 +34,6 @@ impl World {
         id
     }
 
-    /// Removes an image with all its names. Its containers stay.
-    pub fn remove_image(&mut self, name: &str) -> Option<Image> {
-        let id = self.image(name)?.id.clone();
-        self.images.remove(&id)
-    }
-
     /// An image by name or ID.
     pub(crate) fn image(&self, name: &str) -> Option<&Image> {
         let tag = tagged(name);
