@@ -92,7 +92,15 @@ impl Run<'_> {
             } else {
                 format!("an interrupted run was {doing}")
             };
-            let warning = format!("{what}; waiting for Portainer to finish");
+            // Nothing else shows the end of these.
+            let until = match open.entry.request.kind {
+                RequestKind::Create | RequestKind::Delete => String::new(),
+                RequestKind::Update | RequestKind::Stop => format!(
+                    ", until nothing of the stack has changed for at least {} s",
+                    QUIET.min(self.setup.timeout / 4).as_secs_f32()
+                ),
+            };
+            let warning = format!("{what}; waiting for Portainer to finish{until}");
             (self.listener)(Event::Warning(warning));
         }
         self.wait(match witness {

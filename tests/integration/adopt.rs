@@ -329,6 +329,7 @@ fn m06_an_update_without_an_answer_that_removed_every_container_is_restored() {
     let run = adopt(&bench, "--timeout 4s").code(1);
     assert_eq!(containers(&bench), before, "{run:#?}");
     run.says(&[
+        "waiting for Portainer to finish, until nothing of the stack has changed for at least 1 s",
         "\nBoth containers had been removed and were restored: a was down for ",
         "; Portainer stack 1 has the Compose file and the variables of before.\n",
     ]);
