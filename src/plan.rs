@@ -37,7 +37,7 @@ pub use fates::{
 pub use losses::{
     Loss, LossKind, files,
     foreign::{Foreign, Touch, foreign},
-    limits::name as limit_name,
+    limits::{compose_key, name as limit_name},
     mounts::copied_files,
 };
 pub use migration::{Plan, depends_on_version, migration};

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fmt};
 use serde_json::Value;
 
 use crate::{
-    plan::limit_name,
+    plan::{compose_key, limit_name},
     snapshot::{is_empty, is_unset},
     text::{listed, plural},
 };
@@ -82,10 +82,12 @@ impl fmt::Display for Difference<'_> {
                 return write!(f, "the {noun} {}", listed(&Vec::from_iter(names)));
             }
             // As the plan names it.
-            Self::Setting(key) => match limit_name(key) {
-                Some(name) => return write!(f, "the {name}"),
-                None => return write!(f, "`{key}`"),
-            },
+            Self::Setting(key) => {
+                return match limit_name(key) {
+                    Some(name) => write!(f, "the {name}"),
+                    None => write!(f, "`{}`", compose_key(key).as_deref().unwrap_or(key)),
+                };
+            }
         })
     }
 }
@@ -169,14 +171,17 @@ mod tests {
         let before = container(
             "a",
             &json!({"Cmd": ["a", "b"], "Labels": {"note": "x"}}),
-            &json!({"Memory": 64, "Dns": ["1.1.1.1", "8.8.8.8"], "Sysctls": {"net.a": ""}}),
+            &json!({"Memory": 64, "Dns": ["1.1.1.1", "8.8.8.8"], "Sysctls": {"net.a": ""}, "PidMode": "", "CapAdd": null, "NewSetting": null}),
         );
         for (pointer, value, what) in [
             ("/Config/Cmd", json!(["b", "a"]), "the command"),
             ("/Config/Labels/note", json!("secret"), "the labels"),
             ("/HostConfig/Memory", json!(0), "the memory limit"),
-            ("/HostConfig/Dns", json!(["8.8.8.8", "1.1.1.1"]), "`Dns`"),
-            ("/HostConfig/Sysctls", json!({}), "`Sysctls`"),
+            ("/HostConfig/Dns", json!(["8.8.8.8", "1.1.1.1"]), "`dns`"),
+            ("/HostConfig/Sysctls", json!({}), "`sysctls`"),
+            ("/HostConfig/PidMode", json!("host"), "`pid`"),
+            ("/HostConfig/CapAdd", json!(["SYS_TIME"]), "`cap_add`"),
+            ("/HostConfig/NewSetting", json!(1), "`NewSetting`"),
         ] {
             let mut now = before.clone();
             *now.pointer_mut(pointer).unwrap() = value;

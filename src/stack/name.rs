@@ -1,6 +1,6 @@
 //! A stack's name: which names are valid (C11), and what Portainer makes of them (M02).
 
-use std::{ffi::OsStr, fmt};
+use std::{env, ffi::OsStr, fmt};
 
 use anyhow::Result;
 
@@ -84,9 +84,12 @@ impl fmt::Display for StackName {
 }
 
 fn refused(name: &str, reason: &str) -> anyhow::Error {
-    let stem = name.strip_suffix('/');
-    let hint = match stem.filter(|stem| StackName::new(OsStr::new(stem)).is_ok()) {
-        Some(stem) => format!("did you mean {stem}?"),
+    // The last part of a path, of which nothing has to exist.
+    let path = env::current_dir().unwrap_or_default().join(name);
+    let last = path.file_name();
+    let last = last.filter(|last| !name.is_empty() && *last != name);
+    let hint = match last.and_then(|last| StackName::new(last).ok()) {
+        Some(meant) => format!("did you mean {meant}?"),
         None => "pass the name of the stack's directory under the stacks root, without a path"
             .to_owned(),
     };

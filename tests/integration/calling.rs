@@ -355,6 +355,10 @@ fn near_names_are_suggested() {
         bench.fails(&[typed], &format!("did you mean {meant}?"));
     }
     bench.run("zzz").code(1).hides("did you mean");
+    for path in [".", "./", "../Web", "/opt/stacks/Web/"] {
+        let mut plan = bench.command(&["plan", path]);
+        Run::of(plan.current_dir(bench.dir("Web"))).fails("hint: did you mean Web?\n");
+    }
     bench.rejects("--yes render mail", "after the command");
     assert!(bench.requests().is_empty());
 }

@@ -1,5 +1,6 @@
 //! Limits and other settings of a container that differ from the text, as after `docker update` (B01).
 
+use composefile::schema::SERVICE;
 use serde_json::Value;
 
 use crate::{
@@ -111,6 +112,28 @@ pub fn name(field: &str) -> Option<&'static str> {
         "IpcMode" => Some(IPC_MODE),
         _ => LIMITS.iter().find(|one| one.1 == field).map(|one| one.0),
     }
+}
+
+/// The key of a service in a Compose file that sets this field of `Config` or `HostConfig`, if it is known.
+pub fn compose_key(field: &str) -> Option<String> {
+    let listed = match field {
+        "CgroupnsMode" => "cgroup",
+        "DnsOptions" => "dns_opt",
+        "OpenStdin" => "stdin_open",
+        "PidMode" => "pid",
+        "ReadonlyRootfs" => "read_only",
+        "StopTimeout" => "stop_grace_period",
+        "UTSMode" => "uts",
+        _ => "",
+    };
+    let mut key = listed.to_owned();
+    for letter in field.chars().filter(|_| listed.is_empty()) {
+        if letter.is_ascii_uppercase() && !key.is_empty() {
+            key.push('_');
+        }
+        key.push(letter.to_ascii_lowercase());
+    }
+    SERVICE.since(&key).map(|_| key)
 }
 
 impl Limit {
