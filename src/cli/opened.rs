@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{
     Cli, Common, Console, Ended,
-    arguments::{AdoptionArguments, GitArguments},
+    arguments::AdoptionArguments,
     peers,
     settings::{KeySource, Settings, repository},
 };
@@ -80,16 +80,6 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The same, with the flags of an adoption.
-    pub(super) fn adopted_with(
-        self,
-        flags: &AdoptionArguments,
-        console: &Console,
-    ) -> Result<Self, Stopped> {
-        self.shared_with(&flags.access.grants)?
-            .with_git(&flags.git, console)
-    }
-
     /// The same, with `--access`.
     pub(super) fn shared_with(mut self, grants: &[Grant]) -> Result<Self, Stopped> {
         let wanted = self.peers.readers().0.wanted_access(grants);
@@ -97,16 +87,21 @@ impl Opened {
         Ok(self)
     }
 
-    /// The same, with `--git`.
-    fn with_git(mut self, flags: &GitArguments, console: &Console) -> Result<Self, Stopped> {
-        let git = repository(flags, self.stack.file()).map_err(Stopped::untouched)?;
+    /// The same, with `--access` and `--git`.
+    pub(super) fn adopted_with(
+        self,
+        flags: &AdoptionArguments,
+        console: &Console,
+    ) -> Result<Self, Stopped> {
+        let mut opened = self.shared_with(&flags.access.grants)?;
+        let git = repository(&flags.git, opened.stack.file()).map_err(Stopped::untouched)?;
         if let Some(password) = git.as_ref().and_then(|git| git.password.as_ref()) {
             console.hide(password);
             let mask = Mask::new([password.expose_secret()]);
-            self.peers.readers().0.hide(mask);
+            opened.peers.readers().0.hide(mask);
         }
-        self.git = git;
-        Ok(self)
+        opened.git = git;
+        Ok(opened)
     }
 
     /// Finds the stack's files: those that its containers were started from, otherwise as Compose does. Asks the engine

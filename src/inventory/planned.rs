@@ -39,22 +39,22 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     // Side by side: each waits for Portainer, the engine and Compose.
     let (force, commands) = (ways.migrate.unwrap_or_default(), Commands(situation, typed));
     let migrating = || migrate::Prepared::new(situation);
-    let adoption_with = |flags: AdoptFlags| (flags, adopt::Prepared::new(situation, flags.keep));
-    let (migrated, adopting) = side_by_side(
+    let flags = ways.adopt.unwrap_or_default();
+    let adopting = || adopt::Prepared::new(situation, flags.keep);
+    let (migrated, adopted) = side_by_side(
         || ways.migrate.map(|_| migrating()),
-        || ways.adopt.map(adoption_with),
+        || ways.adopt.map(|_| adopting()),
     );
-    let before = match (&adopting, &migrated) {
-        (Some((_, Ok(prepared))), _) => &prepared.before,
+    let before = match (&adopted, &migrated) {
+        (Some(Ok(prepared)), _) => &prepared.before,
         (_, Some(Ok(prepared))) => &prepared.before,
         _ => {
-            let of_adoption = adopting.and_then(|(_, prepared)| prepared.err());
-            let of_migration = migrated.and_then(Result::err);
-            let error = of_adoption.or(of_migration);
+            let error = adopted.and_then(Result::err);
+            let error = error.or_else(|| migrated.and_then(Result::err));
             return Err(error.unwrap_or_else(|| anyhow::anyhow!("no way was asked for")));
         }
     };
-    let adopt = adopting.as_ref().map(|&(flags, ref prepared)| WayReport {
+    let adopt = adopted.as_ref().map(|prepared| WayReport {
         diff_command: Some(commands.of_adoption(&["plan", "--diff"], flags)),
         ..report(prepared, |one| adoption(one, situation, flags))
     });
@@ -66,7 +66,6 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         diff_command: Some(commands.of_migration("render", &DIFF)),
         ..report(prepared, |one| migration(one, situation, force))
     });
-    let flags = ways.adopt.unwrap_or_default();
     let overwrite = commands.of_adoption(&["plan"], flags.overwriting());
     let stack = stack(situation, before, typed, overwrite)?;
     let is_broken = matches!(

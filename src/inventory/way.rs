@@ -15,11 +15,8 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptF
     let (plan, before) = (&prepared.plan, &prepared.before);
     let pulls = prepared.images_to_pull(situation.stack.name().as_str(), flags);
     // Missing images are all that blocks it then.
-    let blockers = if pulls.is_empty() {
-        plan.blockers.clone()
-    } else {
-        Vec::new()
-    };
+    let blockers = plan.blockers.iter().filter(|_| pulls.is_empty());
+    let blockers: Vec<_> = blockers.cloned().collect();
     let (rewrite, now) = (prepared.rewrite.as_ref().ok(), before.contents.as_ref());
     WayReport {
         readiness: match plan.request {

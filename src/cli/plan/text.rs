@@ -90,23 +90,15 @@ fn show_next(report: &PlanReport, console: &Console) {
     let (stack, shown) = (&report.stack, shown_ways(report));
     let is_open =
         |(_, way): &(Way, &WayReport)| way.readiness != Readiness::Blocked && way.git.is_none();
-    let next = match &report.recommended {
-        Some(recommended) => Some(recommended.command.clone()),
-        None if report.heals().is_some() => report.heals().map(str::to_owned),
-        None if stack.interrupted_run == Some(InterruptedRun::RunAgain)
-            && shown.iter().all(is_open) =>
-        {
-            Some(command(&["adopt", &stack.name]))
-        }
-        None => {
-            if report.is_edited() {
-                show_choice(stack, console);
-            }
-            None
-        }
-    };
-    if let Some(command) = next {
+    let recommended = report.recommended.as_ref().map(|one| one.command.clone());
+    let heals = report.heals().map(str::to_owned);
+    let is_interrupted = stack.interrupted_run == Some(InterruptedRun::RunAgain);
+    let runs_again = is_interrupted && shown.iter().all(is_open);
+    let again = runs_again.then(|| command(&["adopt", &stack.name]));
+    if let Some(command) = recommended.or(heals).or(again) {
         console.next(&command);
+    } else if report.is_edited() {
+        show_choice(stack, console);
     }
 }
 
