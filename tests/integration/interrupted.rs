@@ -251,6 +251,13 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
     }
     let says = "checked again: the last run did not finish";
     bench.succeeds("adopt --all --dry-run", says);
+    let sent = bench.first_record().text;
+    bench.change_record(|record| record.text.push_str("# theirs\n"));
+    let overwrite = "  stacklift plan web --overwrite\n";
+    plan(&bench).says(overwrite).hides("Next: ");
+    let next = "Next: stacklift adopt web --overwrite\n";
+    bench.succeeds("plan web --overwrite", next);
+    bench.change_record(|record| record.text = sent);
     // A plan that is blocked fails, and an update does not hide the failure.
     let missing = checked("2") + "    env_file: absent.env\n";
     bench.stack("web", &missing, None);

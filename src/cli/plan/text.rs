@@ -88,8 +88,9 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
 
 fn show_next(report: &PlanReport, console: &Console) {
     let (stack, shown) = (&report.stack, shown_ways(report));
-    let is_open =
-        |(_, way): &(Way, &WayReport)| way.readiness != Readiness::Blocked && way.git.is_none();
+    let is_open = |(_, way): &(Way, &WayReport)| {
+        !matches!(way.readiness, Readiness::Blocked | Readiness::Edited) && way.git.is_none()
+    };
     let recommended = report.recommended.as_ref().map(|one| one.command.clone());
     let heals = report.heals().map(str::to_owned);
     let is_interrupted = stack.interrupted_run == Some(InterruptedRun::RunAgain);
