@@ -166,7 +166,7 @@ impl Procedure<'_, '_> {
         let before: Vec<Inspected> = self.before.iter().map(Inspected).collect();
         self.run.hold_volumes(&before)?;
         match self.send(&prepared, &payload)? {
-            Sent::Failed(cause) => Err(self.recover(&cause)),
+            Sent::Failed(cause) => Err(self.recover(&payload, &cause)),
             // Only then, because a failure must not give anybody access.
             Sent::Deployed => match self.verify(&prepared, &payload)? {
                 Verdict::AsPlanned => self
@@ -174,7 +174,7 @@ impl Procedure<'_, '_> {
                     .and_then(|()| self.finish())
                     .inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong),
                 Verdict::Flawed(flaw) => Err(flaw.into()),
-                Verdict::NotAsBefore(wrong) => Err(self.recover(&wrong.into())),
+                Verdict::NotAsBefore(wrong) => Err(self.recover(&payload, &wrong.into())),
             },
         }
     }
@@ -182,6 +182,7 @@ impl Procedure<'_, '_> {
     /// Ends a deployment that is as planned. The command that undoes it depends on the mark.
     fn finish(&mut self) -> Result<()> {
         self.run.is_whole()?;
+        self.run.store().forget_failure();
         let (name, id) = (self.at.stack.name().as_str(), self.snapshot.as_deref());
         self.report.undo = id.map(|id| self.run.undo_command(name, id));
         self.share()

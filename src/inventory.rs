@@ -236,7 +236,7 @@ impl<'a> Inventory<'a> {
     fn was_adopted(&self, name: &str) -> bool {
         let engine = self.engine.id().ok();
         let place = self.state.map(|state| Place::new(state, name));
-        place.is_some_and(|place| !place.last_sent(engine.as_deref()).is_empty())
+        place.is_some_and(|place| !place.open(engine.as_deref()).last_sent().is_empty())
     }
 
     /// The run on a stack that was interrupted or is in progress, if its containers are known.
@@ -377,7 +377,7 @@ pub fn earlier(
         ..Container::default()
     };
     let sent = iter::once_with(move || {
-        let dir = place?.last_sent(None).dir?;
+        let dir = place?.open(None).last_sent().dir?;
         Some(vec![labeled([(label, dir)].into())])
     });
     let ids = store.as_ref().and_then(|store| store.ids().ok());

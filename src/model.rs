@@ -354,6 +354,12 @@ pub enum Rights {
     Unknown(String),
 }
 
+impl Default for Rights {
+    fn default() -> Self {
+        Self::Unknown("Portainer was not asked".to_owned())
+    }
+}
+
 impl Rights {
     /// Whether a stack that Portainer does not list does not exist (B24).
     pub fn see_every_stack(&self) -> bool {

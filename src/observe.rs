@@ -20,7 +20,7 @@ use crate::{
     compose, disk,
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
-    model::{Container, Record, Rights, Uses, Variable, WantedAccess, compose_label},
+    model::{Container, Record, Rights, Variable, WantedAccess, compose_label},
     parallel::{lock, side_by_side},
     plan::{
         self, Blocker, Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent,
@@ -28,7 +28,7 @@ use crate::{
     portainer::{BaseUrl, Contents, EngineOf, PortainerReader, Repository, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
-    snapshot::{Inspected, LastSent, Place, Unfinished},
+    snapshot::{Inspected, Place, Unfinished},
     stack::{Shell, Stack, StackText},
     text::Mask,
 };
@@ -46,7 +46,7 @@ pub use foreign::{NOT_RECREATED, foreign_of, foreign_since, list, warnings_of};
 pub use host::Host;
 
 use details::details;
-use host::Identity;
+use host::{Identity, known};
 
 /// A stack, and where Portainer would create it.
 #[derive(Clone, Copy)]
@@ -83,6 +83,7 @@ pub enum Depth {
 }
 
 /// What exists before the first destructive act.
+#[derive(Default)]
 pub struct Before {
     pub observed: Observed,
     /// The Portainer stack that will be deleted (C51).
@@ -172,25 +173,7 @@ impl Situation<'_> {
     /// The Portainer stack to replace (C50), the containers of the stack (C52), and everything that the plan of sending
     /// `sent` needs. `records` are the Portainer stacks with the stack's name.
     pub fn observe(&self, records: Vec<Record>, sent: Sent, mask: &Mask, depth: Depth) -> Before {
-        let mut before = Before {
-            observed: Observed {
-                namesakes: Vec::new(),
-                last_sent: LastSent::default(),
-                listed: None,
-                unread: None,
-                unlistable: None,
-                others: None,
-                environment: Environment::SameEngine,
-                rights: Rights::Unknown(NOT_ASKED.to_owned()),
-                uses: Uses::default(),
-                details: Details::default(),
-                portainer_version: None,
-            },
-            record: None,
-            contents: None,
-            own: None,
-            warnings: Vec::new(),
-        };
+        let mut before = Before::default();
         self.record(records, &mut before);
         let name = self.stack.name();
         let project = name.portainer_name();
@@ -205,16 +188,14 @@ impl Situation<'_> {
             before.listed = more.map(|more| [own, more].concat());
         }
         before.uses = self.labeled(before.listed());
-        if let Some(all) = &before.listed {
-            match self.others(all) {
-                Ok(others) => before.others = Some(others),
-                Err(error) => before.warnings.push(with_hint(&error)),
-            }
-        }
+        let others = before.listed.as_ref().map(|all| self.others(all));
+        before.others = others.and_then(|read| known(read, &mut before.warnings));
         if let Some(place) = self.place() {
             let answers = before.listed.is_some();
             let engine = answers.then(|| self.engine.id().ok()).flatten();
-            before.last_sent = place.last_sent(engine.as_deref());
+            let store = place.open(engine.as_deref());
+            before.last_sent = store.last_sent();
+            before.failed = store.failure();
         }
         if depth == Depth::Everything || before.destroys() {
             let images = plan::image_references(sent, &project);
@@ -244,10 +225,7 @@ impl Situation<'_> {
             };
             let doubt = self.portainer.and_then(PortainerReader::doubt);
             before.warnings.extend(doubt.map(str::to_owned));
-            match version {
-                Ok(version) => before.portainer_version = version,
-                Err(error) => before.warnings.push(with_hint(&error)),
-            }
+            before.portainer_version = known(version, &mut before.warnings).flatten();
         }
         before
     }
@@ -418,7 +396,7 @@ impl Situation<'_> {
                     None => identity(path),
                 })
             },
-            port_in_use: &port_in_use,
+            unbindable: &unbindable,
             is_adoption,
         })
     }
@@ -462,7 +440,7 @@ impl Situation<'_> {
             let (mut uses, mut warnings) = (labeled, Vec::new());
             let Some(portainer) = portainer else {
                 let environment = Environment::Unknown(NOT_ASKED.to_owned());
-                let rights = Rights::Unknown(NOT_ASKED.to_owned());
+                let rights = Rights::default();
                 return (None, environment, rights, (uses, warnings));
             };
             let contents = record.map(|record| portainer.read(&record.id));
@@ -502,10 +480,8 @@ impl Situation<'_> {
         before.details = details;
         let none = compose.compose().err().filter(|_| host.is_none());
         before.details.unasked = none.map(ToString::to_string);
-        match checked.transpose() {
-            Ok(rejection) => before.details.rejection = rejection.flatten(),
-            Err(error) => before.warnings.push(with_hint(&error)),
-        }
+        let rejection = checked.and_then(|read| known(read, &mut before.warnings));
+        before.details.rejection = rejection.flatten();
         before.rights = rights;
         let is_warned_of = has_containers && !is_refused;
         if before.may_be_unseen() && is_warned_of && portainer.is_some() && host.is_none() {
@@ -528,17 +504,17 @@ pub fn with_hint(error: &anyhow::Error) -> String {
     }
 }
 
-/// Whether a port of this host cannot be bound because something uses it. Other errors do not tell.
-fn port_in_use(address: &str, port: u16, protocol: &str) -> bool {
+/// Why a port of this host cannot be bound, if it cannot.
+fn unbindable(address: &str, port: u16, protocol: &str) -> Option<io::ErrorKind> {
     // Plans that are made side by side would find each other's sockets.
     static BINDING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = lock(&BINDING);
     let bound = match protocol {
         "tcp" => TcpListener::bind((address, port)).map(drop),
         "udp" => UdpSocket::bind((address, port)).map(drop),
-        _ => return false,
+        _ => return None,
     };
-    bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+    bound.err().map(|error| error.kind())
 }
 
 /// Whether two paths of this host are the same file. `None` if one may not be looked at.

@@ -116,6 +116,9 @@ pub struct WayReport {
     pub changed_lines: Option<usize>,
     /// The Compose files that Compose resolved into one text; empty if the Compose file is edited in place.
     pub combined_files: Vec<String>,
+    /// Whether the last adoption of the same failed. A warning says how.
+    #[serde(skip)]
+    pub failed_before: bool,
     /// What Portainer has, compared with what would be sent and with what was last sent (B22).
     #[serde(skip)]
     pub in_portainer: InPortainer,

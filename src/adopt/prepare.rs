@@ -196,7 +196,8 @@ impl Prepared {
     /// What could not be checked, and what may go wrong with an adoption that is not blocked.
     pub fn warnings(&self) -> impl Iterator<Item = &String> {
         let plan = &self.plan;
-        let doubts = plan.warnings.iter().filter(|_| plan.blockers.is_empty());
+        let doubts = plan.warnings.iter().chain(&plan.failed_before);
+        let doubts = doubts.filter(|_| plan.blockers.is_empty());
         self.before.warnings.iter().chain(doubts)
     }
 

@@ -15,6 +15,7 @@ use crate::{
     failure::Failure,
     model::Deployment,
     plan::{Request, up},
+    portainer::Payload,
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
     run::RecordSeen,
@@ -36,9 +37,9 @@ impl Procedure<'_, '_> {
         failure.hint(hints.join("; ")).into()
     }
 
-    /// Checks what a failed deployment left, and restores the original containers if any changed. Returns the error of
-    /// the run.
-    pub(super) fn recover(&mut self, cause: &Error) -> Error {
+    /// Checks what a failed deployment left, and restores the original containers if any changed. Notes for the next plan that
+    /// it changed any. Returns the error of the run.
+    pub(super) fn recover(&mut self, sent: &Payload, cause: &Error) -> Error {
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         let now = match self.look() {
             Ok(now) => now,
@@ -51,6 +52,9 @@ impl Procedure<'_, '_> {
         };
         let before = self.before.clone();
         let compared = compare((&before, self.looked), &now, self.at.tool);
+        if !changes(&compared).is_empty() {
+            self.run.note_failure(sent, cause);
+        }
         self.recover_from(cause, seen, &compared)
     }
 

@@ -27,6 +27,7 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptF
         },
         request: Some(plan.request.clone()),
         services: plan.services.clone(),
+        failed_before: plan.failed_before.is_some(),
         in_portainer: plan.in_portainer,
         edited: plan.edited.clone(),
         by_hand: plan.by_hand.clone(),

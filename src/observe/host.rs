@@ -159,6 +159,6 @@ impl Host {
     }
 }
 
-fn known<T>(read: Result<T>, warnings: &mut Vec<String>) -> Option<T> {
+pub(super) fn known<T>(read: Result<T>, warnings: &mut Vec<String>) -> Option<T> {
     read.map_err(|error| warnings.push(with_hint(&error))).ok()
 }

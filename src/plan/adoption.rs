@@ -81,6 +81,8 @@ pub struct Adoption {
     pub blockers: Vec<Blocker>,
     /// What may go wrong or could not be checked.
     pub warnings: Vec<String>,
+    /// How the last adoption of the same failed, if it did.
+    pub failed_before: Option<String>,
     /// Who may use the stack afterwards, if `--access` changes that (B23).
     pub access: Option<BTreeSet<Grant>>,
     /// The containers that the deployment waits for, and that the adoption waits for before (B20).
@@ -184,6 +186,11 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 plan.blockers.extend(redefined.blockers());
             }
             plan.lose(input, stack, compose);
+        }
+        let (failed, how) = &facts.observed.failed;
+        let is_sent = !matches!(plan.request, Request::Nothing(_));
+        if is_sent && failed.has(facts.sent.text, facts.sent.env) {
+            plan.failed_before = Some(how.clone());
         }
         escape(&mut plan.warnings);
         plan
@@ -329,6 +336,11 @@ impl Adoption {
             };
             service.stop_grace = None;
         }
+        let paused = facts.observed.inspected().filter(|one| one.is_paused());
+        self.warnings.extend(paused.map(|one| {
+            let (name, tool) = (one.name(), facts.tool);
+            format!("{name} stays paused: to continue it, run: {tool} unpause {name}")
+        }));
     }
 
     fn block(&mut self, refusals: impl IntoIterator<Item = Blocker>, file: &str) {

@@ -2,7 +2,7 @@
 
 pub mod services;
 
-use std::{collections::BTreeMap, ops::Deref};
+use std::{collections::BTreeMap, io::ErrorKind, ops::Deref};
 
 use composefile::{
     document::{Document, Node, ParseError},
@@ -50,19 +50,22 @@ pub struct Facts<'a> {
     pub has_data: bool,
     /// Whether two paths of this host are the same file or directory; `None` if that could not be looked at.
     pub is_same_file: &'a dyn Fn(&str, &str) -> Option<bool>,
-    /// Whether something on this host uses a port: address, port and protocol.
-    pub port_in_use: &'a dyn Fn(&str, u16, &str) -> bool,
+    /// Why a port of this host cannot be bound, if it cannot: address, port and protocol.
+    pub unbindable: &'a dyn Fn(&str, u16, &str) -> Option<ErrorKind>,
     /// Whether Portainer stops the containers that it recreates, as an adoption wants; a migration kills all of them first
     /// (C52).
     pub is_adoption: bool,
 }
 
 /// What Portainer and the engine have of a stack and around it before the first destructive act.
+#[derive(Default)]
 pub struct Observed {
     /// The other Portainer stacks with the stack's name, on this environment and on others (M20).
     pub namesakes: Vec<Namesake>,
     /// What was last sent to Portainer (B22).
     pub last_sent: LastSent,
+    /// The same of the last adoption, if it failed, and how.
+    pub failed: (LastSent, String),
     /// The stack's containers, under its name and under its name in Portainer (B10); `None` if they could not be
     /// listed, which a migration tolerates (C52).
     pub listed: Option<Vec<Container>>,
@@ -288,9 +291,10 @@ impl<'a> RecordFacts<'a> {
 }
 
 /// The environment on which the stack will be created (B03, B06).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub enum Environment {
     /// Its engine is the engine of this host.
+    #[default]
     SameEngine,
     /// Its engine is another one. The ID of the one environment whose engine is this host's, if it was found.
     OtherEngine { here: Option<i64> },

@@ -142,13 +142,13 @@ impl Plan {
         // The engine may use another network namespace.
         let used = conflicts::used_on_host(facts, stack, |_| true).into_iter();
         self.warnings
-            .extend(used.map(|port| format!("the deployment may fail: {port}")));
+            .extend(used.map(|port| format!("the deployment may fail: {}", port.message)));
         self.warnings.extend(conditions::doubts(facts, stack));
         let what = "Compose cannot start paused containers";
         let paused = Blocker::about(conflicts::paused(facts), what, "unpause them first");
         refusals.extend(paused.map(|one| one.of_kind(BlockerKind::Paused)));
         let others: Vec<&Container> = facts.others.iter().flatten().collect();
-        for held in conflicts::held_by(&others, stack, |_| true) {
+        for held in conflicts::held_by((&others, facts.tool), stack, |_| true) {
             refusals.push(
                 held.short("port, address or name in use")
                     .of_kind(BlockerKind::OnEngine),

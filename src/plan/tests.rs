@@ -1,6 +1,6 @@
 //! The stack `web` in `/s/web`, and the plan of its migration to environment 1.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io::ErrorKind};
 
 use composefile::{
     document::Document,
@@ -14,7 +14,7 @@ use crate::{
     model::{Changes, Container, Mount, MountKind, PublishedPort, Record, Rights, Uses, Variable},
     plan::{blockers::validation, facts::services::with_sent},
     rewrite::{env::contract_env, literal},
-    snapshot::{Known, LastSent},
+    snapshot::Known,
 };
 
 mod rejection;
@@ -142,11 +142,7 @@ impl World {
             env: &env.variables,
         };
         let observed = Observed {
-            namesakes: Vec::new(),
-            last_sent: LastSent::default(),
             listed: Some(self.containers.iter().map(listed).collect()),
-            unread: None,
-            unlistable: None,
             others: Some(self.others.clone()),
             environment: self.environment.clone(),
             rights: self.rights.clone(),
@@ -162,6 +158,7 @@ impl World {
                 portainer_env: self.portainer_env.clone(),
                 ..Details::default()
             },
+            ..Observed::default()
         };
         then(&Facts {
             name: self.name,
@@ -195,7 +192,7 @@ impl World {
                 "/secret" => None,
                 _ => Some(false),
             },
-            port_in_use: &|_, port, _| port == PORT_IN_USE,
+            unbindable: &|_, port, _| (port == PORT_IN_USE).then_some(ErrorKind::AddrInUse),
             is_adoption: false,
         })
     }
@@ -577,7 +574,7 @@ networks: {lan: {name: lan}}
     let held = [
         "port 8080/tcp is used by frontend",
         "the address 172.30.0.9 in network lan is used by d",
-        "the container name frontend is used by container ffffffffffff",
+        "the container name frontend is used by another container of image y",
     ];
     let refusals = world.plan().refusals;
     let messages: Vec<_> = refusals.iter().map(|one| &*one.message).collect();

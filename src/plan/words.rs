@@ -151,6 +151,8 @@ impl Adoption {
             said(&stopped, "is recreated")
         });
         parts.extend(told_losses(self.losses.len()));
+        let failed = self.failed_before.as_ref();
+        parts.extend(failed.map(|_| "its last adoption failed".to_owned()));
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }

@@ -64,7 +64,7 @@ pub enum StackResult {
     NothingToDo,
     /// It was edited in Portainer since the last adoption, and `--all` does not overwrite that.
     Edited,
-    /// Its plan says that it cannot be adopted.
+    /// Its plan says that it cannot be adopted, or that its last adoption failed. The second is tried again if it is named.
     Blocked,
     /// An earlier run was interrupted or is in progress, and `--all` does not begin with a restore.
     Unfinished,

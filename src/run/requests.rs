@@ -2,7 +2,7 @@
 //! (B11).
 
 use anyhow::{Result, anyhow};
-use chrono::{SecondsFormat, Utc};
+use chrono::{Local, SecondsFormat, Utc};
 
 use super::Run;
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     portainer::{Contents, Created, Deletion, Error, Payload, Portainer, Repository},
     snapshot::{LastSent, Request, RequestKind, Unanswered},
     stack::StackName,
+    text::excerpt,
 };
 
 /// A request of this run that is not known to have finished.
@@ -148,6 +149,15 @@ impl Run<'_> {
         if let Err(error) = self.store().set_last_sent(sent) {
             self.warn(format!("{error:#}"));
         }
+    }
+
+    /// Notes why the adoption of `sent` failed, for the next plan.
+    pub fn note_failure(&self, sent: &Payload, why: &anyhow::Error) {
+        let at = Local::now().format("%-d %b %Y, %H:%M");
+        let why = excerpt(&self.mask().hide(&format!("{why:#}")));
+        let told = format!("the last adoption of this version failed on {at}: {why}");
+        let sent = LastSent::of(sent.text, sent.env);
+        self.store().set_failure(&sent, &told);
     }
 
     /// Sends a request. `is_over` says whether a response shows its end; otherwise, the deployment may continue.

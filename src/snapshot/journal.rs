@@ -2,9 +2,10 @@
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
+use serde::de::DeserializeOwned;
 
 use super::{
-    LastSent, Place, Request, Store, Unanswered,
+    LastSent, Request, Store, Unanswered,
     folder::{self, id_of},
     requests::{self, REQUEST},
 };
@@ -13,13 +14,8 @@ use super::{
 const PREPARED: &str = ".prepared";
 /// The file that says what was last sent (B22).
 const LAST_SENT: &str = "last-sent";
-
-impl Place {
-    /// What was last sent (B22), on an engine if its ID is known.
-    pub fn last_sent(&self, engine: Option<&str>) -> LastSent {
-        self.open(engine).last_sent()
-    }
-}
+/// The file that says what the last adoption sent that failed, and how in a sentence.
+const FAILURE: &str = "failure";
 
 impl Store {
     /// Writes a request next to the journal, so that [`Self::remember`] needs less time. Returns whether that succeeded.
@@ -64,12 +60,12 @@ impl Store {
     pub fn last_sent(&self) -> LastSent {
         let unanswered = self.unanswered().unwrap_or_default().into_iter();
         let sent = unanswered.filter_map(|one| one.request.last_sent);
-        sent.fold(self.read_last_sent(), |all, one| all.and(&one))
+        sent.fold(self.read::<LastSent>(LAST_SENT), |all, one| all.and(&one))
     }
 
     /// Writes what was last sent, synced to disk.
     pub fn set_last_sent(&self, sent: &LastSent) -> Result<()> {
-        if *sent == self.read_last_sent() {
+        if *sent == self.read::<LastSent>(LAST_SENT) {
             return Ok(());
         }
         let json = serde_json::to_vec(sent)?;
@@ -80,15 +76,31 @@ impl Store {
     /// Removes a request from the journal: it has finished. What it sent may be what was last sent.
     pub fn forget(&self, one: &Unanswered) -> Result<()> {
         let kept = match &one.request.last_sent {
-            Some(sent) => self.set_last_sent(&self.read_last_sent().and(sent)),
+            Some(sent) => self.set_last_sent(&self.read::<LastSent>(LAST_SENT).and(sent)),
             None => Ok(()),
         };
         one.forget().and(kept)
     }
 
+    /// Notes in a sentence how the adoption of this failed. It is only shown: a failure to write it is not an error.
+    pub fn set_failure(&self, sent: &LastSent, told: &str) {
+        let json = serde_json::to_vec(&(sent, told)).unwrap_or_default();
+        let _ = folder::replace(self.own(), FAILURE, &json);
+    }
+
+    /// What the last adoption sent, and how it failed, if none has succeeded since. Otherwise empty.
+    pub fn failure(&self) -> (LastSent, String) {
+        self.read(FAILURE)
+    }
+
+    /// Forgets it: an adoption has succeeded.
+    pub fn forget_failure(&self) {
+        let _ = folder::remove(self.own(), FAILURE);
+    }
+
     /// A file that cannot be read tells nothing.
-    fn read_last_sent(&self) -> LastSent {
-        let mut paths = self.dirs().iter().map(|dir| dir.join(LAST_SENT));
+    fn read<T: DeserializeOwned + Default>(&self, name: &str) -> T {
+        let mut paths = self.dirs().iter().map(|dir| dir.join(name));
         let json = paths.find_map(|path| folder::read(&path).ok());
         serde_json::from_str(&json.unwrap_or_default()).unwrap_or_default()
     }

@@ -195,7 +195,7 @@ impl Store {
     /// The newest whole snapshot in which a container ran, if possible one with the Portainer stack, otherwise the newest. An adoption or a migration that did not
     /// finish is undone, even if nothing ran before it.
     fn default_of_restore(&self) -> Result<Option<Saved>> {
-        let newest = self.last_whole()?;
+        let newest = self.whole()?.next();
         let is_open = self.is_unfinished() || self.is_not_deployed();
         if is_open && !self.was_restored() {
             return Ok(newest);
@@ -208,10 +208,6 @@ impl Store {
     pub fn last_that_ran(&self, is: impl Fn(&Snapshot) -> bool) -> Result<Option<Saved>> {
         let is_it = |saved: &Saved| saved.snapshot.has_running() && is(&saved.snapshot);
         Ok(self.whole()?.find(is_it))
-    }
-
-    fn last_whole(&self) -> Result<Option<Saved>> {
-        Ok(self.whole()?.next())
     }
 
     /// The snapshots that `restore` may choose, newest first.
@@ -227,7 +223,7 @@ impl Store {
         if !self.is_unfinished() {
             return Ok(snapshot.containers.known().is_some());
         }
-        let before = self.last_whole()?;
+        let before = self.whole()?.next();
         Ok(is_whole(
             snapshot,
             before.as_ref().map(|saved| &saved.snapshot),
@@ -240,7 +236,7 @@ impl Store {
         if !self.is_not_deployed() {
             return Ok(false);
         }
-        let before = self.last_whole()?;
+        let before = self.whole()?.next();
         Ok(before.is_some_and(|before| is_same_deployment(snapshot, &before.snapshot)))
     }
 

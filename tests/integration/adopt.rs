@@ -291,6 +291,28 @@ fn m06_containers_that_a_failed_create_removed_are_restored() {
     adopt(&bench, "").succeeds("adopted web");
 }
 
+#[test]
+fn b20_a_deployment_that_failed_is_not_sent_again_unsaid() {
+    let bench = started(Era::Sync);
+    bench.once(Call::Create, late_failure());
+    adopt(&bench, "").fails("could not deploy");
+    let failed = "warning: the last adoption of this version failed on ";
+    bench
+        .run("plan web")
+        .code(0)
+        .says(&[failed, "Next: stacklift adopt web\n"]);
+    bench.run("list").says("its last adoption failed");
+    let run = bench.fails("adopt --all", "error: web was not adopted");
+    run.says("failed last time (name it to try again)");
+    let refused = bench.asking("adopt web").output().expect("output").stderr;
+    let refused = String::from_utf8_lossy(&refused);
+    assert!(refused.contains("its last adoption failed"), "{refused}");
+    assert_eq!(bench.calls(Call::Create).len(), 1);
+    edit(&bench);
+    bench.run("plan web").code(0).hides(failed);
+    adopt(&bench, "").code(0);
+}
+
 /// A deployment that fails, and has removed or changed containers (M06, N06).
 fn late_failure() -> FaultKind {
     FaultKind::LateFailure(Duration::ZERO)

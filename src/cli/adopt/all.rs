@@ -332,6 +332,8 @@ impl All<'_> {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
             Readiness::Edited => StackResult::Edited,
             Readiness::Blocked => StackResult::Blocked,
+            // Named, it is tried again.
+            Readiness::Ready if self.arguments.all && adopt.failed_before => StackResult::Blocked,
             Readiness::Ready if self.arguments.all && prepared.plan.runs_nothing() => {
                 StackResult::LeftOut
             }

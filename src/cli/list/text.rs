@@ -148,6 +148,9 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
 /// Most are in a list, which does not compare configurations: it names none of them.
 pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part {
     match way.readiness {
+        Readiness::Ready if way.failed_before => {
+            (Meaning::Failed, "its last adoption failed".to_owned())
+        }
         Readiness::Ready => ready(way, unknown),
         // The repository was not read.
         Readiness::NothingToDo if way.git.is_some() => (Meaning::Kept, "edit it in Git".to_owned()),

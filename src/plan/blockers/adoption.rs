@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use composefile::services::includes;
+
 mod needs;
 mod record;
 
@@ -302,6 +304,10 @@ impl<'f> Blocking<'_, 'f> {
         let defined: BTreeSet<&str> = stack.services().iter().map(|one| one.name).collect();
         self.orphans(&active, &defined);
         self.not_running(&active, stack);
+        if active.is_empty() && includes(stack.reader.document).is_empty() {
+            let hint = "add a service, or set COMPOSE_PROFILES in .env if each has a profile";
+            self.add(format!("{} starts no service", self.file), hint);
+        }
         if !self.facts.environment.is_other_engine() {
             self.images(stack);
             self.sources(stack);
@@ -416,11 +422,8 @@ impl<'f> Blocking<'_, 'f> {
         self.blockers
             .extend(blocker.map(|one| one.short("paused containers")));
         let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
-        self.blockers.extend(Blocker::about(
-            removed,
-            "containers are being removed",
-            hint,
-        ));
+        let what = "containers are being removed";
+        self.blockers.extend(Blocker::about(removed, what, hint));
         if !ended.is_empty() {
             let (what, short) = if has_failed {
                 ("stopped services would be started", "would be started")

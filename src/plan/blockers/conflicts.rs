@@ -1,6 +1,6 @@
 //! Ports, addresses and names that containers outside the stack hold (B06).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io::ErrorKind};
 
 use crate::{
     model::{Container, PublishedPort},
@@ -32,7 +32,7 @@ fn publishing<'r, 'd, 'a>(
 
 /// The ports, fixed addresses and names of the services that `is_asked` names, and that one of `others` holds.
 pub fn held_by(
-    others: &[&Container],
+    (others, tool): (&[&Container], &str),
     stack: &SentStack,
     is_asked: impl Fn(&str) -> bool,
 ) -> Vec<Blocker> {
@@ -70,8 +70,12 @@ pub fn held_by(
             let Some(other) = others.find(|other| other.names.contains(&name)) else {
                 continue;
             };
-            let id = &other.id;
-            let what = format!("the container name {name} is used by container {id:.12}");
+            let project = other.compose_label(tool, "project");
+            let of = project.map_or_else(
+                || format!("another container of image {}", other.image),
+                |project| format!("a container of stack {project}"),
+            );
+            let what = format!("the container name {name} is used by {of}");
             found.push(Blocker::new(what, "rename or remove that container"));
         }
     }
@@ -126,12 +130,12 @@ pub fn paused(facts: &Facts) -> Vec<String> {
     paused.map(|one| one.name().to_owned()).collect()
 }
 
-/// The ports of the services that `is_asked` names, and that something on this host uses that is not a container.
+/// The ports of the services that `is_asked` names, and that this host cannot give, although no container has them.
 pub fn used_on_host(
     facts: &Facts,
     stack: &SentStack,
     is_asked: impl Fn(&str) -> bool,
-) -> Vec<String> {
+) -> Vec<Blocker> {
     let (Some(others), Some(own)) = (&facts.others, &facts.listed) else {
         return Vec::new();
     };
@@ -144,11 +148,24 @@ pub fn used_on_host(
         found.extend(free.filter_map(|publish| {
             let address = publish.address.as_deref().unwrap_or("0.0.0.0");
             let mut ports = publish.fixed()?;
-            let port = ports.find(|&port| (facts.port_in_use)(address, port, &publish.protocol))?;
             let protocol = &publish.protocol;
-            Some(format!(
-                "port {port}/{protocol} is used by a program of this host"
-            ))
+            ports.find_map(|port| {
+                let (what, hint) = match (facts.unbindable)(address, port, protocol)? {
+                    ErrorKind::AddrInUse => (
+                        "is used by a program of",
+                        "stop that program, or change the port",
+                    ),
+                    ErrorKind::AddrNotAvailable => {
+                        ("has an address that is not one of", "change the address")
+                    }
+                    // Other errors do not tell.
+                    _ => return None,
+                };
+                Some(Blocker::new(
+                    format!("port {port}/{protocol} {what} this host"),
+                    hint,
+                ))
+            })
         }));
     }
     found

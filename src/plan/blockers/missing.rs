@@ -1,6 +1,6 @@
 //! What the create needs and does not exist: files, images, external networks and volumes (B06).
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, mem::take};
 
 use composefile::{
     document::Node,
@@ -29,21 +29,23 @@ pub struct Missing {
     pub pulls: BTreeSet<Pull>,
     /// What else may be missing.
     pub doubts: Vec<String>,
+    files: Vec<String>,
+    unreadable: Vec<String>,
+    images: Vec<String>,
+    external: Vec<String>,
+    /// Networks that Compose refuses, because they do not have its label.
+    foreign: Vec<String>,
 }
 
 /// Looks for what does not exist. An adoption creates the volumes `created`.
 pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> Missing {
+    use BlockerKind::{MissingFiles, OnEngine, UnreadableFiles};
     let others = facts.others.as_ref();
     let mut search = Search {
         facts,
         created,
         stack,
         portainer: others.and_then(|all| permissions::portainer(all, facts.portainer_port?)),
-        files: Vec::new(),
-        unreadable: Vec::new(),
-        images: Vec::new(),
-        external: Vec::new(),
-        foreign: Vec::new(),
         missing: Missing::default(),
     };
     search.read_at_load();
@@ -56,6 +58,7 @@ pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> 
         }
         search.external(&service);
     }
+    let mut missing = search.missing;
     let hint = "create them, or correct their paths in the Compose file";
     let files = Blocker::new("files do not exist", hint).short("file or folder missing");
     let hint = "put its content into the Compose file";
@@ -66,21 +69,16 @@ pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> 
     let foreign = Blocker::new("networks of the stack were not created by Compose", hint)
         .short("network not from Compose");
     let refusals = [
-        (search.files, files.of_kind(BlockerKind::MissingFiles)),
-        (
-            search.unreadable,
-            unreadable.of_kind(BlockerKind::UnreadableFiles),
-        ),
-        (search.images, unavailable_images()),
-        (search.external, external.of_kind(BlockerKind::OnEngine)),
-        (search.foreign, foreign.of_kind(BlockerKind::OnEngine)),
+        (take(&mut missing.files), files, MissingFiles),
+        (take(&mut missing.unreadable), unreadable, UnreadableFiles),
+        (take(&mut missing.images), unavailable_images(), OnEngine),
+        (take(&mut missing.external), external, OnEngine),
+        (take(&mut missing.foreign), foreign, OnEngine),
     ];
-    let mut missing = search.missing;
-    for (mut list, refusal) in refusals {
+    for (mut list, refusal, kind) in refusals {
         list.dedup();
-        missing
-            .refusals
-            .extend((!list.is_empty()).then(|| refusal.details(list)));
+        let refusal = (!list.is_empty()).then(|| refusal.details(list).of_kind(kind));
+        missing.refusals.extend(refusal);
     }
     missing.doubts.extend(created_directories(facts, stack));
     missing
@@ -142,10 +140,7 @@ fn short_sources(service: &SentService) -> Vec<String> {
 /// The refusal of images that Portainer could not get.
 pub fn unavailable_images() -> Blocker {
     let hint = "pull or build it first, without `pull_policy: build`";
-    let blocker = Blocker::new("images cannot be pulled or built", hint);
-    blocker
-        .short("image missing")
-        .of_kind(BlockerKind::OnEngine)
+    Blocker::new("images cannot be pulled or built", hint).short("image missing")
 }
 
 /// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.
@@ -165,12 +160,6 @@ struct Search<'a, 'f, 'r, 'd, 'x> {
     stack: &'a SentStack<'r, 'd, 'x>,
     /// Portainer's container, if Portainer runs on this host and its container can be identified.
     portainer: Option<&'f Container>,
-    files: Vec<String>,
-    unreadable: Vec<String>,
-    images: Vec<String>,
-    external: Vec<String>,
-    /// Networks that Compose refuses, because they do not have its label.
-    foreign: Vec<String>,
     missing: Missing,
 }
 
@@ -206,7 +195,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             let is_stack_env =
                 self.given_place(file.path, true) == Some(Place::Folder("stack.env".into()));
             if is_stack_env && self.facts.sent.env.is_empty() {
-                self.unreadable.push(format!(
+                self.missing.unreadable.push(format!(
                     "{name}: Portainer writes stack.env only if .env sets variables"
                 ));
             } else if !is_stack_env {
@@ -280,7 +269,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             let is_built = !is_pulled || matches!(policy.as_str(), "build" | "never");
             self.build(&format!("{name}: {reason}"), build, is_built);
         } else if is_absent && policy == "never" {
-            self.images.push(format!(
+            self.missing.images.push(format!(
                 "{name}: image {image} is not on this host, and `pull_policy: never` forbids pulling it"
             ));
         } else if !matches!(policy.as_str(), "never" | "build") {
@@ -327,7 +316,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         }
         match found {
             Found::Yes => {}
-            Found::No if is_built => self.images.push(format!(
+            Found::No if is_built => self.missing.images.push(format!(
                 "{reason}, and Portainer cannot read {what} {context}"
             )),
             Found::No | Found::Unknown => self.missing.absent.push(format!(
@@ -348,10 +337,12 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             };
             match known.get(&name) {
                 None if is_external && !matches!(name.as_str(), "host" | "none" | "bridge") => {
-                    self.external.push(format!("network {name} does not exist"));
+                    self.missing
+                        .external
+                        .push(format!("network {name} does not exist"));
                 }
                 Some(labels) if !is_external && labels.get(&label) != Some(&key) => {
-                    self.foreign.push(format!(
+                    self.missing.foreign.push(format!(
                         "network {name} exists, but Compose did not create it as {key}"
                     ));
                 }
@@ -362,7 +353,9 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         for name in service.external_volumes() {
             let exists = known.as_ref().is_none_or(|all| all.contains_key(&name));
             if !exists && !self.created.contains(&name) {
-                self.external.push(format!("volume {name} does not exist"));
+                self.missing
+                    .external
+                    .push(format!("volume {name} does not exist"));
             }
         }
     }
@@ -372,6 +365,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         match self.portainer_has(path) {
             Found::Yes => {}
             Found::No => self
+                .missing
                 .unreadable
                 .push(format!("{what}: Portainer cannot read {path}")),
             Found::Unknown => self.missing.doubts.push(format!(
@@ -410,12 +404,14 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     fn read_by_engine(&mut self, what: &str, path: &str) {
         match self.given_place(path, false) {
             Some(Place::Folder(below)) if !below.is_empty() => {
-                self.files
+                self.missing
+                    .files
                     .push(format!("{what} {path}, which Portainer does not have"));
             }
             Some(Place::Absolute(place)) if self.host_has(&place) == Found::No => {
                 let shown = self.facts.below_dir(&place);
-                self.files
+                self.missing
+                    .files
                     .push(format!("{what} {shown}, which does not exist"));
             }
             None | Some(_) => {}

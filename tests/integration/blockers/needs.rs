@@ -33,8 +33,8 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
         format!(
             "app: web-app\nb: absent:1\nget them first: docker pull absent:1 && cd {folder} && docker compose build app"
         ),
-        "the container name taken is used by container".to_owned(),
-        "the container name web-app-1 is used by container".to_owned(),
+        "the container name taken is used by another container of image y".to_owned(),
+        "the container name web-app-1 is used by another container of image y".to_owned(),
     ] {
         assert!(
             listed(&run).iter().any(|one| one.contains(&expected)),
@@ -42,6 +42,15 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
         );
     }
     assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn b20_an_address_that_this_host_does_not_have() {
+    let bench = Bench::web(PLAIN);
+    let text = format!("{PLAIN}    ports: ['192.0.2.1:18732:80']\n");
+    bench.stack("web", &text, None);
+    let why = "port 18732/tcp has an address that is not one of this host\nchange the address";
+    refuses(&bench, "web", why);
 }
 
 #[test]

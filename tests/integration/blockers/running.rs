@@ -158,3 +158,20 @@ fn m05_containers_that_compose_cannot_start() {
         refuses(&bench, "web", why);
     }
 }
+
+#[test]
+fn b20_a_file_that_starts_no_service() {
+    let bench = Bench::on_disk("services: {}\n");
+    let why = "docker-compose.yml starts no service\nadd a service, or set COMPOSE_PROFILES in .env if each has a profile";
+    refuses(&bench, "web", why);
+    bench.stack("web", &format!("{PLAIN}    profiles: [p]\n"), None);
+    refuses(&bench, "web", why);
+}
+
+#[test]
+fn a_container_that_was_paused_since_the_adoption() {
+    let bench = Bench::adopted(PLAIN);
+    bench.change_container("web-a-1", |one| "paused".clone_into(&mut one.state));
+    let run = bench.succeeds("plan web", "web is up to date in Portainer\n");
+    run.says("web-a-1 stays paused: to continue it, run: docker unpause web-a-1");
+}

@@ -69,6 +69,9 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
             "not running (name it to start it)"
         }
         StackResult::LeftOut => "outside the stacks root (--everywhere)",
+        StackResult::Blocked if stack.adopt.failed_before => {
+            "failed last time (name it to try again)"
+        }
         _ => "blocked",
     };
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
