@@ -20,7 +20,7 @@ pub use blockers::permissions::environment as unusable;
 pub use blockers::{
     Blocker, BlockerKind,
     adoption::{blocking, images_to_pull},
-    conditions::{Awaited, Until},
+    conditions::{Awaited, Until, needed_healthy},
     hide_values,
     missing::unavailable_images,
     permissions::{management_of, portainer, runs_portainer},

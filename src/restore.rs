@@ -277,11 +277,19 @@ impl<'s> Procedure<'s, '_, '_> {
         self.before = own.map(|one| one.0.clone()).collect();
         self.since = SystemTime::now().checked_sub(MARGIN);
         self.hold_volumes(&planned)?;
+        let mut now = Vec::new();
         if self.keeps_containers(&planned.record) {
             self.restore_containers()?;
+            now = self.existing()?;
         }
-        self.restore_record(&planned.record)?;
-        self.restore_containers()?;
+        if let Some(why) = self.prevents(&planned.record, now.iter().map(Inspected)) {
+            self.trouble(format!(
+                "the Portainer stack is not restored: its deployment would fail, because {why}"
+            ));
+        } else {
+            self.restore_record(&planned.record)?;
+            self.restore_containers()?;
+        }
         if self.restore.scope != Scope::EngineOnly {
             self.settle()?;
         }

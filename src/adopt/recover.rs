@@ -247,6 +247,10 @@ impl Procedure<'_, '_> {
         self.run.warn(format!(
             "{earlier} run left {name} incomplete: it is restored first"
         ));
+        if !is_whole && !store.has_failed() {
+            let told = "an earlier run that sent this version did not finish, and left the stack incomplete";
+            store.set_failure(&store.last_sent(), told);
+        }
         let chosen = store.choose(Some(&snapshot))?;
         let saved = chosen.snapshot.containers.known();
         let still_there = saved.into_iter().flatten().any(|old| {

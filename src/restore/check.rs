@@ -15,9 +15,9 @@ use super::{
 use crate::{
     disk,
     failure::Failure,
-    model::{Condition, Container, has_address, portainer_name},
+    model::{Container, has_address, portainer_name},
     parallel::in_parallel,
-    plan::{Blocker, Sent, external_volumes},
+    plan::{Blocker, Sent, external_volumes, needed_healthy},
     portainer::Contents,
     snapshot::Inspected,
     text::{counted, numbered, said},
@@ -81,8 +81,15 @@ impl Procedure<'_, '_, '_> {
                 )
             }));
         }
-        if record.deploys(snapshot) && self.restore.cause == Cause::Wanted {
-            problems.extend(self.unhealthy(planned));
+        if self.restore.cause == Cause::Wanted {
+            // Others are recreated, and may become healthy.
+            let is_kept = |one: &Inspected| plan.keep.values().any(|id| id == one.id());
+            let kept = planned.existing.iter().map(Inspected).filter(is_kept);
+            problems.extend(self.prevents(record, kept).map(|why| {
+                let what = format!("Portainer cannot deploy the stack: {why}");
+                let hint = "fix that, or restore only the containers with --engine-only";
+                Blocker::new(what, hint)
+            }));
         }
         problems.extend(self.missing_volumes()?);
         if plan.is_empty() && !record.replaces_containers() {
@@ -112,22 +119,25 @@ impl Procedure<'_, '_, '_> {
         Ok(problems)
     }
 
-    /// The containers that stay unhealthy while others wait for their health: Portainer's deployment would fail (B20).
-    fn unhealthy(&self, planned: &Planned) -> Option<Blocker> {
-        let plan = &planned.containers;
-        let needs = (0..saved(self.snapshot()).len()).flat_map(|at| plan.dependencies.needs(at));
-        let awaited = needs.filter(|(_, condition)| *condition == Condition::Healthy);
-        let kept: Vec<&String> = awaited.filter_map(|(at, _)| plan.keep.get(at)).collect();
-        let mut now: Vec<Inspected> = planned.existing.iter().map(Inspected).collect();
-        now.retain(|one| one.health() == Some("unhealthy"));
-        now.retain(|one| kept.iter().any(|id| *id == one.id()));
-        let names: Vec<&str> = now.iter().map(|one| one.name()).collect();
-        let what = format!(
-            "Portainer cannot deploy the stack: {}",
-            said(&names, "is unhealthy")?
-        );
-        let hint = "fix that, or restore only the containers with --engine-only";
-        Some(Blocker::new(what, hint))
+    /// Why Portainer's deployment would fail: containers are unhealthy, and others wait for their health (B20).
+    pub(super) fn prevents<'c>(
+        &self,
+        step: &RecordStep,
+        containers: impl Iterator<Item = Inspected<'c>>,
+    ) -> Option<String> {
+        let snapshot = self.snapshot();
+        let (RecordStep::Update(_, contents) | RecordStep::Create(contents, _)) = step else {
+            return None;
+        };
+        let needed = needed_healthy(sent(contents), &portainer_name(&snapshot.stack));
+        let label = snapshot.label("service");
+        let is_needed = |one: &Inspected| one.label(&label).is_some_and(|one| needed.contains(one));
+        let unhealthy = containers.filter(|one| one.health() == Some("unhealthy"));
+        let unhealthy = unhealthy
+            .filter(|_| step.deploys(snapshot))
+            .filter(is_needed);
+        let names: Vec<&str> = unhealthy.map(Inspected::name).collect();
+        said(&names, "is unhealthy")
     }
 
     /// By ID: it does not matter whether the image's name refers to another image now.
@@ -166,12 +176,8 @@ impl Procedure<'_, '_, '_> {
 
     /// The volumes without which Portainer cannot deploy the Compose file of the snapshot.
     pub(super) fn missing_external_volumes(&self, contents: &Contents) -> Result<Vec<String>> {
-        let sent = Sent {
-            text: &contents.text,
-            env: &contents.env,
-        };
         let project = portainer_name(&self.snapshot().stack);
-        let mut names = Vec::from_iter(external_volumes(sent, &project));
+        let mut names = Vec::from_iter(external_volumes(sent(contents), &project));
         let found = self.run.engine.inspect_volumes(&names)?;
         let saved = self.snapshot().volumes.known().into_iter().flatten();
         // A saved one that is missing is a problem already.
@@ -297,6 +303,13 @@ impl Procedure<'_, '_, '_> {
             }
         }
         Ok(problems)
+    }
+}
+
+fn sent(contents: &Contents) -> Sent<'_> {
+    Sent {
+        text: &contents.text,
+        env: &contents.env,
     }
 }
 

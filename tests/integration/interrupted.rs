@@ -114,7 +114,8 @@ fn an_interrupted_adoption_names_everywhere_the_same_way_on() {
     all.says("stacklift adopt web");
     bench.forget_requests();
     let left = "an interrupted run left web incomplete: it is restored first";
-    bench.succeeds("adopt web --yes", left);
+    let sent = "warning: an earlier run that sent this version did not finish, and left";
+    bench.succeeds("adopt web --yes", &[left, sent]);
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
 }
 

@@ -509,3 +509,22 @@ fn b20_a_restore_sends_no_deployment_that_fails() {
     );
     assert!(bench.nothing_was_changed());
 }
+
+/// It may be a container that the restore itself has created.
+#[test]
+fn b20_a_restore_looks_again_before_it_sends_a_deployment() {
+    let optional = HEALTH.replace("healthy}}", "healthy, required: false}}");
+    for text in [HEALTH, &optional] {
+        let bench = Bench::adopted(text);
+        let text = text.replace("  db:", "  db:\n    stop_signal: SIGINT");
+        bench.write("web", "docker-compose.yml", &text);
+        bench.run("adopt web --yes").code(0);
+        bench.world(|world| world.health.insert("web/db".to_owned(), Health::Never));
+        bench.forget_requests();
+        let why = "the Portainer stack is not restored: its deployment would fail, because web-db-1 is unhealthy\n";
+        let run = bench.run("restore web").code(1);
+        let is_needed = text.contains("healthy}}");
+        assert_eq!(run.err.contains(why), is_needed, "{run:#?}");
+        assert_eq!(bench.calls(Call::Update).is_empty(), is_needed);
+    }
+}

@@ -2,12 +2,14 @@
 //!
 //! If a condition is not met, the deployment fails, and every container is removed (M06, B20).
 
+use std::collections::BTreeSet;
+
 use crate::{
     model::Condition,
     plan::{
-        Adoption, Blocker, Facts, Fate,
+        Adoption, Blocker, Facts, Fate, Sent,
         adoption::inspected,
-        facts::services::{Given, SentService, SentStack},
+        facts::services::{Given, SentService, SentStack, with_sent},
     },
     snapshot::Inspected,
 };
@@ -203,6 +205,19 @@ pub fn conditions(stack: &SentStack, service: &SentService) -> Vec<Dependency> {
         }
     });
     conditions.collect()
+}
+
+/// The services without whose health the deployment of `sent` fails.
+pub fn needed_healthy(sent: Sent, project: &str) -> BTreeSet<String> {
+    with_sent(sent, project, |_, stack| {
+        let Some(stack) = stack else {
+            return BTreeSet::new();
+        };
+        let services = stack.active();
+        let all = services.iter().flat_map(|one| conditions(stack, one));
+        let needed = all.filter(|one| one.required && one.condition == Condition::Healthy);
+        needed.map(|one| one.name).collect()
+    })
 }
 
 /// Why a container does not meet a condition, and will not by itself.

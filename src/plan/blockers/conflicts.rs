@@ -147,24 +147,25 @@ pub fn used_on_host(
             .filter(|port| holder(&containers, port).is_none());
         found.extend(free.filter_map(|publish| {
             let address = publish.address.as_deref().unwrap_or("0.0.0.0");
-            let mut ports = publish.fixed()?;
+            // Port 0 is free: only the address is looked at.
+            let mut ports = publish.fixed().unwrap_or(0..=0);
             let protocol = &publish.protocol;
             ports.find_map(|port| {
                 let (what, hint) = match (facts.unbindable)(address, port, protocol)? {
                     ErrorKind::AddrInUse => (
-                        "is used by a program of",
+                        format!("port {port}/{protocol} is used by a program of this host"),
                         "stop that program, or change the port",
                     ),
-                    ErrorKind::AddrNotAvailable => {
-                        ("has an address that is not one of", "change the address")
-                    }
+                    ErrorKind::AddrNotAvailable => (
+                        format!(
+                            "a port is published on {address}, which is not an address of this host"
+                        ),
+                        "change the address",
+                    ),
                     // Other errors do not tell.
                     _ => return None,
                 };
-                Some(Blocker::new(
-                    format!("port {port}/{protocol} {what} this host"),
-                    hint,
-                ))
+                Some(Blocker::new(what, hint))
             })
         }));
     }

@@ -47,10 +47,12 @@ fn m06_what_would_make_the_deployment_fail_is_listed_at_once() {
 #[test]
 fn b20_an_address_that_this_host_does_not_have() {
     let bench = Bench::web(PLAIN);
-    let text = format!("{PLAIN}    ports: ['192.0.2.1:18732:80']\n");
-    bench.stack("web", &text, None);
-    let why = "port 18732/tcp has an address that is not one of this host\nchange the address";
-    refuses(&bench, "web", why);
+    for port in ["18732", "18732-18733", ""] {
+        let text = format!("{PLAIN}    ports: ['192.0.2.1:{port}:80']\n");
+        bench.stack("web", &text, None);
+        let why = "a port is published on 192.0.2.1, which is not an address of this host\nchange the address";
+        refuses(&bench, "web", why);
+    }
 }
 
 #[test]
