@@ -134,7 +134,8 @@ impl Procedure<'_, '_> {
         let prepared = self.finish_earlier_run(prepared)?;
         let prepared = self.pull(prepared)?;
         let mut prepared = self.wait_for_dependencies(prepared)?;
-        let earlier = self.earlier_run()?;
+        let store = self.run.store();
+        let earlier = store.default_id()?.filter(|_| store.is_unfinished());
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             if let Some(sent) = prepared.sent(self.at.tool) {

@@ -282,12 +282,6 @@ impl Procedure<'_, '_> {
         self.prepare()
     }
 
-    /// The snapshot of what ran before a run that did not finish.
-    pub(super) fn earlier_run(&self) -> Result<Option<String>> {
-        let store = self.run.store();
-        Ok(store.default_id()?.filter(|_| store.is_unfinished()))
-    }
-
     /// Checks that what ran before a run that did not finish runs now, and reports what became of it: that run may have ended
     /// before it looked, or because a container was not healthy.
     pub(super) fn check_earlier_run(

@@ -41,6 +41,7 @@ pub fn environment(
 const UNNAMED: &str = "Portainer does not report which Docker it uses";
 
 /// The environments that the API key may see, compared with the engine of this host.
+#[derive(Default)]
 pub struct Search {
     /// Those with this engine.
     matching: Vec<NamedEnvironment>,
@@ -58,12 +59,7 @@ impl Search {
         let ours = engine.id()?;
         let all = portainer.environments()?;
         let engines = in_parallel(&all, |one| portainer.engine_of(one.id));
-        let mut search = Self {
-            matching: Vec::new(),
-            others: Vec::new(),
-            unread: Vec::new(),
-            is_limited: false,
-        };
+        let mut search = Self::default();
         for (one, theirs) in all.into_iter().zip(engines) {
             match theirs {
                 Ok(EngineOf::Engine(theirs)) if theirs == ours => search.matching.push(one),

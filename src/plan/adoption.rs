@@ -148,7 +148,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
     let facts = input.facts;
     with_sent(facts.sent, facts.project, |text, stack| {
         let stack = stack.filter(|_| input.rewrite.is_empty());
-        let rewrite = input.rewrite.iter();
+        let (rewrite, uses) = (input.rewrite.iter(), &facts.uses);
         let mut plan = Adoption {
             request: request(facts, input.redeploys),
             in_portainer: facts
@@ -158,11 +158,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 .map(|blocker| Blocker::of_rewrite(blocker, input.file))
                 .collect(),
             is_stopped: is_stopped(facts),
-            access: facts
-                .uses
-                .wanted
-                .clone()
-                .filter(|_| !facts.uses.is_as_wanted),
+            access: uses.wanted.clone().filter(|_| !uses.is_as_wanted),
             ..Adoption::default()
         };
         plan.check_surroundings(input);

@@ -180,6 +180,12 @@ impl<'a> Facts<'a> {
         self.rights == Rights::NoStacks || matches!(self.environment, Environment::Forbidden(_))
     }
 
+    /// Whether the stack runs on this host, and this host does not have what a container would mount from this path.
+    pub fn lacks(&self, path: &str) -> bool {
+        let is_here = self.environment == Environment::SameEngine && self.has_data;
+        is_here && (self.lookup)(path) == PathKind::Missing
+    }
+
     /// Whether two paths are one file or directory: by their text, or because a symbolic link leads there (B28).
     pub fn is_same(&self, one: &str, other: &str) -> bool {
         clean(one) == clean(other) || (self.is_same_file)(one, other) == Some(true)

@@ -148,12 +148,7 @@ impl Plan {
         let paused = Blocker::about(conflicts::paused(facts), what, "unpause them first");
         refusals.extend(paused.map(|one| one.of_kind(BlockerKind::Paused)));
         let others: Vec<&Container> = facts.others.iter().flatten().collect();
-        for held in conflicts::held_by((&others, facts.tool), stack, |_| true) {
-            refusals.push(
-                held.short("port, address or name in use")
-                    .of_kind(BlockerKind::OnEngine),
-            );
-        }
+        refusals.extend(conflicts::held_by((&others, facts.tool), stack, |_| true));
         for refusal in refusals {
             let is_on_engine = matches!(refusal.kind, BlockerKind::OnEngine | BlockerKind::Paused);
             if is_on_engine && facts.environment != Environment::SameEngine {

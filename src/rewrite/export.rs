@@ -7,7 +7,7 @@
 
 use composefile::{
     document::{Document, Node},
-    reader::{Context, EnvFiles},
+    reader::{Context, EnvFiles, NAME_FILES},
 };
 
 use super::{
@@ -19,15 +19,6 @@ use crate::model::Variable;
 
 /// The home directory in Portainer's container (M12).
 const HOME: &str = "/root";
-
-/// Variables that Compose reads as settings. Portainer passes the file and the name of the project itself, so they
-/// have no effect there, but they would have one in `.env`.
-const WITHOUT_EFFECT: [&str; 4] = [
-    "COMPOSE_FILE",
-    "COMPOSE_PATH_SEPARATOR",
-    "COMPOSE_ENV_FILES",
-    "COMPOSE_PROJECT_NAME",
-];
 
 /// What Portainer stores, and where.
 #[derive(Clone, Copy)]
@@ -89,12 +80,13 @@ pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Blocker>> {
     })
 }
 
-/// The variables, without those that have no effect in Portainer. A service that gets all of them would miss those.
+/// The variables, without those that Compose reads as settings: Portainer passes the file and the name of the project
+/// itself, so they have no effect there, but they would have one in `.env`. A service that gets all of them would miss those.
 fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Blocker>> {
     let has_no_effect = |one: &&Variable| {
         let name = one.name.trim();
-        let is_name = name == "COMPOSE_PROJECT_NAME" && one.value == stored.project;
-        WITHOUT_EFFECT.contains(&name) && !is_name
+        let is_other_name = name == "COMPOSE_PROJECT_NAME" && one.value != stored.project;
+        NAME_FILES.contains(&name) || is_other_name
     };
     let useless = stored.variables.iter().filter(has_no_effect);
     let left_out: Vec<String> = useless.map(|one| one.name.clone()).collect();

@@ -33,6 +33,7 @@ pub use node::{Entry, Node, NodeKind};
 pub use scalar::ScalarType;
 
 /// A parsed text that holds at most one YAML document.
+#[derive(Default)]
 pub struct Document<'t> {
     text: &'t str,
     nodes: Vec<RawNode>,

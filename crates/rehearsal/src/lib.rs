@@ -40,8 +40,9 @@ pub use self::{
     faults::{Call, FaultKind, Faults, Peer, Rule},
     request::Request,
     world::{
-        Action, CloneError, Container, Era, Event, Fetch, Files, GitClone, GitRepository,
-        GitSettings, Hashes, Health, Record, ResourceControl, Status, Variable, World,
+        Action, COMPOSE_VERSION, CloneError, Container, Era, Event, Fetch, Files, GitClone,
+        GitRepository, GitSettings, Hashes, Health, Record, ResourceControl, Status, Variable,
+        World,
     },
 };
 

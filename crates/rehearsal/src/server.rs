@@ -5,7 +5,7 @@ use std::{
     net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
     os::{
         fd::{AsFd, OwnedFd},
-        unix::net::{UnixListener, UnixStream},
+        unix::net::UnixListener,
     },
     path::PathBuf,
     sync::{Arc, Mutex},
@@ -58,31 +58,54 @@ impl Server {
 
     /// Listens on the addresses on which nobody listens.
     pub fn revive(&self) -> io::Result<()> {
-        let mut threads = lock(&self.threads);
         if !self.shared.listens(Peer::Portainer) {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port))?;
-            let number = self.shared.listen(Peer::Portainer, &listener)?;
-            let shared = Arc::clone(&self.shared);
-            threads.push(thread::spawn(move || {
-                let accept = || listener.accept().map(|(stream, _)| stream);
-                serve_all(&shared, number, accept, |stream| {
-                    serve_portainer(stream, &shared)
-                });
-            }));
+            let accept = TcpListener::accept;
+            self.listen(Peer::Portainer, listener, accept, serve_portainer)?;
         }
         if !self.shared.listens(Peer::Engine) {
             // Fails at the start, when there is none.
             let _ = std::fs::remove_file(&self.socket);
             let listener = UnixListener::bind(&self.socket)?;
-            let number = self.shared.listen(Peer::Engine, &listener)?;
-            let shared = Arc::clone(&self.shared);
-            threads.push(thread::spawn(move || {
-                let accept = || listener.accept().map(|(stream, _)| stream);
-                serve_all(&shared, number, accept, |mut stream: UnixStream| {
-                    serve(&mut stream, &shared, Peer::Engine, 0)
-                });
-            }));
+            let accept = UnixListener::accept;
+            self.listen(Peer::Engine, listener, accept, |mut stream, shared| {
+                serve(&mut stream, shared, Peer::Engine, 0)
+            })?;
         }
+        Ok(())
+    }
+
+    /// Serves each connection of a listener in a thread, until the listener is closed.
+    fn listen<L: AsFd + Send + 'static, S: AsFd + Send + 'static, A: 'static>(
+        &self,
+        peer: Peer,
+        listener: L,
+        accept: fn(&L) -> io::Result<(S, A)>,
+        serve: fn(S, &Arc<Shared>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let number = self.shared.listen(peer, &listener)?;
+        let shared = Arc::clone(&self.shared);
+        let accept_all = move || {
+            thread::scope(|scope| {
+                loop {
+                    match accept(&listener) {
+                        Ok((stream, _)) => {
+                            if let Some(connection) = shared.connect(number, &stream) {
+                                let shared = &shared;
+                                scope.spawn(move || {
+                                    // A client may disconnect at any time.
+                                    let _ = serve(stream, shared);
+                                    shared.disconnect(connection);
+                                });
+                            }
+                        }
+                        Err(_) if shared.is_open(number) => {}
+                        Err(_) => break,
+                    }
+                }
+            });
+        };
+        lock(&self.threads).push(thread::spawn(accept_all));
         Ok(())
     }
 }
@@ -109,33 +132,6 @@ fn reserve_port() -> io::Result<(OwnedFd, u16)> {
     bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
     let address = SocketAddrV4::try_from(getsockname(&socket)?)?;
     Ok((socket, address.port()))
-}
-
-/// Serves each connection of a listener in a thread, until the listener is closed.
-fn serve_all<S: AsFd + Send>(
-    shared: &Shared,
-    listener: u64,
-    accept: impl Fn() -> io::Result<S>,
-    serve: impl Fn(S) -> io::Result<()> + Sync,
-) {
-    thread::scope(|scope| {
-        loop {
-            match accept() {
-                Ok(stream) => {
-                    if let Some(connection) = shared.connect(listener, &stream) {
-                        let serve = &serve;
-                        scope.spawn(move || {
-                            // A client may disconnect at any time.
-                            let _ = serve(stream);
-                            shared.disconnect(connection);
-                        });
-                    }
-                }
-                Err(_) if shared.is_open(listener) => {}
-                Err(_) => break,
-            }
-        }
-    });
 }
 
 fn serve_portainer(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {

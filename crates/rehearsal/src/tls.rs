@@ -36,11 +36,7 @@ impl Certificate {
 
 /// A certificate: self-signed, ECDSA P-256, X.509 v3, with an empty issuer (M18).
 pub(super) fn self_signed() -> anyhow::Result<(rcgen::Certificate, KeyPair)> {
-    let names = [
-        "localhost".to_owned(),
-        "127.0.0.1".to_owned(),
-        "::1".to_owned(),
-    ];
+    let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let mut params =
         CertificateParams::new(names).context("failed to set the names of the certificate")?;
     params.distinguished_name = DistinguishedName::new();

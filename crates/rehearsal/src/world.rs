@@ -48,6 +48,7 @@ mod work;
 pub use self::{
     by_hand::Hashes,
     container::Container,
+    deployment::COMPOSE_VERSION,
     events::{Action, Event},
     record::{Record, ResourceControl, Status, Variable},
     repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},

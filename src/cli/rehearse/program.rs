@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, Result, anyhow};
-use rehearsal::Rehearsal;
+use rehearsal::{COMPOSE_VERSION, Rehearsal};
 use serde_json::Value;
 
 use crate::{
@@ -36,9 +36,9 @@ impl Embedded {
         host: Host,
         original: Option<PathBuf>,
     ) -> Result<Self> {
-        let version = rehearsal.world(|world| world.compose_version());
         Ok(Self {
-            version: Version::parse(version).context("the simulated Compose has no version")?,
+            version: Version::parse(COMPOSE_VERSION)
+                .context("the simulated Compose has no version")?,
             rehearsal,
             host,
             original,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::ErrorKind};
 use crate::{
     model::{Container, PublishedPort},
     plan::{
-        Blocker, Facts,
+        Blocker, BlockerKind, Facts,
         facts::services::{Given, SentService, SentStack},
         losses::ports::{Publish, published},
     },
@@ -79,7 +79,11 @@ pub fn held_by(
             found.push(Blocker::new(what, "rename or remove that container"));
         }
     }
-    found
+    let found = found
+        .into_iter()
+        .map(|one| one.of_kind(BlockerKind::OnEngine));
+    let short = "port, address or name in use";
+    found.map(|one| one.short(short)).collect()
 }
 
 /// The ports and fixed addresses that two services have, of which one is asked for. A service that extends another one may
@@ -165,7 +169,7 @@ pub fn used_on_host(
                     // Other errors do not tell.
                     _ => return None,
                 };
-                Some(Blocker::new(what, hint))
+                Some(Blocker::new(what, hint).short("port in use"))
             })
         }));
     }
@@ -176,11 +180,10 @@ fn holder<'a>(
     others: &[&'a Container],
     publish: &Publish,
 ) -> Option<(&'a Container, &'a PublishedPort)> {
+    let fixed = publish.fixed()?;
     others.iter().find_map(|&other| {
         let port = other.ports.iter().find(|port| {
-            publish
-                .fixed()
-                .is_some_and(|ports| ports.contains(&port.host_port))
+            fixed.contains(&port.host_port)
                 && publish.protocol == port.protocol
                 && overlap(publish.address.as_deref(), &port.address)
         })?;

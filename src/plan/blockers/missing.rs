@@ -105,16 +105,13 @@ pub fn missing_sources<'d>(
     stack: &SentStack<'_, 'd, '_>,
     mounted: bool,
 ) -> Vec<(&'d str, String)> {
-    if facts.environment != Environment::SameEngine || !facts.has_data {
-        return Vec::new();
-    }
     let services = stack.active().into_iter().flat_map(|service| {
         let sources = short_sources(&service).into_iter();
         sources.map(move |source| (service.name, source))
     });
     let missing = services.filter(|(service, source)| {
         let is_mounted = facts.of_service(service).any(|one| mounts(one, source));
-        is_mounted == mounted && (facts.lookup)(source) == PathKind::Missing
+        is_mounted == mounted && facts.lacks(source)
     });
     missing.collect()
 }
@@ -402,20 +399,17 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
 
     /// A file that the engine mounts: refused if it is certainly missing.
     fn read_by_engine(&mut self, what: &str, path: &str) {
-        match self.given_place(path, false) {
+        let missing = match self.given_place(path, false) {
             Some(Place::Folder(below)) if !below.is_empty() => {
-                self.missing
-                    .files
-                    .push(format!("{what} {path}, which Portainer does not have"));
+                format!("{what} {path}, which Portainer does not have")
             }
             Some(Place::Absolute(place)) if self.host_has(&place) == Found::No => {
                 let shown = self.facts.below_dir(&place);
-                self.missing
-                    .files
-                    .push(format!("{what} {shown}, which does not exist"));
+                format!("{what} {shown}, which does not exist")
             }
-            None | Some(_) => {}
-        }
+            None | Some(_) => return,
+        };
+        self.missing.files.push(missing);
     }
 
     /// The engine's host is this host only if the environment is this engine.

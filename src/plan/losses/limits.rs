@@ -8,54 +8,30 @@ use crate::{
     snapshot::Inspected,
 };
 
-/// How the text's value of a limit reads in inspect; `None` for one that cannot be parsed: it is not compared.
-type Read = fn(&str) -> Option<String>;
-
-/// A limit: its name, its field of `HostConfig`, its key in the text, and how its value there reads.
-struct Limit(&'static str, &'static str, &'static str, Read);
+/// A limit: its name, its field of `HostConfig`, and its key in the text.
+struct Limit(&'static str, &'static str, &'static str);
 
 const LIMITS: [Limit; 15] = [
-    Limit("memory limit", "Memory", "mem_limit", bytes),
-    Limit(
-        "memory reservation",
-        "MemoryReservation",
-        "mem_reservation",
-        bytes,
-    ),
-    Limit("swap limit", "MemorySwap", "memswap_limit", bytes),
-    Limit(
-        "memory swappiness",
-        "MemorySwappiness",
-        "mem_swappiness",
-        integer,
-    ),
-    Limit("CPU limit", "NanoCpus", "cpus", nano_cpus),
-    Limit("CPU shares", "CpuShares", "cpu_shares", integer),
-    Limit("CPU quota", "CpuQuota", "cpu_quota", integer),
-    Limit("CPU period", "CpuPeriod", "cpu_period", integer),
-    Limit("CPU set", "CpusetCpus", "cpuset", text),
+    Limit("memory limit", "Memory", "mem_limit"),
+    Limit("memory reservation", "MemoryReservation", "mem_reservation"),
+    Limit("swap limit", "MemorySwap", "memswap_limit"),
+    Limit("memory swappiness", "MemorySwappiness", "mem_swappiness"),
+    Limit("CPU limit", "NanoCpus", "cpus"),
+    Limit("CPU shares", "CpuShares", "cpu_shares"),
+    Limit("CPU quota", "CpuQuota", "cpu_quota"),
+    Limit("CPU period", "CpuPeriod", "cpu_period"),
+    Limit("CPU set", "CpusetCpus", "cpuset"),
     // Compose has no key for these two.
-    Limit("memory nodes", "CpusetMems", "", text),
-    Limit("kernel memory limit", "KernelMemory", "", text),
-    Limit(
-        "CPU real-time period",
-        "CpuRealtimePeriod",
-        "cpu_rt_period",
-        integer,
-    ),
+    Limit("memory nodes", "CpusetMems", ""),
+    Limit("kernel memory limit", "KernelMemory", ""),
+    Limit("CPU real-time period", "CpuRealtimePeriod", "cpu_rt_period"),
     Limit(
         "CPU real-time runtime",
         "CpuRealtimeRuntime",
         "cpu_rt_runtime",
-        integer,
     ),
-    Limit("process limit", "PidsLimit", "pids_limit", integer),
-    Limit(
-        "block I/O weight",
-        "BlkioWeight",
-        "blkio_config.weight",
-        integer,
-    ),
+    Limit("process limit", "PidsLimit", "pids_limit"),
+    Limit("block I/O weight", "BlkioWeight", "blkio_config.weight"),
 ];
 
 const RESTART_POLICY: &str = "restart policy";
@@ -156,9 +132,19 @@ impl Limit {
         match given {
             Given::No => !self.is_default(container, &has),
             given => {
-                let after = given.known().and_then(|text| self.3(&text));
+                let after = given.known().and_then(|text| self.read(&text));
                 after.is_some_and(|after| after != has)
             }
+        }
+    }
+
+    /// A value of the text as inspect shows it; `None` for one that cannot be parsed: it is not compared.
+    fn read(&self, text: &str) -> Option<String> {
+        match self.1 {
+            "Memory" | "MemoryReservation" | "MemorySwap" => bytes(text),
+            "NanoCpus" => whole((text.trim().parse::<f64>().ok()? * 1e9).round()),
+            "CpusetCpus" | "CpusetMems" | "KernelMemory" => Some(text.to_owned()),
+            _ => Some(text.trim().parse::<i64>().ok()?.to_string()),
         }
     }
 
@@ -230,22 +216,9 @@ fn bytes(text: &str) -> Option<String> {
     whole(number.parse::<f64>().ok()? * 2f64.powi(power))
 }
 
-fn nano_cpus(text: &str) -> Option<String> {
-    whole((text.trim().parse::<f64>().ok()? * 1e9).round())
-}
-
 /// A number without its fraction.
 fn whole(number: f64) -> Option<String> {
     (number.is_finite() && number >= 0.0).then(|| format!("{:.0}", number.trunc()))
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "each is a `Read`")]
-fn text(text: &str) -> Option<String> {
-    Some(text.to_owned())
-}
-
-fn integer(text: &str) -> Option<String> {
-    Some(text.trim().parse::<i64>().ok()?.to_string())
 }
 
 #[cfg(test)]
@@ -266,8 +239,9 @@ mod tests {
         ] {
             assert_eq!(bytes(text).as_deref(), expected, "{text}");
         }
-        assert_eq!(nano_cpus("0.5").as_deref(), Some("500000000"));
-        assert_eq!(nano_cpus("2").as_deref(), Some("2000000000"));
-        assert_eq!(integer("10ms"), None);
+        let read = |field, text| Limit("", field, "").read(text);
+        assert_eq!(read("NanoCpus", "0.5").as_deref(), Some("500000000"));
+        assert_eq!(read("NanoCpus", "2").as_deref(), Some("2000000000"));
+        assert_eq!(read("CpuPeriod", "10ms"), None);
     }
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{
     plan::{
-        Environment, Facts, InPortainer, PathKind, Sent,
+        Facts, InPortainer, Sent,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
         losses::{LossKind, reported::Reported},
     },
@@ -105,7 +105,8 @@ pub fn losses(
         };
 
         losses.push(match moved(facts, &now, &mount.source) {
-            Moved::No if is_gone(facts, source) => (
+            // The container still has it.
+            Moved::No if matches!(source, Now::Path(path) if facts.lacks(path)) => (
                 LossKind::Other,
                 format!("{source} no longer exists: Docker mounts an empty directory at {target}"),
             ),
@@ -168,12 +169,6 @@ pub fn mounts_other(service: &SentService, path: &str) -> bool {
     let found = mounts(service, Reported(&[]), DEPTH);
     let mount = found.by_target.get(path);
     mount.is_some_and(|mount| !matches!(mount.source, Source::Anonymous))
-}
-
-/// Whether what is mounted no longer exists under its name. The container still has it.
-fn is_gone(facts: &Facts, source: &Now) -> bool {
-    let is_here = facts.environment == Environment::SameEngine && facts.has_data;
-    matches!(source, Now::Path(path) if is_here && (facts.lookup)(path) == PathKind::Missing)
 }
 
 enum Moved {

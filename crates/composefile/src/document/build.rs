@@ -1,11 +1,11 @@
 //! Builds the list of nodes from the events of the parser.
 
-use std::{ops::Range, sync::OnceLock};
+use std::ops::Range;
 
 use granit_parser::{Event, Parser, Span};
 
 use super::{
-    Document, Layout, NodeId, NodeMap, ParseError, Position, RawNode, Shape, Style, scalar::inside,
+    Document, Layout, NodeId, ParseError, Position, RawNode, Shape, Style, scalar::inside,
 };
 
 /// Parses `text`. Nothing else calls the YAML parser.
@@ -30,6 +30,7 @@ pub(super) fn narrow(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
+#[derive(Default)]
 struct Builder<'t> {
     document: Document<'t>,
     /// The open collections, outermost first.
@@ -54,14 +55,9 @@ impl<'t> Builder<'t> {
                 text,
                 // Most texts have at most one node every 15 bytes.
                 nodes: Vec::with_capacity(text.len() / 15),
-                anchors: NodeMap::default(),
-                tags: NodeMap::default(),
-                values: NodeMap::default(),
-                lines: OnceLock::new(),
+                ..Document::default()
             },
-            open: Vec::new(),
-            anchored: Vec::new(),
-            documents: 0,
+            ..Self::default()
         }
     }
 

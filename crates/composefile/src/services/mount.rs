@@ -79,13 +79,8 @@ impl<'t> MountSpec<'t> {
 /// Whether the source of a mount in short syntax is a host path: it starts with `.`, `/`, `~`, `\\` or a drive
 /// letter. Compose takes a bare `dir/file` for the name of a volume and rejects it.
 pub fn is_host_path(source: &str) -> bool {
-    source.starts_with(['.', '/', '~']) || source.starts_with(r"\\") || starts_with_drive(source)
-}
-
-/// Whether a path starts with a drive letter. Compose treats such a path as absolute.
-fn starts_with_drive(source: &str) -> bool {
-    let mut chars = source.chars();
-    chars.next().is_some_and(char::is_alphabetic) && chars.next() == Some(':')
+    let drive = source.split_once(':').map(|(drive, _)| drive);
+    source.starts_with(['.', '/', '~']) || source.starts_with(r"\\") || drive.is_some_and(is_drive)
 }
 
 /// Splits a mount in short syntax at its separators.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     context::Resource,
-    deployment::{Deployment, PROGRAM, variables},
+    deployment::{Deployment, variables},
     mounts::MountSource,
     resolve::Project,
     state::World,
@@ -102,12 +102,7 @@ impl World {
         Ok(needed.collect())
     }
 
-    /// The version of the Compose program that starts stacks by hand.
-    pub fn compose_version(&self) -> &'static str {
-        PROGRAM
-    }
-
-    /// The hashes of what a text starts, as [`World::compose_version`] computes them. `env` is
+    /// The hashes of what a text starts, as [`COMPOSE_VERSION`](super::COMPOSE_VERSION) computes them. `env` is
     /// `stack.env`; it is not written if it is empty (M07).
     ///
     /// # Errors

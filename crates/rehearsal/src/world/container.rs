@@ -226,10 +226,3 @@ pub struct Attachment {
     /// The MAC address of that address.
     pub mac_address: String,
 }
-
-impl Attachment {
-    /// The fixed address; empty if the engine chooses.
-    pub fn fixed_address(&self) -> &str {
-        self.ipam["IPv4Address"].as_str().unwrap_or_default()
-    }
-}

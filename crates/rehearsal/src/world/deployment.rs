@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use composefile::{dotenv, path::Base};
 
-/// The version of the Compose program, and of the library in the newer Portainer. They differ in how they hash a service
-/// and when they recreate a container (N04, N05).
-pub(super) const PROGRAM: &str = "2.26.1";
+/// The version of the Compose program, which also starts stacks by hand.
+pub const COMPOSE_VERSION: &str = "2.26.1";
+/// The version of the library in the newer Portainer. The two differ in how they hash a service and when they recreate a
+/// container (N04, N05).
 const LIBRARY: &str = "2.40.3";
 
 /// The inputs of `compose up`.
@@ -54,7 +55,11 @@ impl Deployment {
 
     /// The value of the label `version`.
     pub fn version(&self) -> String {
-        let version = if self.by_library { LIBRARY } else { PROGRAM };
+        let version = if self.by_library {
+            LIBRARY
+        } else {
+            COMPOSE_VERSION
+        };
         version.to_owned()
     }
 

@@ -140,7 +140,7 @@ impl World {
     }
 
     fn join(&self, container: &Container, network: &Network, attachment: &mut Attachment) {
-        attachment.ip_address = attachment.fixed_address().to_owned();
+        attachment.ip_address = text(&attachment.ipam, "IPv4Address").to_owned();
         let own = text(&container.config, "MacAddress");
         let is_first = container.network_mode == network.name;
         let own = if is_first { own } else { "" };

@@ -105,12 +105,10 @@ impl Blocking<'_, '_> {
         let own = self.facts.listed().iter();
         let own = own.filter(|one| staying.iter().any(|id| id.starts_with(&one.id)));
         let others: Vec<&Container> = self.facts.others.iter().flatten().chain(own).collect();
-        let by_containers = held_by((&others, self.facts.tool), stack, is_asked).into_iter();
-        self.blockers
-            .extend(by_containers.map(|used| used.short("port, address or name in use")));
-        let by_programs = used_on_host(self.facts, stack, is_asked).into_iter();
-        self.blockers
-            .extend(by_programs.map(|used| used.short("port in use")));
+        let by_containers = held_by((&others, self.facts.tool), stack, is_asked);
+        self.blockers.extend(by_containers);
+        let by_programs = used_on_host(self.facts, stack, is_asked);
+        self.blockers.extend(by_programs);
     }
 }
 
