@@ -71,18 +71,12 @@ impl Host {
         });
         let portainer_version = known(version, &mut warnings).flatten();
         let containers = known(containers, &mut warnings);
-        let (networks, volumes) = match containers {
-            // The other lists fail for the same reason.
-            None => (None, None),
-            Some(_) => (
-                known(networks, &mut warnings),
-                known(volumes, &mut warnings),
-            ),
-        };
-        let (records, unlisted) = match records {
-            Some(Ok(records)) => (Some(records), None),
-            Some(Err(error)) => (None, Some(error)),
-            None => (None, None),
+        // Without containers, the other lists fail for the same reason.
+        let mut known = |all| containers.as_ref().and_then(|_| known(all, &mut warnings));
+        let (networks, volumes) = (known(networks), known(volumes));
+        let (records, unlisted) = match records.transpose() {
+            Ok(records) => (records, None),
+            Err(error) => (None, Some(error)),
         };
         Self {
             records,

@@ -118,7 +118,7 @@ impl Request {
 }
 
 /// What happens to a service.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ServicePlan {
     pub service: String,
     /// The names of its containers.
@@ -626,7 +626,7 @@ fn services(
         found.push((service.name.to_owned(), own, fate));
     }
     for (_, own, fate) in &mut found {
-        *fate = redefined.fate(own, std::mem::replace(fate, Fate::Unchanged));
+        *fate = redefined.fate(own, std::mem::take(fate));
     }
     dependents::follow(&mut found, &services, compose);
     let orphan = steering.orphan();

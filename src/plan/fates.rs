@@ -31,10 +31,11 @@ use crate::{
 const BUILT: &str = "Portainer's copy names the image that `build` made";
 
 /// What happens to a service.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", content = "reason", rename_all = "kebab-case")]
 pub enum Fate {
     /// Its containers are not touched.
+    #[default]
     Unchanged,
     /// Its containers are replaced once.
     Recreated(String),

@@ -103,13 +103,7 @@ impl<'d, 'l> Paths<'d, 'l> {
 }
 
 fn leads_to_path(place: &Place) -> bool {
-    [
-        Holds::Mount,
-        Holds::MountSource,
-        Holds::Device,
-        Holds::HostPath,
-        Holds::LocalPath,
-    ]
-    .into_iter()
-    .any(|holds| place.leads_to(holds))
+    use Holds::{Device, HostPath, LocalPath, Mount, MountSource};
+    let mut paths = [Mount, MountSource, Device, HostPath, LocalPath].into_iter();
+    paths.any(|holds| place.leads_to(holds))
 }

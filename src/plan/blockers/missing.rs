@@ -327,6 +327,9 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             return;
         }
         let label = compose_label(self.facts.tool, "network");
+        let Missing {
+            external, foreign, ..
+        } = &mut self.missing;
         for key in service.network_keys() {
             let (name, is_external) = self.stack.resource("networks", &key);
             let (Given::Is(name), Some(known)) = (name, &self.facts.details.networks) else {
@@ -334,12 +337,10 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             };
             match known.get(&name) {
                 None if is_external && !matches!(name.as_str(), "host" | "none" | "bridge") => {
-                    self.missing
-                        .external
-                        .push(format!("network {name} does not exist"));
+                    external.push(format!("network {name} does not exist"));
                 }
                 Some(labels) if !is_external && labels.get(&label) != Some(&key) => {
-                    self.missing.foreign.push(format!(
+                    foreign.push(format!(
                         "network {name} exists, but Compose did not create it as {key}"
                     ));
                 }
@@ -350,25 +351,19 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         for name in service.external_volumes() {
             let exists = known.as_ref().is_none_or(|all| all.contains_key(&name));
             if !exists && !self.created.contains(&name) {
-                self.missing
-                    .external
-                    .push(format!("volume {name} does not exist"));
+                external.push(format!("volume {name} does not exist"));
             }
         }
     }
 
     /// A file that Portainer reads (M11): refused if it is certainly missing, a doubt if that is unknown.
     fn read_by_portainer(&mut self, what: &str, path: &str) {
-        match self.portainer_has(path) {
-            Found::Yes => {}
-            Found::No => self
-                .missing
-                .unreadable
-                .push(format!("{what}: Portainer cannot read {path}")),
-            Found::Unknown => self.missing.doubts.push(format!(
-                "{what}: the deployment fails if Portainer cannot read {path}"
-            )),
-        }
+        let (list, why) = match self.portainer_has(path) {
+            Found::Yes => return,
+            Found::No => (&mut self.missing.unreadable, ""),
+            Found::Unknown => (&mut self.missing.doubts, "the deployment fails if "),
+        };
+        list.push(format!("{what}: {why}Portainer cannot read {path}"));
     }
 
     /// Whether Portainer can read a path of the text. Its container sees only what is mounted into it.

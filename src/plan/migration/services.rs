@@ -32,8 +32,7 @@ pub fn services(facts: &Facts, stack: Option<&SentStack>) -> Vec<ServicePlan> {
                 containers: vec![container.name().to_owned()],
                 fate,
                 stop_grace,
-                needs: Vec::new(),
-                restarting: false,
+                ..ServicePlan::default()
             });
         }
     }
@@ -83,11 +82,8 @@ fn starts(facts: &Facts, stack: &SentStack) -> Vec<ServicePlan> {
     services.retain(|service| service.replicas() != Some(0) && !has(service.name));
     let started = services.iter().map(|service| ServicePlan {
         service: service.name.to_owned(),
-        containers: Vec::new(),
         fate: Fate::Started(NOT_STARTED.to_owned()),
-        stop_grace: None,
-        needs: Vec::new(),
-        restarting: false,
+        ..ServicePlan::default()
     });
     started.collect()
 }

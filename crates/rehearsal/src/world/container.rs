@@ -143,7 +143,7 @@ fn duration(seconds: i64) -> String {
 }
 
 /// A mount of a container, as the engine shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Mount {
     /// The type of the mount.
@@ -175,12 +175,13 @@ impl Mount {
 }
 
 /// The types of mounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MountType {
     /// A path on the host.
     Bind,
     /// A volume.
+    #[default]
     Volume,
     /// A temporary file system in memory.
     Tmpfs,

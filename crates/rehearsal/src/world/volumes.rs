@@ -136,12 +136,9 @@ impl Mount {
     fn new(kind: MountType, target: &str) -> Self {
         Self {
             kind,
-            name: None,
-            anonymous: false,
-            own: false,
-            source: String::new(),
             target: target.to_owned(),
             writable: true,
+            ..Self::default()
         }
     }
 
