@@ -55,17 +55,7 @@ pub fn held_by(
             let what = format!("the address {address} in network {network} is used by {other}");
             Blocker::new(what, "stop that container, or change the address")
         }));
-        let names = match service.given(&["container_name"]) {
-            Given::Is(name) => vec![name],
-            Given::No => {
-                let project = stack.project;
-                let numbers = 1..=service.replicas().unwrap_or_default();
-                let name = |number| format!("{project}-{}-{number}", service.name);
-                numbers.map(name).collect()
-            }
-            Given::Unknown => Vec::new(),
-        };
-        for name in names {
+        for name in names(&service) {
             let mut others = others.iter();
             let Some(other) = others.find(|other| other.names.contains(&name)) else {
                 continue;
@@ -132,6 +122,20 @@ pub fn paused(facts: &Facts) -> Vec<String> {
     let containers = facts.observed.inspected();
     let paused = containers.filter(|one| one.is_paused() && facts.is_adopted(*one));
     paused.map(|one| one.name().to_owned()).collect()
+}
+
+/// The names of the containers of a service, if they are known.
+pub fn names(service: &SentService) -> Vec<String> {
+    match service.given(&["container_name"]) {
+        Given::Is(name) => vec![name],
+        Given::No => {
+            let project = service.stack.project;
+            let numbers = 1..=service.replicas().unwrap_or_default();
+            let name = |number| format!("{project}-{}-{number}", service.name);
+            numbers.map(name).collect()
+        }
+        Given::Unknown => Vec::new(),
+    }
 }
 
 /// The ports of the services that `is_asked` names, and that this host cannot give, although no container has them.

@@ -56,6 +56,56 @@ fn b20_an_address_that_this_host_does_not_have() {
 }
 
 #[test]
+fn b20_a_container_that_a_service_shares_something_with() {
+    let bench = Bench::web(PLAIN);
+    let id = bench.world(|world| {
+        world.add_container("halted", "y");
+        world.stop_by_hand("halted");
+        world.add_container("up", "y")
+    });
+    let stack = |part: &str| {
+        let service = format!("  b:\n    image: y\n    container_name: own\n    {part}\n");
+        bench.stack("web", &format!("{PLAIN}{service}"), None);
+    };
+    let gone = "b needs the container gone, which does not exist\ncreate that container first, or correct its name";
+    let halted = "b needs the container halted, which does not run\nstart that container first, or correct its name";
+    for (part, why) in [
+        ("network_mode: 'container:gone'", gone),
+        ("pid: 'container:halted'", halted),
+        ("volumes_from: ['container:gone:ro']", gone),
+    ] {
+        stack(part);
+        refuses(&bench, "web", why);
+    }
+    for part in [
+        "network_mode: 'container:/up'",
+        &format!("pid: 'container:{}'", &id[..12]),
+        "ipc: 'container:own'",
+        "network_mode: 'service:a'",
+        "volumes_from: ['container:halted']",
+    ] {
+        stack(part);
+        bench.succeeds("plan web", "Next: stacklift adopt web\n");
+    }
+}
+
+#[test]
+fn b20_a_volume_that_stands_for_a_directory() {
+    let of = |device: &str| {
+        let options = format!("{{driver_opts: {{type: none, o: 'bind,ro', device: {device}}}}}");
+        format!("{PLAIN}    volumes: ['data:/v']\nvolumes:\n  data: {options}\n")
+    };
+    let bench = Bench::web(&of("/absent"));
+    bench.succeeds("plan web", "Next: stacklift adopt web\n");
+    let why = "a mounts the volume data of /absent, which does not exist\ncreate /absent, or correct the path in docker-compose.yml";
+    let bench = Bench::web(PLAIN);
+    bench.stack("web", &of("/absent"), None);
+    refuses(&bench, "web", why);
+    bench.stack("web", &of("/"), None);
+    bench.succeeds("plan web", "Next: stacklift adopt web\n");
+}
+
+#[test]
 fn b13_a_value_is_hidden_in_the_name_of_what_is_missing() {
     let bench = Bench::web(PLAIN);
     let text = format!(

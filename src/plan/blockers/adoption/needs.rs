@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::document::Document;
+use composefile::{document::Document, services::MountType};
 use serde_json::Value;
 
 use super::Blocking;
@@ -10,9 +10,9 @@ use crate::{
     model::{Container, Pull, Variable, has_address},
     plan::{
         Blocker, Fate, Sent,
-        blockers::conflicts::{held_by, used_on_host},
+        blockers::conflicts::{held_by, names, used_on_host},
         blockers::missing,
-        facts::services::{SentStack, with_sent},
+        facts::services::{Given, Place, SentService, SentStack, with_sent},
     },
     snapshot::Inspected,
     text::{counted, shell_word},
@@ -58,10 +58,7 @@ impl Blocking<'_, '_> {
     pub fn sources(&mut self, stack: &SentStack) {
         for (service, source) in missing::missing_sources(self.facts, stack, true) {
             let shown = self.facts.below_dir(&source);
-            let what = format!("{service} mounts {shown}, which does not exist");
-            let hint = format!("create {source}, or correct the path in {}", self.file);
-            let blocker = Blocker::new(what, hint).short("file or folder missing");
-            self.blockers.push(blocker);
+            self.absent(&format!("{service} mounts {shown}"), &source);
         }
     }
 
@@ -109,6 +106,87 @@ impl Blocking<'_, '_> {
         self.blockers.extend(by_containers);
         let by_programs = used_on_host(self.facts, stack, is_asked);
         self.blockers.extend(by_programs);
+        for service in stack.active() {
+            if is_asked(service.name) && service.replicas() != Some(0) {
+                self.shared(&service);
+                self.devices(&service);
+            }
+        }
+    }
+
+    /// A path of this host that a service mounts, and that does not exist.
+    fn absent(&mut self, mounts: &str, path: &str) {
+        let what = format!("{mounts}, which does not exist");
+        let hint = format!("create {path}, or correct the path in {}", self.file);
+        let blocker = Blocker::new(what, hint).short("file or folder missing");
+        self.blockers.push(blocker);
+    }
+
+    /// The containers outside the stack whose namespaces or volumes a service shares.
+    fn shared(&mut self, service: &SentService) {
+        let (stack, facts) = (service.stack, self.facts);
+        let modes = ["network_mode", "pid", "ipc"].map(|key| (service.given(&[key]), true));
+        let volumes = service.items("volumes_from");
+        let volumes = volumes.map(|item| (stack.read(item), false));
+        for (given, must_run) in modes.into_iter().chain(volumes) {
+            let given = given.known().unwrap_or_default();
+            let mut parts = given.split(':').map(|part| part.trim_start_matches('/'));
+            let (Some("container"), Some(id), Some(others)) =
+                (parts.next(), parts.next(), &facts.others)
+            else {
+                continue;
+            };
+            let has_name = |names: &[String]| names.iter().any(|name| name == id);
+            let is_it = |one: &&Container| one.id.starts_with(id) || has_name(&one.names);
+            let mut found = others.iter().filter(is_it).peekable();
+            let (why, verb) = if found.peek().is_none() {
+                ("does not exist", "create")
+            } else if must_run && !found.any(Container::is_running) {
+                ("does not run", "start")
+            } else {
+                continue;
+            };
+            // The deployment may start one of the stack itself.
+            let is_own = facts.listed().iter().any(|one| is_it(&one));
+            if !is_own && !stack.active().iter().any(|one| has_name(&names(one))) {
+                let what = format!("{} needs the container {id}, which {why}", service.name);
+                let hint = format!("{verb} that container first, or correct its name");
+                self.add(what, hint);
+            }
+        }
+    }
+
+    /// The directories of this host that the new volumes of a service stand for.
+    fn devices(&mut self, service: &SentService) {
+        let mounts = service.mounts().into_iter();
+        let mounts = mounts.filter(|mount| mount.kind == MountType::Volume);
+        for key in mounts.filter_map(|mount| mount.source) {
+            let volume = service.stack.resource("volumes", &key);
+            let known = &self.facts.details.volumes;
+            let (Given::Is(name), false, Some(known)) = (volume.0, volume.1, known) else {
+                continue;
+            };
+            let device = device(service.stack, &key).filter(|path| self.facts.lacks(path));
+            if let Some(device) = device.filter(|_| !known.contains_key(&name)) {
+                let shown = self.facts.below_dir(&device);
+                let mounts = format!("{} mounts the volume {key} of {shown}", service.name);
+                self.absent(&mounts, &device);
+            }
+        }
+    }
+}
+
+/// The path of this host that a volume of the text stands for.
+fn device(stack: &SentStack, key: &str) -> Option<String> {
+    let volume = stack.reader.document.get("volumes")?.get(key)?;
+    let options = volume.get("driver_opts")?;
+    let driver = stack.read_in(volume, "driver");
+    let is_local = driver == Given::No || driver == Given::Is("local".to_owned());
+    let how = stack.read_in(options, "o").known()?;
+    let is_bind = how.split(',').any(|one| one == "bind" || one == "rbind");
+    match stack.place(&stack.read_in(options, "device").known()?, false) {
+        Place::Absolute(path) if is_local && is_bind => Some(path),
+        _ => None,
     }
 }
 
