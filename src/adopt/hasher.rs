@@ -40,15 +40,6 @@ fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The Compose program to ask. For all stacks of a host, it would run several times for each.
-fn program<'a>(situation: &Situation<'a>) -> Result<&'a dyn Program, String> {
-    if situation.host.is_some() {
-        return Err("the configurations were not compared".to_owned());
-    }
-    let compose = situation.compose.compose();
-    compose.map_err(|none| format!("{none} to compare the configurations"))
-}
-
 /// Asks the Compose program of this host for config hashes.
 pub(super) struct Hasher<'a> {
     compose: &'a dyn Program,
@@ -69,8 +60,13 @@ impl<'a> Hasher<'a> {
         before: &Before,
         mask: &'a Mask,
     ) -> Result<Self, String> {
+        // For all stacks of a host, it would run several times for each.
+        if situation.host.is_some() {
+            return Err("the configurations were not compared".to_owned());
+        }
+        let compose = situation.compose.compose();
         Ok(Self {
-            compose: program(situation)?,
+            compose: compose.map_err(|none| format!("{none} to compare the configurations"))?,
             stack: situation.stack,
             files,
             containers: containers(before, situation.tool),
@@ -84,7 +80,7 @@ impl<'a> Hasher<'a> {
         let version = self.version()?;
         let (on_disk, sent) = side_by_side(
             || self.on_disk.get_or_init(|| self.on_disk()).clone(),
-            || self.sent(sent),
+            || self.ask(&self.input(sent, &stack_env(sent.env))),
         );
         Ok(Hashes {
             version,
@@ -102,11 +98,6 @@ impl<'a> Hasher<'a> {
             files: &self.files.compose,
             env_files: &self.files.env,
         })
-    }
-
-    /// The hashes of what is sent.
-    fn sent(&self, sent: Sent) -> Result<ConfigHashes, String> {
-        self.ask(&self.input(sent, &stack_env(sent.env)))
     }
 
     fn input<'i>(&'i self, sent: Sent<'i>, env: &'i str) -> Input<'i> {

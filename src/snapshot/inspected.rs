@@ -201,16 +201,29 @@ impl<'a> Inspected<'a> {
         }
     }
 
+    /// The containers that it refers to, by ID or name, each with the field of `HostConfig`. Links in networks other than the
+    /// default bridge are names, which the engine resolves again.
+    pub fn refers_to(self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let modes = ["NetworkMode", "PidMode", "IpcMode"].into_iter();
+        let shared = modes.filter_map(move |field| {
+            let mode = self.text(&format!("/HostConfig/{field}"));
+            Some((field, mode.strip_prefix("container:")?))
+        });
+        let listed = ["Links", "VolumesFrom"].into_iter().flat_map(move |field| {
+            let items = self.items(&format!("/HostConfig/{field}"));
+            // `/other:/self/alias`, `other:ro`
+            items.filter_map(move |item| {
+                let other = item.as_str()?.split(':').next()?;
+                Some((field, other.trim_start_matches('/')))
+            })
+        });
+        shared.chain(listed)
+    }
+
     /// The IDs of the containers whose network, PID or IPC namespace or volumes it shares.
     pub fn shares_with(self) -> Vec<&'a str> {
-        let modes = ["NetworkMode", "PidMode", "IpcMode"];
-        let namespaces = modes.iter().filter_map(|mode| {
-            self.text(&format!("/HostConfig/{mode}"))
-                .strip_prefix("container:")
-        });
-        let volumes = self.items("/HostConfig/VolumesFrom");
-        let volumes_from = volumes.filter_map(|from| from.as_str()?.split(':').next());
-        namespaces.chain(volumes_from).collect()
+        let shared = self.refers_to().filter(|(field, _)| *field != "Links");
+        shared.map(|(_, other)| other).collect()
     }
 
     /// The services that it depends on, each with its condition (`service_healthy`, …), from the value of Compose's

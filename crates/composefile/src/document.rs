@@ -162,8 +162,13 @@ impl<'t> Document<'t> {
         }
     }
 
+    /// The offset of each line's first byte.
     fn line_starts(&self) -> &[u32] {
-        self.lines.get_or_init(|| line_starts(self.text))
+        self.lines.get_or_init(|| {
+            let breaks = memchr::memchr_iter(b'\n', self.text.as_bytes());
+            let starts = breaks.map(|at| build::narrow(at + 1));
+            std::iter::once(0).chain(starts).collect()
+        })
     }
 }
 
@@ -184,14 +189,6 @@ impl Position {
             column: before[line_start..].chars().count() + 1,
         }
     }
-}
-
-/// The offset of each line's first byte.
-fn line_starts(text: &str) -> Vec<u32> {
-    let breaks = memchr::memchr_iter(b'\n', text.as_bytes());
-    std::iter::once(0)
-        .chain(breaks.map(|at| build::narrow(at + 1)))
-        .collect()
 }
 
 #[cfg(test)]

@@ -142,11 +142,6 @@ impl Place {
         !self.plain.is_empty() || !self.placed.is_empty()
     }
 
-    /// The place of any key that the schema does not name, where users choose the keys.
-    pub fn any_key(&self) -> Option<&'static Self> {
-        self.any_key
-    }
-
     /// The place of the items of a list.
     pub fn item(&self) -> Option<&'static Self> {
         self.item

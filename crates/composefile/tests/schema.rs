@@ -65,7 +65,6 @@ fn is_compared(path: &str) -> bool {
     let (above, last) = steps.rsplit_once('.').unwrap_or(("", &steps));
     for step in above.split('.').filter(|step| !step.is_empty()) {
         let below = match step {
-            "*" => place.any_key(),
             "[]" => place.item(),
             name => place.key(name),
         };
@@ -93,7 +92,7 @@ fn collect(place: &'static Place, path: String, version: Release, found: &mut Ke
             collect(key, below(name), version, found);
         }
     }
-    if let Some(any) = place.any_key() {
+    if let Some(any) = place.key("*") {
         collect(any, below("*"), version, found);
     }
     if let Some(item) = place.item() {

@@ -27,16 +27,6 @@ pub enum Touch {
     Gone,
 }
 
-/// What a container uses of another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
-    Network,
-    Pid,
-    Ipc,
-    Link,
-    Volumes,
-}
-
 /// What has to be done about a container. A later one is worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Remedy {
@@ -109,7 +99,7 @@ fn harmed(
 ) -> Option<Foreign> {
     let is_running = container.is_running();
     let (mut uses, mut worst) = (Vec::new(), None);
-    for (what, reference) in references(container) {
+    for (what, reference) in container.refers_to() {
         let by_id = |id: &str| {
             id == reference || (reference.len() >= SHORT_ID && id.starts_with(reference))
         };
@@ -120,21 +110,21 @@ fn harmed(
             continue;
         };
         let remedy = match (what, hit.touch) {
-            (Use::Link | Use::Volumes, Touch::Restarted) => continue,
+            ("Links" | "VolumesFrom", Touch::Restarted) => continue,
             (_, Touch::Restarted) if !is_running => continue,
-            (Use::Volumes, _) => Remedy::Nothing,
+            ("VolumesFrom", _) => Remedy::Nothing,
             (_, Touch::Restarted) => Remedy::Restart,
-            (Use::Link, _) => Remedy::Recreate,
+            ("Links", _) => Remedy::Recreate,
             _ if by_id(id) => Remedy::Recreate,
             _ => Remedy::Restart,
         };
         let of = &hit.name;
         uses.push(match what {
-            Use::Network => format!("shares the network of {of}"),
-            Use::Pid => format!("shares the PID namespace of {of}"),
-            Use::Ipc => format!("shares the IPC namespace of {of}"),
-            Use::Link => format!("links to {of}"),
-            Use::Volumes => format!("mounts the volumes of {of}"),
+            "NetworkMode" => format!("shares the network of {of}"),
+            "PidMode" => format!("shares the PID namespace of {of}"),
+            "IpcMode" => format!("shares the IPC namespace of {of}"),
+            "Links" => format!("links to {of}"),
+            _ => format!("mounts the volumes of {of}"),
         });
         worst = worst.max(Some((remedy, hit.touch)));
     }
@@ -178,32 +168,6 @@ fn harmed(
 
 /// The length of the engine's short IDs.
 const SHORT_ID: usize = 12;
-
-/// The containers that a container refers to, by ID or name. Links in networks other than the default bridge are names,
-/// which the engine resolves again.
-fn references(container: Inspected<'_>) -> impl Iterator<Item = (Use, &str)> {
-    let modes = [
-        (Use::Network, "/HostConfig/NetworkMode"),
-        (Use::Pid, "/HostConfig/PidMode"),
-        (Use::Ipc, "/HostConfig/IpcMode"),
-    ];
-    let shared = modes.into_iter().filter_map(move |(what, mode)| {
-        let other = container.text(mode).strip_prefix("container:")?;
-        Some((what, other))
-    });
-    let lists = [
-        (Use::Link, "/HostConfig/Links"),
-        (Use::Volumes, "/HostConfig/VolumesFrom"),
-    ];
-    let listed = lists.into_iter().flat_map(move |(what, list)| {
-        // `/other:/self/alias`, `other:ro`
-        container.items(list).filter_map(move |item| {
-            let other = item.as_str()?.split(':').next()?;
-            Some((what, other.trim_start_matches('/')))
-        })
-    });
-    shared.chain(listed)
-}
 
 /// How to recreate a container. Compose finds its files by the labels.
 fn recreate(container: Inspected, tool: &str, is_own: bool) -> String {
