@@ -18,7 +18,7 @@ use crate::{
     plan::Blocker,
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
-    snapshot::{Inspected, Saved, Snapshot},
+    snapshot::{Inspected, Saved, Snapshot, Unanswered},
     stack::{Stack, StackName, lock_dir},
 };
 pub use away::away;
@@ -261,7 +261,14 @@ struct Procedure<'s, 'a, 'r> {
 impl<'s> Procedure<'s, '_, '_> {
     fn steps(&mut self) -> Result<bool> {
         self.hide_secrets();
-        if !self.restore.dry_run {
+        if self.restore.dry_run {
+            for Unanswered { request, .. } in self.run.store().unanswered()? {
+                let doing = request.doing();
+                self.run.warn(format!(
+                    "an interrupted run was {doing}: the restore first waits for Portainer to finish, and may then have more to do"
+                ));
+            }
+        } else {
             self.settle()?;
         }
         self.require_containers()?;

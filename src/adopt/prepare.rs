@@ -271,16 +271,15 @@ fn warnings(plan: &Adoption, runs: &Runs, situation: &Situation, before: &Before
         )
     });
     let is_left = plan.is_left_to_git() && situation.git.is_none();
-    let why = if !is_left {
+    let redeploy = "redeploy the stack in Portainer, or adopt it with --git again";
+    let left = if !is_left {
         None
     } else if !before.inspected().any(Inspected::is_running) {
-        Some("no container runs")
+        Some(format!("no container runs: {redeploy}"))
     } else {
         let is_behind = !plan.by_hand.is_empty();
-        is_behind.then_some("its containers were restored from another commit")
+        is_behind.then(|| format!("its containers were restored from another commit: to keep them, revert the commit in the repository; to deploy the commit again, {redeploy}"))
     };
-    let redeploy = "redeploy the stack in Portainer, or adopt it with --git again";
-    let left = why.map(|why| format!("{why}: {redeploy}"));
     unnamed.into_iter().chain(left).collect()
 }
 

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Something that is lost or changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Eq, Serialize, JsonSchema)]
 pub struct Loss {
     /// The service that it belongs to, if it belongs to one.
     pub service: Option<String>,
@@ -34,10 +34,20 @@ pub struct Loss {
     pub kind: LossKind,
 }
 
+/// A container may write files all the time: which ones it has written does not make another loss.
+impl PartialEq for Loss {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.subject, &self.kind) == (&other.subject, &other.kind)
+            && (self.kind == LossKind::Files || self.message == other.message)
+    }
+}
+
 /// What the plan, its words and the comparison afterwards distinguish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LossKind {
     Other,
+    /// The files that a container has written.
+    Files,
     /// Of the Portainer stack.
     Record,
     /// The access rights of the Portainer stack, which an update keeps (M16).

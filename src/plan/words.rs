@@ -152,7 +152,8 @@ impl Adoption {
         });
         parts.extend(told_losses(self.losses.len()));
         let failed = self.failed_before.as_ref();
-        parts.extend(failed.map(|_| "its last adoption failed".to_owned()));
+        let again = "its last adoption failed: if this one does, every container is down until it is restored";
+        parts.extend(failed.map(|_| again.to_owned()));
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     plan::{Loss, Touch},
     run::{State, Subject},
     snapshot::{Inspected, Known, SavedRecord, Snapshot},
-    stack::StackText,
+    stack::{StackText, export_words},
 };
 
 impl Procedure<'_, '_, '_> {
@@ -65,7 +65,14 @@ impl Procedure<'_, '_, '_> {
             && planned.problems == shown.problems
             && planned.record.record() == shown.record.record()
             && self.effects(&planned) == self.effects(shown);
-        if is_same && lost == told {
+        // `web-a-1: …`. A container may write files all the time: which ones does not count.
+        let [now, before] = [&lost[..], told].map(|all| {
+            let subjects = all
+                .iter()
+                .map(|line| line.split_once(": ").map_or(&**line, |it| it.0));
+            subjects.collect::<Vec<_>>()
+        });
+        if is_same && now == before {
             return Ok((planned, replaced));
         }
         let what = "the stack's containers, its Portainer stack or what they need changed before you answered";
@@ -200,6 +207,16 @@ impl Procedure<'_, '_, '_> {
         self.replaces_edit = is_edited(step, replaced);
         if self.replaces_edit {
             told.push("what was edited in Portainer since the last adoption is removed, and kept in a new snapshot".to_owned());
+        }
+        let (name, stack) = (self.restore.name.as_str(), self.stack());
+        if let RecordStep::Delete(record) = step
+            && !record.is_from_git()
+            && !stack.dir().join(stack.file()).exists()
+        {
+            let command = self.run.command(&export_words(name, stack.dir().to_str()));
+            told.push(format!(
+                "the Compose file exists only in Portainer; to keep it, first run: {command}"
+            ));
         }
         let saved = saved(self.snapshot()).into_iter();
         let saved = saved.flat_map(Inspected::volumes).map(|(name, _)| name);

@@ -18,7 +18,9 @@ use crate::{
     model::{Condition, Deployment},
     observe::list,
     parallel::in_parallel,
+    run::State,
     snapshot::{Inspected, Known},
+    stack::export_words,
     text::{down, plural, said},
 };
 
@@ -60,37 +62,42 @@ impl Procedure<'_, '_, '_> {
             return self.end_without_record(reason);
         }
         let (unanswered, matching) = (self.run.unanswered(), self.matching());
-        let failure = if !wrong.is_empty() {
-            Failure::new("the stack differs from the snapshot")
+        if !wrong.is_empty() {
+            self.say_what_is_left();
+            return Err(Failure::new("the stack differs from the snapshot")
                 .details(wrong.join("\n"))
                 .hint("fix the problem above and run the command again: it continues from here")
-        } else if !unanswered.is_empty() {
+                .into());
+        }
+        if !unanswered.is_empty() {
             let (name, requests) = (&self.snapshot().stack, unanswered.join(" and "));
             let again = self.run.undo_command(name, &self.saved.id);
-            Failure::new(format!("{matching}, but the outcome of {requests} is unknown: Portainer may still change the stack"))
-                .hint(format!("when Portainer responds again, run: {again}"))
-        } else {
-            let all = existing.iter().map(Inspected);
-            let running = all.filter(|now| now.is_running()).count();
-            let mut matching = match (running, saved(self.snapshot()).len()) {
-                (0, _) => format!("{matching}; nothing runs"),
-                (_, all) if all == running => matching,
-                _ => match said(&self.not_run_again(&existing), "was not run again") {
-                    Some(jobs) => format!("{matching} ({running} running; {jobs})"),
-                    None => format!("{matching} ({running} running)"),
-                },
-            };
-            if !volumes.created.is_empty() {
-                let these = plural(volumes.created.len(), "volume");
-                let names = volumes.created.join(", ");
-                matching = format!("{matching}, but a restore created the {these} {names} empty");
-            }
-            self.say_what_was_done(record, &existing, &matching);
-            self.say_what_is_left();
-            return Ok(());
+            self.run
+                .set_state(State::new("the containers match the snapshot"));
+            let what = format!(
+                "{matching}, but the outcome of {requests} is unknown: Portainer may still change the stack"
+            );
+            let hint = format!("when Portainer responds again, run: {again}");
+            return Err(Failure::new(what).hint(hint).into());
+        }
+        let all = existing.iter().map(Inspected);
+        let running = all.filter(|now| now.is_running()).count();
+        let mut matching = match (running, saved(self.snapshot()).len()) {
+            (0, _) => format!("{matching}; nothing runs"),
+            (_, all) if all == running => matching,
+            _ => match said(&self.not_run_again(&existing), "was not run again") {
+                Some(jobs) => format!("{matching} ({running} running; {jobs})"),
+                None => format!("{matching} ({running} running)"),
+            },
         };
+        if !volumes.created.is_empty() {
+            let these = plural(volumes.created.len(), "volume");
+            let names = volumes.created.join(", ");
+            matching = format!("{matching}, but a restore created the {these} {names} empty");
+        }
+        self.say_what_was_done(record, &existing, &matching);
         self.say_what_is_left();
-        Err(failure.into())
+        Ok(())
     }
 
     /// The result, how long each container was down, and where the stack is now.
@@ -139,10 +146,13 @@ impl Procedure<'_, '_, '_> {
         let file = path.display();
         match record {
             RecordStep::Delete(_) if !path.exists() => {
-                let words = ["export", name.as_str(), "--from", "containers"];
-                let command = self.run.command(&words);
+                let to = stack.dir().to_str();
+                let words = export_words(name.as_str(), to);
+                let command = self
+                    .run
+                    .command(&[&words[..], &["--from", "containers"]].concat());
                 self.run.whole(format!(
-                    "  it is no longer in Portainer, and {file} does not exist; to write it, run: {command}"
+                    "  it is no longer in Portainer, and {file} does not exist; to write one from the containers, run: {command}"
                 ));
             }
             RecordStep::Delete(_) => {
@@ -225,8 +235,15 @@ impl Procedure<'_, '_, '_> {
         let names = names.join(", ");
         self.run.wait(format!("waiting until healthy: {names}"));
         let (engine, limits) = (self.run.engine, self.restore.limits());
+        let mut of_loops = limits;
+        // One may never end.
+        if !self.restore.unhealthy.is_zero() {
+            of_loops.deadline = limits.deadline.min(limits.unhealthy);
+        }
         // The comparison names those that do not.
         in_parallel(&starting, |(id, name, condition)| {
+            let is_loop = *condition == Condition::Started;
+            let limits = if is_loop { of_loops } else { limits };
             wait_for(engine, (id, name), *condition, limits).is_ok()
         });
         self.existing()
@@ -386,8 +403,7 @@ impl Procedure<'_, '_, '_> {
                 "check the Portainer stack: the snapshot contains no data about it, so a restore does not change it"
             }
         };
-        let words = ["restore", &snapshot.stack, "--to", &self.saved.id];
-        let command = self.run.command(&words);
+        let command = self.run.undo_command(&snapshot.stack, &self.saved.id);
         self.run.warn(format!(
             "Portainer was not contacted: {left}. When Portainer responds again, run: {command}"
         ));

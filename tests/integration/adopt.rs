@@ -442,6 +442,15 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
             .fails(&["changed before you answered", "state: nothing was changed"]);
         assert!(bench.nothing_was_changed());
     }
+    // A container may write files all the time.
+    let bench = edited(Era::Sync);
+    write_file(&bench, "web", "/root/1");
+    let writes = || write_file(&bench, "web", "/root/2");
+    let adopt = ["adopt", "web", "--wait", "2s"];
+    on_terminal_after(&bench, &adopt, "[y/N]", writes, "y\n").code(0);
+    write_file(&bench, "web", "/root/3");
+    let writes = || write_file(&bench, "web", "/root/4");
+    on_terminal_after(&bench, &["restore", "web"], "[y/N]", writes, "y\n").code(0);
 }
 
 /// The wait ends long before `--wait`.

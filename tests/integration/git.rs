@@ -460,9 +460,9 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
     assert!(bench.calls(Call::Update).is_empty());
     assert!(bench.first_record().git.is_some());
     // The containers are those of an earlier commit.
-    let again = "its containers were restored from another commit: redeploy the stack in Portainer, or adopt it with --git again";
+    let again = "its containers were restored from another commit: to keep them, revert the commit in the repository; to deploy the commit again, redeploy the stack in Portainer, or adopt it with --git again";
     run(&bench, "plan web").succeeds(again);
-    run(&bench, "list").succeeds("in Portainer, containers differ  redeploy it in Portainer");
+    run(&bench, "list").succeeds("in Portainer, containers differ  restored from another commit");
     run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
     run(&bench, &format!("adopt web {FLAGS}")).succeeds("web is deployed from Git");
 }

@@ -79,6 +79,8 @@ fn an_interrupted_run_that_left_nothing_running_continues_or_is_undone() {
     let again = json!({"kind": "continue", "command": "stacklift migrate web"});
     assert_eq!(listed(&bench), (json!("interrupted"), again));
     bench.succeeds("list", &["interrupted run", "stacklift migrate web"]);
+    let waits = "an interrupted run was creating the Portainer stack web: the restore first waits";
+    bench.run("restore web --dry-run").says(waits);
     let undo = "The last run did not finish. To undo it, run: stacklift restore web\n";
     let shown = plan(&bench).succeeds(&[undo, "\n\nNext: stacklift migrate web\n"]);
     shown.hides(&["stacklift adopt", "Adopting"]);

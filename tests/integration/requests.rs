@@ -153,8 +153,8 @@ fn b11_without_portainer_an_outcome_stays_unknown() {
         let outcome = "error: 2 containers match the snapshot, but the outcome of the deletion of Portainer stack 1 (web), sent 2";
         let unknown = " is unknown: Portainer may still change the stack\n";
         let run = bench.fails("restore web --engine-only", &[outcome, unknown]);
-        let run = run.says("When Portainer responds again, run: ");
-        run.hides(&["restored web", "Portainer finished"]);
+        let run = run.says("when Portainer responds again, run: stacklift restore web\n");
+        run.hides(&["restored web", "Portainer finished", "partly restored"]);
         assert_eq!(bench.saved(".request").len(), 1);
     }
     bench.faults().clear();

@@ -321,7 +321,7 @@ fn b19_the_containers_are_restored_without_portainer() {
     bench.without_key("restore web --engine-only").succeeds(&[
         "  Portainer is left as it is, because of --engine-only",
         "\nrestored web: 1 container matches the snapshot",
-        "warning: not checked:\n  - the Portainer stack, because of --engine-only\nwarning: Portainer was not contacted: a stack that was created there since the snapshot is not deleted yet. When Portainer responds again, run: stacklift restore web --to",
+        "warning: not checked:\n  - the Portainer stack, because of --engine-only\nwarning: Portainer was not contacted: a stack that was created there since the snapshot is not deleted yet. When Portainer responds again, run: stacklift restore web\n",
     ]);
     let requests = bench.requests();
     assert!(requests.iter().all(|request| request.peer == Peer::Engine));
@@ -489,6 +489,16 @@ fn b08_a_restore_looks_again_after_the_question() {
     bench
         .succeeds("restore web --dry-run", "2 containers match the snapshot\n")
         .hides("Next");
+}
+
+#[test]
+fn a_restore_says_that_only_portainer_has_the_compose_file() {
+    let bench = Bench::adopted(PLAIN);
+    let file = bench.root().join("web/docker-compose.yml");
+    fs::remove_file(file).expect("removed");
+    let only = "the Compose file exists only in Portainer; to keep it, first run: stacklift export web --to ";
+    let gone = "does not exist; to write one from the containers, run: stacklift export web --to ";
+    bench.succeeds("restore web --yes", &[only, gone]);
 }
 
 /// What an adoption refuses, a restore does not send.

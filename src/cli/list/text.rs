@@ -67,8 +67,12 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
         (Readiness::NothingToDo, None)
             if stack.adopt.git.is_some() && (!runs || !stack.adopt.by_hand.is_empty()) =>
         {
-            let told = "redeploy it in Portainer".to_owned();
-            ((Meaning::Changed, told), None)
+            let told = if runs {
+                "restored from another commit"
+            } else {
+                "redeploy it in Portainer"
+            };
+            ((Meaning::Changed, told.to_owned()), None)
         }
         (Readiness::Ready, _) if stack.state == StackState::Unknown => {
             ((Meaning::Unknown, "unknown".to_owned()), None)
@@ -104,6 +108,7 @@ fn has_plan(stack: &ListEntry) -> bool {
 fn is_to_be_planned(stack: &ListEntry) -> bool {
     let (state, is_unsure) = (stack.state, !stack.adopt.knows_every_fate());
     match stack.adopt.readiness {
+        Readiness::Ready if stack.adopt.failed_before => false,
         Readiness::Ready => is_unsure && matches!(state, StackState::Both | StackState::Redeployed),
         Readiness::Edited => state == StackState::EditedRedeployed || stack.adopt.files_differ,
         readiness => is_unsure && readiness == Readiness::NothingToDo,

@@ -61,6 +61,7 @@ pub fn held_by(
                 continue;
             };
             let project = other.compose_label(tool, "project");
+            let project = project.filter(|project| !project.is_empty());
             let of = project.map_or_else(
                 || format!("another container of image {}", other.image),
                 |project| format!("a container of stack {project}"),
@@ -150,31 +151,25 @@ pub fn used_on_host(
     let containers: Vec<&Container> = others.iter().chain(own).collect();
     let mut found = Vec::new();
     for (_, ports) in publishing(stack, is_asked) {
-        let free = ports
-            .iter()
-            .filter(|port| holder(&containers, port).is_none());
-        found.extend(free.filter_map(|publish| {
+        found.extend(ports.iter().filter_map(|publish| {
             let address = publish.address.as_deref().unwrap_or("0.0.0.0");
-            // Port 0 is free: only the address is looked at.
-            let mut ports = publish.fixed().unwrap_or(0..=0);
             let protocol = &publish.protocol;
-            ports.find_map(|port| {
-                let (what, hint) = match (facts.unbindable)(address, port, protocol)? {
-                    ErrorKind::AddrInUse => (
-                        format!("port {port}/{protocol} is used by a program of this host"),
-                        "stop that program, or change the port",
-                    ),
-                    ErrorKind::AddrNotAvailable => (
-                        format!(
-                            "a port is published on {address}, which is not an address of this host"
-                        ),
-                        "change the address",
-                    ),
-                    // Other errors do not tell.
-                    _ => return None,
-                };
-                Some(Blocker::new(what, hint).short("port in use"))
-            })
+            let fails = |port, why| (facts.unbindable)(address, port, protocol) == Some(why);
+            // Port 0 is free: only the address is looked at.
+            if fails(0, ErrorKind::AddrNotAvailable) {
+                let what = format!(
+                    "a port is published on {address}, which is not an address of this host"
+                );
+                let address = Blocker::new(what, "change the address");
+                return Some(address.short("not an address of this host"));
+            }
+            let mut free = publish
+                .fixed()
+                .filter(|_| holder(&containers, publish).is_none())?;
+            let port = free.find(|&port| fails(port, ErrorKind::AddrInUse))?;
+            let what = format!("port {port}/{protocol} is used by a program of this host");
+            let port = Blocker::new(what, "stop that program, or change the port");
+            Some(port.short("port in use"))
         }));
     }
     found

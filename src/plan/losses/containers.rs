@@ -112,7 +112,8 @@ impl<'a> Running<'a, '_> {
             }
         }
         losses.extend(self.anonymous_volumes(container));
-        losses.extend(self.files(container, &placed).map(other));
+        let files = self.files(container, &placed);
+        losses.extend(files.map(|files| (LossKind::Files, files)));
         losses.extend(self.uses_lost(container));
         for (kind, message) in losses {
             let loss = Loss::of_container(container, self.facts.tool, kind, &message);
