@@ -301,11 +301,10 @@ impl Console {
             return;
         }
         let row = |container: &Container| {
-            let names = if container.names.is_empty() {
-                container.id.clone()
-            } else {
-                container.names.join(",")
-            };
+            let mut names = container.names.join(",");
+            if names.is_empty() {
+                names.clone_from(&container.id);
+            }
             plain([names, container.image.clone(), container.status.clone()])
         };
         self.table(&["Names", "Image", "Status"], containers.iter().map(row));

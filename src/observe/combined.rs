@@ -99,17 +99,9 @@ pub fn combined(
     let values = values(&env, read.env_files.values());
     let mask = &Mask::new(values.iter().map(String::as_str));
     let config = |input: &Input, profiles| program.config(input, profiles, Values::Resolved, mask);
-    let resolve = || {
-        let all = config(&on_disk(Some(name)), Profiles::All);
-        // Compose does not read the env files of services whose profiles are inactive.
-        let active = |_| config(&on_disk(Some(name)), Profiles::Active);
-        let profiles = if all.is_ok() {
-            Profiles::All
-        } else {
-            Profiles::Active
-        };
-        Ok::<_, anyhow::Error>((all.or_else(active)?, profiles))
-    };
+    let of = |profiles| anyhow::Ok((config(&on_disk(Some(name)), profiles)?, profiles));
+    // Compose does not read the env files of services whose profiles are inactive.
+    let resolve = || of(Profiles::All).or_else(|_| of(Profiles::Active));
     let named = || config(&on_disk(None), Profiles::Active);
     let (resolved, named) = side_by_side(resolve, named);
     let (resolved, profiles) = resolved?;

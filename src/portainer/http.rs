@@ -80,16 +80,12 @@ impl Client {
         })?;
         key.set_sensitive(true);
         let connect_timeout = options.timeout.min(Duration::from_secs(10));
-        let proxy = if options.base_url.is_loopback() {
-            None
-        } else {
-            Proxy::try_from_env()
-        };
+        let is_remote = !options.base_url.is_loopback();
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .proxy(proxy)
+            .proxy(is_remote.then(Proxy::try_from_env).flatten())
             .user_agent(concat!("stacklift/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
             .max_idle_age(Duration::from_mins(1))

@@ -79,13 +79,10 @@ impl Call {
     pub(super) fn of(peer: Peer, method: &str, path: &[&str]) -> Self {
         let fits = |pattern: &&&str| {
             let (wanted, pattern) = pattern.split_once(' ').unwrap_or_default();
-            let (pattern, has_rest) = match pattern.strip_suffix("/...") {
-                Some(pattern) => (pattern, true),
-                None => (pattern, false),
-            };
-            let parts = pattern.split('/').collect::<Vec<_>>();
+            let start = pattern.strip_suffix("/...");
+            let parts = start.unwrap_or(pattern).split('/').collect::<Vec<_>>();
             wanted == method
-                && (parts.len() == path.len() || (has_rest && parts.len() < path.len()))
+                && (parts.len() == path.len() || (start.is_some() && parts.len() < path.len()))
                 && parts
                     .iter()
                     .zip(path)
@@ -161,22 +158,17 @@ impl Rule {
         Self { times, ..self }
     }
 
-    /// Skips the first `count` requests.
+    /// Skips the first `after` requests.
     #[must_use]
-    pub fn after(self, count: usize) -> Self {
-        Self {
-            after: count,
-            ..self
-        }
+    pub fn after(self, after: usize) -> Self {
+        Self { after, ..self }
     }
 
     /// Limits the rule to requests whose path and query contain `part`.
     #[must_use]
     pub fn path(self, part: &str) -> Self {
-        Self {
-            path: Some(part.to_owned()),
-            ..self
-        }
+        let path = Some(part.to_owned());
+        Self { path, ..self }
     }
 }
 

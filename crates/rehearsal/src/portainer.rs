@@ -157,12 +157,11 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
         return git::prepared(world, given.unwrap_or_default(), &key.user, incoming);
     }
     let payload = payload::<Payload>(incoming)?;
-    let invalid = |what: &str| Err(PortainerError::new(400, "Invalid request payload", what));
     if id.is_none() && payload.name.is_empty() {
-        return invalid("Invalid stack name");
+        return Err(git::invalid("Invalid stack name"));
     }
     if payload.stack_file_content.is_empty() {
-        return invalid("Invalid stack file content");
+        return Err(git::invalid("Invalid stack file content"));
     }
     let mut work = match id {
         Some(id) => world.prepare(id, given, Kind::Update)?,

@@ -60,15 +60,6 @@ fn text_of(
 
 /// The text of a settings file and its settings by their keys; `None` if it does not exist.
 pub(in crate::cli) fn settings_text(path: &Path) -> Result<Option<(String, Values)>> {
-    let Some(text) = text(path)? else {
-        return Ok(None);
-    };
-    let values = parse(path, &text)?;
-    Ok(Some((text, values)))
-}
-
-/// The text of a settings file; `None` if it does not exist.
-fn text(path: &Path) -> Result<Option<String>> {
     let opened = match disk::open(path) {
         Err(error) if disk::is_absent(&error) => return Ok(None),
         opened => opened,
@@ -85,7 +76,9 @@ fn text(path: &Path) -> Result<Option<String>> {
     }
     let hint =
         "it must be a UTF-8 text file that you can read; to write one, run: stacklift config init";
-    text_of("settings file", path, opened, hint).map(Some)
+    let text = text_of("settings file", path, opened, hint)?;
+    let values = parse(path, &text)?;
+    Ok(Some((text, values)))
 }
 
 /// Parses a settings file. The error does not quote the line, which may contain a misplaced API key (C56).

@@ -68,26 +68,32 @@ impl Engine {
     /// the network mode `none`, `host` or `container:…` cannot be connected to another network.
     pub fn connect(&self, network: &str, container: &str, endpoint: &Value) -> Result<()> {
         let body = json!({ "Container": container, "EndpointConfig": endpoint });
-        self.link(network, "connect", &body).with_context(|| {
-            let (container, network) = (printable(container), printable(network));
-            format!("failed to connect the container {container} to the network {network}")
-        })
+        self.link(network, ("connect", "to"), container, &body)
     }
 
     /// Disconnects `container`, running or not, from `network`.
     pub fn disconnect(&self, network: &str, container: &str) -> Result<()> {
         let body = json!({ "Container": container });
-        self.link(network, "disconnect", &body).with_context(|| {
-            let (container, network) = (printable(container), printable(network));
-            format!("failed to disconnect the container {container} from the network {network}")
-        })
+        self.link(network, ("disconnect", "from"), container, &body)
     }
 
-    fn link(&self, network: &str, verb: &str, body: &Value) -> Result<()> {
-        check_name(network)?;
+    fn link(
+        &self,
+        network: &str,
+        (verb, preposition): (&str, &str),
+        container: &str,
+        body: &Value,
+    ) -> Result<()> {
         let path = format!("/networks/{}/{verb}", percent_encoded(network));
-        let response = self.post(&path, Some(body), Duration::ZERO)?;
-        self.done(&response)
+        check_name(network)
+            .and_then(|()| self.post(&path, Some(body), Duration::ZERO))
+            .and_then(|response| self.done(&response))
+            .with_context(|| {
+                let (container, network) = (printable(container), printable(network));
+                format!(
+                    "failed to {verb} the container {container} {preposition} the network {network}"
+                )
+            })
     }
 
     /// Unpacks a tar archive into the root directory of `container`, running or not. Owners and modes are those of the
@@ -136,14 +142,11 @@ impl Engine {
             return Ok(());
         };
         // Engines reject this with different statuses.
-        let state = match self.find(container) {
-            Ok(Some(mut found)) => found["State"].take(),
-            _ => return Err(refused),
-        };
-        if state["Running"] == json!(true) && state["Paused"] == json!(paused) {
-            return Ok(());
+        let is_done = |state: &Value| state["Running"] == true && state["Paused"] == paused;
+        match self.find(container) {
+            Ok(Some(found)) if is_done(&found["State"]) => Ok(()),
+            _ => Err(refused),
         }
-        Err(refused)
     }
 
     /// Creates a network from the body of `POST /networks/create` and returns its ID.

@@ -136,11 +136,16 @@ impl PortainerCompose {
         if version >= FIRST_WITH_LIBRARY {
             let (first, last) = LIBRARY;
             let is_last = matches!(version, (2, 33, 7..) | (2, 38.., _));
+            let since = |first| (version >= first).then_some(true);
+            let (profiles, orphans) = match version {
+                (2, 24, _) => (Some(false), Some(false)),
+                _ => (since((2, 33, 6)), since((2, 43, 0))),
+            };
             return Some(Self {
                 first: if is_last { last } else { first },
                 last,
                 is_library: true,
-                follows: Followed::by_library(version),
+                follows: Followed { profiles, orphans },
             });
         }
         let bundled = BUNDLED.iter().rev().find(|(from, _)| *from <= version)?;
@@ -156,21 +161,6 @@ pub fn takes_name_of_other_host(portainer: &str) -> Option<bool> {
         (..=1, _) | (2, ..=23) => Some(false),
         (2, 24..=42) => None,
         _ => Some(true),
-    }
-}
-
-impl Followed {
-    fn by_library(version: (u16, u16, u16)) -> Self {
-        match version {
-            (2, 24, _) => Self {
-                profiles: Some(false),
-                orphans: Some(false),
-            },
-            version => Self {
-                profiles: (version >= (2, 33, 6)).then_some(true),
-                orphans: (version >= (2, 43, 0)).then_some(true),
-            },
-        }
     }
 }
 

@@ -25,7 +25,7 @@ struct Create {
     skips_tls: bool,
 }
 
-fn invalid(what: &str) -> PortainerError {
+pub(super) fn invalid(what: &str) -> PortainerError {
     PortainerError::new(400, "Invalid request payload", what)
 }
 

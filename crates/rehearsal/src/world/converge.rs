@@ -51,8 +51,8 @@ impl Run<'_> {
 impl World {
     /// Runs `compose up -d`. A failure leaves everything created so far in place (N06).
     pub(super) fn up(&mut self, deployment: &Deployment) -> Result<(), String> {
-        let created = self.create_all(deployment)?;
-        self.start_all(&created)
+        let created = self.create_all(deployment);
+        self.started(created, false)
     }
 
     /// The first half of `up`: creates what is missing, and recreates what changed. Returns the IDs of the containers
@@ -83,11 +83,6 @@ impl World {
             self.scale_down(deployment, service);
         }
         Ok(wanted)
-    }
-
-    /// The second half of `up`. Fails if a container was removed in the meantime.
-    pub(super) fn start_all(&mut self, ids: &[String]) -> Result<(), String> {
-        ids.iter().try_for_each(|id| self.start(id))
     }
 
     /// Pulls every missing image, before anything else changes (N06, N10).
@@ -290,7 +285,7 @@ impl World {
     }
 
     /// Waits for what a container depends on (M05), and starts it if it is not running (N08). Fails if it is paused.
-    fn start(&mut self, id: &str) -> Result<(), String> {
+    pub(super) fn start(&mut self, id: &str) -> Result<(), String> {
         if let Some(problem) = self.failed_dependency(id) {
             return Err(problem);
         }

@@ -126,13 +126,11 @@ impl World {
 
     /// Converts `service:a` to the engine's form, `container:<id>`.
     fn mode(&self, deployment: &Deployment, mode: &str) -> String {
-        let of = mode
-            .strip_prefix("service:")
-            .and_then(|of| self.existing(deployment, of, 1));
-        of.map_or_else(
-            || mode.to_owned(),
-            |container| format!("container:{}", container.id),
-        )
+        let service = mode.strip_prefix("service:");
+        match service.and_then(|of| self.existing(deployment, of, 1)) {
+            Some(container) => format!("container:{}", container.id),
+            None => mode.to_owned(),
+        }
     }
 
     /// Converts a service to the engine's form, `<id>`. Compose 2.26 drops a mode such as `:ro`.
@@ -163,10 +161,7 @@ impl World {
             ("version", deployment.version()),
         ];
         let mut labels = service.labels();
-        labels.extend(
-            own.into_iter()
-                .map(|(name, value)| (self.label(name), value)),
-        );
+        labels.extend(own.map(|(name, value)| (self.label(name), value)));
         if !deployment.by_hand
             && deployment.env_path.ends_with("stack.env")
             && deployment.env_text.is_some()

@@ -45,11 +45,8 @@ impl World {
 
     /// The command lines of the Compose processes in Portainer's container (M21). Newer versions use a library.
     pub(crate) fn compose_processes(&self) -> Vec<String> {
-        if self.era != Era::Sync {
-            return Vec::new();
-        }
-        let all = self.in_flight.iter();
-        all.filter_map(InFlight::process).collect()
+        let by_program = self.in_flight.iter().filter(|_| self.era == Era::Sync);
+        by_program.filter_map(InFlight::process).collect()
     }
 
     /// The outcome of a request that has ended: the ID of its stack, or the error response. Forgets the request.
@@ -170,7 +167,8 @@ impl World {
         };
     }
 
-    /// The second half of an `up`, unless it fails, whatever it deploys.
+    /// The second half of an `up`, unless it fails, whatever it deploys. Also fails if a container was removed in the
+    /// meantime.
     pub(super) fn started(
         &mut self,
         created: Result<Vec<String>, String>,
@@ -180,7 +178,7 @@ impl World {
         if fails {
             return Err(SIMULATED.to_owned());
         }
-        self.start_all(&created)
+        created.iter().try_for_each(|id| self.start(id))
     }
 
     /// Writes a change that succeeded to Portainer's database. Returns the ID of the stack.

@@ -60,7 +60,8 @@ impl<'d> Builds<'_, 'd, '_> {
         match effective(&chain, "image") {
             None => self.replace_by_image(service, own_build),
             Some(image) => {
-                if self.reads_empty(image) {
+                let text = image.value.as_str().map(|text| self.reader.read(text));
+                if text.is_some_and(|text| text.is_ok_and(|text| text.is_empty())) {
                     let name = self.image_name(service);
                     self.notice_recreated(service, &name);
                     self.found.set(image.value, name, Secrecy::Public);
@@ -76,11 +77,6 @@ impl<'d> Builds<'_, 'd, '_> {
             }
         }
         self.pull_policy(service, &chain);
-    }
-
-    fn reads_empty(&self, entry: Entry<'d>) -> bool {
-        let text = entry.value.as_str();
-        text.is_some_and(|text| self.reader.read(text).is_ok_and(|text| text.is_empty()))
     }
 
     /// The name that Compose gives to the image that it builds for a service without `image`.
