@@ -271,7 +271,7 @@ impl Procedure<'_, '_> {
                     files => up(files),
                 };
                 self.run.warn(format!(
-                    "if the restore fails again, start the stack from its files: cd {dir} && {up}"
+                    "if it cannot be restored, start the stack from its files: cd {dir} && {up}"
                 ));
             })?;
         self.run.is_whole()?;

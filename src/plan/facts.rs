@@ -205,15 +205,24 @@ impl<'a> Facts<'a> {
         projects
     }
 
+    /// What an export wrote into the Compose file.
+    fn mark(&self) -> Option<&str> {
+        self.source.document.ok()?.get(MARK).and_then(Node::as_str)
+    }
+
+    /// Whether an export wrote the Compose file from the containers: it has what all their files had.
+    pub fn is_from_containers(&self) -> bool {
+        self.mark() == Some(FROM_CONTAINERS)
+    }
+
     /// Whether the Compose file was written because that of the container is lost: from the containers, or from the data of a
     /// Portainer that is gone.
     pub fn replaces_lost_files(&self, container: Inspected) -> bool {
-        let mark = self.source.document.ok().and_then(|text| text.get(MARK));
         let label = |name| container.compose_label(self.tool, name).unwrap_or_default();
         let dir = label("project.working_dir");
         let files = label("project.config_files");
         let is_missing = |file| (self.lookup)(&absolute(dir, file)) == PathKind::Missing;
-        match mark.and_then(Node::as_str) {
+        match self.mark() {
             Some(FROM_CONTAINERS) => !files.is_empty() && files.split(',').all(is_missing),
             Some(FROM_PORTAINER_DATA) => true,
             _ => false,

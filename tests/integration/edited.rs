@@ -146,7 +146,8 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         assert_eq!(report["adopt"]["readiness"], "edited");
         assert_eq!(report["recommended"], Value::Null);
         let rest = "1 stack: 1 edited in Portainer; see stacklift list\n";
-        let left_out = "web was left out: edited in Portainer; to see the difference, run: stacklift plan web\n";
+        let left_out =
+            "web was left out: edited in Portainer; to see what to do, run: stacklift plan web\n";
         bench
             .succeeds("adopt --all --wait 2s", &[rest, left_out])
             .hides(row);

@@ -89,6 +89,12 @@ fn a_missing_file_of_several_blocks() {
     started_from(&bench, &["docker-compose.yml", "prod.yml"]);
     let says = ["but these files were not found: ", "prod.yml\n"];
     bench.stops("adopt web", &says);
+    // One that was written from the containers has what all files had.
+    fs::remove_file(bench.dir("web").join("docker-compose.yml")).expect("removed");
+    let dir = bench.dir("web");
+    let export = format!("export web --from containers --to {}", dir.display());
+    bench.run(&export).code(0);
+    bench.run("adopt web --yes").code(0);
 }
 
 #[test]

@@ -58,8 +58,8 @@ fn written(scenario: Scenario) -> Scenario {
 #[track_caller]
 fn refuses(scenario: &Scenario, why: &str) {
     let before = scenario.ids();
-    for (line, code) in [("plan $PROJECT", 0), ("adopt $PROJECT", 1)] {
-        let run = scenario.run(line).code(code);
+    for line in ["plan $PROJECT", "adopt $PROJECT"] {
+        let run = scenario.run(line).code(1);
         run.hides("unchanged").wraps(why);
     }
     stays(scenario, &before);

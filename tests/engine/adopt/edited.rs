@@ -37,7 +37,7 @@ fn b22_an_edit_in_portainer_is_overwritten_only_when_asked_to_and_restored(case:
         scenario.run("adopt $PROJECT").fails(&[
             "was edited in Portainer since the last adoption",
             &format!("stacklift export {name} --to "),
-            &format!("run: stacklift adopt {name} --overwrite"),
+            &format!("stacklift plan {name} --overwrite"),
         ]);
         assert_untouched(&before, &scenario.containers());
         assert_eq!(scenario.text_in_portainer(), theirs);

@@ -139,7 +139,7 @@ pub(super) fn show_left_out(report: &AllReport, command: &RestoreCommand, consol
     if let Some(what) = said(&edited, "was left out: edited in Portainer") {
         let name = if let [one] = edited[..] { one } else { "STACK" };
         let plan = command.with(&["plan", name]);
-        console.note(&format!("{what}; to see the difference, run: {plan}"));
+        console.note(&format!("{what}; to see what to do, run: {plan}"));
     }
     let blocked = names(report, |one| matches!(one, R::Blocked | R::Unfinished));
     if let Some(what) = said(&blocked, "was not adopted") {
