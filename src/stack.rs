@@ -366,16 +366,22 @@ fn lost(
     let is_gone = |file: &str| !disk::is_file(Path::new(file));
     let message = match files {
         Some(files) if source == "containers" && files.split(',').all(is_gone) => {
-            let files = printable(files);
-            format!("{name} was started from {files}, which does not exist")
+            let verb = if files.contains(',') { "do" } else { "does" };
+            let files = printable(files).replace(',', " and ");
+            format!("{name} was started from {files}, which {verb} not exist")
         }
         _ => format!("{error:#}"),
     };
     let own = stack_dir(name, at).unwrap_or_default();
-    let own = own.to_str().filter(|_| source == "portainer-data");
-    let dir = started_by_hand(containers, tool).or(own);
-    let words = [export_words(name.as_str(), dir), vec!["--from", source]].concat();
-    let export = command(&words);
+    let by_hand = started_by_hand(containers, tool);
+    let own = own
+        .to_str()
+        .filter(|_| source == "portainer-data" || by_hand.is_some());
+    // One started in the stacks root gets its own directory there.
+    let dir = by_hand
+        .filter(|dir| !is_same(Path::new(dir), &at.root))
+        .or(own);
+    let export = command(&[export_words(name.as_str(), dir), vec!["--from", source]].concat());
     Failure::new(message)
         .hint(format!(
             "if it has another name, pass that name with --file; if {what}, run this to write a new one: {export}"

@@ -270,16 +270,13 @@ fn warnings(plan: &Adoption, runs: &Runs, situation: &Situation, before: &Before
             listed(&unnamed)
         )
     });
-    let is_left = plan.is_left_to_git() && situation.git.is_none();
     let redeploy = "redeploy the stack in Portainer, or adopt it with --git again";
-    let left = if !is_left {
-        None
-    } else if !before.inspected().any(Inspected::is_running) {
-        Some(format!("no container runs: {redeploy}"))
+    let left = if before.inspected().any(Inspected::is_running) {
+        (!plan.by_hand.is_empty()).then(|| format!("its containers were restored from another commit: to keep them, revert the commit in the repository; to deploy the commit again, {redeploy}"))
     } else {
-        let is_behind = !plan.by_hand.is_empty();
-        is_behind.then(|| format!("its containers were restored from another commit: to keep them, revert the commit in the repository; to deploy the commit again, {redeploy}"))
+        Some(format!("no container runs: {redeploy}"))
     };
+    let left = left.filter(|_| plan.is_left_to_git() && situation.git.is_none());
     unnamed.into_iter().chain(left).collect()
 }
 

@@ -129,6 +129,14 @@ fn commands_without_a_compose_file_name_the_export() {
     fails();
     let row = format!("web    1/1         orphaned  no Compose file: {export}\n");
     bench.succeeds("list", &row);
+    // Not into the stacks root itself.
+    let root = bench.root().to_str().expect("UTF-8");
+    bench.label("project.working_dir", root);
+    fails();
+    let files = format!("{root}/a.yml,{root}/b.yml");
+    bench.label("project.config_files", &files);
+    let are_missing = format!("from {root}/a.yml and {root}/b.yml, which do not exist\n");
+    bench.fails("plan web", &[&are_missing, &export]);
 }
 
 /// The files are worth having without a hash, and what Compose says of them shows no value.

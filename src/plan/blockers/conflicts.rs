@@ -160,8 +160,7 @@ pub fn used_on_host(
                 let what = format!(
                     "a port is published on {address}, which is not an address of this host"
                 );
-                let address = Blocker::new(what, "change the address");
-                return Some(address.short("not an address of this host"));
+                return Some(Blocker::new(what, "change the address").short("no such address"));
             }
             let mut free = publish
                 .fixed()
