@@ -210,9 +210,11 @@ impl<'a> Facts<'a> {
         self.source.document.ok()?.get(MARK).and_then(Node::as_str)
     }
 
-    /// Whether an export wrote the Compose file from the containers: it has what all their files had.
-    pub fn is_from_containers(&self) -> bool {
-        self.mark() == Some(FROM_CONTAINERS)
+    /// Whether the Compose file has what all files of the containers had: an export wrote it from them, or Portainer has the
+    /// same.
+    pub fn has_all_files(&self) -> bool {
+        let is_same = |one: &RecordFacts| one.in_portainer == InPortainer::UpToDate;
+        self.mark() == Some(FROM_CONTAINERS) || self.record.as_ref().is_some_and(is_same)
     }
 
     /// Whether the Compose file was written because that of the container is lost: from the containers, or from the data of a

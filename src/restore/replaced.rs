@@ -67,9 +67,8 @@ impl Procedure<'_, '_, '_> {
             && self.effects(&planned) == self.effects(shown);
         // `web-a-1: …`. A container may write files all the time: which ones does not count.
         let [now, before] = [&lost[..], told].map(|all| {
-            let subjects = all
-                .iter()
-                .map(|line| line.split_once(": ").map_or(&**line, |it| it.0));
+            let lines = all.iter().map(String::as_str);
+            let subjects = lines.map(|line| line.split_once(": ").map_or(line, |it| it.0));
             subjects.collect::<Vec<_>>()
         });
         if is_same && now == before {

@@ -95,6 +95,10 @@ fn a_missing_file_of_several_blocks() {
     let export = format!("export web --from containers --to {}", dir.display());
     bench.run(&export).code(0);
     bench.run("adopt web --yes").code(0);
+    // So has one with which Portainer has the stack.
+    let force = format!("export web --to {} --force", dir.display());
+    bench.run(&force).code(0);
+    bench.succeeds("plan web", "web is up to date in Portainer\n");
 }
 
 #[test]

@@ -258,7 +258,7 @@ impl<'f> Blocking<'_, 'f> {
             let is_expected =
                 |file: &String| expected.iter().any(|one| self.facts.is_same(one, file));
             let is_used = |one: &String| present.iter().any(|file| self.facts.is_same(one, file));
-            let has_all = self.facts.is_from_containers() && present.iter().all(is_expected);
+            let has_all = self.facts.has_all_files() && present.iter().all(is_expected);
             if files.len() > 1 && !missing.is_empty() && !has_all {
                 incomplete.entry((files, missing)).or_default().push(name);
                 continue;
