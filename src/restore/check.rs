@@ -133,11 +133,8 @@ impl Procedure<'_, '_, '_> {
         let label = snapshot.label("service");
         let is_needed = |one: &Inspected| one.label(&label).is_some_and(|one| needed.contains(one));
         let unhealthy = containers.filter(|one| one.health() == Some("unhealthy"));
-        let unhealthy = unhealthy
-            .filter(|_| step.deploys(snapshot))
-            .filter(is_needed);
-        let names: Vec<&str> = unhealthy.map(Inspected::name).collect();
-        said(&names, "is unhealthy")
+        let names: Vec<&str> = unhealthy.filter(is_needed).map(Inspected::name).collect();
+        said(&names, "is unhealthy").filter(|_| step.deploys(snapshot))
     }
 
     /// By ID: it does not matter whether the image's name refers to another image now.
