@@ -135,13 +135,14 @@ impl Procedure<'_, '_> {
         let prepared = self.pull(prepared)?;
         let mut prepared = self.wait_for_dependencies(prepared)?;
         let store = self.run.store();
-        let earlier = store.default_id()?.filter(|_| store.is_unfinished());
+        let earlier = store.is_unfinished().then(|| store.choose(None).ok());
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             if let Some(sent) = prepared.sent(self.at.tool) {
                 self.run.set_last_sent(&sent);
             }
             self.check_earlier_run(&prepared, earlier)?;
+            self.run.store().forget_failure();
             if prepared.plan.access.is_some() {
                 self.ask(&prepared.plan)?;
             }
@@ -249,7 +250,10 @@ impl Procedure<'_, '_> {
             self.say_changes(prepared);
         }
         for warning in prepared.warnings() {
-            self.run.warn(warning);
+            // Whether it still runs is checked next.
+            if !has_nothing_to_do || plan.failed_before.as_ref() != Some(warning) {
+                self.run.warn(warning);
+            }
         }
         ended
     }

@@ -9,7 +9,7 @@ use super::{
     OnFailure, Prepared, Procedure,
     compared::{Compared, changes, compare, is_temporary},
     progress::{Progress, clause},
-    verify::services,
+    verify::{not_running, services},
 };
 use crate::{
     failure::Failure,
@@ -19,7 +19,7 @@ use crate::{
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
     run::RecordSeen,
-    snapshot::Inspected,
+    snapshot::{Inspected, Saved},
     text::{bulleted, down, shell_word},
 };
 
@@ -38,7 +38,7 @@ impl Procedure<'_, '_> {
     }
 
     /// Checks what a failed deployment left, and restores the original containers if any changed. Notes for the next plan that
-    /// it changed any. Returns the error of the run.
+    /// it changed any, or that there were none. Returns the error of the run.
     pub(super) fn recover(&mut self, sent: &Payload, cause: &Error) -> Error {
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         let now = match self.look() {
@@ -52,7 +52,7 @@ impl Procedure<'_, '_> {
         };
         let before = self.before.clone();
         let compared = compare((&before, self.looked), &now, self.at.tool);
-        if !changes(&compared).is_empty() {
+        if before.is_empty() || !changes(&compared).is_empty() {
             self.run.note_failure(sent, cause);
         }
         self.recover_from(cause, seen, &compared)
@@ -282,38 +282,37 @@ impl Procedure<'_, '_> {
         self.prepare()
     }
 
-    /// Checks that what ran before a run that did not finish runs now, and reports what became of it: that run may have ended
-    /// before it looked, or because a container was not healthy.
+    /// Checks that what ran before a run that did not finish runs now, or what that run created if it saved no snapshot, and
+    /// reports what became of it: that run may have ended before it looked, or because a container was not healthy.
     pub(super) fn check_earlier_run(
         &mut self,
         prepared: &Prepared,
-        earlier: Option<String>,
+        earlier: Option<Option<Saved>>,
     ) -> Result<()> {
-        let Some(id) = earlier else {
+        let Some(earlier) = earlier else {
             return Ok(());
         };
-        let before = self.run.store().load(&id)?.snapshot;
-        let taken = DateTime::parse_from_rfc3339(&before.taken).unwrap_or_default();
-        self.looked = taken.to_utc();
-        self.before = before.containers.known().cloned().unwrap_or_default();
+        let earlier = earlier.map(|saved| saved.snapshot);
+        let containers = earlier
+            .as_ref()
+            .and_then(|before| before.containers.known().cloned());
+        self.before = containers.unwrap_or_default();
+        let taken = earlier.and_then(|before| DateTime::parse_from_rfc3339(&before.taken).ok());
+        self.looked = taken.unwrap_or_default().to_utc();
         let now = self.wait_until_steady(prepared.plan.is_stopped)?;
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
         let is_update = !matches!(prepared.plan.request, Request::Nothing(_));
-        let fails = |one: &&Compared| {
+        let mut wrong = Vec::new();
+        for one in &compared {
             // What an update removed is no longer in the Compose file.
             let is_removed = is_update && one.change == Change::Missing;
-            !is_removed && ((one.has_to_run() && !one.runs()) || one.lacks_health())
-        };
-        let failing = compared.iter().filter(fails);
-        let wrong: Vec<String> = failing
-            .map(|one| {
-                if one.runs() {
-                    format!("{} is not healthy", one.name())
-                } else {
-                    one.to_string()
-                }
-            })
-            .collect();
+            if !is_removed && one.has_to_run() && !one.runs() {
+                let told = one.now.and_then(not_running);
+                wrong.push(told.unwrap_or_else(|| one.to_string()));
+            } else if !is_removed && one.lacks_health() {
+                wrong.push(format!("{} is not healthy", one.name()));
+            }
+        }
         if wrong.is_empty() {
             // An update has reported what it did.
             if !is_update {
@@ -322,12 +321,13 @@ impl Procedure<'_, '_> {
             return Ok(());
         }
         let name = self.at.stack.name().as_str();
-        let undo = self.run.command(&["restore", name]);
-        let what = format!(
-            "{name} is up to date in Portainer, but does not run as before the last adoption"
-        );
-        let hint =
-            format!("fix that, then run the command again; to undo the adoption, run: {undo}");
+        let mut hint = "fix that, then run the command again".to_owned();
+        let mut what = format!("{name} is up to date in Portainer, but does not run");
+        if !self.before.is_empty() {
+            let undo = self.run.command(&["restore", name]);
+            hint.push_str(&format!("; to undo the adoption, run: {undo}"));
+            what.push_str(" as before the last adoption");
+        }
         let error = Failure::new(what).details(bulleted(&wrong)).hint(hint);
         self.report.problems = wrong;
         self.run.store().mark_failed();

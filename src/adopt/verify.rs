@@ -139,9 +139,16 @@ impl Procedure<'_, '_> {
                 let log = log.join("\n    ");
                 details.push(format!("  the log of {service} ends with:\n    {log}"));
             }
-            let stack = self.at.stack.name();
-            let failure = Failure::new(format!("{service} of {stack} does not run: {end}"))
-                .hint(format!("fix {service}, then run the command again"));
+            let stack = self.at.stack;
+            // Nothing is restored, so it counts as a job that ended.
+            let stays = self.before.is_empty() && end.starts_with("it exited");
+            let name = stack.name().as_str();
+            let again = match stays {
+                true => self.run.command(&["adopt", name, "--rerun-jobs"]),
+                false => "the command again".to_owned(),
+            };
+            let failure = Failure::new(format!("{service} of {name} does not run: {end}"))
+                .hint(format!("fix {service}, then run {again}"));
             self.report
                 .problems
                 .insert(0, format!("{service} does not run: {end}"));
@@ -275,20 +282,17 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         match one.change {
             Change::Missing if is_replica(&plan.changes, service) => {}
             Change::Stray | Change::Missing => found.wrong.push(one.to_string()),
-            _ if one.has_to_run() && !one.runs() => {
-                let known = one.now.and_then(|now| Some((now.id(), end(now)?)));
-                match known {
-                    Some((id, end)) if found.not_running.is_none() => {
-                        found.not_running = Some(NotRunning {
-                            id: id.to_owned(),
-                            service: service.to_owned(),
-                            end,
-                        });
-                    }
-                    Some((_, end)) => found.wrong.push(format!("{name} does not run: {end}")),
-                    None => found.wrong.push(one.to_string()),
+            _ if one.has_to_run() && !one.runs() => match one.now.zip(one.now.and_then(end)) {
+                Some((now, end)) if found.not_running.is_none() => {
+                    found.not_running = Some(NotRunning {
+                        id: now.id().to_owned(),
+                        service: service.to_owned(),
+                        end,
+                    });
                 }
-            }
+                Some((_, end)) => found.wrong.push(format!("{name} does not run: {end}")),
+                None => found.wrong.push(one.to_string()),
+            },
             _ if one.lacks_health() => found.wrong.push(format!("{name} is not healthy")),
             _ => {}
         }
@@ -369,7 +373,7 @@ fn not_copied(
     Ok(found)
 }
 
-/// The jobs that have not ended, or what does not run of a stack that was stopped as a whole: it did not run before either, so
+/// The jobs that have not ended and what is not healthy, or what does not run of a stack that was stopped as a whole: it did not run before either, so
 /// nothing is restored.
 fn warnings(compared: &[Compared], now: &[Value], is_stopped: bool) -> Vec<String> {
     if is_stopped {
@@ -380,11 +384,14 @@ fn warnings(compared: &[Compared], now: &[Value], is_stopped: bool) -> Vec<Strin
         let name = job.name();
         format!("{name} runs again, and has not ended: whether it succeeds is unknown")
     });
-    told.collect()
+    let ill = compared.iter().filter(|one| one.change != Change::Kept);
+    let ill = ill.filter(|one| one.now.and_then(Inspected::health) == Some("unhealthy"));
+    told.chain(ill.map(|one| format!("{} is not healthy", one.name())))
+        .collect()
 }
 
 /// Why a container that was started does not run, unless it succeeded.
-fn not_running(container: Inspected) -> Option<String> {
+pub(super) fn not_running(container: Inspected) -> Option<String> {
     let end = end(container).filter(|_| container.exit_code() != Some(0))?;
     Some(format!("{} does not run: {end}", container.name()))
 }

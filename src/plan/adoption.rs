@@ -184,8 +184,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             plan.lose(input, stack, compose);
         }
         let (failed, how) = &facts.observed.failed;
-        let is_sent = !matches!(plan.request, Request::Nothing(_));
-        if is_sent && failed.has(facts.sent.text, facts.sent.env) {
+        if failed.has(facts.sent.text, facts.sent.env) {
             plan.failed_before = Some(how.clone());
         }
         escape(&mut plan.warnings);

@@ -151,7 +151,9 @@ impl Adoption {
             said(&stopped, "is recreated")
         });
         parts.extend(told_losses(self.losses.len()));
-        let failed = self.failed_before.as_ref();
+        let mut services = self.services.iter();
+        let has_containers = services.any(|one| !one.containers.is_empty());
+        let failed = self.failed_before.as_ref().filter(|_| has_containers);
         let again = "its last adoption failed: if this one does, every container is down until it is restored";
         parts.extend(failed.map(|_| again.to_owned()));
         (!parts.is_empty()).then(|| parts.join("; "))

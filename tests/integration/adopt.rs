@@ -480,6 +480,34 @@ fix b, then run the command again
     assert_eq!(containers(&bench), before);
 }
 
+#[test]
+fn a_new_stack_that_does_not_run_stays_failed_until_it_runs() {
+    let bench = Bench::new();
+    let service = "services:\n  b:\n    image: y:1\n";
+    bench.stack("web", &format!("{service}    restart: always\n"), None);
+    bench.world(|world| {
+        world.add_image("y:1");
+        world.exits = [("web/b".to_owned(), 3), ("once/b".to_owned(), 3)].into();
+    });
+    bench.fails("adopt web", "\nfix b, then run the command again\n");
+    bench.fails("adopt web", &[
+        "error: web is up to date in Portainer, but does not run\n  - web-b-1 does not run: it keeps restarting (exit code 3)\nstate: nothing was changed\nhint: fix that, then run the command again\n",
+    ]);
+    let failed = "b of web does not run: it keeps restarting (exit code 3)\n";
+    bench
+        .run("plan web")
+        .says(&["\nThe last run failed.\n", failed]);
+    // One that has ended counts as a job.
+    bench.stack("once", service, None);
+    let again = "\nfix b, then run stacklift adopt once --rerun-jobs\n";
+    bench.fails("adopt once", again);
+    bench.world(|world| world.exits.clear());
+    let fixed = format!("{service}    restart: always\n    command: sleep 9\n");
+    bench.stack("web", &fixed, None);
+    bench.run("adopt web --yes").code(0);
+    bench.succeeds("plan web", "web is up to date in Portainer\n");
+}
+
 /// `3.4 s`, and `less than 0.1 s` → `N s`
 fn instead_of_seconds(text: &str) -> String {
     let words = text.split(' ').collect::<Vec<_>>();
