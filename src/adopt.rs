@@ -135,7 +135,16 @@ impl Procedure<'_, '_> {
         let prepared = self.pull(prepared)?;
         let mut prepared = self.wait_for_dependencies(prepared)?;
         let store = self.run.store();
-        let earlier = store.is_unfinished().then(|| store.choose(None).ok());
+        let earlier = store.is_unfinished().then(|| {
+            let saved = store.choose(None).map(|saved| saved.snapshot);
+            saved.map_or_else(
+                |_| Default::default(),
+                |one| {
+                    let containers = one.containers.known().cloned();
+                    (containers.unwrap_or_default(), one.taken_at())
+                },
+            )
+        });
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             if let Some(sent) = prepared.sent(self.at.tool) {

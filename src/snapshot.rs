@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -199,10 +199,15 @@ impl Snapshot {
         containers.any(|one| Inspected(one).is_running())
     }
 
+    /// When it was taken; 1970 if that cannot be read.
+    pub fn taken_at(&self) -> DateTime<Utc> {
+        let taken = DateTime::parse_from_rfc3339(&self.taken).unwrap_or_default();
+        taken.to_utc()
+    }
+
     /// Whether a saved container ran in a restart loop (B28).
     pub fn is_in_loop(&self, saved: Inspected) -> bool {
-        let taken = DateTime::parse_from_rfc3339(&self.taken).unwrap_or_default();
-        saved.is_in_loop(taken.to_utc())
+        saved.is_in_loop(self.taken_at())
     }
 
     /// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.

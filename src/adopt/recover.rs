@@ -3,7 +3,8 @@
 use std::iter;
 
 use anyhow::{Error, Result};
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
 
 use super::{
     OnFailure, Prepared, Procedure,
@@ -19,7 +20,7 @@ use crate::{
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
     run::RecordSeen,
-    snapshot::{Inspected, Saved},
+    snapshot::Inspected,
     text::{bulleted, down, shell_word},
 };
 
@@ -287,18 +288,12 @@ impl Procedure<'_, '_> {
     pub(super) fn check_earlier_run(
         &mut self,
         prepared: &Prepared,
-        earlier: Option<Option<Saved>>,
+        earlier: Option<(Vec<Value>, DateTime<Utc>)>,
     ) -> Result<()> {
         let Some(earlier) = earlier else {
             return Ok(());
         };
-        let earlier = earlier.map(|saved| saved.snapshot);
-        let containers = earlier
-            .as_ref()
-            .and_then(|before| before.containers.known().cloned());
-        self.before = containers.unwrap_or_default();
-        let taken = earlier.and_then(|before| DateTime::parse_from_rfc3339(&before.taken).ok());
-        self.looked = taken.unwrap_or_default().to_utc();
+        (self.before, self.looked) = earlier;
         let now = self.wait_until_steady(prepared.plan.is_stopped)?;
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
         let is_update = !matches!(prepared.plan.request, Request::Nothing(_));
@@ -321,13 +316,15 @@ impl Procedure<'_, '_> {
             return Ok(());
         }
         let name = self.at.stack.name().as_str();
-        let mut hint = "fix that, then run the command again".to_owned();
-        let mut what = format!("{name} is up to date in Portainer, but does not run");
-        if !self.before.is_empty() {
+        let (as_before, undo) = if self.before.is_empty() {
+            ("", String::new())
+        } else {
             let undo = self.run.command(&["restore", name]);
-            hint.push_str(&format!("; to undo the adoption, run: {undo}"));
-            what.push_str(" as before the last adoption");
-        }
+            let undo = format!("; to undo the adoption, run: {undo}");
+            (" as before the last adoption", undo)
+        };
+        let what = format!("{name} is up to date in Portainer, but does not run{as_before}");
+        let hint = format!("fix that, then run the command again{undo}");
         let error = Failure::new(what).details(bulleted(&wrong)).hint(hint);
         self.report.problems = wrong;
         self.run.store().mark_failed();

@@ -143,9 +143,10 @@ impl Procedure<'_, '_> {
             // Nothing is restored, so it counts as a job that ended.
             let stays = self.before.is_empty() && end.starts_with("it exited");
             let name = stack.name().as_str();
-            let again = match stays {
-                true => self.run.command(&["adopt", name, "--rerun-jobs"]),
-                false => "the command again".to_owned(),
+            let again = if stays {
+                self.run.command(&["adopt", name, "--rerun-jobs"])
+            } else {
+                "the command again".to_owned()
             };
             let failure = Failure::new(format!("{service} of {name} does not run: {end}"))
                 .hint(format!("fix {service}, then run {again}"));
