@@ -139,17 +139,12 @@ impl Procedure<'_, '_> {
                 let log = log.join("\n    ");
                 details.push(format!("  the log of {service} ends with:\n    {log}"));
             }
-            let stack = self.at.stack;
-            // Nothing is restored, so it counts as a job that ended.
-            let stays = self.before.is_empty() && end.starts_with("it exited");
-            let name = stack.name().as_str();
-            let again = if stays {
-                self.run.command(&["adopt", name, "--rerun-jobs"])
-            } else {
-                "the command again".to_owned()
-            };
-            let failure = Failure::new(format!("{service} of {name} does not run: {end}"))
-                .hint(format!("fix {service}, then run {again}"));
+            let stack = self.at.stack.name();
+            // Nothing is restored: what has ended counts as a job.
+            let is_job = self.before.is_empty() && end.starts_with("it exited");
+            let with = if is_job { " with --rerun-jobs" } else { "" };
+            let failure = Failure::new(format!("{service} of {stack} does not run: {end}"))
+                .hint(format!("fix {service}, then run the command again{with}"));
             self.report
                 .problems
                 .insert(0, format!("{service} does not run: {end}"));

@@ -499,7 +499,7 @@ fn a_new_stack_that_does_not_run_stays_failed_until_it_runs() {
         .says(&["\nThe last run failed.\n", failed]);
     // One that has ended counts as a job.
     bench.stack("once", service, None);
-    let again = "\nfix b, then run stacklift adopt once --rerun-jobs\n";
+    let again = "\nfix b, then run the command again with --rerun-jobs\n";
     bench.fails("adopt once", again);
     bench.world(|world| world.exits.clear());
     let fixed = format!("{service}    restart: always\n    command: sleep 9\n");
