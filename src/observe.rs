@@ -196,6 +196,10 @@ impl Situation<'_> {
             let store = place.open(engine.as_deref());
             before.last_sent = store.last_sent();
             before.failed = store.failure();
+            if store.is_not_deployed() {
+                let saved = store.choose(None).ok();
+                before.deployed = saved.and_then(|one| one.snapshot.record.known().cloned()?);
+            }
         }
         if depth == Depth::Everything || before.destroys() {
             let images = plan::image_references(sent, &project);

@@ -67,7 +67,8 @@ impl Procedure<'_, '_> {
             self.report.outcome = Outcome::Unchanged;
             // A mark that stays only makes the next run look closer.
             let _ = self.run.is_whole();
-            let hint = self.hint_for_record(&seen, self.differs(&seen), cause);
+            let hint =
+                self.hint_for_record(&seen, self.differs(&seen, self.snapshot.as_deref()), cause);
             let has = clause(&seen);
             self.mark(&Progress::Whole(format!("no container was changed; {has}")));
             return because(said(), cause, hint.as_deref());
@@ -131,7 +132,7 @@ impl Procedure<'_, '_> {
                 self.report.outcome = Outcome::Restored;
                 self.warn_of_jobs();
                 let _ = self.run.is_whole();
-                let differs = self.differs(&seen);
+                let differs = self.differs(&seen, self.snapshot.as_deref());
                 let hint = self.hint_for_record(&seen, differs, cause);
                 self.mark_not_deployed(&seen, differs);
                 let what = self.told_restored(compared);
@@ -276,8 +277,15 @@ impl Procedure<'_, '_> {
                 ));
             })?;
         self.run.is_whole()?;
+        let seen = self.run.seen(name, self.at.endpoint);
+        let differs = self.differs(&seen, Some(&snapshot));
+        let but = if self.mark_not_deployed(&seen, differs) {
+            ", but Portainer still has what that run sent"
+        } else {
+            ""
+        };
         self.start = Progress::Began(format!(
-            "this run restored what an earlier run had left: the containers match snapshot {snapshot}"
+            "this run restored what an earlier run had left: the containers match snapshot {snapshot}{but}"
         ));
         self.mark(&self.start.clone());
         self.prepare()
@@ -400,21 +408,23 @@ impl Procedure<'_, '_> {
         ))
     }
 
-    /// A mark that is missing only makes the list less exact.
-    fn mark_not_deployed(&self, seen: &RecordSeen, differs: Option<(bool, bool)>) {
+    /// Returns whether Portainer kept what was sent. A mark that is missing only makes the list less exact.
+    fn mark_not_deployed(&self, seen: &RecordSeen, differs: Option<(bool, bool)>) -> bool {
         let in_error = matches!(seen, RecordSeen::Exists(_, Deployment::Failed(_)));
-        if in_error || differs.is_some_and(|differs| differs != (false, false)) {
+        let is_kept = in_error || differs.is_some_and(|differs| differs != (false, false));
+        if is_kept {
             let _ = self.run.store().mark_not_deployed();
         }
+        is_kept
     }
 
-    /// Whether Portainer has another text, and whether it has other variables, than before the run; `None` if it does not
+    /// Whether Portainer has another text, and whether it has other variables, than in a snapshot; `None` if it does not
     /// answer. Where it had none, both are new.
-    fn differs(&self, seen: &RecordSeen) -> Option<(bool, bool)> {
-        let (RecordSeen::Exists(id, _), Some(snapshot)) = (seen, &self.snapshot) else {
+    fn differs(&self, seen: &RecordSeen, before: Option<&str>) -> Option<(bool, bool)> {
+        let RecordSeen::Exists(id, _) = seen else {
             return None;
         };
-        let saved = self.run.store().choose(Some(snapshot)).ok()?;
+        let saved = self.run.store().choose(Some(before?)).ok()?;
         let (now, _) = self.run.portainer.read(id).ok()?;
         let before = saved.snapshot.record.known().and_then(Option::as_ref);
         Some(before.map_or((true, true), |before| {

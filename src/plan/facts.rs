@@ -16,7 +16,7 @@ use crate::{
     model::{Changes, Container, Labeled, Record, Rights, Uses, Variable, is_folder_of},
     plan::{Blocker, InPortainer},
     rewrite::faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK},
-    snapshot::{Inspected, Known, LastSent},
+    snapshot::{Inspected, Known, LastSent, SavedRecord},
 };
 
 /// What is known of the stack and its surroundings before the first destructive act.
@@ -66,6 +66,8 @@ pub struct Observed {
     pub last_sent: LastSent,
     /// The same of the last adoption, if it failed, and how.
     pub failed: (LastSent, String),
+    /// The Portainer stack as it was deployed, if Portainer has had another text since then.
+    pub deployed: Option<SavedRecord>,
     /// The stack's containers, under its name and under its name in Portainer (B10); `None` if they could not be
     /// listed, which a migration tolerates (C52).
     pub listed: Option<Vec<Container>>,

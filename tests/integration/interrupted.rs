@@ -177,16 +177,30 @@ fn an_update_that_failed_twice_can_be_undone() {
     let of_b = |command| format!("{PLAIN}  b:\n    image: busybox:1.36\n    command: {command}\n");
     bench.started("web", &of_b("sleep 1"), None);
     bench.run("adopt web").code(0);
+    let undo = json!({"kind": "not-deployed", "command": "stacklift restore web"});
+    let crashes = || bench.world(|world| world.exits.insert("web/b".to_owned(), 127));
+    crashes();
+    bench.stack("web", &of_b("sleep 2"), None);
+    let left = "Nothing was restored, because of --on-failure leave";
+    bench.fails("adopt web --yes --on-failure leave", left);
+    bench.world(|world| world.exits.clear());
+    let missing = of_b("sleep 2") + "    env_file: absent.env\n";
+    bench.stack("web", &missing, None);
+    let repaired = &[
+        "it is restored first",
+        ", but Portainer still has what that run sent",
+    ];
+    bench.fails("adopt web --yes", repaired);
+    assert_eq!(listed(&bench), (json!("failed"), undo.clone()));
     bench.stack("web", &of_b("sleep 2"), None);
     for _ in 0..2 {
-        bench.world(|world| world.exits.insert("web/b".to_owned(), 127));
+        crashes();
         // What the restore creates runs.
         bench.world_with(Call::EngineCreate, |world| world.exits.clear());
         let error = "error: b of web does not run: it exited with code 127\nContainer web-b-1 had been changed and was restored: ";
         let run = bench.fails("adopt web --yes", error);
         run.says("to put the old ones back, run: ");
-        let undo = json!({"kind": "not-deployed", "command": "stacklift restore web"});
-        assert_eq!(listed(&bench), (json!("failed"), undo));
+        assert_eq!(listed(&bench), (json!("failed"), undo.clone()));
         let to_undo = "The last adoption failed: the earlier containers run, but Portainer has what was sent. To undo that: stacklift restore web\n";
         plan(&bench).says(to_undo).hides("by hand");
         assert_eq!(checked(&bench).as_deref(), Some("failed: web"));

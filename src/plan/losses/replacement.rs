@@ -56,8 +56,8 @@ pub fn losses(
     (losses, unknown)
 }
 
-/// The limits and other settings that change: those that the text of the Portainer stack gives the container, which the
-/// user edited, and the others.
+/// The limits and other settings that change: those that the text gives the container that Portainer deployed, which the user
+/// edited, and the others.
 fn limits(
     facts: &Facts,
     container: Inspected,
@@ -66,7 +66,9 @@ fn limits(
     let mut others = facts.observed.inspected();
     let is_private = others.any(|one| one.text("/HostConfig/IpcMode") == "private");
     let changed = limits::changed(container, service, is_private);
-    let contents = facts.record.and_then(|record| record.contents);
+    let deployed = facts.observed.deployed.as_ref();
+    let deployed = deployed.map(|one| (one.text.as_str(), one.env.as_slice()));
+    let contents = deployed.or(facts.record.and_then(|record| record.contents));
     let Some((text, env)) = contents.filter(|_| !changed.is_empty()) else {
         return (Vec::new(), changed);
     };
