@@ -125,6 +125,7 @@ fn c06_the_directory_must_exist() {
     fs::write(&dir, "a file").expect("a file");
     bench.fails("web", &["is not a directory", shown]);
     assert!(bench.requests().is_empty());
+    bench.run("plan web --output json").code(1).prints("");
 }
 
 #[test]
