@@ -258,9 +258,9 @@ impl Procedure<'_, '_> {
         if ended.is_ok() && !has_nothing_to_do {
             self.say_changes(prepared);
         }
-        for warning in prepared.warnings() {
+        for warning in prepared.warnings(self.a.flags) {
             // Whether it still runs is checked next.
-            if !has_nothing_to_do || plan.failed_before.as_ref() != Some(warning) {
+            if !has_nothing_to_do || plan.failed_before.as_deref() != Some(warning) {
                 self.run.warn(warning);
             }
         }

@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
     model::{Container, Variable},
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
-    plan::{self, Adoption, AdoptionFacts, Hashes, InPortainer, Keep, Request, Sent},
+    plan::{self, AdoptFlags, Adoption, AdoptionFacts, Hashes, InPortainer, Keep, Request, Sent},
     portainer::Payload,
     rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs},
     snapshot::{Inspected, LastSent},
@@ -193,12 +193,16 @@ impl Prepared {
         self.git.as_ref()?.patch.clone()
     }
 
-    /// What could not be checked, and what may go wrong with an adoption that is not blocked.
-    pub fn warnings(&self) -> impl Iterator<Item = &String> {
+    /// What could not be checked, and what may go wrong with an adoption that is not blocked, or with an export in its place.
+    pub fn warnings(&self, flags: AdoptFlags) -> impl Iterator<Item = &str> {
         let plan = &self.plan;
+        let replaced = "your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies";
+        let replaced = Some(replaced).filter(|_| plan.files_differ && !flags.overwrite);
         let doubts = plan.warnings.iter().chain(&plan.failed_before);
+        let doubts = doubts.map(String::as_str).chain(replaced);
         let doubts = doubts.filter(|_| plan.blockers.is_empty());
-        self.before.warnings.iter().chain(doubts)
+        let known = self.before.warnings.iter().map(String::as_str);
+        known.chain(doubts)
     }
 
     /// What the user should know before the adoption. `file` is the name of the Compose file.

@@ -41,7 +41,7 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptF
         blockers,
         pulls: pulls.iter().map(Pull::to_string).collect(),
         patch: prepared.patch(),
-        warnings: prepared.warnings().cloned().collect(),
+        warnings: prepared.warnings(flags).map(str::to_owned).collect(),
         git: now.and_then(|(_, standing)| standing.git.clone()),
         access: plan.access.clone(),
         notices: prepared.notices(situation.stack.file()),

@@ -280,12 +280,6 @@ impl Adoption {
         if let Some(record) = edited {
             let is_last = record.last_sent.has(facts.sent.text, facts.sent.env);
             self.files_differ = self.in_portainer == InPortainer::Edited && !is_last;
-            if self.files_differ {
-                self.warnings.push(
-                    "your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies"
-                        .to_owned(),
-                );
-            }
             let containers = facts.observed.inspected();
             self.by_hand = containers
                 .filter(|one| edited::is_by_hand_since(*one, record.record, facts.tool))

@@ -258,6 +258,7 @@ fn b22_a_plan_names_what_was_edited_in_portainer() {
     bench.run("plan web").hides(own);
     bench.write("web", "docker-compose.yml", &format!("# mine\n{TEXT}"));
     bench.run("plan web").says(own);
+    bench.run("plan web --overwrite").hides(own);
     // A variable that was only added to the file was not edited in Portainer.
     let bench = adopted(Era::Sync);
     edit_text(&bench);
