@@ -493,7 +493,7 @@ fn hide_credentials(mut error: clap::Error) -> clap::Error {
         let shown = match text.rsplit_once('@') {
             // Without a scheme, it is not a URL.
             Some((_, host)) if !text.contains("://") => format!("***@{host}"),
-            _ => without_credentials(&text[..query.unwrap_or(text.len())]).into_owned(),
+            _ => without_credentials(&text[..query.unwrap_or(text.len())]),
         };
         if shown != text {
             error.insert(kind, ContextValue::String(shown));

@@ -19,7 +19,7 @@ use crate::{
     plan::{Fate, ServicePlan, fates},
     rewrite::loss::{Owner, TextLoss, TextLossKind},
     snapshot::Inspected,
-    text::{printable, without_credentials},
+    text::printable,
 };
 
 /// Something that is lost or changes.
@@ -132,7 +132,7 @@ impl Loss {
     /// What a deleted Portainer stack has and the new one will not have.
     pub fn of_carried(carried: &Carried) -> Self {
         let what = match carried {
-            Carried::Git(url) => &format!("Git link to {}", without_credentials(url)),
+            Carried::Git(url) => &format!("Git link to {url}"),
             Carried::AutoUpdate => "automatic update",
             Carried::Webhook => "webhook",
             Carried::Access => "access rights",

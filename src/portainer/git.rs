@@ -56,7 +56,7 @@ impl Repository {
         let update = text(&record["AutoUpdate"]["Interval"]);
         let files = record["AdditionalFiles"].as_array();
         Some(Self {
-            url: without_credentials(git["URL"].as_str().unwrap_or_default()).into_owned(),
+            url: without_credentials(git["URL"].as_str().unwrap_or_default()),
             reference: text(&git["ReferenceName"]).unwrap_or_default(),
             path: text(&git["ConfigFilePath"]).unwrap_or_default(),
             additional_files: files.into_iter().flatten().filter_map(text).collect(),

@@ -324,7 +324,7 @@ fn carries(json: &Value) -> Vec<Carried> {
     let mut carried = Vec::new();
     if set(&json["GitConfig"]) {
         let url = json["GitConfig"]["URL"].as_str().unwrap_or_default();
-        carried.push(Carried::Git(without_credentials(url).into_owned()));
+        carried.push(Carried::Git(without_credentials(url)));
     }
     if set(&update["Interval"]) {
         carried.push(Carried::AutoUpdate);

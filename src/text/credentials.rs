@@ -2,9 +2,20 @@
 
 use std::borrow::Cow;
 
-/// `text` with the user and the password of every URL in it replaced by `***`.
-pub fn without_credentials(text: &str) -> Cow<'_, str> {
-    replace_credentials(text, |_| super::HIDDEN.to_owned())
+/// What ends a URL.
+const ENDS: [char; 7] = [' ', '\t', '\n', '"', '\'', '<', '>'];
+
+/// `text` with the user, the password and the query of every URL in it replaced by `***`.
+pub fn without_credentials(text: &str) -> String {
+    let hidden = replace_credentials(text, |_| super::HIDDEN.to_owned());
+    let words = hidden.split_inclusive(ENDS).map(|word| {
+        let (url, end) = word.split_at(word.trim_end_matches(ENDS).len());
+        match url.split_once('?') {
+            Some((start, _)) if start.contains("://") => [start, "?", super::HIDDEN, end].concat(),
+            _ => word.to_owned(),
+        }
+    });
+    words.collect()
 }
 
 /// `text` with the user and the password of every URL in it replaced.
@@ -34,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_and_passwords_of_urls_are_hidden() {
+    fn users_passwords_and_queries_of_urls_are_hidden() {
         for (text, expected) in [
             ("https://user:p@ss@host/a@b", "https://***@host/a@b"),
             ("https://token@host", "https://***@host"),
@@ -42,7 +53,11 @@ mod tests {
                 "git clone https://a:b@h/x: failed, then ssh://git@h.",
                 "git clone https://***@h/x: failed, then ssh://***@h.",
             ),
-            ("https://host/x?a=b@c", "https://host/x?a=b@c"),
+            ("https://host/x?a=b@c", "https://host/x?***"),
+            (
+                "Get \"http://h?token=://a#b\": no. Is it http://h/ ? Or http://a@h?b",
+                "Get \"http://h?***\": no. Is it http://h/ ? Or http://***@h?***",
+            ),
             ("git@host:a/b", "git@host:a/b"),
             ("://@", "://***@"),
             ("", ""),

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, ops::Range};
 
 use serde_json::Value;
 
-use super::{encodings::encodings, without_credentials};
+use super::{encodings::encodings, replace_credentials};
 
 /// What is shown in place of a value.
 pub const HIDDEN: &str = "***";
@@ -53,7 +53,7 @@ impl Mask {
 
     /// `text` with every value hidden, also where it is escaped, and without the credentials of URLs.
     pub fn hide(&self, text: &str) -> String {
-        without_credentials(&self.hide_unless(text, |_| false)).into_owned()
+        replace_credentials(&self.hide_unless(text, |_| false), |_| HIDDEN.to_owned()).into_owned()
     }
 
     /// `text` with every value hidden, also where it is escaped, except where a hit `stays`.
