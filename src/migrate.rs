@@ -186,7 +186,7 @@ impl Procedure<'_, '_> {
             let name = self.at.stack.name().as_str();
             let undo = self.run.undo_command(name, id);
             let next = format!("  edit it in Portainer from now on; to undo: {undo}");
-            self.run.whole(next);
+            self.run.line(next);
         }
         Ok(())
     }

@@ -80,10 +80,8 @@ pub enum Event<'a> {
     Services(&'a [ServicePlan]),
     /// What to know about the plan.
     Note(String),
-    /// A sentence of a plan.
+    /// A sentence of a plan or of a result.
     Line(String),
-    /// A sentence of a result with a command, which stays on one line.
-    Whole(String),
     /// The result: what was done, and to what.
     Done(&'static str, String),
     /// A warning; the run continues.
@@ -382,11 +380,6 @@ impl<'a> Run<'a> {
     /// Reports a sentence of the plan.
     pub fn line(&mut self, line: impl Into<String>) {
         (self.listener)(Event::Line(line.into()));
-    }
-
-    /// Reports a sentence with a command.
-    pub fn whole(&mut self, line: impl Into<String>) {
-        (self.listener)(Event::Whole(line.into()));
     }
 
     /// Reports the result.

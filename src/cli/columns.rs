@@ -110,9 +110,6 @@ fn is_before_unit(before: &str, after: &str) -> bool {
     before.ends_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&unit)
 }
 
-/// What introduces a command up to the end of a clause.
-const RUN: &str = "run: ";
-
 /// The parts of a text that are not broken: words, what is between backticks, and commands.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
@@ -131,12 +128,11 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
             let is_open = quoted && !in_command;
             text.find(' ').filter(|_| is_open)
         });
-        let (word, left) = match end {
-            Some(at) => (&text[..at], Some(&text[at + 1..])),
-            None => (text, None),
-        };
+        let (word, left) = end.map_or((text, None), |at| (&text[..at], Some(&text[at + 1..])));
         rest = left;
-        in_command = word == RUN.trim_end();
+        // A command ends with its clause.
+        let is_own = left.is_some_and(|left| left.starts_with("stacklift "));
+        in_command = word == "run:" || word.ends_with(':') && is_own;
         Some(word)
     })
 }
@@ -169,6 +165,8 @@ mod tests {
             wrap("use `a b c d` now or run: e f; then g", 6, 6),
             ["use", "`a b c d`", "now or", "run:", "e f;", "then g"]
         );
+        let expected = ["to undo:", "stacklift restore a;", "b: c"];
+        assert_eq!(wrap("to undo: stacklift restore a; b: c", 8, 8), expected);
         assert_eq!(wrap("a ` b c", 1, 1), ["a", "`", "b", "c"]);
     }
 

@@ -22,7 +22,6 @@ pub(super) fn show(console: &Console, event: &Event) {
             }
         }
         Event::Line(line) => console.told(line),
-        Event::Whole(line) => console.told_whole(line),
         Event::Done(verb, object) => console.outcome(verb, object),
         Event::Warning(text) => console.warning(text),
         Event::Waiting(step) => console.waiting(step),

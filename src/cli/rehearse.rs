@@ -110,7 +110,7 @@ impl Rehearsed<'_> {
         let embedded = Embedded::new(self, world, "migrate")?;
         let ended = embedded.migrate(self.arguments.force, &mut |event| {
             // Nobody can undo it.
-            if !matches!(event, Event::Whole(_)) {
+            if !matches!(event, Event::Line(_)) {
                 events::show(console, &event.in_full());
             }
         });

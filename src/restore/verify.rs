@@ -134,7 +134,7 @@ impl Procedure<'_, '_, '_> {
         if let Some(own) = self.own.as_ref().filter(|_| self.replaces_edit) {
             let words = ["restore", name.as_str(), "--to", own];
             let command = self.run.command(&words);
-            self.run.whole(format!(
+            self.run.line(format!(
                 "  to get back what was edited in Portainer: {command}"
             ));
         }
@@ -151,7 +151,7 @@ impl Procedure<'_, '_, '_> {
                 let command = self
                     .run
                     .command(&[&words[..], &["--from", "containers"]].concat());
-                self.run.whole(format!(
+                self.run.line(format!(
                     "  it is no longer in Portainer, and {file} does not exist; to write one from the containers, run: {command}"
                 ));
             }

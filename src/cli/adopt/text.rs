@@ -53,7 +53,7 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
         console.told(&format!("  Git        {git}, commit {commit}"));
     }
     if let Some(url) = &report.url {
-        console.told_whole(&format!("  Portainer  {url}"));
+        console.told(&format!("  Portainer  {url}"));
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) fn show_next(report: &AdoptReport, console: &Console) {
         let undo = report.undo.as_ref();
         let undo = undo.map_or_else(String::new, |undo| format!("; to undo: {undo}"));
         let place = report.git.as_ref().map_or("there", |_| "in the repository");
-        console.told_whole(&format!("  edit it {place} from now on{undo}"));
+        console.told(&format!("  edit it {place} from now on{undo}"));
     }
 }
 

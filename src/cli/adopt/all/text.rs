@@ -116,7 +116,7 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
             let undo = undo.map_or_else(String::new, |undo| format!("; to undo one: {undo}"));
             let some = listed(&adopted);
             let which = if adopted.len() == all { "them" } else { &some };
-            console.told_whole(&format!("  edit {which} in Portainer from now on{undo}"));
+            console.told(&format!("  edit {which} in Portainer from now on{undo}"));
         }
     }
 }
