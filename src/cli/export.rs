@@ -16,6 +16,7 @@ use super::{
     arguments::{ExportArguments, ExportSource},
     interrupt::watch_reading,
     opened::{Surroundings, inventory},
+    settings::Settings,
 };
 use crate::{
     adopt::Prepared,
@@ -28,7 +29,7 @@ use crate::{
     portainer::{HINT_FOR_UNCLEAR, PortainerReader},
     snapshot::Place,
     stack::{Stack, StackName, is_same},
-    text::{command, counted, listed, printable},
+    text::{counted, listed, printable},
 };
 
 pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
@@ -201,9 +202,12 @@ fn show(name: &str, to: &Path, exported: &Exported, console: &Console) {
 }
 
 /// What to do with the files that were written for a lost Compose file.
-fn next(name: &StackName, to: &Path) -> String {
-    let adopt = command(&["adopt", name.as_str(), "--dir", &to.to_string_lossy()]);
-    format!("next: check the files, then {adopt}")
+fn next(settings: &Settings, name: &StackName, to: &Path) -> String {
+    let (mut words, dir) = (vec!["adopt", name.as_str()], to.to_string_lossy());
+    if !is_same(to, &settings.location.root.join(name.as_str())) {
+        words.extend(["--dir", &dir]);
+    }
+    "next: check the files, then run: ".to_owned() + &settings.typed.with(&words)
 }
 
 struct Exporting<'a> {

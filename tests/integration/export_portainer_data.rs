@@ -86,7 +86,7 @@ fn what_portainer_stored_becomes_two_files() {
         "    found {}
 exported web to {shown}: compose.yaml and .env, 2 variables
      note line 6 differs from the file in Portainer, where it depends on /data/compose/7 or Portainer's container
-next: check the files, then stacklift adopt web --dir {shown}
+next: check the files, then run: stacklift adopt web
 ",
         file.display()
     );

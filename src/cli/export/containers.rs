@@ -58,11 +58,11 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     // As long as the stack has a Compose file, no other one is adopted.
     let own = own_stack(&inventory(&settings, None, engine.reader(), &host), name);
     let own = own.filter(|own| own.is_found() && !is_same(own.dir(), &to));
-    console.told_whole(&match own.and_then(|own| own.export_command()) {
+    console.told(&match own.and_then(|own| own.export_command()) {
         Some(export) => format!(
             "next: check the files, then write them over your Compose file, of which a copy stays: {export} --from containers"
         ),
-        None => next(name, &to),
+        None => next(&settings, name, &to),
     });
     Ok(())
 }

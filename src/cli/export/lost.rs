@@ -31,6 +31,6 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     let exported = exported?;
     console.step("found", &lost.file.display().to_string());
     show(name.as_str(), &to, &exported, console);
-    console.told_whole(&next(name, &to));
+    console.told(&next(&settings, name, &to));
     Ok(())
 }
