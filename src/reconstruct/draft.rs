@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{Read, objects::renamed};
+use super::{
+    Read,
+    objects::{known, renamed},
+};
 use crate::{
     model::compose_label,
     snapshot::{Inspected, is_empty, is_unset},
@@ -151,9 +154,8 @@ impl Drafting<'_> {
         let (project, service) = (&self.read.project, self.service);
         let image = self.one.image_name();
         if image == format!("{project}-{service}") || image == format!("{project}_{service}") {
-            let fields = |key: &str, value| Fields::from_iter([(key.to_owned(), value)]);
-            let built = fields("build", json!({ "context": "." }));
-            let choice = vec![fields("image", image.into()), built];
+            let built = known(json!({ "build": { "context": "." } }));
+            let choice = vec![known(json!({ "image": image })), built];
             self.draft.choices.push(choice);
         } else {
             self.set("image", image);
@@ -634,15 +636,6 @@ pub(super) fn secret(mount: &Value) -> Option<&str> {
     let name = mount["Target"].as_str()?.strip_prefix("/run/secrets/")?;
     let is_file = mount["Type"] == "bind" && mount["ReadOnly"] == true;
     (is_file && !name.contains('/')).then_some(name)
-}
-
-/// The fields of an object that have a value.
-fn known(value: Value) -> Fields {
-    let Value::Object(mut fields) = value else {
-        return Fields::new();
-    };
-    fields.retain(|_, value| !is_empty(value));
-    fields
 }
 
 /// A number of bytes with the largest unit that divides it.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     model::compose_label,
-    snapshot::{is_id, is_unset},
+    snapshot::{is_empty, is_id, is_unset},
 };
 
 const OF_OBJECT: &str =
@@ -22,6 +22,15 @@ pub(super) fn renamed(object: &Value, names: &str) -> Map<String, Value> {
     let present = names.filter(|(name, _)| !is_unset(&object[name]));
     let renamed = present.map(|(name, new)| (new.to_owned(), object[name].clone()));
     renamed.collect()
+}
+
+/// The fields of an object that have a value.
+pub(super) fn known(value: Value) -> Map<String, Value> {
+    let Value::Object(mut fields) = value else {
+        return Map::new();
+    };
+    fields.retain(|_, value| !is_empty(value));
+    fields
 }
 
 /// Networks, volumes and the names of containers.
@@ -171,32 +180,23 @@ impl Known<'_> {
             let parts = halves.flat_map(|(project, rest)| [rest, project]);
             keys.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
             keys.dedup();
-            let mut definition = Map::new();
-            definition.insert("name".to_owned(), name.into());
-            definition.insert("external".to_owned(), true.into());
             return Object {
                 keys: if is_anonymous { Vec::new() } else { keys },
-                definitions: vec![definition],
+                definitions: vec![known(json!({ "name": name, "external": true }))],
                 is_anonymous,
                 ..Object::default()
             };
         };
-        let mut definition = Map::new();
-        if name != format!("{project}_{key}") {
-            definition.insert("name".to_owned(), name.into());
-        }
         let driver = object["Driver"].as_str().unwrap_or_default();
-        if !matches!(driver, "bridge" | "local") {
-            definition.insert("driver".to_owned(), driver.into());
-        }
+        let mut definition = known(json!({
+            "name": (name != format!("{project}_{key}")).then_some(name),
+            "driver": (!matches!(driver, "bridge" | "local")).then_some(driver),
+        }));
         definition.extend(renamed(object, OF_OBJECT));
+        let mut labels = object["Labels"].as_object().cloned().unwrap_or_default();
         let compose = compose_label(tool, "");
-        let mut labels = renamed(object, "Labels=labels");
-        if let Some(labels) = labels.get_mut("labels").and_then(Value::as_object_mut) {
-            labels.retain(|name, _| !name.starts_with(&compose));
-        }
-        labels.retain(|_, labels| !is_unset(labels));
-        definition.extend(labels);
+        labels.retain(|name, _| !name.starts_with(&compose));
+        definition.extend(known(json!({ "labels": labels })));
         let (ipam, is_chosen) = self.ipam(object, name);
         let mut likely = vec![definition.clone()];
         if !is_unset(&ipam["config"]) {
