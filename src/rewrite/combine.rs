@@ -371,12 +371,8 @@ fn named(value: Option<&Value>) -> Cow<'_, Map<String, Value>> {
 
 /// Whether an item of a list of `NAME=VALUE` has a variable in its name.
 fn names_variables(items: &[Value]) -> bool {
-    let name = |item: &str| {
-        item.split('=')
-            .next()
-            .is_some_and(|name| name.contains('$'))
-    };
-    items.iter().filter_map(Value::as_str).any(name)
+    let mut texts = items.iter().filter_map(Value::as_str);
+    texts.any(|item| item.split('=').next().unwrap_or(item).contains('$'))
 }
 
 /// The names of the variables of a text, including those in defaults.

@@ -44,7 +44,10 @@ use composefile::{
     reader::Reader,
 };
 
-use crate::{model::Variable, rewrite::env::stack_env};
+use crate::{
+    model::Variable,
+    rewrite::{env::stack_env, replaced},
+};
 use blocker::FIX_LINE;
 
 /// What to send to Portainer, and how it differs from the original.
@@ -95,14 +98,9 @@ impl Faithful {
     /// The text with every value of an env file hidden, but for those of an `environment`, which [`masked`](crate::rewrite::masked)
     /// hides.
     pub fn shown(&self) -> String {
-        let mut shown = String::with_capacity(self.text.len());
-        let mut done = 0;
-        for (span, instead) in &self.redactions {
-            shown.push_str(&self.text[done..span.start]);
-            shown.push_str(instead);
-            done = span.end;
-        }
-        shown + &self.text[done..]
+        let redactions = self.redactions.iter();
+        let hidden = redactions.map(|(span, instead)| (span.clone(), instead));
+        replaced(&self.text, hidden)
     }
 
     /// Hides scalars of the text, as they are written there at the ends of lines.
@@ -110,12 +108,9 @@ impl Faithful {
         let mut at = 0;
         for line in self.text.split_inclusive('\n') {
             let text = line.trim_end_matches('\n');
-            let starts = text.match_indices(' ').map(|(blank, _)| blank + 1);
-            let hidden = starts
-                .map(|start| (start, &text[start..]))
-                .find(|(_, scalar)| scalars.contains(*scalar));
-            if let Some((start, scalar)) = hidden {
-                let span = at + start..at + start + scalar.len();
+            let mut starts = text.match_indices(' ').map(|(blank, _)| blank + 1);
+            if let Some(start) = starts.find(|&start| scalars.contains(&text[start..])) {
+                let span = at + start..at + text.len();
                 let is_hidden = |(other, _): &splice::Redaction| {
                     other.start < span.end && span.start < other.end
                 };

@@ -10,6 +10,8 @@
 
 use std::ops::Range;
 
+use super::replaced;
+
 const KEY: &str = "env_file:";
 const FILE: &str = ".env";
 const PATH: &str = "./";
@@ -19,24 +21,12 @@ const PATH: &str = "./";
 /// `./` is replaced from left to right, and the inserted text is not searched again: `.//` becomes
 /// `{stack_dir}//`, `../x` becomes `.{stack_dir}/x`, `.././` becomes `.{stack_dir}/{stack_dir}/`.
 pub fn rewrite(text: &str, stack_dir: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 8 + stack_dir.len());
-    let mut done = 0;
-    for edit in edits(text) {
-        match edit {
-            TextEdit::Delete(line) => {
-                out.push_str(&text[done..line.start]);
-                done = line.end;
-            }
-            // The slash stays.
-            TextEdit::Replace { dot } => {
-                out.push_str(&text[done..dot]);
-                out.push_str(stack_dir);
-                done = dot + 1;
-            }
-        }
-    }
-    out.push_str(&text[done..]);
-    out
+    let changes = edits(text).map(|edit| match edit {
+        TextEdit::Delete(line) => (line, ""),
+        // The slash stays.
+        TextEdit::Replace { dot } => (dot..dot + 1, stack_dir),
+    });
+    replaced(text, changes)
 }
 
 /// One change of the rewrite, in the bytes of the original.

@@ -7,6 +7,7 @@ use composefile::{
     interpolate::occurrences,
 };
 
+use super::replaced;
 use crate::text::{HIDDEN, Hit, Mask, replace_credentials};
 
 /// The text with every value below an `environment` or `args` key hidden, also where an alias or a merge leads to it, without
@@ -103,18 +104,10 @@ fn without_literals(text: &str) -> String {
 }
 
 fn without_variables(document: &Document) -> String {
-    let text = document.text();
-    let mut shown = String::with_capacity(text.len());
-    let mut done = 0;
-    for (start, (end, instead)) in hidden_ranges(document) {
-        // A value can be a whole value at one place and an item at another.
-        if start >= done {
-            shown.push_str(&text[done..start]);
-            shown.push_str(&instead);
-            done = end;
-        }
-    }
-    shown + &text[done..]
+    // A value can be a whole value at one place and an item at another.
+    let ranges = hidden_ranges(document).into_iter();
+    let ranges = ranges.map(|(start, (end, instead))| (start..end, instead));
+    replaced(document.text(), ranges)
 }
 
 /// How a list or a scalar holds values.

@@ -3,6 +3,8 @@
 
 use composefile::document::{Document, Node};
 
+use super::replaced;
+
 /// The relative paths of the env files that the text names, without variables, as [`with_env_files`] passes them.
 pub fn env_files(text: &str) -> Vec<String> {
     let Ok(document) = Document::parse(text) else {
@@ -22,13 +24,8 @@ pub fn with_env_files(text: &str, path: impl Fn(&str) -> Option<String>) -> Stri
     let changes = listed(&document).filter_map(|(node, own)| Some((node.span(), path(own)?)));
     let mut changes: Vec<_> = changes.collect();
     changes.sort_by_key(|(span, _)| span.start);
-    // An alias leads to the same path again.
-    changes.dedup();
-    let mut written = text.to_owned();
-    for (span, path) in changes.into_iter().rev() {
-        written.replace_range(span, &path);
-    }
-    written
+    // An alias leads to the same path again, which is then left out.
+    replaced(text, changes)
 }
 
 /// The paths in `env_file`, without a leading `./`, each with its node.

@@ -9,7 +9,7 @@ use composefile::{
 };
 
 use super::findings::Secrecy;
-use crate::rewrite::portainer::SET_BY_PORTAINER;
+use crate::rewrite::{portainer::SET_BY_PORTAINER, replaced};
 
 /// Who replaces a variable by its value.
 pub(super) enum Substitution {
@@ -50,21 +50,15 @@ pub(super) fn inlined<'t>(
     text: &'t str,
     substitution: &dyn Fn(&str) -> Substitution,
 ) -> Cow<'t, str> {
-    let mut out = String::new();
-    let mut done = 0;
-    for occurrence in occurrences(text) {
-        let Some(new) = replacement(text, &occurrence, substitution) else {
-            continue;
-        };
-        out.push_str(&text[done..occurrence.span.start]);
-        out.push_str(&new);
-        done = occurrence.span.end;
-    }
-    if done == 0 {
+    let change = |one: Occurrence<'_>| {
+        let new = replacement(text, &one, substitution)?;
+        Some((one.span, new))
+    };
+    let changes: Vec<_> = occurrences(text).into_iter().filter_map(change).collect();
+    if changes.is_empty() {
         return Cow::Borrowed(text);
     }
-    out.push_str(&text[done..]);
-    Cow::Owned(out)
+    Cow::Owned(replaced(text, changes))
 }
 
 fn replacement(

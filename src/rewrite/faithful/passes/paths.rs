@@ -10,7 +10,7 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Blocker, Reason,
+    Reason,
     findings::{Findings, Secrecy},
     shell::effective_text,
 };
@@ -54,7 +54,7 @@ fn place<'d>(
             }
             found.set(node, text, Secrecy::Public);
         }
-        Err(trouble) => found.blockers.push(trouble.at(node)),
+        Err(Trouble(reason, message, hint)) => found.block(node, reason, message, hint),
     }
 }
 
@@ -66,33 +66,23 @@ struct Absolute {
     has_values: bool,
 }
 
-/// Why a path cannot be made absolute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
-    /// No text in its place can express the path. Compose resolves the path, but passes it to the engine in short syntax.
-    /// The engine rejects that, so a deployment by hand fails too.
-    Colon,
-    /// Compose versions disagree about the path.
-    VersionDependent,
-}
+/// Why a path cannot be made absolute: the reason, the message and the hint.
+struct Trouble(Reason, &'static str, &'static str);
 
-impl Trouble {
-    fn at(self, node: Node<'_>) -> Blocker {
-        let (reason, message, hint) = match self {
-            Self::Colon => (
-                Reason::Unwritable,
-                "the absolute path contains a colon, which Docker reads as a separator in the short mount syntax",
-                "write the mount in long syntax (`type: bind`) without `create_host_path`, or move the stack to a directory without a colon",
-            ),
-            Self::VersionDependent => (
-                Reason::VersionDependent,
-                "the meaning of this path depends on the Compose version",
-                "avoid Windows shares, drive names that are not a single letter, and colons inside braces",
-            ),
-        };
-        Blocker::at(node, reason, message, hint)
-    }
-}
+/// No text in its place can express the path. Compose resolves the path, but passes it to the engine in short syntax. The
+/// engine rejects that, so a deployment by hand fails too.
+const COLON: Trouble = Trouble(
+    Reason::Unwritable,
+    "the absolute path contains a colon, which Docker reads as a separator in the short mount syntax",
+    "write the mount in long syntax (`type: bind`) without `create_host_path`, or move the stack to a directory without a colon",
+);
+
+/// Compose versions disagree about the path.
+const VERSION_DEPENDENT: Trouble = Trouble(
+    Reason::VersionDependent,
+    "the meaning of this path depends on the Compose version",
+    "avoid Windows shares, drive names that are not a single letter, and colons inside braces",
+);
 
 /// The text in a place, made absolute; `None` if it is absolute already.
 fn absolute(
@@ -106,7 +96,7 @@ fn absolute(
     };
     match role {
         Role::Mount => mount(text, &read, base, here),
-        Role::Host if base.is_disputed(&read) => Err(Trouble::VersionDependent),
+        Role::Host if base.is_disputed(&read) => Err(VERSION_DEPENDENT),
         Role::Host => Ok(whole(text, &read, &base.host(&read), base, here)),
         Role::Local => Ok(whole(text, &read, &base.local(&read), base, here)),
     }
@@ -145,14 +135,14 @@ fn mount(
     // Compose 2.26 also splits at a colon inside the literal braces of `$${…}`.
     let without_braces = read.replace("${", "$(");
     if split_at_colons(&without_braces).len() != split_at_colons(read).len() {
-        return Err(Trouble::VersionDependent);
+        return Err(VERSION_DEPENDENT);
     }
     let before = MountSpec::parse(read);
     let Some((before, source)) = before.and_then(|spec| Some((spec, spec.source?))) else {
         return Ok(None);
     };
     let expected = match before.kind {
-        MountType::Bind if base.is_disputed(source) => return Err(Trouble::VersionDependent),
+        MountType::Bind if base.is_disputed(source) => return Err(VERSION_DEPENDENT),
         MountType::Bind => base.host(source),
         _ => source.to_owned(),
     };
@@ -188,7 +178,7 @@ fn mount(
     let only_source = with(escaped(&expected)).filter(reads_right);
     let new = only_source.or_else(|| whole().filter(reads_right));
     Ok(Some(Absolute {
-        text: new.ok_or(Trouble::Colon)?,
+        text: new.ok_or(COLON)?,
         has_values: text.contains('$'),
     }))
 }
