@@ -166,7 +166,7 @@ impl Procedure<'_, '_, '_> {
                 }
             }
             RecordStep::Update(..) => self.run.line(format!(
-                "  {file} stays as it is: the next adoption deploys what it says now"
+                "  {file} stays as it is: `stacklift plan {name}` compares it with Portainer's copy"
             )),
             _ => {}
         }

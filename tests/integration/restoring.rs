@@ -222,7 +222,7 @@ fn a_restore_of_an_update_says_what_the_file_on_disk_is() {
     let edited = format!("{HEALTH}    hostname: b\n");
     let file = bench.write("web", "docker-compose.yml", &edited);
     bench.run("adopt web --yes").code(0);
-    let stays = "stays as it is: the next adoption deploys what it says now";
+    let stays = "stays as it is: `stacklift plan web` compares it with Portainer's copy";
     let line = format!("\n  {} {stays}\n", file.display());
     bench.succeeds("restore web --yes", &line);
 }
