@@ -452,7 +452,7 @@ pub(super) fn services(
             change: one.told_change(),
             id: one.now.map(|now| now.id().to_owned()),
             running: one.now.is_some_and(Inspected::is_running),
-            restarting: one.now.is_some_and(Inspected::is_restarting),
+            restarting: one.looped && one.now.is_some_and(Inspected::is_running),
             differences: one.differences().iter().map(ToString::to_string).collect(),
             away: one.away(events).map(|away| away.as_secs_f64()),
         };

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
+use chrono::Utc;
 use serde_json::Value;
 
 use super::{Details, Host};
@@ -21,6 +22,7 @@ pub(super) fn details(
 ) -> (Details, Vec<anyhow::Error>) {
     let mut failures = Vec::new();
     let ids: Vec<String> = all.iter().map(|container| container.id.clone()).collect();
+    let at = Utc::now();
     let containers = known(engine.inspect_containers(&ids), &mut failures);
     let inspected = containers.as_deref().unwrap_or_default();
     let image_of = |one: &Value| one["Image"].as_str().map(str::to_owned);
@@ -39,6 +41,7 @@ pub(super) fn details(
     };
     let details = Details {
         containers,
+        at,
         changes,
         images,
         networks,

@@ -638,7 +638,9 @@ fn services(
             needs: needs.map(|need| need.service).collect(),
             service,
             containers: own.iter().map(|one| one.name().to_owned()).collect(),
-            restarting: own.iter().any(|one| one.is_restarting()),
+            restarting: own
+                .iter()
+                .any(|one| one.is_in_loop(facts.observed.details.at)),
             stop_grace: match fate {
                 Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_) => stop_grace(&own),
                 _ => None,

@@ -4,6 +4,7 @@ pub mod services;
 
 use std::{collections::BTreeMap, io::ErrorKind, ops::Deref};
 
+use chrono::{DateTime, Utc};
 use composefile::{
     document::{Document, Node, ParseError},
     path::clean,
@@ -94,6 +95,8 @@ pub struct Observed {
 pub struct Details {
     /// The inspect objects of [`Observed::listed`]; `None` if they could not be inspected.
     pub containers: Option<Vec<Value>>,
+    /// When they were inspected.
+    pub at: DateTime<Utc>,
     /// The changed files in each container's own layer, by the container's ID.
     pub changes: BTreeMap<String, Known<Changes>>,
     /// The inspect objects of images, by the ID (`sha256:…`) that a container names and by the references of

@@ -92,8 +92,7 @@ fn containers(report: &AdoptReport) -> Vec<(&str, &AdoptedContainer)> {
 
 /// `db kept running, calibre-web was down for 0.4 s`.
 fn happened(containers: &[(&str, &AdoptedContainer)]) -> String {
-    let is_kept =
-        |one: &AdoptedContainer| one.change == Change::Kept && one.running && !one.restarting;
+    let is_kept = |one| matches!(verb(one), Some((0, _)));
     if !containers.is_empty() && containers.iter().all(|(_, one)| is_kept(one)) {
         return format!("{} kept running", counted(containers.len(), "container"));
     }
@@ -123,11 +122,11 @@ fn verb(container: &AdoptedContainer) -> Option<(u8, &'static str)> {
         Change::Recreated | Change::Restarted if container.away.is_some() => return None,
         Change::Recreated => (2, "was recreated"),
         Change::Restarted => (3, "was restarted"),
-        Change::RestartedByPolicy => (4, "was restarted by Docker"),
-        Change::Started | Change::New => (5, "was started"),
-        Change::Kept => (6, "was left stopped"),
-        Change::Ended => (7, "has ended"),
-        Change::Missing => (8, "was removed"),
+        Change::RestartedByPolicy => (5, "was restarted by Docker"),
+        Change::Started | Change::New => (6, "was started"),
+        Change::Kept => (7, "was left stopped"),
+        Change::Ended => (8, "has ended"),
+        Change::Missing => (9, "was removed"),
         Change::Stray => return None,
     })
 }
