@@ -17,7 +17,7 @@ use crate::{
     adopt, compose,
     engine::EngineReader,
     model::{Container, Record, compose_label},
-    observe::{Host, Situation, with_hint},
+    observe::{Host, Situation, interrupted, with_hint},
     parallel::in_parallel,
     plan::{AdoptFlags, Blocker, Keep, runs_portainer, unusable},
     portainer::{BaseUrl, PortainerReader, is_rejected_key, other_key},
@@ -157,15 +157,20 @@ impl<'a> Inventory<'a> {
     /// The command to run next for a stack.
     fn next(&self, found: &Found, entry: &ListEntry, command: &RestoreCommand) -> Option<String> {
         let name = entry.name.as_str();
+        let way = &entry.adopt;
         match &entry.interrupted_run {
             Some(InterruptedRun::InProgress) => return None,
             // Its flags are not known.
             Some(InterruptedRun::RunAgain) if found.record.is_some_and(Record::is_from_git) => {
                 return None;
             }
-            Some(InterruptedRun::RunAgain) => return Some(command.with(&["adopt", name])),
-            Some(run) => return Some(run.to_string()),
-            None => {}
+            Some(run) if let Some(heals) = run.heals(Some(way)) => {
+                return Some(heals.to_owned());
+            }
+            Some(_) if [Readiness::Ready, Readiness::NothingToDo].contains(&way.readiness) => {
+                return Some(command.with(&["adopt", name]));
+            }
+            _ => {}
         }
         let dir = found.dir().filter(|_| found.needs_dir(self.location));
         let own = || self.location.root.join(name).display().to_string();
@@ -242,9 +247,8 @@ impl<'a> Inventory<'a> {
     /// The run on a stack that was interrupted or is in progress, if its containers are known.
     pub fn interrupted(&self, found: &Found) -> Option<Unfinished> {
         let containers = found.containers.as_ref()?.iter().copied();
-        let engine = self.engine.id().ok();
         let place = Place::new(self.state?, &found.name);
-        place.interrupted(engine.as_deref(), containers, &self.location.tool)
+        interrupted(&place, self.engine, containers, &self.location.tool)
     }
 
     /// What `adopt` would do, as far as the plan of a list tells.

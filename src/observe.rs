@@ -48,6 +48,18 @@ pub use host::Host;
 use details::details;
 use host::{Identity, known};
 
+/// The run on the stack with these containers that was interrupted or is in progress.
+pub fn interrupted<'c>(
+    place: &Place,
+    engine: &EngineReader,
+    containers: impl IntoIterator<Item = &'c Container>,
+    tool: &str,
+) -> Option<Unfinished> {
+    let ids: Vec<String> = containers.into_iter().map(|one| one.id.clone()).collect();
+    let now = || engine.inspect_containers(&ids).ok();
+    place.interrupted(engine.id().ok().as_deref(), now, tool)
+}
+
 /// A stack, and where Portainer would create it.
 #[derive(Clone, Copy)]
 pub struct Situation<'a> {
@@ -257,9 +269,8 @@ impl Situation<'_> {
 
     /// The run on the stack that was interrupted or is in progress, if its containers are known.
     pub fn interrupted(&self, before: &Before) -> Option<Unfinished> {
-        let now = before.listed.as_ref()?;
-        let engine = self.engine.id().ok();
-        self.place()?.interrupted(engine.as_deref(), now, self.tool)
+        let (place, now) = (self.place()?, before.listed.as_ref()?);
+        interrupted(&place, self.engine, now, self.tool)
     }
 
     /// Whether Portainer has what an adoption sent that failed.

@@ -227,6 +227,18 @@ pub enum InterruptedRun {
     RunAgain,
 }
 
+impl InterruptedRun {
+    /// The command to run before the stack is adopted. What a failed adoption sent is undone only if this `adopt` would send
+    /// the same.
+    pub fn heals(&self, adopt: Option<&WayReport>) -> Option<&str> {
+        match self {
+            Self::Restore(command) | Self::Continue(command) => Some(command),
+            Self::NotDeployed(command) => adopt?.failed_before.then_some(command),
+            Self::InProgress | Self::RunAgain => None,
+        }
+    }
+}
+
 /// What to do about it.
 impl fmt::Display for InterruptedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,8 +15,8 @@ pub(super) type Part = (Meaning, String);
 /// A row of a table.
 pub(super) struct TableRow {
     pub cells: Vec<Part>,
-    /// The name of the row, and the command that ends its last cell. A command is never cut: where it does not fit, it is below
-    /// the table.
+    /// The name of the row, and the command or the reason that ends its last cell. It is never cut: where it does not fit, it
+    /// is below the table.
     pub command: Option<[String; 2]>,
 }
 
@@ -53,9 +53,6 @@ pub(super) fn lines(
         for text in texts.chain(command.iter_mut().flatten()) {
             *text = printable(text).into_owned();
         }
-        if let (Some([_, command]), Some((_, last))) = (command, cells.last_mut()) {
-            last.push_str(command);
-        }
     }
     let columns = rows.first().map_or(0, |row| row.cells.len());
     let width_of = |column: usize| rows.iter().map(|row| width(&row.cells[column].1)).max();
@@ -80,9 +77,9 @@ pub(super) fn lines(
     for row in &mut rows {
         if let (Some([name, command]), Some((_, last))) = (&row.command, row.cells.last_mut())
             && width(last) > room
+            && let Some(start) = last.strip_suffix(command.as_str())
         {
-            last.truncate(last.len() - command.len());
-            last.push_str("see below");
+            *last = format!("{start}see below");
             match commands.iter_mut().find(|(known, _)| known == command) {
                 Some((_, names)) => names.push(name.clone()),
                 None => commands.push((command.clone(), vec![name.clone()])),
@@ -93,17 +90,18 @@ pub(super) fn lines(
         let mut left = terminal.unwrap_or(usize::MAX);
         let last = row.cells.len().saturating_sub(1);
         let mut line = String::new();
-        for (column, (meaning, text)) in row.cells.into_iter().enumerate() {
+        for (column, (meaning, mut cell)) in row.cells.into_iter().enumerate() {
             if left == 0 {
                 break;
             }
-            let mut cell = cut(text, Some(left));
-            if column < last {
-                cell = pad(
-                    &cut(cell, Some(widths[column])),
-                    left.min(widths[column] + 2),
-                );
+            if let Some(most) = widths.get(column).filter(|_| column < last) {
+                // Of a state, the second part tells more.
+                let rest = cell.split_once(", ").filter(|_| width(&cell) > *most);
+                let rest = rest.map(|(_, rest)| format!("…{rest}"));
+                let fitting = cut(rest.unwrap_or(cell), Some(*most.min(&left)));
+                cell = pad(&fitting, left.min(most + 2));
             }
+            let cell = cut(cell, Some(left));
             left = left.saturating_sub(width(&cell));
             line += &meaning.paint(&cell);
         }
@@ -197,12 +195,16 @@ mod tests {
         ];
         assert_eq!(shown(Some(30)), cut);
         assert_eq!(shown(Some(12))[1], "日本語    1…");
+        let state = |state: &str| plain(["a", state, "see below"].map(str::to_owned));
+        let states = ["in Portainer, file differs", "by hand"].map(state);
+        let cut = lines(&["STACK", "STATE", "ADOPT"], states, Some(32));
+        assert!(cut[1].contains("…file differs  "), "{cut:?}");
     }
 
     #[test]
     fn a_command_that_does_not_fit_is_below_the_table() {
         let shown = |terminal| {
-            let last = "no Compose file: ".to_owned();
+            let last = "no Compose file: stacklift export web".to_owned();
             let command = ["web", "stacklift export web"].map(str::to_owned);
             let rows = [TableRow {
                 cells: plain(["web *".to_owned(), last]),

@@ -68,10 +68,9 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     });
     let overwrite = commands.of_adoption(&["plan"], flags.overwriting());
     let stack = stack(situation, before, typed, overwrite)?;
-    let is_broken = matches!(
-        stack.interrupted_run,
-        Some(InterruptedRun::Restore(_) | InterruptedRun::Continue(_) | InterruptedRun::InProgress)
-    );
+    let is_broken = stack.interrupted_run.as_ref().is_some_and(|run| {
+        *run == InterruptedRun::InProgress || run.heals(adopt.as_ref()).is_some()
+    });
     // A migration only if no adoption was asked for: what blocks one, such as a file that Compose rejects, may also make the
     // other fail.
     let first = adopt.as_ref().map(|way| (Way::Adopt, way));

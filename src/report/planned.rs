@@ -81,14 +81,18 @@ impl PlanReport {
         adopt.is_some_and(|way| way.readiness == readiness)
     }
 
-    /// The command that repairs a stack that an interrupted run left incomplete.
+    /// The command to run before the stack is adopted.
     pub fn heals(&self) -> Option<&str> {
-        match &self.stack.interrupted_run {
-            Some(InterruptedRun::Restore(command) | InterruptedRun::Continue(command)) => {
-                Some(command)
-            }
-            _ => None,
-        }
+        self.stack
+            .interrupted_run
+            .as_ref()?
+            .heals(self.adopt.as_ref())
+    }
+
+    /// Whether it is known what adopting it would do: not before the stack is whole, or while Portainer may still be working.
+    pub fn is_shown(&self) -> bool {
+        let run = self.stack.interrupted_run.as_ref();
+        run.is_none_or(|run| run.heals(None).is_none()) && self.stack.unanswered.is_empty()
     }
 
     /// Whether Portainer has the stack as it would be adopted, and all of it runs.
@@ -98,10 +102,9 @@ impl PlanReport {
 
     /// Whether the command that was asked about, `adopt` if both were, would be refused.
     pub fn is_refused(&self) -> bool {
-        let is_shown = self.heals().is_none() && self.stack.unanswered.is_empty();
         let is_passing = match self.stack.interrupted_run {
             Some(InterruptedRun::InProgress) => true,
-            Some(_) => !(is_shown && self.adopts(Readiness::Blocked)),
+            Some(_) => !(self.is_shown() && self.adopts(Readiness::Blocked)),
             None => false,
         };
         let waits = self.has_nothing_to_do() || self.is_edited() || is_passing;

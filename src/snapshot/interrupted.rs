@@ -2,8 +2,10 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use chrono::Utc;
+use serde_json::Value;
+
 use super::{Place, requests::REQUEST, store, whole::runs_as_before};
-use crate::model::Container;
 
 /// A run that changed a stack and has not ended as intended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,11 +45,12 @@ impl Unfinished {
 
 impl Place {
     /// Whether a run on the stack was interrupted, or is in progress, and the stack is not whole because of it. `now` are
-    /// its containers. Reads only.
-    pub fn interrupted<'c>(
+    /// its containers as inspected: in a list, a container in a restart loop may look like one that runs. `None` also if
+    /// they are unknown. Reads only.
+    pub fn interrupted(
         &self,
         engine: Option<&str>,
-        now: impl IntoIterator<Item = &'c Container>,
+        now: impl FnOnce() -> Option<Vec<Value>>,
         tool: &str,
     ) -> Option<Unfinished> {
         let store = self.open(engine);
@@ -69,7 +72,7 @@ impl Place {
             return Some(unfinished(Interrupted::InProgress));
         }
         let before = store.choose(None).ok().map(|saved| saved.snapshot);
-        let how = match runs_as_before(now, before.as_ref(), tool) {
+        let how = match runs_as_before(&now()?, Utc::now(), before.as_ref(), tool) {
             // Somebody deployed it since then.
             false if !is_open => return None,
             _ if before.is_none() => Interrupted::RunAgain,

@@ -5,43 +5,38 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
 use super::{Inspected, Snapshot};
-use crate::model::Container;
 
 /// Whether `now`, taken after a run that failed, shows the whole stack after all, because somebody restarted it.
 ///
 /// Compared with `before`, the last snapshot of the whole stack: each service has as many containers as then, and as
 /// many that run: one in a restart loop does not (B28). Without one, every container must run.
 pub fn is_whole(now: &Snapshot, before: Option<&Snapshot>) -> bool {
-    let Some(containers) = now.containers.known() else {
-        return false;
-    };
-    if before.is_none_or(|before| before.containers.known().is_none()) {
-        return !containers.is_empty() && containers.iter().all(|one| Inspected(one).is_running());
-    }
-    has_all(&count(now), before)
+    let containers = now.containers.known();
+    containers
+        .is_some_and(|containers| runs_as_before(containers, now.taken_at(), before, &now.tool))
 }
 
-/// The same, as far as a list of the containers tells.
-pub fn runs_as_before<'c>(
-    now: impl IntoIterator<Item = &'c Container>,
+/// The same for containers that were inspected at this time.
+pub fn runs_as_before(
+    now: &[Value],
+    at: DateTime<Utc>,
     before: Option<&Snapshot>,
     tool: &str,
 ) -> bool {
-    let mut counts = Counts::new();
-    for container in now {
-        let service = container.compose_label(tool, "service");
-        let count = counts
-            .entry(service.unwrap_or(container.name()))
-            .or_default();
-        count.all += 1;
-        count.running += usize::from(container.state == "running");
-    }
-    let all_run = counts.values().all(|one| one.running == one.all);
-    match before {
-        Some(_) => has_all(&counts, before),
-        None => !counts.is_empty() && all_run,
-    }
+    let before = before.and_then(|before| Some((before, before.containers.known()?)));
+    let Some((before, containers)) = before else {
+        return !now.is_empty() && now.iter().all(|one| Inspected(one).is_running());
+    };
+    let now = count(now, at, tool);
+    let before = count(containers, before.taken_at(), &before.tool);
+    before.iter().all(|(service, wanted)| {
+        now.get(service)
+            .is_some_and(|now| now.all >= wanted.all && now.running >= wanted.running)
+    })
 }
 
 /// Whether the containers of `now` have the configurations of those of `before`: nobody deployed the stack in between.
@@ -68,25 +63,15 @@ struct Count {
     running: usize,
 }
 
-type Counts<'a> = BTreeMap<&'a str, Count>;
-
-fn has_all(now: &Counts, before: Option<&Snapshot>) -> bool {
-    let before = before.map(count).unwrap_or_default();
-    before.iter().all(|(service, wanted)| {
-        now.get(service)
-            .is_some_and(|now| now.all >= wanted.all && now.running >= wanted.running)
-    })
-}
-
-fn count(snapshot: &Snapshot) -> Counts<'_> {
-    let label = snapshot.label("service");
-    let mut counts = Counts::new();
-    let containers = snapshot.containers.known().into_iter().flatten();
-    for container in containers.map(Inspected) {
-        let service = container.label(&label).unwrap_or(container.name());
-        let count = counts.entry(service).or_default();
+fn count<'a>(containers: &'a [Value], at: DateTime<Utc>, tool: &str) -> BTreeMap<&'a str, Count> {
+    let mut counts = BTreeMap::<_, Count>::new();
+    for container in containers.iter().map(Inspected) {
+        let service = container.compose_label(tool, "service");
+        let count = counts
+            .entry(service.unwrap_or(container.name()))
+            .or_default();
         count.all += 1;
-        count.running += usize::from(container.is_running() && !snapshot.is_in_loop(container));
+        count.running += usize::from(container.is_running() && !container.is_in_loop(at));
     }
     counts
 }
@@ -140,6 +125,13 @@ mod tests {
         assert!(!is_whole(&looping(stack()), Some(&stack())));
         assert!(is_whole(&looping(stack()), Some(&looping(stack()))));
         assert!(is_whole(&stack(), Some(&looping(stack()))));
+        // Between two restarts, it runs.
+        let mut runs = looping(stack());
+        if let Known::Known(all) = &mut runs.containers {
+            all[0]["State"]["Restarting"] = false.into();
+            all[0]["RestartCount"] = 9.into();
+        }
+        assert!(!is_whole(&runs, Some(&stack())));
     }
 
     #[test]

@@ -202,9 +202,14 @@ fn an_update_that_failed_twice_can_be_undone() {
         run.says("to put the old ones back, run: ");
         assert_eq!(listed(&bench), (json!("failed"), undo.clone()));
         let to_undo = "The last adoption failed: the earlier containers run, but Portainer has what was sent. To undo that: stacklift restore web\n";
-        plan(&bench).says(to_undo).hides("by hand");
+        let next = "Next: stacklift restore web\n";
+        plan(&bench).says(&[to_undo, next]).hides("by hand");
         assert_eq!(checked(&bench).as_deref(), Some("failed: web"));
         bench.succeeds("list", &["failed run", "stacklift restore web"]);
+        bench.stack("web", &of_b("sleep 3"), None);
+        plan(&bench).says(&[to_undo, "Next: stacklift adopt web\n"]);
+        bench.succeeds("list", &["failed run", "stacklift adopt web"]);
+        bench.stack("web", &of_b("sleep 2"), None);
     }
     bench.succeeds("restore web --yes", "restored web");
     let text = bench.first_record().text;

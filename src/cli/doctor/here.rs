@@ -11,6 +11,7 @@ use crate::{
     },
     compose, disk,
     engine::EngineReader,
+    observe::interrupted,
     parallel::in_parallel,
     report::{Check, Subject},
     snapshot::{self, Interrupted, Place, check_state_dir},
@@ -133,23 +134,21 @@ pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> 
     let state = settings.state.as_ref()?;
     let mut left: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for name in snapshot::marked(state) {
-        let (Ok(id), Ok(containers)) = (engine.id(), engine.list(&name)) else {
+        let Ok(containers) = engine.list(&name) else {
             let reason = "Docker could not be read";
             return Some(Check::not_checked(Subject::Runs, reason));
         };
         let place = Place::new(state, &name);
         let tool = &settings.location.tool;
-        match place.interrupted(Some(&id), &containers, tool) {
-            Some(run) if run.left == Interrupted::InProgress => {}
-            Some(run) => {
-                let kind = if run.has_failed {
-                    "failed"
-                } else {
-                    "interrupted"
-                };
-                left.entry(kind).or_default().push(place.name);
-            }
-            None => {}
+        if let Some(run) = interrupted(&place, engine, &containers, tool)
+            && run.left != Interrupted::InProgress
+        {
+            let kind = if run.has_failed {
+                "failed"
+            } else {
+                "interrupted"
+            };
+            left.entry(kind).or_default().push(place.name);
         }
     }
     let facts = left

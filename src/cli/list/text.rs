@@ -51,49 +51,46 @@ fn row(stack: &ListEntry) -> TableRow {
     }
 }
 
-/// What adopting the stack would do, and the command to run next, if only that helps.
+/// What adopting the stack would do, and how that ends: the command to run next, if only that helps, or a long reason.
 fn last(stack: &ListEntry) -> (Part, Option<&str>) {
-    let hint = stack.adopt.blockers.first().map_or("", |one| &one.hint);
+    use Readiness as R;
+    let first = stack.adopt.blockers.first();
+    let hint = first.map_or("", |one| &one.hint);
     let next = stack.next_command.as_deref();
     let found = readiness(&stack.adopt, None);
-    let only = |meaning| (meaning, String::new());
+    let told = |meaning, text: &str| ((meaning, text.to_owned()), None);
+    let only = |meaning| ((meaning, next.unwrap_or_default().to_owned()), next);
     let runs = stack.containers.as_ref().is_none_or(|all| all.running > 0);
     match (stack.adopt.readiness, next) {
-        _ if stack.interrupted_run == Some(InterruptedRun::InProgress) => {
-            let told = InterruptedRun::InProgress.to_string();
-            ((Meaning::Plain, told), None)
+        _ if let Some(run @ InterruptedRun::InProgress) = &stack.interrupted_run => {
+            told(Meaning::Plain, &run.to_string())
         }
-        (_, Some(_)) if stack.interrupted_run.is_some() => (only(Meaning::Plain), next),
-        (Readiness::NothingToDo, None)
+        (_, Some(_)) if stack.interrupted_run.is_some() => only(Meaning::Plain),
+        (R::NothingToDo, None)
             if stack.adopt.git.is_some() && (!runs || !stack.adopt.by_hand.is_empty()) =>
         {
-            let told = if runs {
+            let how = if runs {
                 "restored from another commit"
             } else {
                 "redeploy it in Portainer"
             };
-            ((Meaning::Changed, told.to_owned()), None)
+            told(Meaning::Changed, how)
         }
-        (Readiness::Ready, _) if stack.state == StackState::Unknown => {
-            ((Meaning::Unknown, "unknown".to_owned()), None)
+        (R::Ready, _) if stack.state == StackState::Unknown => told(Meaning::Unknown, "unknown"),
+        (R::Edited, _) if !runs => told(Meaning::Plain, "start it in Portainer"),
+        (_, Some(_)) if is_to_be_planned(stack) => only(Meaning::Changed),
+        (R::NoFile, Some(_)) if stack.state == StackState::PortainerGone => only(Meaning::Plain),
+        (R::NoFile | R::Unknown, Some(command)) => {
+            ((found.0, format!("{}: {command}", found.1)), next)
         }
-        (Readiness::Edited, _) if !runs => {
-            ((Meaning::Plain, "start it in Portainer".to_owned()), None)
+        (R::NoFile, None) if stack.state == StackState::Kubernetes => {
+            told(Meaning::Plain, "no Compose project")
         }
-        (_, Some(_)) if is_to_be_planned(stack) => (only(Meaning::Changed), next),
-        (Readiness::NoFile, Some(_)) if stack.state == StackState::PortainerGone => {
-            (only(Meaning::Plain), next)
+        (R::NoFile | R::Blocked, None) => told(found.0, &format!("{}; {hint}", found.1)),
+        _ => {
+            let long = first.filter(|one| one.short.is_none());
+            (found, long.map(|one| one.message.as_str()))
         }
-        (Readiness::NoFile | Readiness::Unknown, Some(_)) => {
-            ((found.0, format!("{}: ", found.1)), next)
-        }
-        (Readiness::NoFile, None) if stack.state == StackState::Kubernetes => {
-            ((Meaning::Plain, "no Compose project".to_owned()), None)
-        }
-        (Readiness::NoFile | Readiness::Blocked, None) => {
-            ((found.0, format!("{}; {hint}", found.1)), None)
-        }
-        _ => (found, None),
     }
 }
 
@@ -117,10 +114,8 @@ fn is_to_be_planned(stack: &ListEntry) -> bool {
 
 /// How many containers run, and how many there are.
 pub(in crate::cli) fn running(containers: Option<&Containers>) -> String {
-    match containers {
-        Some(containers) => format!("{}/{}", containers.running, containers.all),
-        None => "?".to_owned(),
-    }
+    let count = |all: &Containers| format!("{}/{}", all.running, all.all);
+    containers.map_or_else(|| "?".to_owned(), count)
 }
 
 /// The state of a stack in words.
@@ -152,24 +147,19 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
 /// Whether a stack can be adopted, and what would happen then. `unknown` is the verb for services whose fate is unknown.
 /// Most are in a list, which does not compare configurations: it names none of them.
 pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part {
-    match way.readiness {
-        Readiness::Ready if way.failed_before => {
-            (Meaning::Failed, "its last adoption failed".to_owned())
-        }
-        Readiness::Ready => ready(way, unknown),
+    let (meaning, words) = match way.readiness {
+        Readiness::Ready if way.failed_before => (Meaning::Failed, "its last adoption failed"),
+        Readiness::Ready => return ready(way, unknown),
         // The repository was not read.
-        Readiness::NothingToDo if way.git.is_some() => (Meaning::Kept, "edit it in Git".to_owned()),
-        Readiness::NothingToDo => (Meaning::Kept, "up to date".to_owned()),
-        Readiness::Edited if way.files_differ => {
-            (Meaning::Changed, "the files were edited, too".to_owned())
-        }
-        Readiness::Edited => (Meaning::Plain, "keep editing it there".to_owned()),
-        Readiness::NoFile if way.blockers.is_empty() => {
-            (Meaning::Plain, "no Compose file".to_owned())
-        }
-        Readiness::Blocked | Readiness::NoFile => (Meaning::Failed, way.told("blocked")),
-        Readiness::Unknown => (Meaning::Unknown, "unknown".to_owned()),
-    }
+        Readiness::NothingToDo if way.git.is_some() => (Meaning::Kept, "edit it in Git"),
+        Readiness::NothingToDo => (Meaning::Kept, "up to date"),
+        Readiness::Edited if way.files_differ => (Meaning::Changed, "the files were edited, too"),
+        Readiness::Edited => (Meaning::Plain, "keep editing it there"),
+        Readiness::NoFile if way.blockers.is_empty() => (Meaning::Plain, "no Compose file"),
+        Readiness::Blocked | Readiness::NoFile => return (Meaning::Failed, way.told("blocked")),
+        Readiness::Unknown => (Meaning::Unknown, "unknown"),
+    };
+    (meaning, words.to_owned())
 }
 
 /// Whether its containers are replaced, or stopped and started again.
@@ -202,11 +192,11 @@ fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
     };
     let changes = [interrupted, recreated, unknown, started];
     let changes: Vec<String> = changes.into_iter().flatten().collect();
-    let is_kept = |one: &ServicePlan| one.fate.is_unchanged() && !one.restarting;
-    let is_kept = way.services.iter().all(is_kept);
+    let is_changed = |one: &ServicePlan| !one.fate.is_unchanged();
     let text = match changes.as_slice() {
-        [] if is_kept => "keeps running".to_owned(),
-        [] => "can be adopted".to_owned(),
+        [] if way.services.iter().any(is_changed) => "can be adopted".to_owned(),
+        [] if way.services.iter().any(|one| one.restarting) => "interrupts nothing".to_owned(),
+        [] => "keeps running".to_owned(),
         changes => changes.join("; "),
     };
     (meaning, text)

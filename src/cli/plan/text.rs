@@ -128,8 +128,7 @@ fn show_choice(stack: &StackReport, console: &Console) {
 /// The ways to show: none before an interrupted run is restored, or while Portainer may still be working. A migration that was
 /// only planned because the stack cannot be adopted is not among them.
 fn shown_ways(report: &PlanReport) -> Vec<(Way, &WayReport)> {
-    let is_passing = report.heals().is_some() || !report.stack.unanswered.is_empty();
-    if is_passing && !report.is_comparison {
+    if !report.is_shown() && !report.is_comparison {
         return Vec::new();
     }
     let migrate = report.migrate.as_ref();
