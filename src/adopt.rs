@@ -151,14 +151,13 @@ impl Procedure<'_, '_> {
                 self.run.set_last_sent(&sent);
             }
             self.check_earlier_run(&prepared, earlier)?;
-            self.run.store().forget_failure();
             if prepared.plan.access.is_some() {
                 self.ask(&prepared.plan)?;
             }
             let contents = prepared.before.contents.as_ref();
             self.report.git = contents.and_then(|(_, standing)| standing.git.clone());
             self.end_without_request(id);
-            self.share()?;
+            self.finish()?;
             if self.report.access.is_some() {
                 self.report.outcome = Outcome::Adopted;
             }
@@ -190,7 +189,7 @@ impl Procedure<'_, '_> {
         }
     }
 
-    /// Ends a deployment that is as planned. The command that undoes it depends on the mark.
+    /// Ends a run after which everything is as planned. The command that undoes it depends on the mark.
     fn finish(&mut self) -> Result<()> {
         self.run.is_whole()?;
         self.run.store().forget_failure();

@@ -320,6 +320,9 @@ impl Procedure<'_, '_> {
             // An update has reported what it did.
             if !is_update {
                 self.report.services = services(prepared, &compared, &[], self.at.tool);
+                let record = self.report.portainer_stack.as_deref();
+                self.report.url = record.map(|record| self.page(record));
+                self.snapshot = self.run.store().default_id()?;
             }
             return Ok(());
         }

@@ -202,7 +202,7 @@ impl Procedure<'_, '_> {
     }
 
     /// The page of a Portainer stack.
-    fn page(&self, id: &str) -> String {
+    pub(super) fn page(&self, id: &str) -> String {
         let (url, endpoint) = (self.at.base_url, self.at.endpoint);
         let name = self.at.stack.name().portainer_name();
         format!("{url}/#!/{endpoint}/docker/stacks/{name}?id={id}&type=2&regular=true")

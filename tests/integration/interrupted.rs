@@ -289,6 +289,9 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
     assert_eq!(listed(&bench).0, json!("failed"));
     bench.change_container("web-a-1", |one| one.healthy_at = Some(0));
     let run = bench.run("adopt web").code(0);
-    run.prints("web is up to date in Portainer; a was recreated\n");
+    run.says(&[
+        "web is up to date in Portainer; a was recreated\n  a has changed: the command\n  Portainer  https://",
+        "\n  edit it there from now on; to undo: stacklift restore web\n",
+    ]);
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
 }

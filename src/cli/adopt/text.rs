@@ -14,30 +14,31 @@ use crate::{
 /// Shows what was done, and where the stack is now. A failure is shown by itself.
 pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
     let name = &report.stack;
-    match report.outcome {
-        Outcome::NothingToDo => {
+    let containers = containers(report);
+    let mut access = report.access.as_ref().map(Grant::list);
+    let verb = match (report.outcome, &report.request) {
+        (Outcome::NothingToDo, _) => {
             let is = up_to_date(report.git.as_ref());
             // An earlier run had not looked.
             let mut told = format!("{name} {is}");
-            if !report.services.is_empty() {
-                told = format!("{told}; {}", happened(&containers(report)));
+            if !containers.is_empty() {
+                told = format!("{told}; {}", happened(&containers));
             }
             console.told(&told);
+            None
         }
-        Outcome::Adopted => {}
+        (Outcome::Adopted, Some(Request::Nothing(_))) => {
+            let access = access.take().unwrap_or_default();
+            console.outcome("updated", &format!("{name}: access is now {access}"));
+            None
+        }
+        (Outcome::Adopted, Some(Request::Update(_) | Request::Redeploy(_))) => Some("updated"),
+        (Outcome::Adopted, _) => Some("adopted"),
         _ => return,
-    }
-    let access = report.access.as_ref().map(Grant::list);
-    let verb = match (&report.request, &access) {
-        (Some(Request::Nothing(_)), Some(access)) => {
-            return console.outcome("updated", &format!("{name}: access is now {access}"));
-        }
-        (Some(Request::Nothing(_)), None) => return,
-        (Some(Request::Update(_) | Request::Redeploy(_)), _) => "updated",
-        _ => "adopted",
     };
-    let containers = containers(report);
-    console.outcome(verb, &format!("{name}: {}", happened(&containers)));
+    if let Some(verb) = verb {
+        console.outcome(verb, &format!("{name}: {}", happened(&containers)));
+    }
     for (of, container) in &containers {
         if !container.differences.is_empty() {
             let differences = listed(&container.differences);
@@ -48,7 +49,7 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
     if let Some(access) = &access {
         console.told(&format!("  access     {access}"));
     }
-    if let Some(git) = &report.git {
+    if let Some(git) = report.git.as_ref().filter(|_| verb.is_some()) {
         let commit = git.short_commit();
         console.told(&format!("  Git        {git}, commit {commit}"));
     }
@@ -72,7 +73,7 @@ pub(in crate::cli) fn up_to_date(git: Option<&Repository>) -> String {
 
 /// Shows where to edit a stack that was adopted, and how to undo that.
 pub(super) fn show_next(report: &AdoptReport, console: &Console) {
-    if report.outcome == Outcome::Adopted && report.url.is_some() {
+    if report.url.is_some() && report.error.is_none() {
         let undo = report.undo.as_ref();
         let undo = undo.map_or_else(String::new, |undo| format!("; to undo: {undo}"));
         let place = report.git.as_ref().map_or("there", |_| "in the repository");
