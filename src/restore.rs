@@ -132,13 +132,26 @@ struct Planned {
     containers: Plan,
     /// The networks that are replaced, by name.
     networks: BTreeSet<String>,
+    /// See [`Procedure::keeps_containers`].
+    keeps: bool,
     /// What the restore needs and is missing (B16).
     problems: Vec<Blocker>,
 }
 
 impl Planned {
-    fn removes(&self, container: Inspected) -> bool {
-        self.containers.removes(container.id())
+    /// Whether the restore changes anything in Portainer or Docker.
+    fn has_changes(&self) -> bool {
+        self.record.record().is_some()
+            || self.record.replaces_containers()
+            || !self.containers.is_empty()
+            || !self.containers.changing.is_empty()
+            || !self.problems.is_empty()
+    }
+
+    /// Whether a container is removed, or Portainer may remove it.
+    fn touches(&self) -> bool {
+        let Plan { keep, remove, .. } = &self.containers;
+        !remove.is_empty() || (self.record.replaces_containers() && !keep.is_empty())
     }
 }
 
@@ -276,7 +289,7 @@ impl<'s> Procedure<'s, '_, '_> {
         let planned = self.plan()?;
         self.check(&planned)?;
         self.show_plan(&planned);
-        let has_changes = self.has_changes(&planned);
+        let has_changes = planned.has_changes();
         let Some(planned) = self.save_what_is_replaced(planned)? else {
             return Ok(has_changes);
         };
@@ -285,7 +298,7 @@ impl<'s> Procedure<'s, '_, '_> {
         self.since = SystemTime::now().checked_sub(MARGIN);
         self.hold_volumes(&planned)?;
         let mut now = Vec::new();
-        if self.keeps_containers(&planned.record) {
+        if planned.keeps {
             self.restore_containers()?;
             now = self.existing()?;
         }
@@ -316,6 +329,7 @@ impl<'s> Procedure<'s, '_, '_> {
         let networks = self.networks_to_replace(&existing)?;
         let incomplete = self.incomplete(&existing);
         let mut planned = Planned {
+            keeps: self.keeps_containers(&record),
             record,
             containers: Plan::new(self.snapshot(), &existing, (&networks, &incomplete)),
             existing,
@@ -356,8 +370,7 @@ impl<'s> Procedure<'s, '_, '_> {
         let is_kept = label("config-hash")
             .zip(hashes)
             .is_some_and(|(hash, all)| all.contains(hash));
-        let dir = label("project.working_dir").unwrap_or_default();
-        is_kept || is_portainers(dir)
+        is_kept || label("project.working_dir").is_some_and(is_portainers)
     }
 
     /// Hides the values of the `.env` and of the Portainer stack in the snapshot, and of the `.env` that exists now (B13).

@@ -3,9 +3,8 @@
 use anyhow::Result;
 
 use super::{
-    Cause, Planned, Procedure, RecordStep,
-    containers::StateChange,
-    plan::{named, own, saved},
+    Cause, Planned, Procedure,
+    plan::{StateChange, named, own, saved},
     steps::matching,
     waves::Dependencies,
 };
@@ -20,27 +19,21 @@ impl Procedure<'_, '_, '_> {
         let (step, existing, plan) = (&planned.record, &planned.existing, &planned.containers);
         let containers = saved(self.snapshot());
         let (removed, possible) = self.removed(planned);
-        let is_saved = |one: &&Inspected| containers.iter().any(|old| old.name() == one.name());
-        let (recreated, gone): (Vec<Inspected>, Vec<_>) = removed.iter().partition(is_saved);
-        let is_left_stopped = |one: &Inspected| {
-            let mut saved = containers.iter();
-            one.is_running() && saved.any(|old| old.name() == one.name() && !old.is_running())
-        };
-        let (stopped, recreated): (Vec<Inspected>, Vec<_>) =
-            recreated.into_iter().partition(is_left_stopped);
-        let exists = |name: &str| existing.iter().any(|now| Inspected(now).name() == name);
+        let old = |one: &Inspected| containers.iter().find(|old| old.name() == one.name());
+        let (recreated, gone): (Vec<Inspected>, Vec<_>) =
+            removed.iter().partition(|one| old(one).is_some());
+        let (stopped, recreated): (Vec<Inspected>, Vec<_>) = recreated
+            .into_iter()
+            .partition(|one| one.is_running() && old(one).is_some_and(|old| !old.is_running()));
         let created = plan.create.iter().map(|&index| containers[index]);
-        let created: Vec<Inspected> = created.filter(|one| !exists(one.name())).collect();
-        let changing = self.changing(planned);
-        let is_moved = |name: &str| {
-            let mut moved = removed.iter().chain(&possible);
-            moved.any(|one| one.name() == name)
-        };
+        let created = created.filter(|one| named(existing, one.name()).is_none());
+        let created: Vec<Inspected> = created.collect();
+        // Portainer removes or recreates them, or may do so.
+        let is_moved = step.replaces_containers() && !planned.keeps;
         let of_change = |change: StateChange| -> Vec<String> {
-            let of = changing
-                .iter()
-                .filter(|(name, changes)| changes.contains(&change) && !is_moved(name));
-            let named = of.filter_map(|(name, _)| named(existing, name));
+            let mut of: Vec<&String> = plan.changing.keys().collect();
+            of.retain(|name| plan.changing[*name].contains(&change) && !is_moved);
+            let named = of.into_iter().filter_map(|name| named(existing, name));
             named.map(|one| self.called(one)).collect()
         };
         let names = |all: &[Inspected<'_>]| -> Vec<String> {
@@ -54,8 +47,11 @@ impl Procedure<'_, '_, '_> {
         let deploys = step.deploys(self.snapshot());
         let ended = containers.iter().filter(|one| deploys && !one.is_running());
         let again: Vec<String> = ended.map(|one| self.called(*one)).collect();
-        let kept = plan.keep.len() - changing.len();
-        let stays = !step.replaces_containers() && kept > 0;
+        let mut kept = own(self.snapshot(), existing);
+        kept.retain(|one| !plan.removes(*one) && !plan.changing.contains_key(one.name()));
+        let matching =
+            (!step.replaces_containers() && !kept.is_empty()).then(|| matching(kept.len()));
+        kept.retain(|_| planned.keeps);
         let parts = [
             said(&names(&recreated), "is removed and recreated").map(|told| told + &down),
             said(&names(&stopped), "is removed and recreated").map(|told| {
@@ -72,6 +68,8 @@ impl Procedure<'_, '_, '_> {
                 let all = listed(&names(&possible));
                 format!("{all} may be recreated, when Portainer deploys the stack")
             }),
+            said(&names(&kept), "is kept")
+                .map(|told| format!("{told}, unless Portainer was updated since then")),
             said(&again, "may run again")
                 .map(|told| format!("{told}, when Portainer deploys the stack")),
             said(&Vec::from_iter(&planned.networks), "is recreated")
@@ -80,9 +78,7 @@ impl Procedure<'_, '_, '_> {
         let parts = [Some(step.to_string())].into_iter().chain(parts);
         let told: Vec<String> = parts.flatten().filter(|part| !part.is_empty()).collect();
         let told = (!told.is_empty()).then(|| told.join("; "));
-        told.into_iter()
-            .chain(stays.then(|| matching(kept)))
-            .collect()
+        told.into_iter().chain(matching).collect()
     }
 
     /// The service of a container, if its name says that it is the only one.
@@ -111,8 +107,9 @@ impl Procedure<'_, '_, '_> {
         let step = &planned.record;
         let removes_all = step.removes_containers(self.snapshot());
         let own = own(self.snapshot(), &planned.existing).into_iter();
-        own.filter(|one| step.replaces_containers() || planned.removes(*one))
-            .partition(|one| removes_all || planned.removes(*one))
+        let (plan, replaces) = (&planned.containers, step.replaces_containers());
+        own.filter(|one| (replaces && !planned.keeps) || plan.removes(*one))
+            .partition(|one| removes_all || plan.removes(*one))
     }
 
     /// Asks if a container is stopped or removed, if Portainer may do so, if the restore ends with nothing that runs, or if
@@ -124,18 +121,14 @@ impl Procedure<'_, '_, '_> {
             Cause::Wanted => format!("roll back {name}"),
             Cause::Unfinished => format!("roll back {name} first"),
         };
-        let (removed, possible) = self.removed(planned);
-        let changing = self.changing(planned);
-        let mut changes = changing.values().flatten();
+        let mut changes = planned.containers.changing.values().flatten();
         let stops = changes.any(|one| matches!(one, StateChange::Stop | StateChange::Pause));
-        let sends = matches!(
-            planned.record,
-            RecordStep::Delete(_) | RecordStep::Update(..) | RecordStep::Stop(_)
-        );
+        let step = &planned.record;
+        let sends = step.record().is_some() && step.replaces_containers();
         // Nothing runs after it.
         let ends = !self.snapshot().has_running()
-            && (planned.record.replaces_containers() || !planned.containers.create.is_empty());
-        let interrupts = sends || stops || ends || !removed.is_empty() || !possible.is_empty();
+            && (step.replaces_containers() || !planned.containers.create.is_empty());
+        let interrupts = sends || stops || ends || planned.touches();
         if !interrupts && !lost && self.restore.cause == Cause::Wanted {
             return Ok(false);
         }

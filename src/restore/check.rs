@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::{
     Cause, Planned, Procedure, RecordStep,
-    containers::{StateChange, image_of},
+    containers::image_of,
     networks::{are_free, subnets},
-    plan::{is_stranger, own, saved},
+    plan::{StateChange, is_stranger, own, saved},
     text,
 };
 use crate::{
@@ -100,9 +100,8 @@ impl Procedure<'_, '_, '_> {
             |index: &usize| record.replaces_containers() || plan.create.contains(index);
         let indices = (0..containers.len()).filter(is_recreated);
         let recreated: Vec<Inspected> = indices.map(|index| containers[index]).collect();
-        let changing = self.changing(planned);
         let starts = |one: &Inspected| {
-            let changes = changing.get(one.name());
+            let changes = plan.changing.get(one.name());
             changes.is_some_and(|all| all.contains(&StateChange::Start))
         };
         let started: Vec<Inspected> = containers.iter().copied().filter(starts).collect();
@@ -187,11 +186,8 @@ impl Procedure<'_, '_, '_> {
     /// The networks that other projects own, and the fixed addresses that are taken.
     fn missing_networks(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
         let all = self.run.engine.all_networks()?;
-        let exists = |name: &str| {
-            let is_it =
-                |network: &Value| [text(network, "Name"), text(network, "Id")].contains(&name);
-            all.iter().any(is_it)
-        };
+        let of = |one| [text(one, "Name"), text(one, "Id")];
+        let known: BTreeSet<&str> = all.iter().flat_map(of).collect();
         let own = self.saved_networks();
         let names: BTreeSet<&str> = recreated
             .iter()
@@ -204,7 +200,7 @@ impl Procedure<'_, '_, '_> {
         let mut problems = Vec::new();
         for name in names {
             match own.iter().find(|network| text(network, "Name") == name) {
-                None if !exists(name) => {
+                None if !known.contains(name) => {
                     let what =
                         format!("network {name} does not exist and is not part of the stack");
                     let hint = format!("create it: {} network create {name}", self.snapshot().tool);

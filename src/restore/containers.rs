@@ -10,7 +10,7 @@ use super::{
     Procedure,
     files::{Files, fill},
     health::{Limits, wait_for},
-    plan::{Plan, own, saved},
+    plan::{Plan, StateChange, changes, own, saved},
     recipe::NewIds,
     text,
 };
@@ -25,15 +25,6 @@ use crate::{
 
 /// How many times the containers are restored at most.
 const ROUNDS: usize = 3;
-
-/// A change to the state of a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StateChange {
-    Unpause,
-    Start,
-    Stop,
-    Pause,
-}
 
 /// The changes to one container, and what it waits for before them.
 struct Task<'s> {
@@ -127,9 +118,8 @@ impl Procedure<'_, '_, '_> {
     /// all the same. With `--rm`, a stop makes the engine delete the anonymous volumes: such a container is only removed.
     fn stop(&mut self, plan: &Plan, existing: &[Value]) {
         let mut stopped: Vec<Inspected> = existing.iter().map(Inspected).collect();
-        stopped.retain(|now| {
-            plan.removes(now.id()) && now.state() == "running" && !now.removes_itself()
-        });
+        stopped
+            .retain(|now| plan.removes(*now) && now.state() == "running" && !now.removes_itself());
         if stopped.is_empty() {
             return;
         }
@@ -319,34 +309,6 @@ impl Procedure<'_, '_, '_> {
             }
         }
     }
-}
-
-impl StateChange {
-    pub(super) fn verb(self) -> &'static str {
-        match self {
-            Self::Unpause => "unpause",
-            Self::Start => "start",
-            Self::Stop => "stop",
-            Self::Pause => "pause",
-        }
-    }
-}
-
-/// The changes from the state of `now` to that of `wanted`.
-pub(super) fn changes(wanted: Inspected, now: Inspected) -> Vec<StateChange> {
-    let mut changes = Vec::new();
-    if now.is_paused() && !wanted.is_paused() {
-        changes.push(StateChange::Unpause);
-    }
-    match (wanted.is_running(), now.is_running()) {
-        (true, false) => changes.push(StateChange::Start),
-        (false, true) => changes.push(StateChange::Stop),
-        _ => {}
-    }
-    if wanted.is_paused() && !now.is_paused() {
-        changes.push(StateChange::Pause);
-    }
-    changes
 }
 
 /// Performs the changes of one container. Returns the copied files that differ from the saved ones.

@@ -19,10 +19,21 @@ pub(super) struct Plan {
     pub dependencies: Dependencies,
     /// The containers that match the snapshot, with their current IDs.
     pub keep: BTreeMap<usize, String>,
+    /// Those of them that are started, stopped, paused or unpaused, by name.
+    pub changing: BTreeMap<String, Vec<StateChange>>,
     /// Containers that replaced saved ones, or that are not in the snapshot: ID and name.
     pub remove: Vec<(String, String)>,
     /// The containers to recreate.
     pub create: BTreeSet<usize>,
+}
+
+/// A change to the state of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StateChange {
+    Unpause,
+    Start,
+    Stop,
+    Pause,
 }
 
 impl Plan {
@@ -51,6 +62,10 @@ impl Plan {
                 Some(now) if is_kept(&now) => {
                     ids.insert(wanted.id().to_owned(), now.id().to_owned());
                     plan.keep.insert(index, now.id().to_owned());
+                    let changes = changes(wanted, now);
+                    if !changes.is_empty() {
+                        plan.changing.insert(now.name().to_owned(), changes);
+                    }
                 }
                 // It cannot be created while another container has its name.
                 Some(now) if is_stranger(snapshot, now) => {}
@@ -69,15 +84,43 @@ impl Plan {
         plan
     }
 
-    /// Whether the container with this ID is removed.
-    pub(super) fn removes(&self, id: &str) -> bool {
-        self.remove.iter().any(|(removed, _)| removed == id)
+    /// Whether a container is removed.
+    pub(super) fn removes(&self, one: Inspected) -> bool {
+        self.remove.iter().any(|(removed, _)| removed == one.id())
     }
 
     /// Whether every container matches the snapshot.
     pub(super) fn is_empty(&self) -> bool {
         self.remove.is_empty() && self.create.is_empty()
     }
+}
+
+impl StateChange {
+    pub(super) fn verb(self) -> &'static str {
+        match self {
+            Self::Unpause => "unpause",
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Pause => "pause",
+        }
+    }
+}
+
+/// The changes from the state of `now` to that of `wanted`.
+pub(super) fn changes(wanted: Inspected, now: Inspected) -> Vec<StateChange> {
+    let mut changes = Vec::new();
+    if now.is_paused() && !wanted.is_paused() {
+        changes.push(StateChange::Unpause);
+    }
+    match (wanted.is_running(), now.is_running()) {
+        (true, false) => changes.push(StateChange::Start),
+        (false, true) => changes.push(StateChange::Stop),
+        _ => {}
+    }
+    if wanted.is_paused() && !now.is_paused() {
+        changes.push(StateChange::Pause);
+    }
+    changes
 }
 
 /// The saved containers; none if they are unknown.

@@ -10,7 +10,7 @@ use crate::{
     model::{Deployment, Record, Rights, portainer_name},
     portainer::{Contents, Deletion, EngineOf, Error, Payload, Repository},
     run::Run,
-    snapshot::{Known, LastSent, SavedRecord},
+    snapshot::{LastSent, SavedRecord},
 };
 
 /// An error of a Portainer that does not respond, with a hint at `--engine-only` (B19).
@@ -50,9 +50,8 @@ impl Procedure<'_, '_, '_> {
             Rights::OwnStacks(_) | Rights::Unknown(_) if record.is_some() => {}
             rights => return Ok(RecordStep::OutOfReach(rights.to_string())),
         }
-        let saved = match &self.snapshot().record {
-            Known::Unknown(_) => return Ok(RecordStep::Unknown),
-            Known::Known(saved) => saved.as_ref(),
+        let Some(saved) = self.snapshot().record.known() else {
+            return Ok(RecordStep::Unknown);
         };
         Ok(match (saved, record) {
             (None, None) => RecordStep::Nothing,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     Cause, Planned, Procedure, RecordStep, Scope,
     files::{unsaved, written_since},
-    plan::{own, saved},
+    plan::{StateChange, own, saved},
 };
 use crate::{
     failure::Failure,
@@ -82,11 +82,11 @@ impl Procedure<'_, '_, '_> {
     /// What is lost, and what is replaced; `None` if nothing is.
     fn read_replaced(&mut self, planned: &Planned) -> Result<(Vec<String>, Option<Snapshot>)> {
         let step = &planned.record;
-        let (certain, possible) = self.removed(planned);
-        let removed = [certain, possible].concat();
-        if removed.is_empty() && step.record().is_none() {
+        if !planned.touches() && step.record().is_none() {
             return Ok((Vec::new(), None));
         }
+        let (certain, possible) = self.removed(planned);
+        let removed = [certain, possible].concat();
         self.run.wait("reading what will be replaced");
         let replaced = self.read(step)?;
         let lost = self.what_is_lost(step, &replaced, &removed);
@@ -97,18 +97,18 @@ impl Procedure<'_, '_, '_> {
     /// whether the restore harms one, or whether that is unknown.
     fn warn_of_harmed(&mut self, planned: &Planned) -> bool {
         let existing = &planned.existing;
-        let saved = saved(self.snapshot());
         let touch = |now: Inspected| {
-            if planned.record.replaces_containers() || planned.removes(now) {
+            if planned.record.replaces_containers() || planned.containers.removes(now) {
                 return Some(Touch::Replaced);
             }
-            let mut kept = planned.containers.keep.iter();
-            let wanted = kept.find(|(_, id)| *id == now.id());
-            let moves =
-                |at: &usize| (saved[*at].state() == "stopped") != (now.state() == "stopped");
-            wanted
-                .is_some_and(|(at, _)| moves(at))
-                .then_some(Touch::Restarted)
+            let moves = |one: &StateChange| matches!(one, StateChange::Start | StateChange::Stop);
+            let mut changes = planned
+                .containers
+                .changing
+                .get(now.name())
+                .into_iter()
+                .flatten();
+            changes.any(moves).then_some(Touch::Restarted)
         };
         let now = own(self.snapshot(), existing).into_iter();
         let gone = self.gone(existing).into_iter();
@@ -168,7 +168,7 @@ impl Procedure<'_, '_, '_> {
                 .warn(format!("the new snapshot has no Compose file: {error:#}"));
             StackText::default()
         });
-        let containers = self.list()?;
+        let containers = self.run.containers(&self.snapshot().stack)?;
         let subject = Subject {
             command: "restore",
             flags: &[],

@@ -1,23 +1,19 @@
 //! The steps of a restore before its first change: what exists, and the plan.
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use chrono::{DateTime, Local};
 use serde_json::Value;
 
 use super::{
     Cause, Planned, Procedure,
-    containers::{StateChange, changes},
     files::unsaved,
     plan::{named, saved},
 };
 use crate::{
     failure::Failure,
-    model::Container,
     observe::list,
     parallel::in_parallel,
-    snapshot::{Inspected, Known},
+    snapshot::Known,
     text::{counted, shell_word},
 };
 
@@ -41,16 +37,11 @@ impl Procedure<'_, '_, '_> {
         }
     }
 
-    /// The stack's containers, as the engine lists them.
-    pub(super) fn list(&self) -> Result<Vec<Container>> {
-        self.run.containers(&self.snapshot().stack)
-    }
-
     /// The stack's containers, and those with the name of a saved one, as the engine inspects them.
     pub(super) fn existing(&self) -> Result<Vec<Value>> {
         let engine = self.run.engine;
         let snapshot = self.snapshot();
-        let listed = self.list()?;
+        let listed = self.run.containers(&snapshot.stack)?;
         let ids: Vec<String> = listed.into_iter().map(|container| container.id).collect();
         let mut existing = engine.inspect_containers(&ids)?;
         let mut others = saved(snapshot);
@@ -120,27 +111,6 @@ impl Procedure<'_, '_, '_> {
         let of = minute(&self.saved.id);
         let ids = self.run.store().ids().unwrap_or_default();
         ids.iter().filter(|id| minute(id) == of).count() > 1
-    }
-
-    /// Whether the restore changes anything in Portainer or Docker.
-    pub(super) fn has_changes(&self, planned: &Planned) -> bool {
-        planned.record.record().is_some()
-            || planned.record.replaces_containers()
-            || !planned.containers.is_empty()
-            || !self.changing(planned).is_empty()
-            || !planned.problems.is_empty()
-    }
-
-    /// The kept containers that are started, stopped, paused or unpaused.
-    pub(super) fn changing(&self, planned: &Planned) -> BTreeMap<String, Vec<StateChange>> {
-        let containers = saved(self.snapshot());
-        let kept = planned.containers.keep.iter().filter_map(|(&index, id)| {
-            let mut existing = planned.existing.iter().map(Inspected);
-            let now = existing.find(|now| now.id() == id)?;
-            let changes = changes(containers[index], now);
-            (!changes.is_empty()).then(|| (now.name().to_owned(), changes))
-        });
-        kept.collect()
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     run::State,
     snapshot::{Inspected, Known},
     stack::export_words,
-    text::{down, plural, said},
+    text::{down, plural, said, shell_word},
 };
 
 impl Procedure<'_, '_, '_> {
@@ -29,7 +29,7 @@ impl Procedure<'_, '_, '_> {
         let failed = "failed to check the restored stack";
         let existing = self.wait_for_health().context(failed)?;
         let mut wrong = std::mem::take(&mut self.trouble);
-        let mut unchecked = Vec::new();
+        let (troubles, mut unchecked) = (wrong.len(), Vec::new());
         wrong.extend(self.wrong_containers(&existing));
         wrong.extend(self.wrong_networks().context(failed)?);
         let files = self.wrong_files(&existing, &mut unchecked);
@@ -53,29 +53,42 @@ impl Procedure<'_, '_, '_> {
             unchecked.push("the volumes".to_owned());
         }
         unchecked.extend(self.hidden_mac_addresses());
+        let is_restored = wrong.len() == troubles;
         self.check_record(record, &mut wrong, &mut unchecked)
             .context(failed)?;
         if !unchecked.is_empty() {
             self.run.warn(list("not checked:", &unchecked));
         }
+        let count = matching(saved(self.snapshot()).len());
         if let (true, RecordStep::OutOfReach(reason)) = (wrong.is_empty(), record) {
-            return self.end_without_record(reason);
+            return self.end_without_record(count, reason);
         }
-        let (unanswered, matching) = (self.run.unanswered(), self.matching());
+        let unanswered = self.run.unanswered();
+        let again = self
+            .run
+            .undo_command(&self.snapshot().stack, &self.saved.id);
+        if is_restored && (!wrong.is_empty() || !unanswered.is_empty()) {
+            self.run
+                .set_state(State::new("the containers match the snapshot"));
+        }
         if !wrong.is_empty() {
             self.say_what_is_left();
+            let hint = if troubles > 0 && record.deploys(self.snapshot()) {
+                format!(
+                    "fix the problem above and run the command again; if Portainer's deployment fails, it removes every container. To restore only the containers, run: {again} --engine-only"
+                )
+            } else {
+                "fix the problem above and run the command again: it continues from here".to_owned()
+            };
             return Err(Failure::new("the stack differs from the snapshot")
                 .details(wrong.join("\n"))
-                .hint("fix the problem above and run the command again: it continues from here")
+                .hint(hint)
                 .into());
         }
         if !unanswered.is_empty() {
-            let (name, requests) = (&self.snapshot().stack, unanswered.join(" and "));
-            let again = self.run.undo_command(name, &self.saved.id);
-            self.run
-                .set_state(State::new("the containers match the snapshot"));
+            let requests = unanswered.join(" and ");
             let what = format!(
-                "{matching}, but the outcome of {requests} is unknown: Portainer may still change the stack"
+                "{count}, but the outcome of {requests} is unknown: Portainer may still change the stack"
             );
             let hint = format!("when Portainer responds again, run: {again}");
             return Err(Failure::new(what).hint(hint).into());
@@ -83,11 +96,11 @@ impl Procedure<'_, '_, '_> {
         let all = existing.iter().map(Inspected);
         let running = all.filter(|now| now.is_running()).count();
         let mut matching = match (running, saved(self.snapshot()).len()) {
-            (0, _) => format!("{matching}; nothing runs"),
-            (_, all) if all == running => matching,
+            (0, _) => format!("{count}; nothing runs"),
+            (_, all) if all == running => count,
             _ => match said(&self.not_run_again(&existing), "was not run again") {
-                Some(jobs) => format!("{matching} ({running} running; {jobs})"),
-                None => format!("{matching} ({running} running)"),
+                Some(jobs) => format!("{count} ({running} running; {jobs})"),
+                None => format!("{count} ({running} running)"),
             },
         };
         if !volumes.created.is_empty() {
@@ -163,6 +176,11 @@ impl Procedure<'_, '_, '_> {
                     self.run.line(
                         "  that file or .env has changed since the snapshot, and stays as it is: what runs is older",
                     );
+                    let saved = shell_word(&self.saved.path.to_string_lossy()).into_owned();
+                    let of = &self.snapshot().compose.name;
+                    self.run.line(format!(
+                        "  to print {of} as it was then, run: jq -j .compose.text {saved}"
+                    ));
                 }
             }
             RecordStep::Update(..) => self.run.line(format!(
@@ -192,14 +210,9 @@ impl Procedure<'_, '_, '_> {
             .collect()
     }
 
-    fn matching(&self) -> String {
-        matching(saved(self.snapshot()).len())
-    }
-
     /// The containers match the snapshot, and the Portainer stack is unknown (B24): that is not *verified*. Inside a run
     /// that failed, the restore of its containers has succeeded.
-    fn end_without_record(&mut self, reason: &str) -> Result<()> {
-        let matching = self.matching();
+    fn end_without_record(&mut self, matching: String, reason: &str) -> Result<()> {
         if self.restore.cause == Cause::Failure {
             self.run.detail("restored", matching);
             return Ok(());

@@ -65,7 +65,7 @@ impl Procedure<'_, '_, '_> {
     /// Keeps the volumes of containers with `--rm`, whatever stops these containers (B28): also of those that were started
     /// while the user was asked.
     pub(super) fn hold_volumes(&mut self, planned: &Planned) -> Result<()> {
-        if !self.has_changes(planned) {
+        if !planned.has_changes() {
             return Ok(());
         }
         let existing = self.existing()?;

@@ -64,6 +64,7 @@ pub struct Store {
 pub struct Saved {
     /// The time when it was taken, to the millisecond, UTC. Never before that of an older snapshot.
     pub id: String,
+    pub path: PathBuf,
     pub snapshot: Snapshot,
 }
 
@@ -410,6 +411,7 @@ impl Store {
         Ok(Saved {
             id: id.to_owned(),
             snapshot: serde_json::from_str(&json).with_context(failed)?,
+            path,
         })
     }
 

@@ -218,6 +218,16 @@ fn b08_a_restore_that_lets_portainer_deploy_does_not_say_that_containers_match()
 }
 
 #[test]
+fn a_restore_of_an_update_keeps_what_portainer_deployed() {
+    let two = format!("{PLAIN}  b:\n    image: busybox:1.36\n");
+    let bench = Bench::adopted(&two);
+    bench.stack("web", &two.replace("1000", "1"), None);
+    bench.run("adopt web --yes").code(0);
+    let said = "a is removed and recreated (down for up to 10 s, plus its start); b is kept, unless Portainer was updated since then\n";
+    bench.succeeds("restore web --dry-run", said);
+}
+
+#[test]
 fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
     let two = "services:\n  a:\n    image: busybox:1.36\n  b:\n    image: busybox:1.36\n";
     let bench = Bench::web(two);

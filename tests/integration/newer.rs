@@ -68,7 +68,8 @@ fn n15_a_restore_whose_update_fails_names_the_text_that_stays() {
     bench.write("web", ".env", "GREETING=goodbye\n");
     bench.run("adopt web --wait 2s --yes").code(0);
     bench.once(Call::Update, FaultKind::LateFailure(Duration::ZERO));
-    bench.fails("restore web --yes", "Portainer stack 1 differs: the Compose file, which the failed update put back; its variables are those of the snapshot\nPortainer stack 1 differs: its deployment failed\n");
+    let run = bench.fails("restore web --yes", "Portainer stack 1 differs: the Compose file, which the failed update put back; its variables are those of the snapshot\nPortainer stack 1 differs: its deployment failed\nstate: the containers match the snapshot\n");
+    run.says("it removes every container. To restore only the containers, run: stacklift restore web --engine-only\n");
     bench.run("restore web --yes").code(0);
     let record = bench.first_record();
     assert!(!record.text.contains("# new"));

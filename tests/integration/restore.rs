@@ -137,7 +137,8 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         bench.succeeds("web", "snapshot");
         bench.stack("web", &format!("{RICH}# edited\n"), Some(ENV));
         let stays = "  that file or .env has changed since the snapshot, and stays as it is: what runs is older\n";
-        bench.succeeds("restore web", stays);
+        let print = "  to print docker-compose.yml as it was then, run: jq -j .compose.text /";
+        bench.succeeds("restore web", &[stays, print]);
     }
 }
 
