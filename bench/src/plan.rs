@@ -20,7 +20,7 @@ pub fn measure() -> Result<()> {
     let folder = place.root.path().join(STACK);
     let started = place.rehearsal.world(|world| {
         world
-            .start_by_hand(STACK, text(&folder)?)
+            .start_by_hand(STACK, text(&folder)?, None)
             .map_err(|error| anyhow!(error))
     });
     started?;

@@ -163,11 +163,16 @@ fn body(incoming: &Incoming) -> Result<Value, EngineError> {
     serde_json::from_slice(&incoming.body).map_err(|error| EngineError::new(500, error.to_string()))
 }
 
-/// A filter for the labels of the query parameter `filters`: `{"label":{"a=b":true}}`, or the older `{"label":["a=b"]}`.
-/// A list also has a filter for IDs. There are no other filters.
-fn labels(incoming: &Incoming) -> impl Fn(&BTreeMap<String, String>) -> bool {
+/// The query parameter `filters`: `{"label":{"a=b":true}}`, or the older `{"label":["a=b"]}`. A list also has a filter for IDs.
+/// There are no other filters.
+fn filters(incoming: &Incoming) -> Value {
     let given = incoming.query("filters").unwrap_or_default();
-    let filters = serde_json::from_str::<Value>(&given).unwrap_or_default();
+    serde_json::from_str(&given).unwrap_or_default()
+}
+
+/// The filter for labels.
+fn labels(incoming: &Incoming) -> impl Fn(&BTreeMap<String, String>) -> bool {
+    let filters = filters(incoming);
     let wanted = match &filters["label"] {
         Value::Array(_) => texts(filters.get("label")),
         Value::Object(flags) => flags.keys().cloned().collect(),
@@ -188,9 +193,7 @@ fn flag(incoming: &Incoming, name: &str) -> bool {
 
 pub(super) fn list(world: &World, incoming: &Incoming) -> Value {
     let (all, wanted) = (flag(incoming, "all"), labels(incoming));
-    let filters = incoming.query("filters").unwrap_or_default();
-    let filters = serde_json::from_str::<Value>(&filters).unwrap_or_default();
-    let ids = texts(filters.get("id"));
+    let ids = texts(filters(incoming).get("id"));
     let mut found = world.containers.values().collect::<Vec<_>>();
     found.retain(|one| (all || one.is_running()) && wanted(&one.labels));
     found.retain(|one| ids.is_empty() || ids.contains(&one.id));

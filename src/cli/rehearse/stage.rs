@@ -93,7 +93,7 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
         let original = original(path, folder, (&copy, stack.dir()));
         stand_in(&mut world, path, &original)?;
     }
-    let started = world.start_file_by_hand(name.as_str(), copy_text, &copied_file);
+    let started = world.start_by_hand(name.as_str(), copy_text, Some(&copied_file));
     started.map_err(cannot_start)?;
     // Containers that a run does not touch then look the same before and after.
     world.now += AGE;

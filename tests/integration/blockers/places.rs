@@ -215,7 +215,7 @@ fn containers_that_were_started_from_another_file() {
     bench.world(|world| {
         world.add_stack(&folder, [("prod.yml", PLAIN)]);
         world
-            .start_file_by_hand("web", &folder, &prod)
+            .start_by_hand("web", &folder, Some(&prod))
             .expect("a stack that starts");
     });
     refuses(&bench, "web --file docker-compose.yml --leave-orphans",

@@ -43,33 +43,25 @@ impl World {
         Project::resolve(deployment, &given, &read)
     }
 
-    /// Starts the stack in `folder` as `compose up -d` in that directory does.
+    /// Starts the stack in `folder` as `compose up -d` in that directory does. Without a file, from the one that Compose
+    /// finds.
     ///
     /// Reads the Compose file, `.env` and other env files from [`World::host`], and creates missing bind sources.
     ///
     /// # Errors
     /// The message that Compose prints.
-    pub fn start_by_hand(&mut self, project: &str, folder: &str) -> Result<(), String> {
-        let deployment = self.by_hand(project, folder, None)?;
-        self.up(&deployment)
-    }
-
-    /// The same, from the given Compose file.
-    ///
-    /// # Errors
-    /// The message that Compose prints.
-    pub fn start_file_by_hand(
+    pub fn start_by_hand(
         &mut self,
         project: &str,
         folder: &str,
-        file: &str,
+        file: Option<&str>,
     ) -> Result<(), String> {
-        let deployment = self.by_hand(project, folder, Some(file))?;
+        let deployment = self.by_hand(project, folder, file)?;
         self.up(&deployment)
     }
 
     /// Adds the external networks and volumes that a Compose file needs, and returns the paths that must exist before
-    /// [`World::start_file_by_hand`]: the sources of long-syntax binds, secrets and configs.
+    /// [`World::start_by_hand`]: the sources of long-syntax binds, secrets and configs.
     ///
     /// # Errors
     /// The message that Compose prints.

@@ -66,8 +66,9 @@ impl World {
         Some(outcome)
     }
 
-    /// Advances the clock until a request has ended, and returns its outcome.
-    pub(super) fn finish(&mut self, accepted: Accepted) -> Result<u64, PortainerError> {
+    /// Performs a change and advances the clock until it has ended. Returns the ID of its stack.
+    pub(super) fn perform(&mut self, work: Work) -> Result<u64, PortainerError> {
+        let accepted = self.begin(work, Ending::default());
         loop {
             if let Some(outcome) = self.take_outcome(accepted) {
                 return outcome;

@@ -80,8 +80,7 @@ impl World {
     ) -> Result<u64, PortainerError> {
         let mut work = self.prepare_create(endpoint, name, user)?;
         (work.record.text, work.record.env) = (text, env);
-        let accepted = self.begin(work, Ending::default());
-        self.finish(accepted)
+        self.perform(work)
     }
 
     /// Checks a request to create a stack, and gives the stack its ID.
@@ -118,8 +117,7 @@ impl World {
     ) -> Result<(), PortainerError> {
         let mut work = self.prepare(id, None, Kind::Update)?;
         (work.record.text, work.record.env) = (text, env);
-        let accepted = self.begin(work, Ending::default());
-        self.finish(accepted).map(|_| ())
+        self.perform(work).map(|_| ())
     }
 
     /// Runs `compose down` in the given environment, then deletes the stack (M03, M04, M19, N07).
@@ -128,8 +126,7 @@ impl World {
     /// The error response of Portainer.
     pub fn delete(&mut self, id: u64, endpoint: u64) -> Result<(), PortainerError> {
         let work = self.prepare(id, Some(endpoint), Kind::Delete)?;
-        let accepted = self.begin(work, Ending::default());
-        self.finish(accepted).map(|_| ())
+        self.perform(work).map(|_| ())
     }
 
     /// Checks a request to update or delete a stack.
