@@ -39,7 +39,7 @@ use self::{
 };
 use crate::{
     failure::Failure,
-    model::{Container, MountKind, PublishedPort, Pull},
+    model::{Container, MountKind, Pull},
     trace::Trace,
 };
 
@@ -333,14 +333,9 @@ fn normalize(container: &mut Container) {
             "0.0.0.0".clone_into(&mut port.address);
         }
     }
-    container.ports.sort_by_cached_key(|port: &PublishedPort| {
-        let PublishedPort {
-            address,
-            protocol,
-            host_port,
-            container_port,
-        } = port.clone();
-        (container_port, protocol, host_port, address)
+    container.ports.sort_by_cached_key(|port| {
+        let (protocol, address) = (port.protocol.clone(), port.address.clone());
+        (port.container_port, protocol, port.host_port, address)
     });
     for mount in &mut container.mounts {
         if mount.kind == MountKind::Volume {
@@ -368,14 +363,11 @@ fn removal_result(all: &[Container], remaining: &[Remaining]) -> Result<()> {
     if remaining.is_empty() {
         return Ok(());
     }
-    let names: Vec<_> = remaining
-        .iter()
-        .map(|one| display_name(one.container))
-        .collect();
-    let reasons: Vec<_> = remaining
-        .iter()
-        .map(|one| format!("{}: {}", display_name(one.container), one.reason))
-        .collect();
+    let shown = remaining.iter().map(|one| {
+        let name = display_name(one.container);
+        (name, format!("{name}: {}", one.reason))
+    });
+    let (names, reasons): (Vec<_>, Vec<_>) = shown.unzip();
     Err(Failure::new(format!(
         "not removed: {} ({} of {})",
         names.join(", "),

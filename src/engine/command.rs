@@ -348,6 +348,7 @@ fn container(inspected: &Value) -> serde_json::Result<Container> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (config, state) = (&inspected["Config"], text(&inspected["State"]["Status"]));
     let labels = Option::deserialize(&config["Labels"])?;
+    let network = &inspected["NetworkSettings"];
     let mounts: Option<Vec<ListedMount>> = Option::deserialize(&inspected["Mounts"])?;
     Ok(Container {
         id: String::deserialize(&inspected["Id"])?,
@@ -357,34 +358,28 @@ fn container(inspected: &Value) -> serde_json::Result<Container> {
         status: state.clone(),
         state,
         labels: labels.unwrap_or_default(),
-        ports: published(&inspected["NetworkSettings"]["Ports"]),
+        ports: published(&network["Ports"]),
         mounts: mounts.into_iter().flatten().map(Mount::from).collect(),
-        addresses: addresses(Option::deserialize(
-            &inspected["NetworkSettings"]["Networks"],
-        )?),
+        addresses: addresses(Option::deserialize(&network["Networks"])?),
     })
 }
 
 /// The ports that are published: from `80/tcp` to a list of bindings, or to `null` if the port is only exposed.
 fn published(ports: &Value) -> Vec<PublishedPort> {
-    let mut published = Vec::new();
-    for (inside, bindings) in ports.as_object().into_iter().flatten() {
+    let ports = ports.as_object().into_iter().flatten();
+    let published = ports.flat_map(|(inside, bindings)| {
         let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
-        for binding in bindings.as_array().into_iter().flatten() {
-            let host_port = binding["HostPort"].as_str();
-            if let (Ok(container_port), Some(Ok(host_port))) =
-                (port.parse(), host_port.map(str::parse))
-            {
-                published.push(PublishedPort {
-                    address: binding["HostIp"].as_str().unwrap_or_default().to_owned(),
-                    host_port,
-                    container_port,
-                    protocol: protocol.to_owned(),
-                });
-            }
-        }
-    }
-    published
+        let bindings = bindings.as_array().into_iter().flatten();
+        bindings.filter_map(move |binding| {
+            Some(PublishedPort {
+                address: binding["HostIp"].as_str().unwrap_or_default().to_owned(),
+                host_port: binding["HostPort"].as_str()?.parse().ok()?,
+                container_port: port.parse().ok()?,
+                protocol: protocol.to_owned(),
+            })
+        })
+    });
+    published.collect()
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ pub(super) struct ListedChange {
 impl From<ListedContainer> for Container {
     fn from(listed: ListedContainer) -> Self {
         let (ports, mounts) = (listed.ports.into_iter(), listed.mounts.into_iter());
+        let networks = listed.network_settings.and_then(|all| all.networks);
         Self {
             id: listed.id,
             names: listed.names.unwrap_or_default(),
@@ -79,11 +80,7 @@ impl From<ListedContainer> for Container {
             labels: listed.labels.unwrap_or_default(),
             ports: ports.flatten().filter_map(published).collect(),
             mounts: mounts.flatten().map(Mount::from).collect(),
-            addresses: addresses(
-                listed
-                    .network_settings
-                    .and_then(|settings| settings.networks),
-            ),
+            addresses: addresses(networks),
         }
     }
 }
