@@ -194,11 +194,11 @@ impl Portainer {
         let client = &self.0.client;
         let response = client.change(Method::POST, &path, &body, action)?;
         match wire::deployed(&response.body) {
-            Some(created) => Ok(Created {
-                deployment: self.0.hidden(created.deployment),
-                ..created
-            }),
-            None => Err(self.0.client.refused(action, response)),
+            Some(mut created) => {
+                self.0.hide_in(&mut created.deployment);
+                Ok(created)
+            }
+            None => Err(client.refused(action, response)),
         }
     }
 }
@@ -209,13 +209,10 @@ impl PortainerReader {
         self.client.hide(mask);
     }
 
-    /// The deployment, with values hidden in the reason of its failure.
-    fn hidden(&self, deployment: Deployment) -> Deployment {
-        match deployment {
-            Deployment::Failed(Some(reason)) => {
-                Deployment::Failed(Some(self.client.hidden(&reason)))
-            }
-            other => other,
+    /// Hides values in the reason why a deployment failed.
+    fn hide_in(&self, deployment: &mut Deployment) {
+        if let Deployment::Failed(Some(reason)) = deployment {
+            *reason = self.client.hidden(reason);
         }
     }
 
@@ -279,7 +276,7 @@ impl PortainerReader {
         let mut records =
             wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(LIST))?;
         for record in &mut records {
-            record.deployment = self.hidden(record.deployment.clone());
+            self.hide_in(&mut record.deployment);
         }
         Ok(records)
     }
@@ -290,7 +287,7 @@ impl PortainerReader {
         let list = self.list(endpoint)?;
         let mut listed = wire::all_records(list, endpoint).map_err(failed_to(LIST))?;
         for record in listed.iter_mut().filter_map(|one| one.record.as_mut().ok()) {
-            record.deployment = self.hidden(record.deployment.clone());
+            self.hide_in(&mut record.deployment);
         }
         Ok(listed)
     }
@@ -400,8 +397,9 @@ impl PortainerReader {
         let action = format!("read Portainer stack {id}");
         match self.client.get(&format!("/api/stacks/{id}"), &action) {
             Ok(record) => {
-                let status = wire::status(record).map_err(failed_to(&action))?;
-                Ok(Some(self.hidden(status)))
+                let mut status = wire::status(record).map_err(failed_to(&action))?;
+                self.hide_in(&mut status);
+                Ok(Some(status))
             }
             Err(error) if error.status() == Some(404) => Ok(None),
             Err(error) => Err(error.into()),

@@ -23,11 +23,8 @@ impl Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, byte) in self.0.iter().enumerate() {
-            let colon = if at == 0 { "" } else { ":" };
-            write!(f, "{colon}{byte:02X}")?;
-        }
-        Ok(())
+        let bytes = self.0.map(|byte| format!("{byte:02X}"));
+        f.write_str(&bytes.join(":"))
     }
 }
 

@@ -324,11 +324,8 @@ pub fn other_key() -> &'static str {
 
 /// Whether Portainer rejected the API key (401).
 pub fn is_rejected_key(error: &anyhow::Error) -> bool {
-    let response = error.chain().find_map(|cause| match cause.downcast_ref() {
-        Some(Error::Refused { response, .. }) => Some(response),
-        _ => None,
-    });
-    response.is_some_and(|response| response.status == 401)
+    let mut failed = error.chain().filter_map(|cause| cause.downcast_ref());
+    failed.any(|request: &Error| request.status() == Some(401))
 }
 
 #[cfg(test)]

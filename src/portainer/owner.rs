@@ -76,19 +76,15 @@ impl Owners {
 impl fmt::Display for Owners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
-        for (index, user) in self.users.iter().enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            write!(f, "{separator}{user}")?;
-            let account = accounts.lines().map(|line| line.split(':'));
-            let name = account.filter_map(|mut fields| {
+        let shown = self.users.iter().map(|user| {
+            let mut accounts = accounts.lines().map(|line| line.split(':'));
+            let name = accounts.find_map(|mut fields| {
                 let name = fields.next()?;
                 (fields.nth(1)? == user.to_string()).then_some(name)
             });
-            if let Some(name) = name.take(1).next() {
-                write!(f, " ({name})")?;
-            }
-        }
-        Ok(())
+            name.map_or_else(|| user.to_string(), |name| format!("{user} ({name})"))
+        });
+        f.write_str(&shown.collect::<Vec<_>>().join(", "))
     }
 }
 

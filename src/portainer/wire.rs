@@ -38,12 +38,11 @@ pub struct Payload<'a> {
 impl<'a> Payload<'a> {
     /// A text that the request contains.
     pub fn new(name: &'a str, text: &'a str, env: &'a [Variable]) -> Self {
-        let git = None;
         Self {
             name,
             text,
             env,
-            git,
+            git: None,
         }
     }
 }
@@ -320,23 +319,19 @@ fn carries(json: &Value) -> Vec<Carried> {
         Value::Array(items) => !items.is_empty(),
         _ => true,
     };
-    let (update, control) = (&json["AutoUpdate"], &json["ResourceControl"]);
-    let mut carried = Vec::new();
-    if set(&json["GitConfig"]) {
-        let url = json["GitConfig"]["URL"].as_str().unwrap_or_default();
-        carried.push(Carried::Git(without_credentials(url)));
-    }
-    if set(&update["Interval"]) {
-        carried.push(Carried::AutoUpdate);
-    }
-    if set(&update["Webhook"]) || set(&json["Webhook"]) {
-        carried.push(Carried::Webhook);
-    }
-    let accesses = ["UserAccesses", "TeamAccesses", "Public"];
-    if accesses.into_iter().any(|key| set(&control[key])) {
-        carried.push(Carried::Access);
-    }
-    carried
+    let (git, update) = (&json["GitConfig"], &json["AutoUpdate"]);
+    let url = without_credentials(git["URL"].as_str().unwrap_or_default());
+    let has_webhook = set(&update["Webhook"]) || set(&json["Webhook"]);
+    let mut accesses = ["UserAccesses", "TeamAccesses", "Public"].into_iter();
+    let is_shared = accesses.any(|key| set(&json["ResourceControl"][key]));
+    let all = [
+        (Carried::Git(url), set(git)),
+        (Carried::AutoUpdate, set(&update["Interval"])),
+        (Carried::Webhook, has_webhook),
+        (Carried::Access, is_shared),
+    ];
+    let carried = all.into_iter().filter(|(_, is_carried)| *is_carried);
+    carried.map(|(one, _)| one).collect()
 }
 
 /// The names of the record's variables.
