@@ -3,7 +3,6 @@
 use std::{
     cell::RefCell,
     collections::{BTreeSet, HashMap},
-    fmt::Write as _,
 };
 
 use composefile::{
@@ -12,7 +11,10 @@ use composefile::{
 };
 
 use super::{Resolved, names_in};
-use crate::rewrite::{faithful::encoded, portainer::SET_BY_PORTAINER};
+use crate::{
+    model::Variable,
+    rewrite::{env::stack_env, faithful::encoded, portainer::SET_BY_PORTAINER},
+};
 
 pub(super) struct Variables<'a> {
     resolved: &'a Resolved<'a>,
@@ -48,14 +50,11 @@ impl<'a> Variables<'a> {
 
     /// The text of `stack.env`.
     pub(super) fn stack_env(&self) -> String {
-        let mut text = String::new();
         let all = self.resolved.env.iter();
         let own = all.filter(|(name, _)| self.own.contains_key(name.as_str()));
-        for (name, value) in own.chain(&self.added) {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{name}={}", encoded(name, value));
-        }
-        text
+        let sent = own.chain(&self.added);
+        let sent = sent.map(|(name, value)| Variable::new(name, encoded(name, value)));
+        stack_env(&sent.collect::<Vec<_>>())
     }
 
     fn value(&self, name: &str) -> Option<String> {

@@ -64,16 +64,8 @@ fn quoted(value: &str) -> String {
     if !value.contains('\'') && backslashes.is_multiple_of(2) {
         return format!("'{value}'");
     }
-    let mut out = String::with_capacity(value.len() + 2);
-    out.push('"');
-    for c in value.chars() {
-        if matches!(c, '\\' | '"' | '$') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out.push('"');
-    out
+    let escaped = value.replace('\\', r"\\").replace('$', r"\$");
+    format!("\"{}\"", escaped.replace('"', "\\\""))
 }
 
 fn reads_as(name: &str, raw: &str, value: &str) -> bool {
