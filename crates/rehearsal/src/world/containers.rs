@@ -133,6 +133,12 @@ impl World {
         }
     }
 
+    pub(super) fn remove_all(&mut self, ids: &[String], volumes: AnonymousVolumes) {
+        for id in ids {
+            self.remove_container(id, volumes);
+        }
+    }
+
     /// Stops a container with that exit code.
     pub(crate) fn stop_container(&mut self, name: &str, code: i64) -> Result<(), EngineError> {
         let now = self.seconds();

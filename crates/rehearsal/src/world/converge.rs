@@ -267,9 +267,7 @@ impl World {
             let service = self.label_of(one, "service");
             service.is_none_or(|service| !project.defined.contains(service))
         });
-        for id in orphans {
-            self.remove_container(&id, AnonymousVolumes::Keep);
-        }
+        self.remove_all(&orphans, AnonymousVolumes::Keep);
     }
 
     fn scale_down(&mut self, deployment: &Deployment, service: &Service) {
@@ -279,9 +277,7 @@ impl World {
             self.label_of(one, "service") == Some(&service.name)
                 && number > Some(service.replicas())
         });
-        for id in over {
-            self.remove_container(&id, AnonymousVolumes::Keep);
-        }
+        self.remove_all(&over, AnonymousVolumes::Keep);
     }
 
     /// Waits for what a container depends on (M05), and starts it if it is not running (N08). Fails if it is paused.

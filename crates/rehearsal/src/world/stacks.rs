@@ -319,12 +319,8 @@ impl World {
         // `down` stops it, and the engine removes what ran with `--rm`.
         let with_volumes =
             |one: &Container| one.is_running() && one.host_config["AutoRemove"] == true;
-        for id in self.ids(project, with_volumes) {
-            self.remove_container(&id, AnonymousVolumes::Remove);
-        }
-        for id in self.ids(project, |_| true) {
-            self.remove_container(&id, AnonymousVolumes::Keep);
-        }
+        self.remove_all(&self.ids(project, with_volumes), AnonymousVolumes::Remove);
+        self.remove_all(&self.ids(project, |_| true), AnonymousVolumes::Keep);
     }
 
     /// A stack with a new ID, without text and variables.
