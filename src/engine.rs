@@ -288,28 +288,23 @@ impl EngineReader {
     }
 
     fn api(&self) -> Result<&Api> {
-        match &self.client {
-            Client::Api(api) => Ok(api),
-            Client::Command(_) => Err(self.needs_the_api()),
-            Client::Unavailable => Err(Failure::new(format!(
-                "no Unix socket for the Engine API: {}",
-                self.adapter.reason
-            ))
-            .hint("set DOCKER_HOST to Docker's socket (unix:///…), or use `--engine command`")
-            .into()),
-        }
-    }
-
-    fn needs_the_api(&self) -> anyhow::Error {
         let Adapter { tool, reason, .. } = &self.adapter;
-        Failure::new(format!(
-            "this needs the Engine API, but Docker is reached by the `{tool}` command: {reason}"
-        ))
-        .hint(format!(
-            "if the engine of `{tool}` has a Unix socket on this host, use `--engine api`; if it is not the default \
-             socket, set DOCKER_HOST=unix:///…"
-        ))
-        .into()
+        let failure = match &self.client {
+            Client::Api(api) => return Ok(api),
+            Client::Command(_) => Failure::new(format!(
+                "this needs the Engine API, but Docker is reached by the `{tool}` command: {reason}"
+            ))
+            .hint(format!(
+                "if the engine of `{tool}` has a Unix socket on this host, use `--engine api`; if it is not the default \
+                 socket, set DOCKER_HOST=unix:///…"
+            )),
+            Client::Unavailable => {
+                Failure::new(format!("no Unix socket for the Engine API: {reason}")).hint(
+                    "set DOCKER_HOST to Docker's socket (unix:///…), or use `--engine command`",
+                )
+            }
+        };
+        Err(failure.into())
     }
 }
 

@@ -187,8 +187,7 @@ fn current_context(config_dir: &Path) -> Result<Option<String>, String> {
         serde_json::from_slice(&text).map_err(|error| invalid(&error.to_string()))?;
     match field(&config, "currentContext") {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(name)) if name.is_empty() => Ok(None),
-        Some(Value::String(name)) => Ok(Some(name.clone())),
+        Some(Value::String(name)) => Ok(Some(name.clone()).filter(|name| !name.is_empty())),
         Some(_) => Err(invalid("currentContext is not a string")),
     }
 }
