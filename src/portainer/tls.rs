@@ -176,12 +176,6 @@ struct Verifier {
     provider: Arc<CryptoProvider>,
 }
 
-impl Verifier {
-    fn checks_signatures(&self) -> bool {
-        !matches!(self.trusted, Trusted::Any)
-    }
-}
-
 impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
@@ -219,7 +213,7 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if !self.checks_signatures() {
+        if matches!(self.trusted, Trusted::Any) {
             return Ok(HandshakeSignatureValid::assertion());
         }
         let algorithms = &self.provider.signature_verification_algorithms;
@@ -232,7 +226,7 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if !self.checks_signatures() {
+        if matches!(self.trusted, Trusted::Any) {
             return Ok(HandshakeSignatureValid::assertion());
         }
         let algorithms = &self.provider.signature_verification_algorithms;

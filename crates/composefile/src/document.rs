@@ -149,11 +149,6 @@ impl<'t> Document<'t> {
         self.line_starts()[self.line(offset) - 1] as usize
     }
 
-    /// The line and column of a byte offset.
-    pub fn position(&self, offset: usize) -> Position {
-        Position::of(self.text, offset)
-    }
-
     /// The line end of the first line, CRLF or LF.
     pub fn line_end(&self) -> &'static str {
         match self.line_starts().get(1) {

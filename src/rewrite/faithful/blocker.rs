@@ -59,8 +59,9 @@ impl Blocker {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Self {
+        let start = node.span().start;
         Self {
-            position: Some(node.document().position(node.span().start)),
+            position: Some(Position::of(node.document().text(), start)),
             ..Self::new(reason, message, hint)
         }
     }

@@ -10,16 +10,10 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let (document, context) = (reader.document, reader.context);
     let files = reader.files();
     let mut found = Findings::default();
-    let blockers = &mut found.blockers;
     let include = document.get("include");
     if let Some(include) = include.filter(|include| include.items().next().is_some()) {
         let message = "Portainer cannot read the files that `include` names";
-        blockers.push(Blocker::at(
-            include,
-            Reason::SeveralFiles,
-            message,
-            NO_COMPOSE,
-        ));
+        found.block(include, Reason::SeveralFiles, message, NO_COMPOSE);
     }
     for service in &reader.services {
         let extended = service.extends_file().map(|_| "extends");
@@ -28,9 +22,8 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             let name = service.name;
             let message =
                 format!("Portainer cannot read the file that `{key}` of service {name} names");
-            let reason = Reason::SeveralFiles;
             let node = service.node.get(key).unwrap_or(service.node);
-            blockers.push(Blocker::at(node, reason, message, NO_COMPOSE));
+            found.block(node, Reason::SeveralFiles, message, NO_COMPOSE);
         }
     }
     let (message, hint) = match &files[..] {
@@ -51,6 +44,6 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             NO_COMPOSE,
         ),
     };
-    blockers.push(Blocker::several_files(message, hint));
+    found.blockers.push(Blocker::several_files(message, hint));
     found
 }
