@@ -5,7 +5,6 @@ pub mod kept;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::document::Node;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +21,7 @@ use crate::{
         blockers::validation,
         edited, escape,
         facts::IF_RECREATED,
-        facts::services::{SentStack, with_sent},
+        facts::services::{SentService, SentStack, with_sent},
         fates::dependents::{self, dependencies},
         fates::redefined::Redefined,
         fates::steering::Steering,
@@ -195,19 +194,21 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
 impl Adoption {
     /// The containers that are replaced or restarted, or may be.
     pub fn touched<'a>(&self, containers: &'a [Value]) -> Vec<(Inspected<'a>, Touch)> {
-        let touch = |container: Inspected| {
-            let name = container.name();
-            let has = |one: &&ServicePlan| one.containers.iter().any(|own| own == name);
-            match self.services.iter().find(has)?.fate {
-                Fate::Recreated(_) => Some(Touch::Replaced),
-                Fate::Restarted(_) => Some(Touch::Restarted),
-                Fate::Unknown(_) => Some(Touch::MayBeReplaced),
-                Fate::Unchanged | Fate::Started(_) | Fate::Removed(_) | Fate::LeftBehind(_) => None,
-            }
+        let touch = |container: Inspected| match self.fate_of(container.name())? {
+            Fate::Recreated(_) => Some(Touch::Replaced),
+            Fate::Restarted(_) => Some(Touch::Restarted),
+            Fate::Unknown(_) => Some(Touch::MayBeReplaced),
+            Fate::Unchanged | Fate::Started(_) | Fate::Removed(_) | Fate::LeftBehind(_) => None,
         };
         let containers = containers.iter().map(Inspected);
         let touched = containers.filter_map(|one| Some((one, touch(one)?)));
         touched.collect()
+    }
+
+    /// What happens to the service of the container with this name.
+    pub fn fate_of(&self, container: &str) -> Option<&Fate> {
+        let has = |one: &&ServicePlan| one.containers.iter().any(|own| own == container);
+        self.services.iter().find(has).map(|one| &one.fate)
     }
 
     /// Whether no service runs: the stack was stopped, or it has no containers.
@@ -438,6 +439,19 @@ impl Adoption {
             let policy = service.given(&["pull_policy"]).known();
             policy.is_some_and(|policy| !NOT_PULLED.contains(&policy.as_str()))
         });
+        let gone = stack.active().into_iter().flat_map(|service| {
+            let volumes = service.volumes().map(|(_, name, _)| name);
+            let gone = volumes.filter(|name| {
+                let exists = facts.details.volumes.is_none() || facts.details.has_volume(name);
+                !exists && facts.last_volumes.contains(name)
+            });
+            let name = service.name;
+            let gone = gone.map(|volume| {
+                format!("volume {volume} no longer exists: {name} starts with a new one")
+            });
+            gone.collect::<Vec<_>>()
+        });
+        self.warnings.extend(gone);
         self.warnings.extend(pulled.map(|service| {
             format!(
                 "{}: Portainer pulls its image because of `pull_policy`; `adopt` pulls it first, and stops if that fails",
@@ -456,20 +470,12 @@ impl Adoption {
         let facts = input.facts;
         // M05, N04
         let carries_volumes = compose.is_some_and(|compose| !compose.is_library);
-        let of = |is: fn(&Fate) -> bool| -> BTreeSet<&str> {
-            let services = self.services.iter().filter(|one| is(&one.fate));
-            let containers = services.flat_map(|one| &one.containers);
-            containers.map(String::as_str).collect()
-        };
-        let stays = of(Fate::keeps_containers);
-        let replaced = of(|fate| matches!(fate, Fate::Recreated(_) | Fate::Removed(_)));
-        let external = external_volumes(stack);
+        let fate_of = |loss: &Loss| self.fate_of(loss.subject.as_deref()?);
+        let stays = |loss: &Loss| fate_of(loss).is_some_and(Fate::keeps_containers);
+        let services = stack.services();
+        let external = services.iter().flat_map(SentService::external_volumes);
+        let external: BTreeSet<String> = external.collect();
         let (losses, unknown) = containers::losses(facts, Some(stack), &[]);
-        let is_of = |loss: &Loss, containers: &BTreeSet<&str>| {
-            let subject = loss.subject.as_deref();
-            subject.is_some_and(|subject| containers.contains(subject))
-        };
-        let stays = |loss: &Loss| is_of(loss, &stays);
         let is_lost = |loss: &Loss| match &loss.kind {
             LossKind::Starts => true,
             // Its own rights are removed.
@@ -483,7 +489,7 @@ impl Adoption {
             _ => true,
         };
         let losses = losses.into_iter().map(|mut loss| {
-            if is_of(&loss, &replaced) {
+            if let Some(Fate::Recreated(_) | Fate::Removed(_)) = fate_of(&loss) {
                 loss.message = loss.message.replacen(IF_RECREATED, "", 1);
                 loss
             } else if facts.uses.wanted.is_some() {
@@ -531,17 +537,6 @@ fn is_stopped(facts: &Facts) -> bool {
     });
     (is_deployed || !facts.last_sent.is_empty() || own.peek().is_some())
         && own.all(|one| !one.is_running())
-}
-
-/// The names of the external volumes of the text.
-fn external_volumes(stack: &SentStack) -> BTreeSet<String> {
-    let volumes = stack.reader.document.get("volumes");
-    let keys = volumes.map(Node::entries).into_iter().flatten();
-    keys.filter_map(|entry| {
-        let (name, is_external) = stack.resource("volumes", entry.name()?);
-        name.known().filter(|_| is_external)
-    })
-    .collect()
 }
 
 /// What has to be sent. A Portainer stack with the same text and variables needs nothing. A text is never sent to a Git stack:

@@ -2,7 +2,11 @@
 
 pub mod services;
 
-use std::{collections::BTreeMap, io::ErrorKind, ops::Deref};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::ErrorKind,
+    ops::Deref,
+};
 
 use chrono::{DateTime, Utc};
 use composefile::{
@@ -69,6 +73,8 @@ pub struct Observed {
     pub failed: (LastSent, String),
     /// The Portainer stack as it was deployed, if Portainer has had another text since then.
     pub deployed: Option<SavedRecord>,
+    /// The names of the volumes in the last snapshot of a stack without containers.
+    pub last_volumes: BTreeSet<String>,
     /// The stack's containers, under its name and under its name in Portainer (B10); `None` if they could not be
     /// listed, which a migration tolerates (C52).
     pub listed: Option<Vec<Container>>,
@@ -174,9 +180,10 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The containers of a service, as far as they could be inspected.
+    /// The containers of a service, as far as they could be inspected, without those of `compose run`.
     pub fn of_service(&self, service: &str) -> impl Iterator<Item = Inspected<'a>> {
         let all = self.observed.inspected();
+        let all = all.filter(|one| !one.is_one_off(self.tool));
         all.filter(move |one| one.compose_label(self.tool, "service") == Some(service))
     }
 

@@ -331,6 +331,14 @@ impl Store {
         self.dirs.iter().any(|dir| exists(dir.join(NOT_DEPLOYED)))
     }
 
+    /// The names of the volumes in the newest snapshot, if they are known.
+    pub fn last_volumes(&self) -> Option<BTreeSet<String>> {
+        let newest = self.load(self.ids().ok()?.last()?).ok()?;
+        let volumes = newest.snapshot.volumes.known()?.iter();
+        let names = volumes.filter_map(|one| one["Name"].as_str());
+        Some(names.map(str::to_owned).collect())
+    }
+
     /// Reads the snapshot with this ID, or the only one whose ID begins with it; `None` for [`Self::default_id`].
     pub fn choose(&self, id: Option<&str>) -> Result<Saved> {
         if let Some(id) = id {

@@ -110,6 +110,10 @@ fn b18_a_volume_that_a_restore_created_empty_is_named_and_is_no_difference() {
         remove_containers(&bench, "web");
         bench.world(|world| world.volumes.clear());
         let gone = "volume web_data no longer exists, and snapshots do not contain its data";
+        let new = "warning: volume web_data no longer exists: a starts with a new one\n";
+        // The second file does not have it.
+        let plan = bench.run("plan web").code(0);
+        assert_eq!(plan.err.contains(new), !recreates_record, "{plan:#?}");
         bench.forget_requests();
         bench.stops("restore web", gone);
         let names = "but a restore created the volume web_data empty";

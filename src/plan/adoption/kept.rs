@@ -114,7 +114,7 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
         for service in stack.map(SentStack::services).unwrap_or_default() {
             let planned = plan.services.iter().find(|one| one.service == service.name);
             let stays = planned.is_some_and(|one| one.fate.is_unchanged());
-            let containers = containers(facts, service.name);
+            let containers: Vec<Inspected> = facts.of_service(service.name).collect();
             let mut found = ServiceRuns {
                 containers: containers.len(),
                 ..ServiceRuns::default()
@@ -229,18 +229,10 @@ fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>
     })
 }
 
-/// The containers of a service, without those of `docker compose run`.
-fn containers<'a>(facts: &Facts<'a>, service: &str) -> Vec<Inspected<'a>> {
-    let all = facts.of_service(service);
-    all.filter(|one| !one.is_one_off(facts.tool)).collect()
-}
-
 /// The anonymous volumes of a container that the text does not name yet, by their path.
 fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<String, String> {
-    let named = service.mounts().into_iter().filter_map(|mount| {
-        let (name, _) = service.stack.resource("volumes", &mount.source?);
-        Some((clean(&mount.target), name.known()?))
-    });
+    let named = service.volumes();
+    let named = named.map(|(mount, name, _)| (clean(&mount.target), name));
     let named: Vec<(String, String)> = named.collect();
     let volumes = container.anonymous_volumes();
     let volumes = volumes.map(|(volume, target)| (clean(target), volume.to_owned()));
@@ -251,8 +243,10 @@ fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<Stri
 fn inherited_volumes<'a>(facts: &Facts<'a>, service: &SentService) -> BTreeSet<&'a str> {
     let sources = service.items("volumes_from");
     let sources = sources.filter_map(|item| service.stack.read(item).known());
-    let containers =
-        sources.flat_map(|from| containers(facts, from.split(':').next().unwrap_or_default()));
+    let containers = sources.flat_map(|from| {
+        let all = facts.of_service(from.split(':').next().unwrap_or_default());
+        all.collect::<Vec<_>>()
+    });
     let volumes = containers.flat_map(Inspected::anonymous_volumes);
     volumes.map(|(name, _)| name).collect()
 }

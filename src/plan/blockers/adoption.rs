@@ -341,7 +341,9 @@ impl<'f> Blocking<'_, 'f> {
                         "{name}: no profile of service {service} is active in Portainer"
                     )),
                     // The plan says of what is removed that it is.
-                    (false, false) if self.is_removed(name) => None,
+                    (false, false) if matches!(self.plan.fate_of(name), Some(Fate::Removed(_))) => {
+                        None
+                    }
                     (false, false) if self.only_in_portainer.iter().any(|one| one == service) => {
                         None
                     }
@@ -371,13 +373,6 @@ impl<'f> Blocking<'_, 'f> {
             let blocker = Blocker::new(what, hint).short("containers not in the stack");
             self.blockers.push(blocker.details(orphans));
         }
-    }
-
-    fn is_removed(&self, container: &str) -> bool {
-        self.plan.services.iter().any(|service| {
-            matches!(service.fate, Fate::Removed(_))
-                && service.containers.iter().any(|name| name == container)
-        })
     }
 
     /// Containers that Compose cannot start, and jobs that it would run a second time (M05, N08). Of a stack that is

@@ -430,16 +430,21 @@ impl<'d> SentService<'_, 'd, '_> {
         items.filter_map(mount).collect()
     }
 
-    /// The names of the external volumes that it mounts, as far as they are known.
-    pub fn external_volumes(&self) -> Vec<String> {
+    /// Its mounts of volumes, each with the engine's name of the volume, and whether that is external. Without those whose
+    /// names are unknown.
+    pub fn volumes(&self) -> impl Iterator<Item = (SentMount, String, bool)> {
         let mounts = self.mounts().into_iter();
         let volumes = mounts.filter(|mount| mount.kind == MountType::Volume);
-        let keys = volumes.filter_map(|volume| volume.source);
-        keys.filter_map(|key| {
-            let (name, is_external) = self.stack.resource("volumes", &key);
-            name.known().filter(|_| is_external)
+        volumes.filter_map(|mount| {
+            let (name, is_external) = self.stack.resource("volumes", mount.source.as_deref()?);
+            Some((mount, name.known()?, is_external))
         })
-        .collect()
+    }
+
+    /// The names of the external volumes that it mounts, as far as they are known.
+    pub fn external_volumes(&self) -> impl Iterator<Item = String> {
+        let external = self.volumes().filter(|(.., is_external)| *is_external);
+        external.map(|(_, name, _)| name)
     }
 
     /// Its env files, as written.

@@ -73,12 +73,8 @@ fn named_volumes(facts: &Facts, text: Sent) -> BTreeMap<String, (String, String)
     with_sent(text, facts.project, |_, stack| {
         let mut named = BTreeMap::new();
         for service in stack.map(SentStack::services).unwrap_or_default() {
-            for mount in service.mounts() {
-                let source = mount.source.as_deref().unwrap_or_default();
-                let (name, _) = service.stack.resource("volumes", source);
-                if let Some(name) = name.known().filter(|name| is_id(name)) {
-                    named.insert(name, (service.name.to_owned(), clean(&mount.target)));
-                }
+            for (mount, name, _) in service.volumes().filter(|(_, name, _)| is_id(name)) {
+                named.insert(name, (service.name.to_owned(), clean(&mount.target)));
             }
         }
         named

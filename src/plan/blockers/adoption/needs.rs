@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::{document::Document, services::MountType};
+use composefile::document::Document;
 use serde_json::Value;
 
 use super::Blocking;
@@ -158,16 +158,16 @@ impl Blocking<'_, '_> {
 
     /// The directories of this host that the new volumes of a service stand for.
     fn devices(&mut self, service: &SentService) {
-        let mounts = service.mounts().into_iter();
-        let mounts = mounts.filter(|mount| mount.kind == MountType::Volume);
-        for key in mounts.filter_map(|mount| mount.source) {
-            let volume = service.stack.resource("volumes", &key);
-            let known = &self.facts.details.volumes;
-            let (Given::Is(name), false, Some(known)) = (volume.0, volume.1, known) else {
+        let Some(known) = &self.facts.details.volumes else {
+            return;
+        };
+        for (mount, name, is_external) in service.volumes() {
+            let key = mount.source.filter(|_| !is_external);
+            let Some(key) = key.filter(|_| !known.contains_key(&name)) else {
                 continue;
             };
             let device = device(service.stack, &key).filter(|path| self.facts.lacks(path));
-            if let Some(device) = device.filter(|_| !known.contains_key(&name)) {
+            if let Some(device) = device {
                 let shown = self.facts.below_dir(&device);
                 let mounts = format!("{} mounts the volume {key} of {shown}", service.name);
                 self.absent(&mounts, &device);
