@@ -68,7 +68,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 "service {} has anonymous volumes and more than one container: with a name, all of them would share one volume",
                 service.name
             );
-            let hint = "run a single container, or write a named volume or bind mount for the data";
+            let hint = "run a single container, write a named volume or bind mount for the data, or pass --keep-anonymous: the volumes of containers that keep running get no names then, and may be lost when these are recreated";
             self.found
                 .block(service.node, Reason::Shared, message, hint);
             return;
