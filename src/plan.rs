@@ -13,7 +13,7 @@ mod migration;
 mod words;
 
 pub use adoption::{
-    Adoption, AdoptionFacts, Request, ServicePlan, adoption,
+    Adoption, AdoptionFacts, Request, ServicePlan, adoption, fate_of,
     kept::{AdoptFlags, Keep, runs, up},
 };
 pub use blockers::permissions::environment as unusable;

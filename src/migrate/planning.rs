@@ -87,25 +87,14 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
     let deleted = record.map(|record| format!("Portainer stack {} is deleted", record.id));
     let mut effects = Vec::from_iter(deleted);
     let containers = before.own.as_deref();
-    let is_removed = |one: &&Container| {
-        let mut removed = plan.services.iter();
-        removed.any(|service| {
-            let is_it = service.containers.iter().any(|own| own == one.name());
-            is_it && matches!(service.fate, Fate::Removed(_))
-        })
-    };
+    let fate = |one: &Container| plan::fate_of(&plan.services, one.name());
+    let is_removed = |one: &&Container| matches!(fate(one), Some(Fate::Removed(_)));
     let all = containers.into_iter().flatten();
     let (removed, others): (Vec<&Container>, Vec<_>) = all.partition(is_removed);
-    let names = |all: &[&Container]| -> Vec<String> {
-        let names = all.iter().map(|one| one.name().to_owned());
-        names.collect()
-    };
-    let running: Vec<&Container> = others
-        .iter()
-        .filter(|one| one.is_running())
-        .copied()
-        .collect();
-    effects.extend(match names(&running).as_slice() {
+    let own_name = |one: &&Container| one.name().to_owned();
+    let names = |all: &[&Container]| all.iter().map(own_name).collect::<Vec<_>>();
+    let running = others.iter().copied().filter(|one| one.is_running());
+    effects.extend(match names(&running.collect::<Vec<_>>()).as_slice() {
         [] if containers.is_some() => said(&names(&others), "is removed and recreated"),
         [] => Some(format!("{name}'s containers are unknown")),
         [one] => Some(format!("{one} is down until Portainer has recreated it")),

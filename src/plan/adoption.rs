@@ -142,6 +142,12 @@ impl ServicePlan {
     }
 }
 
+/// What happens to the container with this name.
+pub fn fate_of<'s>(services: &'s [ServicePlan], container: &str) -> Option<&'s Fate> {
+    let has = |one: &&ServicePlan| one.containers.iter().any(|own| own == container);
+    services.iter().find(has).map(|one| &one.fate)
+}
+
 /// Plans an adoption.
 pub fn adoption(input: &AdoptionFacts) -> Adoption {
     let facts = input.facts;
@@ -194,7 +200,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
 impl Adoption {
     /// The containers that are replaced or restarted, or may be.
     pub fn touched<'a>(&self, containers: &'a [Value]) -> Vec<(Inspected<'a>, Touch)> {
-        let touch = |container: Inspected| match self.fate_of(container.name())? {
+        let touch = |container: Inspected| match fate_of(&self.services, container.name())? {
             Fate::Recreated(_) => Some(Touch::Replaced),
             Fate::Restarted(_) => Some(Touch::Restarted),
             Fate::Unknown(_) => Some(Touch::MayBeReplaced),
@@ -203,12 +209,6 @@ impl Adoption {
         let containers = containers.iter().map(Inspected);
         let touched = containers.filter_map(|one| Some((one, touch(one)?)));
         touched.collect()
-    }
-
-    /// What happens to the service of the container with this name.
-    pub fn fate_of(&self, container: &str) -> Option<&Fate> {
-        let has = |one: &&ServicePlan| one.containers.iter().any(|own| own == container);
-        self.services.iter().find(has).map(|one| &one.fate)
     }
 
     /// Whether no service runs: the stack was stopped, or it has no containers.
@@ -439,19 +439,17 @@ impl Adoption {
             let policy = service.given(&["pull_policy"]).known();
             policy.is_some_and(|policy| !NOT_PULLED.contains(&policy.as_str()))
         });
-        let gone = stack.active().into_iter().flat_map(|service| {
-            let volumes = service.volumes().map(|(_, name, _)| name);
-            let gone = volumes.filter(|name| {
-                let exists = facts.details.volumes.is_none() || facts.details.has_volume(name);
-                !exists && facts.last_volumes.contains(name)
-            });
-            let name = service.name;
-            let gone = gone.map(|volume| {
-                format!("volume {volume} no longer exists: {name} starts with a new one")
-            });
-            gone.collect::<Vec<_>>()
-        });
-        self.warnings.extend(gone);
+        for service in stack.active() {
+            for (_, volume, _) in service.volumes() {
+                let exists = facts.details.volumes.is_none() || facts.details.has_volume(&volume);
+                if !exists && facts.last_volumes.contains(&volume) {
+                    let name = service.name;
+                    self.warnings.push(format!(
+                        "volume {volume} no longer exists: {name} starts with a new one"
+                    ));
+                }
+            }
+        }
         self.warnings.extend(pulled.map(|service| {
             format!(
                 "{}: Portainer pulls its image because of `pull_policy`; `adopt` pulls it first, and stops if that fails",
@@ -470,8 +468,8 @@ impl Adoption {
         let facts = input.facts;
         // M05, N04
         let carries_volumes = compose.is_some_and(|compose| !compose.is_library);
-        let fate_of = |loss: &Loss| self.fate_of(loss.subject.as_deref()?);
-        let stays = |loss: &Loss| fate_of(loss).is_some_and(Fate::keeps_containers);
+        let planned = |loss: &Loss| fate_of(&self.services, loss.subject.as_deref()?);
+        let stays = |loss: &Loss| planned(loss).is_some_and(Fate::keeps_containers);
         let services = stack.services();
         let external = services.iter().flat_map(SentService::external_volumes);
         let external: BTreeSet<String> = external.collect();
@@ -489,7 +487,7 @@ impl Adoption {
             _ => true,
         };
         let losses = losses.into_iter().map(|mut loss| {
-            if let Some(Fate::Recreated(_) | Fate::Removed(_)) = fate_of(&loss) {
+            if let Some(Fate::Recreated(_) | Fate::Removed(_)) = planned(&loss) {
                 loss.message = loss.message.replacen(IF_RECREATED, "", 1);
                 loss
             } else if facts.uses.wanted.is_some() {
@@ -571,12 +569,9 @@ fn services(
 ) -> Vec<ServicePlan> {
     let facts = input.facts;
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
-    let mut one_off: Vec<Inspected> = Vec::new();
-    for container in facts.observed.inspected() {
-        if container.is_one_off(facts.tool) {
-            one_off.push(container);
-            continue;
-        }
+    let all = facts.observed.inspected();
+    let (one_off, own): (Vec<_>, Vec<_>) = all.partition(|one| one.is_one_off(facts.tool));
+    for container in own {
         let service = container.compose_label(facts.tool, "service");
         let of_service = containers.entry(service.unwrap_or_default());
         of_service.or_default().push(container);

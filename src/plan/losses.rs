@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::{
     model::{Carried, Changes, Grant},
-    plan::{Fate, ServicePlan, fates},
+    plan::{Fate, ServicePlan, fate_of, fates},
     rewrite::loss::{Owner, TextLoss, TextLossKind},
     snapshot::Inspected,
     text::printable,
@@ -164,19 +164,16 @@ impl Loss {
 
     /// Whether the rows, or the number of lines that change, say it already.
     pub fn is_told(&self, services: &[ServicePlan]) -> bool {
-        let is_own = |one: &&ServicePlan| {
-            let subject = self.subject.as_ref();
-            subject.is_some_and(|subject| one.containers.contains(subject))
-        };
+        let subject = self.subject.as_deref();
+        let own = subject.and_then(|subject| fate_of(services, subject));
         let mut services = services.iter();
-        let mut own = services.clone().filter(is_own);
         match self.kind {
             LossKind::Replicas { now, after } => {
                 let fate = fates::fewer(now, after);
                 services.any(|one| Some(&one.service) == self.service.as_ref() && one.fate == fate)
             }
-            LossKind::Starts => own.any(|one| matches!(one.fate, Fate::Started(_))),
-            LossKind::Image => own.any(|one| one.fate.reason() == Some(&self.message)),
+            LossKind::Starts => matches!(own, Some(Fate::Started(_))),
+            LossKind::Image => own.is_some_and(|fate| fate.reason() == Some(&self.message)),
             _ => false,
         }
     }

@@ -563,6 +563,11 @@ fn a_stack_can_move_to_a_directory_that_says_what_portainer_has() {
     let bench = adopted(Era::Sync);
     let to = bench.home().join("moved");
     let dir = to.display();
+    let over = bench.stack("over", PLAIN, None);
+    let from = bench.dir("web");
+    let other = format!("1. web was adopted from {}, not", from.display());
+    let run = bench.fails(&format!("plan web --dir {}", over.display()), &*other);
+    run.hides("  2. ");
     bench.run(&format!("export web --to {dir}")).code(0);
     let moved = format!("plan web --dir {dir}");
     bench.run(&moved).says("web is up to date in Portainer");

@@ -243,10 +243,9 @@ fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<Stri
 fn inherited_volumes<'a>(facts: &Facts<'a>, service: &SentService) -> BTreeSet<&'a str> {
     let sources = service.items("volumes_from");
     let sources = sources.filter_map(|item| service.stack.read(item).known());
-    let containers = sources.flat_map(|from| {
-        let all = facts.of_service(from.split(':').next().unwrap_or_default());
-        all.collect::<Vec<_>>()
-    });
+    let sources: Vec<String> = sources.collect();
+    let names = sources.iter().filter_map(|from| from.split(':').next());
+    let containers = names.flat_map(|from| facts.of_service(from));
     let volumes = containers.flat_map(Inspected::anonymous_volumes);
     volumes.map(|(name, _)| name).collect()
 }

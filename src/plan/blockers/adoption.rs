@@ -20,6 +20,7 @@ use crate::{
             absolute,
             services::{SentStack, with_sent},
         },
+        fate_of,
     },
     rewrite::faithful::Reason,
     snapshot::Inspected,
@@ -42,6 +43,9 @@ pub fn blocking(
         only_in_portainer: Vec::new(),
         blockers: Vec::new(),
     };
+    if let Some(blocker) = found.elsewhere() {
+        return vec![blocker];
+    }
     found.name(project);
     found.projects();
     found.directories();
@@ -85,15 +89,19 @@ impl<'f> Blocking<'_, 'f> {
         container.compose_label(self.facts.tool, name)
     }
 
+    /// The directories in which containers were started.
+    fn dirs(&self) -> impl Iterator<Item = &'f str> {
+        self.containers()
+            .filter_map(|one| self.label(one, "project.working_dir"))
+    }
+
     fn is_here(&self, dir: &str) -> bool {
         self.facts.is_same(dir, self.facts.dir)
     }
 
     /// Whether a container of the project was started from this directory, or by Portainer.
     fn is_started_here(&self) -> bool {
-        let mut dirs = self
-            .containers()
-            .filter_map(|one| self.label(one, "project.working_dir"));
+        let mut dirs = self.dirs();
         dirs.any(|dir| self.is_here(dir) || self.facts.is_portainers(dir))
     }
 
@@ -153,10 +161,26 @@ impl<'f> Blocking<'_, 'f> {
         }
     }
 
+    /// The stack was adopted from another directory, which still exists, and these files say something else: nothing of them
+    /// matters then.
+    fn elsewhere(&self) -> Option<Blocker> {
+        use InPortainer::{FromGit, UpToDate};
+        let record = self.facts.record?;
+        let from = record.last_sent.dir.as_deref()?;
+        let is_there = (self.facts.lookup)(from) == PathKind::Directory && !self.is_here(from);
+        let is_other = is_there && !matches!(record.in_portainer, UpToDate | FromGit);
+        let Facts { name, dir, .. } = *self.facts;
+        let hint = format!(
+            "adopt it from there: {}; if it has moved here, rename that directory",
+            command(name, from)
+        );
+        let what = format!("{name} was adopted from {from}, not from {dir}");
+        is_other.then(|| Blocker::new(what, hint).short("adopted from another directory"))
+    }
+
     /// Containers of the project that were started in another directory. A Git stack is deployed from Portainer's clone.
     fn directories(&mut self) {
-        let record = self.facts.record.as_ref();
-        if record.is_some_and(|record| record.in_portainer == InPortainer::FromGit) {
+        if self.plan.in_portainer == InPortainer::FromGit {
             return;
         }
         let mut dirs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -177,10 +201,7 @@ impl<'f> Blocking<'_, 'f> {
         }
         let Facts { name, dir: own, .. } = *self.facts;
         let sees_every_stack = self.facts.rights.see_every_stack();
-        let is_shared = self.containers().any(|container| {
-            let dir = self.label(container, "project.working_dir");
-            dir.is_some_and(|dir| self.is_here(dir))
-        });
+        let is_shared = self.dirs().any(|dir| self.is_here(dir));
         for (dir, containers) in dirs {
             let is_missing = (self.facts.lookup)(dir) == PathKind::Missing;
             let may_be_portainers = may_be_portainers(dir);
@@ -341,7 +362,9 @@ impl<'f> Blocking<'_, 'f> {
                         "{name}: no profile of service {service} is active in Portainer"
                     )),
                     // The plan says of what is removed that it is.
-                    (false, false) if matches!(self.plan.fate_of(name), Some(Fate::Removed(_))) => {
+                    (false, false)
+                        if matches!(fate_of(&self.plan.services, name), Some(Fate::Removed(_))) =>
+                    {
                         None
                     }
                     (false, false) if self.only_in_portainer.iter().any(|one| one == service) => {
