@@ -299,11 +299,12 @@ impl Adoption {
             Fate::LeftBehind(_) | Fate::Removed(_) => true,
             Fate::Recreated(_) => false,
             Fate::Unchanged | Fate::Started(_) | Fate::Restarted(_) | Fate::Unknown(_) => {
-                differs_from_adoption(facts, service) != Some(true)
-                    && !service.containers.is_empty()
-                    && inspected(facts, &service.containers)
-                        .into_iter()
-                        .all(Inspected::runs_or_succeeded)
+                let own = inspected(facts, &service.containers);
+                // Nothing but a container that is missing starts then.
+                let lacks_one = matches!(service.fate, Fate::Started(_))
+                    && own.iter().all(|one| one.is_running());
+                let all_run = !own.is_empty() && own.iter().all(|one| one.runs_or_succeeded());
+                all_run && !lacks_one && differs_from_adoption(facts, service) != Some(true)
             }
         };
         let is_from_git = self.in_portainer == InPortainer::FromGit;

@@ -6,7 +6,7 @@ use rehearsal::{Call, Era, FaultKind, Rule, Status, World};
 use serde_json::{Value, json};
 
 use crate::{
-    bench::{Bench, MARKED, NO_COMPOSE, Run, done, instead, refusal},
+    bench::{Bench, MARKED, NO_COMPOSE, PLAIN, Run, done, instead, refusal},
     confirming::{on_terminal, on_terminal_after},
     plan::{labeled, with_hashes},
     restoring::write_file,
@@ -205,6 +205,10 @@ fn the_same_text_is_sent_again_if_a_service_does_not_run() {
     bench.change_container("web-b-1", |one| one.exit(3, 0));
     adopt(&bench, "--rerun-jobs").succeeds("updated web: a kept running, b was started");
     assert_eq!(bench.calls(Call::Update).len(), 1);
+    let bench = Bench::adopted(&format!("{PLAIN}    scale: 2\n"));
+    bench.world(|world| world.containers.retain(|_, one| one.name != "web-a-2"));
+    let run = with_hashes(&bench, "plan web", &labeled(&bench)).code(0);
+    run.says("has 1 of 2 containers; the others will be started");
 }
 
 #[test]
