@@ -81,7 +81,7 @@ ok       TLS              certificates are not verified; OWNER
 ok       API key          from STACKMGR_API_KEY
 ok       user             admin, an administrator: only administrators can use a new stack, unless you pass --access
 ok       environment      environment 1 is this host
-ok       stacks root      ROOT: 1 stack
+ok       stacks root      ROOT: 1 directory with a Compose file
 ok       state directory  HOME/state (mode 0700)
 
 Next: stacklift list

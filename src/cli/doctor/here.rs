@@ -93,12 +93,12 @@ pub(super) fn stacks_root(at: &Location) -> Check {
         Err(error) => return Check::failed(subject, format!("cannot read {shown}: {error}"), hint),
     };
     let found = in_parallel(&dirs, |dir| at.has_file(dir));
-    match found.into_iter().filter(|found| *found).count() {
-        0 => {
-            let fact = format!("{shown} has no directory with a Compose file");
-            Check::warning(subject, fact, hint)
-        }
-        stacks => Check::ok(subject, format!("{shown}: {}", counted(stacks, "stack"))),
+    let count = found.into_iter().filter(|found| *found).count();
+    let with_file = counted(count, "directory");
+    let fact = format!("{shown}: {with_file} with a Compose file");
+    match count {
+        0 => Check::warning(subject, fact, hint),
+        _ => Check::ok(subject, fact),
     }
 }
 
