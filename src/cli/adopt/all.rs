@@ -29,9 +29,7 @@ use crate::{
     observe::{Host, with_hint},
     parallel::{in_parallel, lock},
     plan::Adoption,
-    report::{
-        AdoptReport, AllEntry, AllReport, Outcome, Readiness, StackResult, VERSION, WayReport,
-    },
+    report::{AllEntry, AllReport, Outcome, Readiness, StackResult, VERSION, WayReport},
     run::{Peers, State, Stopped},
     snapshot::{Interrupted, Place, Unfinished},
     stack::{Stack, StackName},
@@ -381,7 +379,7 @@ impl All<'_> {
         let effects: Vec<String> = effects.collect();
         let told = match effects.len() {
             0 => return Ok(()),
-            1..4 => effects.join("; "),
+            all if all < 4 || self.console.quiet => effects.join("; "),
             _ => "what is interrupted, started or lost is shown above".to_owned(),
         };
         let question = |question: &str| self.console.ask(question);
@@ -409,16 +407,13 @@ impl All<'_> {
                 Ok((single, ended)) => (Some(single), ended.err()),
                 Err(stopped) => (None, Some(stopped)),
             };
-            let had_nothing_to_do = |one: &AdoptReport| one.outcome == Outcome::NothingToDo;
             interrupt.begin(|| {
                 let mut report = lock(report);
                 let stack = &mut report.stacks[at];
-                stack.result = match &stopped {
-                    Some(_) => StackResult::Failed,
-                    None if single.as_ref().is_some_and(had_nothing_to_do) => {
-                        StackResult::NothingToDo
-                    }
-                    None => StackResult::Adopted,
+                stack.result = match (&stopped, single.as_ref().map(|one| one.outcome)) {
+                    (Some(_), _) => StackResult::Failed,
+                    (None, Some(Outcome::NothingToDo)) => StackResult::NothingToDo,
+                    (None, _) => StackResult::Adopted,
                 };
                 let stopped = stopped.as_ref();
                 stack.error = stopped.map(|stopped| format!("{:#}", stopped.error));

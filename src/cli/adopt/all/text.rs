@@ -27,7 +27,7 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
     let is_shown =
         |one: &&AllEntry| !arguments.all || matches!(one.result, R::Planned | R::Unfinished);
     let (shown, rest): (Vec<_>, Vec<_>) = report.stacks.iter().partition(is_shown);
-    if !shown.is_empty() {
+    if !shown.is_empty() && (report.dry_run || !console.quiet) {
         let row = |stack: &&AllEntry| {
             vec![
                 (Meaning::Name, stack.name.clone()),
