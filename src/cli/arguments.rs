@@ -453,6 +453,11 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
         Some((near_command(&word)?, word))
     };
     let Some((near, word)) = found() else {
+        let stack = ContextValue::Strings(vec!["<STACK>".to_owned()]);
+        if error.get(ContextKind::InvalidArg) == Some(&stack) {
+            let tip = vec!["`stacklift list` shows the stacks".into()];
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tip));
+        }
         return error;
     };
     let is_of_near = match (error.kind(), error.get(ContextKind::InvalidArg)) {

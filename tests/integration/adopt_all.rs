@@ -356,6 +356,7 @@ fn all_is_not_used_with_one_stack() {
         all(&bench, more).code(2).says("cannot be used with");
     }
     bench.rejects("adopt", "name a stack, or pass --all");
+    bench.rejects("plan", "tip: `stacklift list` shows the stacks");
     for more in ["--exclude web", "--everywhere"] {
         bench.run(&format!("adopt web {more}")).code(2);
         bench.rejects(&format!("adopt {more}"), "require --all");
