@@ -304,7 +304,7 @@ fn b20_a_deployment_that_failed_is_not_sent_again_unsaid() {
     bench
         .run("plan web")
         .code(0)
-        .says(&[failed, "Next: stacklift adopt web\n"]);
+        .says(&[failed, "Next: fix what failed, then stacklift adopt web\n"]);
     bench.run("list").says("its last adoption failed");
     let run = bench.fails("adopt --all", "error: web was not adopted");
     run.says("failed last time (name it to try again)");

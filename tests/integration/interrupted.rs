@@ -269,7 +269,7 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
         let expected = (json!("failed"), json!({"kind": "run-again"}));
         assert_eq!(listed(&bench), expected);
         let run = plan(&bench).code(0);
-        run.prints("web  1 container on this host, in Portainer\nThe last run failed.\n\nNext: stacklift adopt web\n");
+        run.prints("web  1 container on this host, in Portainer\nThe last run failed.\n\nNext: fix what failed, then stacklift adopt web\n");
     }
     let says = "checked again: the last run did not finish";
     bench.succeeds("adopt --all --dry-run", says);
@@ -277,7 +277,7 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
     bench.change_record(|record| record.text.push_str("# theirs\n"));
     let overwrite = "  stacklift plan web --overwrite\n";
     plan(&bench).says(overwrite).hides("Next: ");
-    let next = "Next: stacklift adopt web --overwrite\n";
+    let next = "Next: fix what failed, then stacklift adopt web --overwrite\n";
     bench.succeeds("plan web --overwrite", next);
     bench.change_record(|record| record.text = sent);
     // A plan that is blocked fails, and an update does not hide the failure.

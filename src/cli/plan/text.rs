@@ -100,7 +100,9 @@ fn show_next(report: &PlanReport, console: &Console) {
     let runs_again = is_interrupted && shown.iter().all(is_open);
     let again = runs_again.then(|| command(&["adopt", &stack.name]));
     if let Some(command) = recommended.or(heals).or(again) {
-        console.next(&command);
+        let failed = report.heals().is_none() && shown.iter().any(|(_, way)| way.failed_before);
+        let first = failed.then_some("fix what failed, then ");
+        console.next(&(first.unwrap_or_default().to_owned() + &command));
     } else if report.is_edited() {
         show_choice(stack, console);
     }
