@@ -103,6 +103,13 @@ impl<'a> Inspected<'a> {
         self.label(&compose_label(tool, name))
     }
 
+    /// The Compose files from which it was started, as the label names them.
+    pub fn config_files(self, tool: &str) -> impl Iterator<Item = &'a str> {
+        let files = self.compose_label(tool, "project.config_files");
+        let files = files.unwrap_or_default().split(',');
+        files.filter(|file| !file.is_empty())
+    }
+
     /// Whether it was created by `docker compose run`.
     pub fn is_one_off(self, tool: &str) -> bool {
         let label = self.compose_label(tool, "oneoff");

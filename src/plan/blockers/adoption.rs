@@ -24,7 +24,7 @@ use crate::{
     },
     rewrite::faithful::Reason,
     snapshot::Inspected,
-    text::{counted, listed, shell_word},
+    text::{listed, shell_word},
 };
 
 /// Everything that prevents the adoption of `plan` besides the text. `project` is the name that Compose gives the project of
@@ -148,13 +148,7 @@ impl<'f> Blocking<'_, 'f> {
         let Facts { name, dir, .. } = *self.facts;
         for (project, containers) in self.facts.others_from_here() {
             let names = containers.iter().map(|one| one.name().to_owned());
-            let count = counted(containers.len(), "container");
-            let belong = if containers.len() == 1 {
-                "belongs"
-            } else {
-                "belong"
-            };
-            let what = format!("{count} of {dir} {belong} to project {project}, not to {name}");
+            let what = format!("containers of {dir} belong to project {project}, not to {name}");
             let hint = format!("adopt them under that name: {}", command(project, dir));
             let blocker = Blocker::new(what, hint).details(names);
             self.blockers.push(blocker);
@@ -266,13 +260,8 @@ impl<'f> Blocking<'_, 'f> {
             if !self.is_here(dir) {
                 continue;
             }
-            let files: Vec<String> = self
-                .label(container, "project.config_files")
-                .unwrap_or_default()
-                .split(',')
-                .filter(|file| !file.is_empty())
-                .map(|file| absolute(dir, file))
-                .collect();
+            let files = container.config_files(self.facts.tool);
+            let files: Vec<String> = files.map(|file| absolute(dir, file)).collect();
             let name = container.name().to_owned();
             let is_missing = |file: &String| (self.facts.lookup)(file) == PathKind::Missing;
             let (missing, present): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_missing);
@@ -402,7 +391,7 @@ impl<'f> Blocking<'_, 'f> {
     /// stopped as a whole, only a service that another one waits for until it has succeeded is certainly a job.
     fn not_running(&mut self, active: &BTreeSet<&str>, stack: &SentStack) {
         let services = stack.active();
-        let dependencies = services.iter().flat_map(|one| conditions(stack, one));
+        let dependencies = services.iter().flat_map(conditions);
         let awaited: BTreeSet<String> = dependencies
             .filter(|one| one.condition == Condition::Completed)
             .map(|one| one.name)

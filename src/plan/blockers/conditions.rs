@@ -52,7 +52,7 @@ impl Adoption {
             if service.given(&["deploy", "replicas"]) == Given::Is("0".to_owned()) {
                 continue;
             }
-            for awaited in conditions(stack, service) {
+            for awaited in conditions(service) {
                 let mut others = active.iter();
                 let is_it = |one: &&SentService| one.name == awaited.name;
                 let found = others.find(|one| is_it(one) && one.replicas() != Some(0));
@@ -165,7 +165,7 @@ pub fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
             let name = one.name();
             format!("the deployment may fail: {name} failed to start the last time")
         }));
-        let awaited = conditions(stack, &service).into_iter();
+        let awaited = conditions(&service).into_iter();
         for dependency in awaited.filter(|one| one.required) {
             for container in facts.of_service(&dependency.name) {
                 if let Err(why @ (Unmet::Unhealthy | Unmet::Failed(_))) =
@@ -191,11 +191,11 @@ pub struct Dependency {
 }
 
 /// The services that a service waits for.
-pub fn conditions(stack: &SentStack, service: &SentService) -> Vec<Dependency> {
+pub fn conditions(service: &SentService) -> Vec<Dependency> {
     let entries = service.nodes("depends_on").flat_map(Node::entries);
     let conditions = entries.filter_map(|entry| {
         let required = entry.value.get("required").and_then(Node::as_bool);
-        match stack.read(entry.value.get("condition")?) {
+        match service.stack.read(entry.value.get("condition")?) {
             Given::Is(condition) => Some(Dependency {
                 name: entry.name()?.to_owned(),
                 condition: Condition::named(&condition),
@@ -210,11 +210,8 @@ pub fn conditions(stack: &SentStack, service: &SentService) -> Vec<Dependency> {
 /// The services without whose health the deployment of `sent` fails.
 pub fn needed_healthy(sent: Sent, project: &str) -> BTreeSet<String> {
     with_sent(sent, project, |_, stack| {
-        let Some(stack) = stack else {
-            return BTreeSet::new();
-        };
-        let services = stack.active();
-        let all = services.iter().flat_map(|one| conditions(stack, one));
+        let services = stack.map(SentStack::active).unwrap_or_default();
+        let all = services.iter().flat_map(conditions);
         let needed = all.filter(|one| one.required && one.condition == Condition::Healthy);
         needed.map(|one| one.name).collect()
     })

@@ -182,10 +182,7 @@ fn recreate(container: Inspected, tool: &str, is_own: bool) -> String {
     if dir.starts_with(PORTAINER_FOLDERS) {
         return format!("{tool} rm -f {name}, then update the stack {project} in Portainer");
     }
-    let files = label("project.config_files")
-        .unwrap_or_default()
-        .split(',')
-        .filter(|file| !file.is_empty());
+    let files = container.config_files(tool);
     let mut words = vec![tool, "compose", "-p", project];
     if !dir.is_empty() {
         words.extend(["--project-directory", dir]);

@@ -26,7 +26,7 @@ fn containers_of_the_directory_that_belong_to_another_project() {
     let folder = dir(&bench, "web");
     bench.stack("web", PLAIN, None);
     bench.start_as("shop", &folder);
-    let why = format!("1 container of {folder} belongs to project shop, not to web\nshop-a-1");
+    let why = format!("containers of {folder} belong to project shop, not to web\nshop-a-1");
     let hint = format!("adopt them under that name: stacklift adopt shop --dir {folder}");
     let why = format!("{why}\n{hint}");
     refuses(&bench, "web", &why);
