@@ -7,9 +7,11 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     path::Path,
+    sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::text::printable;
 
@@ -82,8 +84,13 @@ pub struct Container {
     pub addresses: Vec<(String, String)>,
 }
 
-/// Networks or volumes by the engine's names, with their labels.
-pub type Labeled = BTreeMap<String, BTreeMap<String, String>>;
+/// Networks or volumes, as the engine lists them: their inspect JSON without what uses them.
+pub type ListedObjects = Arc<Vec<Value>>;
+
+/// The network or volume with this name.
+pub fn named<'l>(listed: &'l ListedObjects, name: &str) -> Option<&'l Value> {
+    listed.iter().find(|one| one["Name"] == name)
+}
 
 /// The config hashes that Compose computes for a text: those of services by their names (N05), those of networks and
 /// volumes by the engine's names (N13).
@@ -94,6 +101,8 @@ pub struct ConfigHashes {
     pub networks: BTreeMap<String, String>,
     /// Without external volumes.
     pub volumes: BTreeMap<String, String>,
+    /// What the networks and volumes are, by these hashes.
+    pub definitions: BTreeMap<String, Value>,
 }
 
 impl Container {

@@ -12,7 +12,8 @@ use crate::{model::ConfigHashes, text::sha256};
 /// The hashes of the networks and volumes of a configuration in JSON, without those of services.
 pub(super) fn hashes(config: &str) -> Result<ConfigHashes> {
     let config: Value = serde_json::from_str(config).context("unexpected configuration")?;
-    let of = |kind: &str| {
+    let mut definitions = BTreeMap::new();
+    let mut of = |kind: &str| {
         let all = config[kind].as_object().into_iter().flatten();
         let own = all.filter(|(_, one)| one["external"] != true);
         let hashes = own.filter_map(|(_, one)| {
@@ -22,7 +23,10 @@ pub(super) fn hashes(config: &str) -> Result<ConfigHashes> {
             if kind == "volumes" && !one.contains_key("driver") {
                 one.shift_insert(1, "driver".to_owned(), "local".into());
             }
-            Some((name, sha256(&hashed(&one.into()))))
+            let definition = hashed(&one.into());
+            let hash = sha256(&definition);
+            definitions.insert(hash.clone(), serde_json::from_str(&definition).ok()?);
+            Some((name, hash))
         });
         hashes.collect()
     };
@@ -30,6 +34,7 @@ pub(super) fn hashes(config: &str) -> Result<ConfigHashes> {
         services: BTreeMap::new(),
         networks: of("networks"),
         volumes: of("volumes"),
+        definitions,
     })
 }
 

@@ -4,14 +4,14 @@
 //! Invariant: an object is returned only for its name, its full ID or a prefix of the ID of at least 12 characters.
 //! The engine itself also accepts shorter prefixes.
 
-use std::{collections::HashSet, fmt, fs, path::Path, time::UNIX_EPOCH};
+use std::{collections::HashSet, fmt, fs, path::Path, sync::Arc, time::UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::{Client, EngineReader};
 use crate::{
-    model::{Changes, Labeled, compose_label},
+    model::{Changes, ListedObjects, compose_label},
     text::printable,
 };
 
@@ -79,22 +79,20 @@ impl EngineReader {
         self.members(ObjectKind::Volume, project)
     }
 
-    /// All networks of the engine.
-    pub fn all_networks(&self) -> Result<Labeled> {
-        self.labeled(ObjectKind::Network)
+    /// All networks of the engine, as it lists them: without their containers.
+    pub fn all_networks(&self) -> Result<ListedObjects> {
+        self.all(ObjectKind::Network)
     }
 
     /// All volumes of the engine. An error if the engine reports that its list is incomplete.
-    pub fn all_volumes(&self) -> Result<Labeled> {
-        self.labeled(ObjectKind::Volume)
+    pub fn all_volumes(&self) -> Result<ListedObjects> {
+        self.all(ObjectKind::Volume)
     }
 
-    fn labeled(&self, kind: ObjectKind) -> Result<Labeled> {
+    fn all(&self, kind: ObjectKind) -> Result<ListedObjects> {
         let listed = self.api().and_then(|api| api.objects(kind, None));
-        let all = listed.with_context(|| format!("failed to list all {kind}s"))?;
-        let all = all.into_iter();
-        let named = all.filter_map(|one| Some((one.name?, one.labels.unwrap_or_default())));
-        Ok(named.collect())
+        let listed = listed.map(Arc::new);
+        listed.with_context(|| format!("failed to list all {kind}s"))
     }
 
     /// The files that differ between the writable layer of `container` and its image. They are lost with the container.
@@ -151,7 +149,8 @@ impl EngineReader {
         let inspect = || {
             let listed = self.api()?.objects(kind, Some(project))?.into_iter();
             // Several networks may have one name.
-            let names: Vec<String> = listed.filter_map(|one| one.id.or(one.name)).collect();
+            let id = |one: &Value| one["Id"].as_str().unwrap_or(name_of(one)).to_owned();
+            let names: Vec<String> = listed.map(|one| id(&one)).collect();
             self.inspect(kind, &names)
         };
         let mut found =

@@ -151,8 +151,7 @@ fn from_containers(name: &str) -> String {
 
 /// Every directory of this host that may have been mounted into Portainer's container.
 fn places(engine: &EngineReader, all: &[Container], folder: &Folder) -> Result<Vec<Place>> {
-    let names: Vec<String> = engine.all_volumes()?.into_keys().collect();
-    let volumes = engine.inspect_volumes(&names)?;
+    let volumes = engine.all_volumes()?;
     let dirs = volumes.iter().filter_map(|one| one["Mountpoint"].as_str());
     let volumes = dirs.map(|dir| folder.data_in(Path::new(dir)));
     let mounts = all.iter().flat_map(|one| &one.mounts);

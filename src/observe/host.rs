@@ -12,7 +12,7 @@ use super::{environment::environment, identity, with_hint};
 use crate::{
     engine::EngineReader,
     failure::Failure,
-    model::{Container, Labeled, Record, Rights},
+    model::{Container, ListedObjects, Record, Rights},
     parallel::{lock, side_by_side},
     plan::Environment,
     portainer::{HINT_FOR_UNCLEAR, Listed, PortainerReader},
@@ -30,8 +30,8 @@ pub struct Host {
     pub portainer_version: Option<String>,
     /// What the user of the API key sees and may do on the environment.
     pub rights: Rights,
-    pub(super) networks: Option<Labeled>,
-    pub(super) volumes: Option<Labeled>,
+    pub(super) networks: Option<ListedObjects>,
+    pub(super) volumes: Option<ListedObjects>,
     images: Mutex<BTreeMap<String, Option<Value>>>,
     files: Mutex<HashMap<String, Identity>>,
     environments: Mutex<BTreeMap<i64, Option<bool>>>,

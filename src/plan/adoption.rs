@@ -172,7 +172,8 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             let refusals = validation::refusals(facts, text, Some(stack), false);
             plan.block(refusals, input.file);
             let compose = portainer_compose(facts);
-            let redefined = Redefined::new(input, compose);
+            let mut redefined = Redefined::new(input, compose);
+            plan.warnings.append(&mut redefined.ignored);
             let steering = Steering::new(stack, compose, facts.record.map(|one| one.record));
             plan.services = services(input, stack, compose, &redefined, &steering);
             if input.redeploys {
@@ -607,10 +608,8 @@ fn services(
                 }
             }
         };
+        let fate = redefined.fate(&own, fate);
         found.push((service.name.to_owned(), own, fate));
-    }
-    for (_, own, fate) in &mut found {
-        *fate = redefined.fate(own, std::mem::take(fate));
     }
     dependents::follow(&mut found, &services, compose);
     let orphan = steering.orphan();

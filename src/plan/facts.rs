@@ -18,7 +18,9 @@ use serde_json::Value;
 
 use crate::{
     compose::Rejection,
-    model::{Changes, Container, Labeled, Record, Rights, Uses, Variable, is_folder_of},
+    model::{
+        Changes, Container, ListedObjects, Record, Rights, Uses, Variable, is_folder_of, named,
+    },
     plan::{Blocker, InPortainer},
     rewrite::faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK},
     snapshot::{Inspected, Known, LastSent, SavedRecord},
@@ -110,9 +112,9 @@ pub struct Details {
     /// not asked for is missing.
     pub images: BTreeMap<String, Option<Value>>,
     /// All networks of the engine; `None` if they could not be listed.
-    pub networks: Option<Labeled>,
+    pub networks: Option<ListedObjects>,
     /// All volumes of the engine; `None` if they could not be listed.
-    pub volumes: Option<Labeled>,
+    pub volumes: Option<ListedObjects>,
     /// The variables of Portainer's container; empty if they are unknown.
     pub portainer_env: BTreeMap<String, String>,
     /// Why the Compose program of this host rejects what will be sent; `None` if it accepts it, or if it was not asked.
@@ -124,9 +126,8 @@ pub struct Details {
 impl Details {
     /// Whether the engine is known to have a volume.
     pub fn has_volume(&self, name: &str) -> bool {
-        self.volumes
-            .as_ref()
-            .is_some_and(|all| all.contains_key(name))
+        let known = self.volumes.as_ref();
+        known.is_some_and(|all| named(all, name).is_some())
     }
 }
 

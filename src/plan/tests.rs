@@ -1,6 +1,6 @@
 //! The stack `web` in `/s/web`, and the plan of its migration to environment 1.
 
-use std::{collections::BTreeMap, io::ErrorKind};
+use std::{collections::BTreeMap, io::ErrorKind, sync::Arc};
 
 use composefile::{
     document::Document,
@@ -136,7 +136,7 @@ impl World {
             env_files: &no_files,
         };
         let record = Record::with_id("7");
-        let known = BTreeMap::from([("known".to_owned(), BTreeMap::new())]);
+        let known = Arc::new(vec![json!({"Name": "known"})]);
         let sent = Sent {
             text: &text,
             env: &env.variables,

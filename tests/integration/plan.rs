@@ -303,6 +303,19 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
 }
 
 #[test]
+fn b26_an_edited_network_or_volume_that_stays_as_it_is_is_named() {
+    let bench = Bench::web(&format!("{PLAIN}volumes: {{data: }}\n"));
+    let path = path_with_hashes(&bench, &labeled(&bench));
+    let program = bench.state().with_file_name("hashes/docker-compose");
+    let text = fs::read_to_string(program.with_extension("script")).expect("a script");
+    let config = r#"{"networks": {"default": {"name": "web_default", "internal": true, "ipam": {"config": [{"subnet": "10.9.0.0/24"}]}}}, "volumes": {"data": {"name": "web_data", "driver_opts": {"o": "x"}}}}"#;
+    write_script(&program, &text.replace("{}", config));
+    for args in ["plan web", "adopt web", "plan web"] {
+        bench.run_with(args, "PATH", &path).succeeds("warning: network web_default differs from the Compose file in internal and ipam, and a deployment does not change it: undo the change, or run `docker compose down`, which interrupts every service, and adopt the stack then\nwarning: volume web_data differs from the Compose file in driver_opts, and a deployment does not change it: undo the change, or copy the data to a volume with another name\n");
+    }
+}
+
+#[test]
 fn a_service_that_is_only_built_is_recreated() {
     let bench = Bench::web("services:\n  a:\n    build: .\n");
     bench.succeeds("list", "web    1/1         by hand  interrupts a\n");

@@ -67,6 +67,7 @@ impl Embedded {
             services: hashes.services,
             networks: hashes.networks,
             volumes: hashes.volumes,
+            definitions: BTreeMap::new(),
         })
     }
 }

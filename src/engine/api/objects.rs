@@ -8,7 +8,7 @@ use ureq::http::Method;
 
 use super::{
     Api, in_parallel, percent_encoded,
-    wire::{ListedChange, ListedObject, ListedVolumes},
+    wire::{ListedChange, ListedVolumes},
 };
 use crate::{
     engine::{Archive, objects::ObjectKind},
@@ -48,7 +48,7 @@ impl Api {
         &self,
         kind: ObjectKind,
         project: Option<&str>,
-    ) -> Result<Vec<ListedObject>> {
+    ) -> Result<Vec<Value>> {
         let filter = project.map(|project| format!("?{}", self.label_filter(project)));
         let path = format!("/{kind}s{}", filter.unwrap_or_default());
         if kind == ObjectKind::Network {

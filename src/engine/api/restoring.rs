@@ -181,13 +181,6 @@ impl Engine {
             .with_context(|| failed("remove", ObjectKind::Network, network))
     }
 
-    /// All networks of the engine, as it lists them: without their containers.
-    pub fn all_networks(&self) -> Result<Vec<Value>> {
-        let listed = self.api().and_then(|api| api.get("/networks"));
-        let networks: Option<Vec<Value>> = listed.context("failed to list the networks")?;
-        Ok(networks.unwrap_or_default())
-    }
-
     /// Creates a volume from the body of `POST /volumes/create`.
     ///
     /// An existing volume of this name and driver stays unchanged, including its labels and options.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::{
     engine::wire::{ListedEndpoint, ListedMount, addresses},
@@ -41,20 +42,11 @@ struct ListedPort {
     r#type: Option<String>,
 }
 
-/// An entry of `GET /networks` or `GET /volumes`. A volume has no ID.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(in crate::engine) struct ListedObject {
-    pub(in crate::engine) id: Option<String>,
-    pub(in crate::engine) name: Option<String>,
-    pub(in crate::engine) labels: Option<BTreeMap<String, String>>,
-}
-
 /// The response to `GET /volumes`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct ListedVolumes {
-    pub(super) volumes: Option<Vec<ListedObject>>,
+    pub(super) volumes: Option<Vec<Value>>,
     /// Why the list is incomplete.
     pub(super) warnings: Option<Vec<String>>,
 }

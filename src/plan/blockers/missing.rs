@@ -9,7 +9,7 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
-    model::{Container, MountKind, Pull, compose_label},
+    model::{Container, MountKind, Pull, compose_label, named},
     plan::{
         Blocker, BlockerKind, Environment, Facts, NOT_PULLED, PathKind,
         blockers::permissions,
@@ -335,11 +335,11 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             let (Given::Is(name), Some(known)) = (name, &self.facts.details.networks) else {
                 continue;
             };
-            match known.get(&name) {
+            match named(known, &name) {
                 None if is_external && !matches!(name.as_str(), "host" | "none" | "bridge") => {
                     external.push(format!("network {name} does not exist"));
                 }
-                Some(labels) if !is_external && labels.get(&label) != Some(&key) => {
+                Some(network) if !is_external && network["Labels"][&label] != key => {
                     foreign.push(format!(
                         "network {name} exists, but Compose did not create it as {key}"
                     ));
@@ -349,7 +349,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         }
         let known = &self.facts.details.volumes;
         for name in service.external_volumes() {
-            let exists = known.as_ref().is_none_or(|all| all.contains_key(&name));
+            let exists = known.as_ref().is_none_or(|all| named(all, &name).is_some());
             if !exists && !self.created.contains(&name) {
                 external.push(format!("volume {name} does not exist"));
             }

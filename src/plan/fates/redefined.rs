@@ -2,86 +2,142 @@
 //!
 //! Compose from 2.31 on keeps the hash of the definition in a label. Where it differs, `up` stops the containers on the
 //! network, removes the network and creates it again. It connects the containers to the new one without their aliases and
-//! fixed addresses, and starts them. A volume stays as it is.
+//! fixed addresses, and starts them. A volume stays as it is. So does everything if the label is missing, or if Portainer's
+//! Compose is older.
 
-use std::collections::BTreeMap;
+use serde_json::Value;
 
 use crate::{
-    model::{Labeled, compose_label},
+    model::{compose_label, named, overlap},
     plan::{AdoptionFacts, Blocker, Fate, PortainerCompose},
-    snapshot::Inspected,
+    snapshot::{Inspected, is_unset},
+    text::listed,
 };
 
-/// The networks and volumes whose definition changed, by the engine's names.
+/// The keys of definitions that are compared, and the engine's fields for them.
+const KEYS: [(&str, &str); 5] = [
+    ("driver", "Driver"),
+    ("internal", "Internal"),
+    ("enable_ipv6", "EnableIPv6"),
+    ("driver_opts", "Options"),
+    ("labels", "Labels"),
+];
+
+/// The networks and volumes whose definition changed.
 #[derive(Default)]
 pub struct Redefined {
-    networks: Vec<String>,
-    volumes: Vec<String>,
+    /// Those that Portainer's Compose finds, or may find: `network` or `volume`, and the engine's name.
+    found: Vec<(&'static str, String)>,
     /// Whether Portainer's Compose certainly compares definitions.
     is_certain: bool,
+    /// What to say of those that stay as they are.
+    pub ignored: Vec<String>,
 }
 
 impl Redefined {
-    /// Those that Portainer's Compose finds, or may find. One without a label is left alone.
     pub fn new(input: &AdoptionFacts, portainer: Option<PortainerCompose>) -> Self {
-        let compares = portainer.and_then(PortainerCompose::compares_definitions);
-        let (Ok(hashes), None | Some(true)) = (input.hashes, compares) else {
+        let Ok(hashes) = input.hashes else {
             return Self::default();
         };
+        let compares = portainer.and_then(PortainerCompose::compares_definitions);
         let label = compose_label(input.facts.tool, "config-hash");
-        let changed = |now: &Option<Labeled>, sent: &BTreeMap<String, String>| {
-            let sent = sent.iter().filter(|(name, hash)| {
-                let label = now.as_ref().and_then(|now| now.get(*name)?.get(&label));
-                label.is_some_and(|label| label != *hash)
-            });
-            sent.map(|(name, _)| name.clone()).collect()
-        };
+        let (details, sent) = (&input.facts.details, &hashes.sent);
+        let (mut found, mut ignored) = (Vec::new(), Vec::new());
+        for (kind, listed, sent_hashes) in [
+            ("network", &details.networks, &sent.networks),
+            ("volume", &details.volumes, &sent.volumes),
+        ] {
+            for (name, hash) in sent_hashes {
+                let Some(now) = listed.as_ref().and_then(|all| named(all, name)) else {
+                    continue;
+                };
+                let definition = sent.definitions.get(hash);
+                let keys = definition.map_or_else(Vec::new, |one| differing(one, now));
+                match now["Labels"][&label].as_str() {
+                    Some(labeled) if labeled == hash => {}
+                    Some(_) if compares != Some(false) => found.push((kind, name.clone())),
+                    None if keys.is_empty() => {}
+                    _ => ignored.push(stays(kind, name, &keys)),
+                }
+            }
+        }
         Self {
-            networks: changed(&input.facts.details.networks, &hashes.sent.networks),
-            volumes: changed(&input.facts.details.volumes, &hashes.sent.volumes),
+            found,
             is_certain: compares == Some(true),
+            ignored,
         }
     }
 
     /// What happens to a service of this fate because of the networks of its containers.
     pub fn fate(&self, containers: &[Inspected], fate: Fate) -> Fate {
         let running = containers.iter().filter(|one| one.is_running());
-        let mut on = running.flat_map(|one| one.networks());
-        let Some((network, _)) = on.find(|(network, _)| self.networks.contains(network)) else {
-            return fate;
-        };
-        match fate {
-            Fate::Unchanged | Fate::Started(_) if self.is_certain => Fate::Restarted(format!(
-                "network {network} differs from the Compose file and is recreated"
-            )),
-            Fate::Unchanged | Fate::Started(_) => Fate::Unknown(format!(
+        let mut on = running.flat_map(|one| one.networks().map(|(name, _)| name));
+        let is_found = |name: &&String| self.found.contains(&("network", (*name).clone()));
+        match (on.find(is_found), fate) {
+            (Some(network), Fate::Unchanged | Fate::Started(_)) if self.is_certain => {
+                Fate::Restarted(format!(
+                    "network {network} differs from the Compose file and is recreated"
+                ))
+            }
+            (Some(network), Fate::Unchanged | Fate::Started(_)) => Fate::Unknown(format!(
                 "network {network} differs from the Compose file, and Portainer may recreate it"
             )),
-            fate => fate,
+            (_, fate) => fate,
         }
     }
 
     /// Why nothing is sent: the containers would not run as before, and a volume would not be what the text says.
     pub fn blockers(&self) -> impl Iterator<Item = Blocker> {
-        let recreates = if self.is_certain {
-            "would recreate"
-        } else {
-            "may recreate"
-        };
-        let networks = self.networks.iter().map(move |network| {
-            Blocker::new(
-                format!(
-                    "network {network} differs from the Compose file: Portainer {recreates} it, and its containers could no longer be reached by the names of their services"
+        let may = if self.is_certain { "would" } else { "may" };
+        self.found.iter().map(move |(kind, name)| {
+            let why = match *kind {
+                "network" => format!(
+                    "Portainer {may} recreate it, and its containers could no longer be reached by the names of their services"
                 ),
-                "undo the change in the Compose file, or run `docker compose down` and `docker compose up -d` first, which interrupts every service",
-            )
-        });
-        let volumes = self.volumes.iter().map(|volume| {
-            Blocker::new(
-                format!("volume {volume} differs from the Compose file, and Docker cannot change a volume"),
-                "undo the change in the Compose file, or copy the data to a volume with another name",
-            )
-        });
-        networks.chain(volumes)
+                _ => "Docker cannot change a volume".to_owned(),
+            };
+            let what = format!("{kind} {name} differs from the Compose file: {why}");
+            Blocker::new(what, hint(kind))
+        })
     }
+}
+
+/// What to do about the definition of a network or volume.
+fn hint(kind: &str) -> &'static str {
+    match kind {
+        "network" => {
+            "undo the change, or run `docker compose down`, which interrupts every service, and adopt the stack then"
+        }
+        _ => "undo the change, or copy the data to a volume with another name",
+    }
+}
+
+/// What to say of a network or volume that stays as it is, with the keys that are known to differ.
+fn stays(kind: &str, name: &str, keys: &[&str]) -> String {
+    let place = keys.first().map(|_| format!(" in {}", listed(keys)));
+    let (place, hint) = (place.unwrap_or_default(), hint(kind));
+    format!(
+        "{kind} {name} differs from the Compose file{place}, and a deployment does not change it: {hint}"
+    )
+}
+
+/// The keys whose values the engine's object does not have. The engine may choose most that are not set.
+fn differing(definition: &Value, now: &Value) -> Vec<&'static str> {
+    let has = |(key, field): &(&str, &str)| match (&definition[key], &now[field]) {
+        (Value::Null, now) => *key != "internal" || is_unset(now),
+        (Value::Object(wanted), now) => wanted.iter().all(|(name, value)| now[name] == *value),
+        // The engine adds `:latest` to the name of a plugin.
+        (Value::String(driver), Value::String(now)) => now.starts_with(driver),
+        (wanted, now) => wanted == now,
+    };
+    let differing = KEYS.iter().filter(|key| !has(key)).map(|(key, _)| *key);
+    let now = subnets(&now["IPAM"]["Config"], "Subnet");
+    let mut wanted = subnets(&definition["ipam"]["config"], "subnet").into_iter();
+    let has_all = wanted.all(|wanted| now.iter().any(|now| overlap(now, wanted)));
+    differing.chain((!has_all).then_some("ipam")).collect()
+}
+
+fn subnets<'v>(pools: &'v Value, key: &str) -> Vec<&'v str> {
+    let pools = pools.as_array().into_iter().flatten();
+    pools.filter_map(|pool| pool[key].as_str()).collect()
 }

@@ -324,6 +324,9 @@ volumes: {data: {}}
     #[ignore = "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
     fn by_old_from_five() {
         let scenario = edited(crate::adopt::OLD_FROM_FIVE, "default: {ipam", EDITED);
+        scenario
+            .run("plan $PROJECT")
+            .succeeds("_default differs from the Compose file in labels, and");
         scenario.adopts(&[]);
     }
 

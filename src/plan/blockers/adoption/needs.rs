@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Blocking;
 use crate::{
-    model::{Container, Pull, Variable, has_address},
+    model::{Container, Pull, Variable, has_address, named},
     plan::{
         Blocker, Fate, Sent,
         blockers::conflicts::{held_by, names, used_on_host},
@@ -163,7 +163,7 @@ impl Blocking<'_, '_> {
         };
         for (mount, name, is_external) in service.volumes() {
             let key = mount.source.filter(|_| !is_external);
-            let Some(key) = key.filter(|_| !known.contains_key(&name)) else {
+            let Some(key) = key.filter(|_| named(known, &name).is_none()) else {
                 continue;
             };
             let device = device(service.stack, &key).filter(|path| self.facts.lacks(path));
