@@ -212,7 +212,7 @@ impl Situation<'_> {
                 let saved = store.choose(None).ok();
                 before.deployed = saved.and_then(|one| one.snapshot.record.known().cloned()?);
             }
-            if before.listed.as_ref().is_some_and(Vec::is_empty) {
+            if depth == Depth::Everything {
                 before.last_volumes = store.last_volumes().unwrap_or_default();
             }
         }

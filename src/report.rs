@@ -232,6 +232,10 @@ impl InterruptedRun {
     /// the same.
     pub fn heals(&self, adopt: Option<&WayReport>) -> Option<&str> {
         match self {
+            // It would be refused.
+            Self::Continue(_) if adopt.is_some_and(|way| way.readiness == Readiness::Edited) => {
+                None
+            }
             Self::Restore(command) | Self::Continue(command) => Some(command),
             Self::NotDeployed(command) => adopt?.failed_before.then_some(command),
             Self::InProgress | Self::RunAgain => None,

@@ -75,7 +75,7 @@ pub struct Observed {
     pub failed: (LastSent, String),
     /// The Portainer stack as it was deployed, if Portainer has had another text since then.
     pub deployed: Option<SavedRecord>,
-    /// The names of the volumes in the last snapshot of a stack without containers.
+    /// The names of the volumes in the last snapshot.
     pub last_volumes: BTreeSet<String>,
     /// The stack's containers, under its name and under its name in Portainer (B10); `None` if they could not be
     /// listed, which a migration tolerates (C52).

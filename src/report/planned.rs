@@ -89,10 +89,11 @@ impl PlanReport {
             .heals(self.adopt.as_ref())
     }
 
-    /// Whether it is known what adopting it would do: not before the stack is whole, or while Portainer may still be working.
+    /// Whether it is known what adopting it would do: not before the stack is whole or edited in Portainer, or while Portainer may still be working.
     pub fn is_shown(&self) -> bool {
         let run = self.stack.interrupted_run.as_ref();
-        run.is_none_or(|run| run.heals(None).is_none()) && self.stack.unanswered.is_empty()
+        let is_whole = run.is_none_or(|run| run.heals(None).is_none());
+        (is_whole || self.heals().is_none()) && self.stack.unanswered.is_empty()
     }
 
     /// Whether Portainer has the stack as it would be adopted, and all of it runs.

@@ -298,7 +298,8 @@ impl Procedure<'_, '_, '_> {
         self.run.wait(format!(
             "waiting for the deployment of Portainer stack {id}"
         ));
-        let last_sent = Some(&self.last_sent());
+        // Its containers are those of the snapshot only if the deployment succeeds.
+        let last_sent = Some(&self.last_sent().deployed_as(None));
         match self.send(|run| run.update(record, contents, last_sent)) {
             Ok(()) => self.wait_for_deployment(id),
             // The containers that it removed are recreated anyway.
@@ -318,7 +319,7 @@ impl Procedure<'_, '_, '_> {
             git,
             ..Payload::new(name, &contents.text, &contents.env)
         };
-        let last_sent = Some(&self.last_sent());
+        let last_sent = Some(&self.last_sent().deployed_as(None));
         match self.send(|run| run.create(endpoint, &payload, last_sent)) {
             Ok(created) => self.wait_for_deployment(&created.id),
             // Not repeated: the next run sees the outcome.

@@ -5,7 +5,12 @@ use std::{collections::BTreeSet, path::Path};
 use chrono::Utc;
 use serde_json::Value;
 
-use super::{Place, requests::REQUEST, store, whole::runs_as_before};
+use super::{
+    Place,
+    requests::REQUEST,
+    store,
+    whole::{is_same_deployment, runs_as_before},
+};
 
 /// A run that changed a stack and has not ended as intended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,9 +77,13 @@ impl Place {
             return Some(unfinished(Interrupted::InProgress));
         }
         let before = store.choose(None).ok().map(|saved| saved.snapshot);
-        let how = match runs_as_before(&now()?, Utc::now(), before.as_ref(), tool) {
+        let now = now()?;
+        let is_same = before
+            .as_ref()
+            .is_some_and(|before| is_same_deployment(&now, before));
+        let how = match runs_as_before(&now, Utc::now(), before.as_ref(), tool) {
             // Somebody deployed it since then.
-            false if !is_open => return None,
+            runs if !(is_open || runs && is_same) => return None,
             _ if before.is_none() => Interrupted::RunAgain,
             true if is_unanswered && !store.was_restored() => Interrupted::RunAgain,
             true if is_not_deployed => Interrupted::NotDeployed,

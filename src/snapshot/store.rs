@@ -14,7 +14,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
 use super::{
-    Snapshot, VERSION,
+    SavedRecord, Snapshot, VERSION,
     folder::{self, time_of},
     is_same_deployment, is_whole,
     requests::{REQUEST, unanswered},
@@ -231,14 +231,24 @@ impl Store {
         ))
     }
 
-    /// Whether a snapshot that is about to be saved shows what an update left that failed: Portainer has what was sent, and
-    /// what ran before runs. An earlier snapshot shows both as they were.
-    pub fn is_of_failed_update(&self, snapshot: &Snapshot) -> Result<bool> {
-        if !self.is_not_deployed() {
-            return Ok(false);
+    /// Gives a snapshot that is about to be saved the Portainer stack that its containers were deployed from, if Portainer has
+    /// what an update sent that failed.
+    pub fn show_deployed(&self, snapshot: &mut Snapshot) -> Result<()> {
+        let before = self.whole()?.next().filter(|_| self.is_not_deployed());
+        let (Some(before), Some(containers), Some(record)) = (
+            before.map(|saved| saved.snapshot),
+            snapshot.containers.known(),
+            snapshot.record.known(),
+        ) else {
+            return Ok(());
+        };
+        // Otherwise, it was edited there since.
+        let is_sent = |one: &SavedRecord| self.last_sent().has(&one.text, &one.env);
+        if record.as_ref().is_some_and(is_sent) && is_same_deployment(containers, &before) {
+            snapshot.record = before.record;
+            snapshot.last_sent = before.last_sent;
         }
-        let before = self.whole()?.next();
-        Ok(before.is_some_and(|before| is_same_deployment(snapshot, &before.snapshot)))
+        Ok(())
     }
 
     /// Whether the last run that changed something has not ended as intended.

@@ -40,20 +40,19 @@ pub fn runs_as_before(
 }
 
 /// Whether the containers of `now` have the configurations of those of `before`: nobody deployed the stack in between.
-pub fn is_same_deployment(now: &Snapshot, before: &Snapshot) -> bool {
-    let hashes = |of: &Snapshot| -> BTreeSet<(String, String)> {
-        let labels = ["service", "config-hash"].map(|name| of.label(name));
-        let containers = of.containers.known().into_iter().flatten().map(Inspected);
+pub fn is_same_deployment(now: &[Value], before: &Snapshot) -> bool {
+    let labels = ["service", "config-hash"].map(|name| before.label(name));
+    let hashes = |of: &[Value]| -> BTreeSet<[String; 2]> {
+        let containers = of.iter().map(Inspected);
         let labeled = containers.map(|one| {
-            let [service, hash] = labels.each_ref().map(|label| one.label(label));
-            (
-                service.unwrap_or_default().to_owned(),
-                hash.unwrap_or_default().to_owned(),
-            )
+            labels
+                .each_ref()
+                .map(|label| one.label(label).unwrap_or_default().to_owned())
         });
         labeled.collect()
     };
-    hashes(now) == hashes(before)
+    let before = before.containers.known();
+    hashes(now) == before.map_or_else(BTreeSet::new, |all| hashes(all))
 }
 
 /// How many containers a service has, and how many of them run.

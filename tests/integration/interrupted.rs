@@ -122,6 +122,31 @@ fn an_interrupted_adoption_names_everywhere_the_same_way_on() {
 }
 
 #[test]
+fn what_an_edit_in_portainer_deployed_after_a_killed_run_is_left_alone() {
+    let two = format!("{PLAIN}  b:\n    image: busybox:1.36\n");
+    let bench = Bench::web(&two);
+    bench.run("adopt web").code(0);
+    bench.stack("web", &two.replace("1.36", "1.37"), None);
+    bench.world(|world| world.add_image("busybox:1.37"));
+    killed_at(
+        Call::Update,
+        &bench,
+        "adopt web --yes",
+        FaultKind::HangAfter,
+        || {},
+    );
+    bench.skip(Duration::from_hours(1));
+    bench.change_record(|record| record.text = format!("{PLAIN}# theirs\n"));
+    bench.world(|world| world.containers.retain(|_, one| one.name != "web-b-1"));
+    let edited = "web was edited in Portainer since the last adoption";
+    bench.fails("adopt web --yes", &[edited, "state: nothing was changed"]);
+    plan(&bench)
+        .says("  stacklift plan web --overwrite\n")
+        .hides("Next: ");
+    bench.succeeds("list", "stacklift plan web");
+}
+
+#[test]
 fn an_interrupted_run_whose_stack_runs_is_run_again() {
     let bench = Bench::web(PLAIN);
     killed(&bench, "adopt web", FaultKind::HangAfter, || {});
@@ -211,6 +236,13 @@ fn an_update_that_failed_twice_can_be_undone() {
         bench.succeeds("list", &["failed run", "stacklift adopt web"]);
         bench.stack("web", &of_b("sleep 2"), None);
     }
+    // What was written since the first failure is in the snapshot.
+    let snapshots = bench.run("restore web --list").out;
+    let newest = snapshots.lines().find(|line| line.contains("  adopt  "));
+    assert!(
+        newest.is_some_and(|line| line.ends_with("default")),
+        "{snapshots}"
+    );
     bench.succeeds("restore web --yes", "restored web");
     let text = bench.first_record().text;
     assert!(text.contains("sleep 1"), "{text}");

@@ -106,7 +106,7 @@ impl Redefined {
 fn hint(kind: &str) -> &'static str {
     match kind {
         "network" => {
-            "undo the change, or run `docker compose down`, which interrupts every service, and adopt the stack then"
+            "undo the change, or run `docker compose down`, which interrupts every service and loses files inside the containers and anonymous volumes, and adopt the stack then"
         }
         _ => "undo the change, or copy the data to a volume with another name",
     }

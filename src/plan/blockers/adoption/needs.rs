@@ -77,7 +77,7 @@ impl Blocking<'_, '_> {
                     "{} needs the address {address}, which is outside network {network}: a container there has {subnet}",
                     service.name
                 );
-                let hint = "correct the address, or run `docker compose down` and `docker compose up -d` first, which interrupts every service";
+                let hint = "correct the address, or run `docker compose down`, which interrupts every service and loses files inside the containers and anonymous volumes, and adopt the stack then";
                 let blocker = Blocker::new(what, hint).short("address not in network");
                 self.blockers.push(blocker);
             }
