@@ -237,9 +237,14 @@ impl Console {
         self.progress(&item(std::slice::from_ref(start), text, self.steps_width()));
     }
 
-    /// Prints a sentence of a plan or of a result. What does not fit is indented. An address and a command stay whole.
+    /// Prints a sentence of a plan or of a result. What does not fit is indented. A command stays whole.
     pub(super) fn told(&self, text: &str) {
         self.progress(&wrap_lines(&lines(text), 0, self.steps_width()));
+    }
+
+    /// Prints a line of a result with an address, which is not moved to a line of its own.
+    pub(super) fn told_whole(&self, text: &str) {
+        self.progress(&lines(text));
     }
 
     /// Prints what a run has done, and to what.

@@ -153,7 +153,7 @@ fn an_interrupted_run_whose_stack_runs_is_run_again() {
     let again = json!({"kind": "run-again"});
     assert_eq!(listed(&bench), (json!("interrupted"), again));
     let next = "\n\nNext: stacklift adopt web\n";
-    plan(&bench).says(&["The last run did not finish.\n", next]);
+    plan(&bench).says(&["The last run failed, or did not finish.\n", next]);
     bench.run("adopt web").code(0);
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
 }
@@ -165,7 +165,7 @@ fn an_interrupted_run_is_no_reason_to_migrate() {
     // Only the adoption is blocked: it would leave the container of `b` behind.
     bench.stack("web", PLAIN, None);
     plan(&bench)
-        .says("The last run did not finish.\n")
+        .says("The last run failed, or did not finish.\n")
         .hides("migrate");
 }
 
@@ -189,7 +189,8 @@ fn a_restore_that_was_interrupted_before_anything_stopped_is_run_again() {
     killed_at(Call::Delete, &bench, "restore web --yes", fault, || {});
     let row = "web    1/1         interrupted run  stacklift restore web";
     bench.succeeds("list", row);
-    let shown = plan(&bench).says("The last run did not finish: restore what ran before");
+    let shown =
+        plan(&bench).says("The last run failed, or did not finish: restore what ran before");
     shown.says("\n\nNext: stacklift restore web\n");
     bench.forget_requests();
     bench.succeeds("restore web --yes", "match");

@@ -39,9 +39,9 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             InterruptedRun::RunAgain if shown.iter().any(|(_, way)| way.failed_before) => {
                 "The last run failed."
             }
-            InterruptedRun::RunAgain => "The last run did not finish.",
+            InterruptedRun::RunAgain => "The last run failed, or did not finish.",
             InterruptedRun::Restore(_) => {
-                "The last run did not finish: restore what ran before, then plan again."
+                "The last run failed, or did not finish: restore what ran before, then plan again."
             }
             InterruptedRun::Continue(_) => &format!(
                 "The last run did not finish. To undo it, run: {}",
