@@ -16,7 +16,7 @@ use crate::{
     plan::{AdoptFlags, Adoption, InPortainer, Request},
     report::{AdoptReport, Outcome},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
-    snapshot::Inspected,
+    snapshot::{Inspected, Snapshot},
     stack::Stack,
     text::{bulleted, command},
 };
@@ -136,14 +136,10 @@ impl Procedure<'_, '_> {
         let mut prepared = self.wait_for_dependencies(prepared)?;
         let store = self.run.store();
         let earlier = store.is_unfinished().then(|| {
-            let saved = store.choose(None).map(|saved| saved.snapshot);
-            saved.map_or_else(
-                |_| Default::default(),
-                |one| {
-                    let containers = one.containers.known().cloned();
-                    (containers.unwrap_or_default(), one.taken_at())
-                },
-            )
+            let saved = store.choose(None).ok().map(|saved| saved.snapshot);
+            let containers = saved.as_ref().and_then(|one| one.containers.known());
+            let taken = saved.as_ref().map(Snapshot::taken_at).unwrap_or_default();
+            (containers.cloned().unwrap_or_default(), taken)
         });
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {

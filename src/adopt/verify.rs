@@ -352,8 +352,8 @@ fn not_copied(
             continue;
         };
         let service = one.service(at.tool);
-        let of_service = copied.iter().filter(|(name, _)| name == service);
-        let targets = of_service.map(|(_, target)| target.as_str());
+        let of_service = copied.iter().filter(|(name, ..)| name == service);
+        let targets = of_service.map(|(_, target, _)| target.as_str());
         let targets: Vec<&str> = targets.filter(|target| had.has(target)).collect();
         if targets.is_empty() {
             continue;

@@ -242,11 +242,6 @@ impl Console {
         self.progress(&wrap_lines(&lines(text), 0, self.steps_width()));
     }
 
-    /// Prints a line of a result with an address, which is not moved to a line of its own.
-    pub(super) fn told_whole(&self, text: &str) {
-        self.progress(&lines(text));
-    }
-
     /// Prints what a run has done, and to what.
     pub(super) fn outcome(&self, verb: &str, about: &str) {
         let about = wrap_lines(&lines(about), width(verb) + 1, self.steps_width());

@@ -13,7 +13,7 @@ use crate::{
     model::{Deployment, Grant, PORTAINER_FOLDERS, Pull},
     plan::{
         Awaited, Blocker, ComposeVersion, Environment, Facts, Fate, Hashes, InPortainer, Loss,
-        NOT_PULLED, PortainerCompose, Touch,
+        NOT_PULLED, PortainerCompose, Sent, Touch,
         blockers::inline,
         blockers::missing,
         blockers::overridden,
@@ -27,6 +27,7 @@ use crate::{
         fates::steering::Steering,
         fates::versions::takes_name_of_other_host,
         fates::{self, Deciding},
+        losses::mounts::copied_files,
         losses::{LossKind, containers, record},
     },
     rewrite::faithful,
@@ -430,6 +431,7 @@ impl Adoption {
                 .extend(validation::doubts(facts, stack, first));
         }
         self.check_dependencies(facts, stack);
+        self.check_copied(facts);
         self.blockers.extend(inline::lost_files(facts, stack));
         self.blockers.extend(overridden::overridden(facts, stack));
         self.blockers.extend(steering.orphans(&self.services));
@@ -458,6 +460,28 @@ impl Adoption {
                 service.name
             )
         }));
+    }
+
+    /// The secrets and configs of which a container that stays keeps the old content (N17).
+    fn check_copied(&mut self, facts: &Facts) {
+        let Some((text, env)) = facts.record.and_then(|record| record.contents) else {
+            return;
+        };
+        let before = copied_files(Sent { text, env }, facts.project);
+        for now in copied_files(facts.sent, facts.project) {
+            let (service, target, content) = &now;
+            let has_other = before
+                .iter()
+                .any(|one| (&one.0, &one.1) == (service, target) && one.2 != *content);
+            let is_it = |one: &ServicePlan| {
+                one.service == *service && matches!(one.fate, Fate::Unchanged | Fate::Unknown(_))
+            };
+            if has_other && self.services.iter().any(is_it) {
+                self.warnings.push(format!(
+                    "{service} gets the new content of {target} only when it is recreated, for example because one of its labels changes"
+                ));
+            }
+        }
     }
 
     /// The losses of containers that are replaced or may be. Others lose nothing.

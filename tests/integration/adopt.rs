@@ -500,7 +500,7 @@ fn a_new_stack_that_does_not_run_stays_failed_until_it_runs() {
     let failed = "b of web does not run: it keeps restarting (exit code 3)\n";
     bench
         .run("plan web")
-        .says(&["\nThe last run failed.\n", failed]);
+        .says(&["\nThe last run failed, or did not finish.\n", failed]);
     // One that has ended counts as a job.
     bench.stack("once", service, None);
     let again = "\nfix b, then run the command again with --rerun-jobs\n";

@@ -302,7 +302,7 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
         let expected = (json!("failed"), json!({"kind": "run-again"}));
         assert_eq!(listed(&bench), expected);
         let run = plan(&bench).code(0);
-        run.prints("web  1 container on this host, in Portainer\nThe last run failed.\n\nNext: fix what failed, then stacklift adopt web\n");
+        run.prints("web  1 container on this host, in Portainer\nThe last run failed, or did not finish.\n\nNext: fix what failed, then stacklift adopt web\n");
     }
     let says = "checked again: the last run did not finish";
     bench.succeeds("adopt --all --dry-run", says);

@@ -767,3 +767,27 @@ fn a_report_that_does_not_conform_is_detected() {
         assert!(check(&schema, &schema, &wrong).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn n17_a_container_that_stays_keeps_the_old_content_of_a_secret() {
+    let of = |content| {
+        format!(
+            "services:\n  a:\n    image: busybox:1.36\n    secrets: [s]\n    configs: [{{source: c, target: /c}}]\nsecrets:\n  s: {{environment: TOKEN}}\nconfigs:\n  c: {{content: {content}}}\n"
+        )
+    };
+    let bench = Bench::with_env(&of("one"), "TOKEN=first-value\n");
+    bench.run("adopt web --yes").code(0);
+    let keeps = |at| {
+        format!(
+            "warning: a gets the new content of {at} only when it is recreated, for example because one of its labels changes\n"
+        )
+    };
+    bench.write("web", ".env", "TOKEN=second-value\n");
+    let run = bench.succeeds("plan web", &keeps("/run/secrets/s"));
+    run.hides(&["/c:", "first-value", "second-value"]);
+    bench.write("web", "docker-compose.yml", &of("two"));
+    bench.succeeds(
+        "adopt web --yes",
+        &[keeps("/run/secrets/s").as_str(), &keeps("/c")],
+    );
+}

@@ -54,7 +54,7 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
         console.told(&format!("  Git        {git}, commit {commit}"));
     }
     if let Some(url) = &report.url {
-        console.told_whole(&format!("  Portainer  {url}"));
+        console.row(&(Meaning::Plain, "  Portainer  ".to_owned()), url);
     }
 }
 

@@ -36,9 +36,6 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
     if let Some(run) = &stack.interrupted_run {
         let what = match run {
             InterruptedRun::InProgress => "A run is in progress: wait until it has ended.",
-            InterruptedRun::RunAgain if shown.iter().any(|(_, way)| way.failed_before) => {
-                "The last run failed."
-            }
             InterruptedRun::RunAgain => "The last run failed, or did not finish.",
             InterruptedRun::Restore(_) => {
                 "The last run failed, or did not finish: restore what ran before, then plan again."

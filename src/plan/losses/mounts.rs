@@ -423,15 +423,27 @@ pub fn placed_files(service: &SentService) -> Vec<String> {
     targets.filter_map(|(target, _)| target).collect()
 }
 
-/// The services and the targets of the secrets and configs whose content Compose copies into their containers (N17).
-pub fn copied_files(sent: Sent, project: &str) -> Vec<(String, String)> {
+/// The services and the targets of the secrets and configs whose content Compose copies into their containers (N17), with the
+/// content, if it is known.
+pub fn copied_files(sent: Sent, project: &str) -> Vec<(String, String, Option<String>)> {
     let is_copied = |of: &Node| of.get("content").or(of.get("environment")).is_some();
     with_sent(sent, project, |_, stack| {
         let services = stack.map(SentStack::active).unwrap_or_default();
         let all = services.iter().flat_map(|service| {
+            let read = move |node: Node| service.stack.read(node).known();
+            let content = move |of: Node| {
+                let value = || {
+                    let name = read(of.get("environment")?)?;
+                    let found = sent.env.iter().rfind(|one| one.name == name);
+                    found.map(|one| one.value.clone())
+                };
+                of.get("content").map_or_else(value, read)
+            };
             let copied = placed(service).into_iter();
-            let copied = copied.filter(|(_, of)| of.as_ref().is_some_and(is_copied));
-            copied.filter_map(|(target, _)| Some((service.name.to_owned(), target?)))
+            copied.filter_map(move |(target, of)| {
+                let of = of.filter(is_copied)?;
+                Some((service.name.to_owned(), target?, content(of)))
+            })
         });
         all.collect()
     })
