@@ -292,7 +292,7 @@ volumes: {data: {}}
         let said = format!(
             "network {name}_default differs from the Compose file: Portainer would recreate it"
         );
-        scenario.run("plan $PROJECT").succeeds(&said);
+        scenario.run("plan $PROJECT").fails(&said);
         scenario.run("adopt $PROJECT").fails(&said);
         assert_eq!(scenario.state().containers, before.containers);
         let fates = scenario.plan(&["alone", "db", "web"].map(str::to_owned).into(), "");
