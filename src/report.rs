@@ -231,11 +231,10 @@ impl InterruptedRun {
     /// The command to run before the stack is adopted. What a failed adoption sent is undone only if this `adopt` would send
     /// the same.
     pub fn heals(&self, adopt: Option<&WayReport>) -> Option<&str> {
+        let is_edited = adopt.is_some_and(|way| way.readiness == Readiness::Edited);
         match self {
             // It would be refused.
-            Self::Continue(_) if adopt.is_some_and(|way| way.readiness == Readiness::Edited) => {
-                None
-            }
+            Self::Continue(_) if is_edited => None,
             Self::Restore(command) | Self::Continue(command) => Some(command),
             Self::NotDeployed(command) => adopt?.failed_before.then_some(command),
             Self::InProgress | Self::RunAgain => None,

@@ -27,7 +27,7 @@ use crate::{
         fates::steering::Steering,
         fates::versions::takes_name_of_other_host,
         fates::{self, Deciding},
-        losses::mounts::copied_files,
+        losses::mounts::{copied, copied_files},
         losses::{LossKind, containers, record},
     },
     rewrite::faithful,
@@ -431,18 +431,13 @@ impl Adoption {
                 .extend(validation::doubts(facts, stack, first));
         }
         self.check_dependencies(facts, stack);
-        self.check_copied(facts);
+        self.check_copied(facts, stack);
         self.blockers.extend(inline::lost_files(facts, stack));
         self.blockers.extend(overridden::overridden(facts, stack));
         self.blockers.extend(steering.orphans(&self.services));
         self.blockers.extend(steering.rejected());
         self.blockers.extend(steering.not_started());
         self.warnings.extend(steering.doubt());
-        // M06
-        let pulled = stack.active().into_iter().filter(|service| {
-            let policy = service.given(&["pull_policy"]).known();
-            policy.is_some_and(|policy| !NOT_PULLED.contains(&policy.as_str()))
-        });
         for service in stack.active() {
             for (_, volume, _) in service.volumes() {
                 let exists = facts.details.volumes.is_none() || facts.details.has_volume(&volume);
@@ -454,6 +449,11 @@ impl Adoption {
                 }
             }
         }
+        // M06
+        let pulled = stack.active().into_iter().filter(|service| {
+            let policy = service.given(&["pull_policy"]).known();
+            policy.is_some_and(|policy| !NOT_PULLED.contains(&policy.as_str()))
+        });
         self.warnings.extend(pulled.map(|service| {
             format!(
                 "{}: Portainer pulls its image because of `pull_policy`; `adopt` pulls it first, and stops if that fails",
@@ -463,12 +463,12 @@ impl Adoption {
     }
 
     /// The secrets and configs of which a container that stays keeps the old content (N17).
-    fn check_copied(&mut self, facts: &Facts) {
+    fn check_copied(&mut self, facts: &Facts, stack: &SentStack) {
         let Some((text, env)) = facts.record.and_then(|record| record.contents) else {
             return;
         };
         let before = copied_files(Sent { text, env }, facts.project);
-        for now in copied_files(facts.sent, facts.project) {
+        for now in copied(stack, facts.sent.env) {
             let (service, target, content) = &now;
             let has_other = before
                 .iter()

@@ -83,13 +83,12 @@ impl PlanReport {
 
     /// The command to run before the stack is adopted.
     pub fn heals(&self) -> Option<&str> {
-        self.stack
-            .interrupted_run
-            .as_ref()?
-            .heals(self.adopt.as_ref())
+        let run = self.stack.interrupted_run.as_ref()?;
+        run.heals(self.adopt.as_ref())
     }
 
-    /// Whether it is known what adopting it would do: not before the stack is whole or edited in Portainer, or while Portainer may still be working.
+    /// Whether it is known what adopting it would do: not before the stack is whole, unless it was edited in Portainer, and not
+    /// while Portainer may still be working.
     pub fn is_shown(&self) -> bool {
         let run = self.stack.interrupted_run.as_ref();
         let is_whole = run.is_none_or(|run| run.heals(None).is_none());

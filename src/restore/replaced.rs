@@ -102,12 +102,8 @@ impl Procedure<'_, '_, '_> {
                 return Some(Touch::Replaced);
             }
             let moves = |one: &StateChange| matches!(one, StateChange::Start | StateChange::Stop);
-            let mut changes = planned
-                .containers
-                .changing
-                .get(now.name())
-                .into_iter()
-                .flatten();
+            let changing = &planned.containers.changing;
+            let mut changes = changing.get(now.name()).into_iter().flatten();
             changes.any(moves).then_some(Touch::Restarted)
         };
         let now = own(self.snapshot(), existing).into_iter();

@@ -234,7 +234,10 @@ impl Store {
     /// Gives a snapshot that is about to be saved the Portainer stack that its containers were deployed from, if Portainer has
     /// what an update sent that failed.
     pub fn show_deployed(&self, snapshot: &mut Snapshot) -> Result<()> {
-        let before = self.whole()?.next().filter(|_| self.is_not_deployed());
+        if !self.is_not_deployed() {
+            return Ok(());
+        }
+        let before = self.whole()?.next();
         let (Some(before), Some(containers), Some(record)) = (
             before.map(|saved| saved.snapshot),
             snapshot.containers.known(),

@@ -102,13 +102,14 @@ impl Redefined {
     }
 }
 
+/// How a network is created again.
+pub const DOWN: &str = "run `docker compose down`, which interrupts every service and loses files inside the containers and anonymous volumes, and adopt the stack then";
+
 /// What to do about the definition of a network or volume.
-fn hint(kind: &str) -> &'static str {
+fn hint(kind: &str) -> String {
     match kind {
-        "network" => {
-            "undo the change, or run `docker compose down`, which interrupts every service and loses files inside the containers and anonymous volumes, and adopt the stack then"
-        }
-        _ => "undo the change, or copy the data to a volume with another name",
+        "network" => format!("undo the change, or {DOWN}"),
+        _ => "undo the change, or copy the data to a volume with another name".to_owned(),
     }
 }
 

@@ -14,6 +14,7 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
+    model::{Variable, values},
     plan::{
         Facts, InPortainer, Sent,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
@@ -423,30 +424,37 @@ pub fn placed_files(service: &SentService) -> Vec<String> {
     targets.filter_map(|(target, _)| target).collect()
 }
 
-/// The services and the targets of the secrets and configs whose content Compose copies into their containers (N17), with the
-/// content, if it is known.
-pub fn copied_files(sent: Sent, project: &str) -> Vec<(String, String, Option<String>)> {
-    let is_copied = |of: &Node| of.get("content").or(of.get("environment")).is_some();
+/// A service, and the target of a secret or config whose content Compose copies into its containers (N17), with the content, if
+/// it is known.
+pub type Copied = (String, String, Option<String>);
+
+/// What Compose copies into the containers of a text.
+pub fn copied_files(sent: Sent, project: &str) -> Vec<Copied> {
     with_sent(sent, project, |_, stack| {
-        let services = stack.map(SentStack::active).unwrap_or_default();
-        let all = services.iter().flat_map(|service| {
-            let read = move |node: Node| service.stack.read(node).known();
-            let content = move |of: Node| {
-                let value = || {
-                    let name = read(of.get("environment")?)?;
-                    let found = sent.env.iter().rfind(|one| one.name == name);
-                    found.map(|one| one.value.clone())
-                };
-                of.get("content").map_or_else(value, read)
-            };
-            let copied = placed(service).into_iter();
-            copied.filter_map(move |(target, of)| {
-                let of = of.filter(is_copied)?;
-                Some((service.name.to_owned(), target?, content(of)))
-            })
-        });
-        all.collect()
+        stack.map_or_else(Vec::new, |stack| copied(stack, sent.env))
     })
+}
+
+/// The same of a text that was read, with these variables.
+pub fn copied(stack: &SentStack, env: &[Variable]) -> Vec<Copied> {
+    let read = |node: Node| stack.read(node).known();
+    let values = values(env);
+    let value = |name: String| Some(values.get(name.as_str())?.to_string());
+    let mut all = Vec::new();
+    for service in stack.active() {
+        for (target, of) in placed(&service) {
+            let (Some(target), Some(of)) = (target, of) else {
+                continue;
+            };
+            let content = match (of.get("content"), of.get("environment")) {
+                (Some(content), _) => read(content),
+                (None, Some(name)) => read(name).and_then(value),
+                (None, None) => continue,
+            };
+            all.push((service.name.to_owned(), target, content));
+        }
+    }
+    all
 }
 
 /// The targets of the secrets and configs, as far as they are known, and what defines each.

@@ -13,6 +13,7 @@ use crate::{
         blockers::conflicts::{held_by, names, used_on_host},
         blockers::missing,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
+        fates::redefined::DOWN,
     },
     snapshot::Inspected,
     text::{counted, shell_word},
@@ -77,7 +78,7 @@ impl Blocking<'_, '_> {
                     "{} needs the address {address}, which is outside network {network}: a container there has {subnet}",
                     service.name
                 );
-                let hint = "correct the address, or run `docker compose down`, which interrupts every service and loses files inside the containers and anonymous volumes, and adopt the stack then";
+                let hint = format!("correct the address, or {DOWN}");
                 let blocker = Blocker::new(what, hint).short("address not in network");
                 self.blockers.push(blocker);
             }
