@@ -282,7 +282,7 @@ impl Procedure<'_, '_> {
         let seen = self.run.seen(name, self.at.endpoint);
         let differs = self.differs(&seen, Some(&snapshot));
         let is_kept = self.mark_not_deployed(&seen, differs);
-        let but = is_kept.then_some(", but Portainer still has what that run sent");
+        let but = is_kept.then_some(", but the Portainer stack does not");
         let but = but.unwrap_or_default();
         self.start = Progress::Began(format!(
             "this run restored what an earlier run had left: the containers match snapshot {snapshot}{but}"

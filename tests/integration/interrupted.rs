@@ -212,10 +212,7 @@ fn an_update_that_failed_twice_can_be_undone() {
     bench.world(|world| world.exits.clear());
     let missing = of_b("sleep 2") + "    env_file: absent.env\n";
     bench.stack("web", &missing, None);
-    let repaired = &[
-        "it is restored first",
-        ", but Portainer still has what that run sent",
-    ];
+    let repaired = &["it is restored first", ", but the Portainer stack does not"];
     bench.fails("adopt web --yes", repaired);
     assert_eq!(listed(&bench), (json!("failed"), undo.clone()));
     bench.stack("web", &of_b("sleep 2"), None);

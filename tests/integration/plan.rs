@@ -311,7 +311,7 @@ fn b26_an_edited_network_or_volume_that_stays_as_it_is_is_named() {
     let config = r#"{"networks": {"default": {"name": "web_default", "internal": true, "ipam": {"config": [{"subnet": "10.9.0.0/24"}]}}}, "volumes": {"data": {"name": "web_data", "driver_opts": {"o": "x"}}}}"#;
     write_script(&program, &text.replace("{}", config));
     for args in ["plan web", "adopt web", "plan web"] {
-        bench.run_with(args, "PATH", &path).succeeds("warning: network web_default differs from the Compose file in internal and ipam, and a deployment does not change it: undo the change, or run `docker compose down`, which interrupts every service and loses files inside the containers and anonymous volumes, and adopt the stack then\nwarning: volume web_data differs from the Compose file in driver_opts, and a deployment does not change it: undo the change, or copy the data to a volume with another name\n");
+        bench.run_with(args, "PATH", &path).succeeds("warning: network web_default differs from the Compose file in internal and ipam, and a deployment does not change it: undo the change, or run `docker compose down`, which interrupts every service and loses files inside the containers and anonymous volumes, and then adopt the stack\nwarning: volume web_data differs from the Compose file in driver_opts, and a deployment does not change it: undo the change, or copy the data to a volume with another name\n");
     }
 }
 

@@ -103,7 +103,7 @@ impl Redefined {
 }
 
 /// How a network is created again.
-pub const DOWN: &str = "run `docker compose down`, which interrupts every service and loses files inside the containers and anonymous volumes, and adopt the stack then";
+pub const DOWN: &str = "run `docker compose down`, which interrupts every service and loses files inside the containers and anonymous volumes, and then adopt the stack";
 
 /// What to do about the definition of a network or volume.
 fn hint(kind: &str) -> String {
