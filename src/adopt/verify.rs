@@ -276,7 +276,10 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         let fate = planned.map(|planned| &planned.fate);
         let name = one.name();
         match one.change {
-            Change::Missing if is_replica(&plan.changes, service) => {}
+            Change::Missing
+                if is_replica(&plan.changes, service)
+                    && !plan::fate_of(&plan.services, name).is_some_and(Fate::keeps_containers) => {
+            }
             Change::Stray | Change::Missing => found.wrong.push(one.to_string()),
             _ if one.has_to_run() && !one.runs() => match one.now.zip(one.now.and_then(end)) {
                 Some((now, end)) if found.not_running.is_none() => {
@@ -321,7 +324,7 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
     for planned in &plan.services {
         let service = planned.service.as_str();
         let is_known = compared.iter().any(|one| one.service(tool) == service);
-        if !is_known && !matches!(planned.fate, Fate::LeftBehind(_)) {
+        if !is_known && !matches!(planned.fate, Fate::LeftBehind(_) | Fate::Removed(_)) {
             found.wrong.push(format!("{service} has no container"));
         }
     }

@@ -203,10 +203,10 @@ impl Adoption {
     /// The containers that are replaced or restarted, or may be.
     pub fn touched<'a>(&self, containers: &'a [Value]) -> Vec<(Inspected<'a>, Touch)> {
         let touch = |container: Inspected| match fate_of(&self.services, container.name())? {
-            Fate::Recreated(_) => Some(Touch::Replaced),
+            Fate::Recreated(_) | Fate::Removed(_) => Some(Touch::Replaced),
             Fate::Restarted(_) => Some(Touch::Restarted),
             Fate::Unknown(_) => Some(Touch::MayBeReplaced),
-            Fate::Unchanged | Fate::Started(_) | Fate::Removed(_) | Fate::LeftBehind(_) => None,
+            Fate::Unchanged | Fate::Started(_) | Fate::LeftBehind(_) => None,
         };
         let containers = containers.iter().map(Inspected);
         let touched = containers.filter_map(|one| Some((one, touch(one)?)));
@@ -243,7 +243,7 @@ impl Adoption {
         };
         let (id, name) = (&record.id, shell_word(facts.name));
         for service in &mut self.services {
-            if let Fate::LeftBehind(_) | Fate::Removed(_) = &service.fate {
+            if let Fate::LeftBehind(_) = &service.fate {
                 let one = &service.service;
                 let what = format!(
                     "Portainer stack {id} is in error: an update would remove the containers of {one} and not recreate them"
@@ -254,7 +254,7 @@ impl Adoption {
                 let blocker = Blocker::new(what, hint);
                 self.blockers
                     .push(blocker.details(service.containers.clone()));
-            } else if !service.containers.is_empty() {
+            } else if !matches!(service.fate, Fate::Removed(_)) && !service.containers.is_empty() {
                 let why = format!(
                     "Portainer stack {id} is in error, and an update removes every container first"
                 );
@@ -496,6 +496,7 @@ impl Adoption {
         let carries_volumes = compose.is_some_and(|compose| !compose.is_library);
         let planned = |loss: &Loss| fate_of(&self.services, loss.subject.as_deref()?);
         let stays = |loss: &Loss| planned(loss).is_some_and(Fate::keeps_containers);
+        let is_removed = |loss: &Loss| matches!(planned(loss), Some(Fate::Removed(_)));
         let services = stack.services();
         let external = services.iter().flat_map(SentService::external_volumes);
         let external: BTreeSet<String> = external.collect();
@@ -508,12 +509,19 @@ impl Adoption {
             _ if stays(loss) => false,
             LossKind::Orphan => false,
             LossKind::AnonymousVolume { volume, is_deleted } => {
-                !external.contains(volume) && (*is_deleted || !carries_volumes)
+                let is_left = *is_deleted || !carries_volumes || is_removed(loss);
+                is_left && !external.contains(volume)
             }
             _ => true,
         };
         let losses = losses.into_iter().map(|mut loss| {
-            if let Some(Fate::Recreated(_) | Fate::Removed(_)) = planned(&loss) {
+            if let LossKind::AnonymousVolume { volume, .. } = &loss.kind
+                && is_removed(&loss)
+            {
+                let what = format!("no container uses its anonymous volume any more: {volume}");
+                loss.message = what;
+                loss
+            } else if let Some(Fate::Recreated(_) | Fate::Removed(_)) = planned(&loss) {
                 loss.message = loss.message.replacen(IF_RECREATED, "", 1);
                 loss
             } else if facts.uses.wanted.is_some() {
@@ -585,6 +593,9 @@ fn request(facts: &Facts, redeploys: bool) -> Request {
     }
 }
 
+/// A service, or a container with a row of its own; its containers; and their fate.
+type Planning<'a> = (String, Vec<Inspected<'a>>, Fate);
+
 /// The fate of every service.
 fn services(
     input: &AdoptionFacts,
@@ -607,7 +618,7 @@ fn services(
         hashes: input.hashes,
         portainer: compose,
     };
-    let mut found: Vec<(String, Vec<Inspected>, Fate)> = Vec::new();
+    let mut found: Vec<Planning> = Vec::new();
     let services = stack.services();
     for service in &services {
         let own = containers.remove(service.name).unwrap_or_default();
@@ -621,7 +632,7 @@ fn services(
             (true, true) => Fate::Started(starts(input, service.name)),
             (true, false) => {
                 let fates = own.iter().map(|&one| deciding.fate(one, service));
-                let fate = worst(fates.chain(scaled(service.replicas(), own.len())));
+                let fate = worst(fates.chain(missing_replicas(service, own.len())));
                 let is_as_on_disk = |one: &Inspected| deciding.is_as_on_disk(*one, service);
                 match (named(input, service.name), fate) {
                     (Some(named), Fate::Recreated(why)) if !own.iter().all(is_as_on_disk) => {
@@ -636,6 +647,7 @@ fn services(
         found.push((service.name.to_owned(), own, fate));
     }
     dependents::follow(&mut found, &services, compose);
+    let mut found = scale_down(found, &services, &deciding);
     let orphan = steering.orphan();
     for (service, own) in containers {
         found.push((printable(service).into_owned(), own, orphan.clone()));
@@ -678,16 +690,60 @@ fn starts(input: &AdoptionFacts, service: &str) -> String {
     }
 }
 
-/// What the number of containers that the text asks for means for a service that has `now`.
-fn scaled(after: Option<usize>, now: usize) -> Option<Fate> {
-    match after {
+/// The fate of a service that has `now` containers, if the text asks for more.
+fn missing_replicas(service: &SentService, now: usize) -> Option<Fate> {
+    match service.replicas() {
         None => Some(Fate::unknown("the number of its containers is unknown")),
-        Some(after) if after < now => Some(fates::fewer(now, after)),
-        Some(after) if after > now => Some(Fate::Started(format!(
-            "has {now} of {after} containers; the others will be started"
-        ))),
-        Some(_) => None,
+        Some(after) => (after > now).then(|| {
+            let what = format!("has {now} of {after} containers; the others will be started");
+            Fate::Started(what)
+        }),
     }
+}
+
+/// Gives rows of their own to the containers that a service no longer has, if Compose would recreate none of the service:
+/// then it removes those with the highest numbers.
+fn scale_down<'a>(
+    found: Vec<Planning<'a>>,
+    services: &[SentService],
+    deciding: &Deciding,
+) -> Vec<Planning<'a>> {
+    let mut scaled = Vec::new();
+    for (name, mut own, mut fate) in found {
+        let service = services.iter().find(|one| one.name == name);
+        let service = service.filter(|one| one.is_active());
+        let asked = service.and_then(|one| Some((one, one.replicas()?)));
+        let Some((service, after)) = asked.filter(|(_, after)| *after < own.len()) else {
+            scaled.push((name, own, fate));
+            continue;
+        };
+        let number = |one: &Inspected| one.container_number(deciding.facts.tool);
+        own.sort_by_key(number);
+        let by_number = deciding
+            .portainer
+            .is_some_and(PortainerCompose::removes_by_number);
+        let removed = match fate {
+            Fate::Unchanged | Fate::Started(_) if by_number && number(&own[0]).is_some() => {
+                own.split_off(after)
+            }
+            _ => Vec::new(),
+        };
+        if !removed.is_empty() {
+            fate = worst(own.iter().map(|&one| deciding.fate(one, service)));
+        } else if !matches!(fate, Fate::Recreated(_)) {
+            fate = fates::fewer(own.len(), after);
+        }
+        let removed = removed.into_iter().map(|one| {
+            let container = printable(one.name()).into_owned();
+            (container, vec![one], fates::surplus(&name, after))
+        });
+        let removed: Vec<_> = removed.collect();
+        if after > 0 || removed.is_empty() {
+            scaled.push((name, own, fate));
+        }
+        scaled.extend(removed);
+    }
+    scaled
 }
 
 /// Portainer's Compose: as Portainer's version tells, or an older one that a container says it started it.

@@ -24,7 +24,7 @@ use crate::{
         fates::versions::{Agreement, Feature, agreement, agreement_with_portainer},
     },
     snapshot::Inspected,
-    text::printable,
+    text::{counted, printable},
 };
 
 /// Why a service is recreated whose image the Compose file only builds.
@@ -114,11 +114,17 @@ pub fn newer_image(image: &str) -> String {
     format!("{image} is now a different image")
 }
 
-/// The fate of a service that has more containers than the text asks for.
+/// The fate of a service that has more containers than the text asks for, if it is unknown which ones stay.
 pub fn fewer(now: usize, after: usize) -> Fate {
     Fate::Unknown(format!(
         "it has {now} containers, but the Compose file asks for {after}; the others are removed"
     ))
+}
+
+/// The fate of a container that a service no longer has when it has `after` containers.
+pub fn surplus(service: &str, after: usize) -> Fate {
+    let asked = counted(after, "container");
+    Fate::Removed(format!("the Compose file asks for {asked} of {service}"))
 }
 
 /// The config hashes that the Compose program of this host computes.

@@ -162,6 +162,18 @@ impl Loss {
         }
     }
 
+    /// How many containers of a service are removed, if no row names them.
+    pub fn removed(&self, services: &[ServicePlan]) -> Option<String> {
+        let LossKind::Replicas { now, after } = self.kind else {
+            return None;
+        };
+        let service = self.service.as_deref()?;
+        let surplus = fates::surplus(service, after);
+        let are_named = services.iter().any(|one| one.fate == surplus);
+        let (count, verb) = (now - after, if now - after == 1 { "is" } else { "are" });
+        (!are_named).then(|| format!("{count} of the {now} containers of {service} {verb} removed"))
+    }
+
     /// Whether the rows, or the number of lines that change, say it already.
     pub fn is_told(&self, services: &[ServicePlan]) -> bool {
         let subject = self.subject.as_deref();
@@ -169,8 +181,10 @@ impl Loss {
         let mut services = services.iter();
         match self.kind {
             LossKind::Replicas { now, after } => {
-                let fate = fates::fewer(now, after);
-                services.any(|one| Some(&one.service) == self.service.as_ref() && one.fate == fate)
+                let service = self.service.as_deref().unwrap_or_default();
+                let (fewer, surplus) = (fates::fewer(now, after), fates::surplus(service, after));
+                services
+                    .any(|one| one.fate == surplus || (one.service == service && one.fate == fewer))
             }
             LossKind::Starts => matches!(own, Some(Fate::Started(_))),
             LossKind::Image => own.is_some_and(|fate| fate.reason() == Some(&self.message)),

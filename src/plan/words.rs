@@ -85,6 +85,11 @@ pub fn downtime(services: &[ServicePlan]) -> Vec<String> {
     let seconds = until_stopped(services);
     let mut parts = Vec::from_iter(down(services, is_replaced, seconds, ["is", "are"]));
     parts.extend(down(services, is_unknown, seconds, ["may be", "may be"]));
+    let removed = services
+        .iter()
+        .filter(|one| matches!(one.fate, Fate::Removed(_)));
+    let removed: Vec<&str> = removed.map(|one| one.service.as_str()).collect();
+    parts.extend(said(&removed, "is removed"));
     parts
 }
 
@@ -150,6 +155,11 @@ impl Adoption {
         } else {
             said(&stopped, "is recreated")
         });
+        parts.extend(
+            self.changes
+                .iter()
+                .filter_map(|one| one.removed(&self.services)),
+        );
         parts.extend(told_losses(self.losses.len()));
         let mut services = self.services.iter();
         let has_containers = services.any(|one| !one.containers.is_empty());

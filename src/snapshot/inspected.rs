@@ -110,6 +110,11 @@ impl<'a> Inspected<'a> {
         files.filter(|file| !file.is_empty())
     }
 
+    /// Its number within its service.
+    pub fn container_number(self, tool: &str) -> Option<u64> {
+        self.compose_label(tool, "container-number")?.parse().ok()
+    }
+
     /// Whether it was created by `docker compose run`.
     pub fn is_one_off(self, tool: &str) -> bool {
         let label = self.compose_label(tool, "oneoff");

@@ -497,10 +497,21 @@ fn other_replicas_are_said() {
     let replicas = |count: u8| format!("{PLAIN}    deploy: {{replicas: {count}}}\n");
     let bench = Bench::web(&replicas(2));
     let hashes = labeled(&bench);
-    for (count, fate) in [(1, "a unknown"), (2, "a unchanged"), (3, "a started")] {
+    for (count, expected) in [
+        (0, &["web-a-1 removed", "web-a-2 removed"][..]),
+        (1, &["a unchanged", "web-a-2 removed"]),
+        (2, &["a unchanged"]),
+        (3, &["a started"]),
+    ] {
         bench.stack("web", &replicas(count), None);
-        assert_eq!(fates(&planned(&bench, &hashes), "adopt"), [fate]);
+        assert_eq!(fates(&planned(&bench, &hashes), "adopt"), expected);
     }
+    bench.stack("web", &replicas(1), None);
+    let run = with_hashes(&bench, "plan web", &hashes).code(0);
+    run.says("  =  a        keeps running\n  -  web-a-2  removed: the Compose file asks for 1 container of a\n\nAdopting it loses nothing. web-a-2 is removed.\n");
+    // No Compose program: it is unknown which one stays.
+    let asked = Run::of(&mut bench.asking("adopt web"));
+    asked.fails("1 of the 2 containers of a is removed");
 }
 
 #[test]

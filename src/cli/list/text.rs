@@ -183,14 +183,16 @@ fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
     let recreated = with("recreates", |one| {
         is_replaced(one) && one.stop_grace.is_none()
     });
+    let removed = with("removes", |one| matches!(one.fate, Fate::Removed(_)));
     let started = with("starts", |one| matches!(one.fate, Fate::Started(_)));
     let unknown = unknown.and_then(|verb| with(verb, |one| matches!(one.fate, Fate::Unknown(_))));
-    let meaning = match (interrupted.as_ref().or(recreated.as_ref()), &unknown) {
-        (Some(_), _) => Meaning::Changed,
-        (None, Some(_)) => Meaning::Unknown,
-        (None, None) => Meaning::Kept,
+    let is_changed = interrupted.is_some() || recreated.is_some() || removed.is_some();
+    let meaning = match &unknown {
+        _ if is_changed => Meaning::Changed,
+        Some(_) => Meaning::Unknown,
+        None => Meaning::Kept,
     };
-    let changes = [interrupted, recreated, unknown, started];
+    let changes = [interrupted, recreated, removed, unknown, started];
     let changes: Vec<String> = changes.into_iter().flatten().collect();
     let is_changed = |one: &ServicePlan| !one.fate.is_unchanged();
     let text = match changes.as_slice() {

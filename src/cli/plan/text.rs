@@ -10,7 +10,7 @@ use crate::{
         table::{column, line, plan_rows},
     },
     model::Grant,
-    plan::{Fate, InPortainer, Loss, Request, downtime},
+    plan::{Fate, InPortainer, Loss, Request, ServicePlan, downtime},
     report::{InterruptedRun, PlanReport, Readiness, StackReport, Way, WayReport},
     text::{command, counted, listed, numbered, plural, said},
 };
@@ -234,7 +234,7 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
         sentences.insert(0, lost);
     } else {
         console.text(Meaning::Plain, &lost);
-        show_list(&of.losses, console);
+        show_list(&of.losses, &of.services, console);
     }
     if !sentences.is_empty() {
         console.text(Meaning::Plain, &sentences.join(" "));
@@ -244,7 +244,7 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
             Meaning::Plain,
             "What changes (not every setting is compared):",
         );
-        show_list(&of.changes, console);
+        show_list(&of.changes, &of.services, console);
     }
     if let Some(access) = &of.access {
         let access = format!("Access afterwards: {}.", Grant::list(access));
@@ -281,9 +281,19 @@ fn show_blockers(way: Way, of: &WayReport, console: &Console) {
     }
 }
 
-fn show_list<'l>(list: &'l [Loss], console: &Console) {
+/// The losses or changes, with the service of each, or the container if the service has several.
+fn show_list<'l>(list: &'l [Loss], services: &'l [ServicePlan], console: &Console) {
     let owner = |loss: &'l Loss| {
-        let owner = loss.service.as_ref().or(loss.subject.as_ref());
+        let of = |one: &&ServicePlan| {
+            loss.subject
+                .as_ref()
+                .is_some_and(|own| one.containers.contains(own))
+        };
+        let owner = match services.iter().find(of) {
+            Some(row) if row.containers.len() > 1 => loss.subject.as_ref(),
+            Some(row) => Some(&row.service),
+            None => loss.service.as_ref().or(loss.subject.as_ref()),
+        };
         owner.map_or("stack", String::as_str)
     };
     let column = column(list.iter().map(owner));

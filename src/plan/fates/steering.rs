@@ -67,7 +67,8 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
     /// The blocker if Portainer would remove containers, where `services` are planned.
     pub fn orphans(&self, services: &[ServicePlan]) -> Option<Blocker> {
         let why = self.removes_orphans()?;
-        let is_removed = |one: &&ServicePlan| matches!(one.fate, Fate::Removed(_));
+        let orphan = self.orphan();
+        let is_removed = |one: &&ServicePlan| one.fate == orphan;
         let services = services.iter().filter(is_removed);
         let removed = services.flat_map(|service| service.containers.clone());
         let what = format!(

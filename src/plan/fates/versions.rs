@@ -69,6 +69,8 @@ const BUNDLED: [((u16, u16, u16), ComposeVersion); 5] = [
 ];
 /// The first program that reads `COMPOSE_REMOVE_ORPHANS` from its env file (N14).
 const FOLLOWS_ORPHANS: ComposeVersion = ComposeVersion(2, 27, 0);
+/// The first program that removes the containers of a service with the highest numbers. Earlier ones remove the newest.
+const REMOVES_BY_NUMBER: ComposeVersion = ComposeVersion(2, 25, 0);
 /// The first Portainer version with the library, and the first and the last version of the library (N18).
 const FIRST_WITH_LIBRARY: (u16, u16, u16) = (2, 24, 0);
 const LIBRARY: (ComposeVersion, ComposeVersion) =
@@ -118,6 +120,11 @@ impl PortainerCompose {
     /// Whether it may recreate a container that is not connected to a network of its service (N05).
     pub fn checks_networks(self) -> bool {
         self.last > *RECREATES_DEPENDENTS.end()
+    }
+
+    /// Whether it removes the containers with the highest numbers if a service gets fewer.
+    pub fn removes_by_number(self) -> bool {
+        self.first >= REMOVES_BY_NUMBER
     }
 
     /// Whether it compares the definitions of networks and volumes with those that exist (N13). `None` is unknown.

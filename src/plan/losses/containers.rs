@@ -179,10 +179,7 @@ impl<'a> Running<'a, '_> {
             let Some(after) = service.replicas().filter(|after| *after < now) else {
                 continue;
             };
-            members.sort_by_key(|one| {
-                let number = self.label(*one, "container-number");
-                Reverse(number.and_then(|number| number.parse::<u64>().ok()))
-            });
+            members.sort_by_key(|one| Reverse(one.container_number(self.facts.tool)));
             surplus.extend(members.iter().take(now - after).map(|one| one.id()));
             let message = format!("{} will be reduced to {after}", counted(now, "container"));
             let kind = LossKind::Replicas { now, after };
