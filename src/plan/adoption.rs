@@ -269,7 +269,11 @@ impl Adoption {
             InPortainer::UpToDate | InPortainer::LastSent
         );
         let mut services = self.services.iter();
-        if is_sent && services.any(|service| differs_from_adoption(facts, service) == Some(true)) {
+        let is_by_hand = !facts.has_failed();
+        if is_sent
+            && is_by_hand
+            && services.any(|service| differs_from_adoption(facts, service) == Some(true))
+        {
             self.in_portainer = InPortainer::Redeployed;
         }
         if self.in_portainer == InPortainer::FromGit && facts.last_sent.is_behind {

@@ -148,16 +148,7 @@ pub(super) fn why_by_hand(
 }
 
 /// Why a container has neither the configuration of the files nor what would be sent.
-pub(super) fn why_changed(
-    container: Inspected,
-    record: Option<&RecordFacts>,
-    sent: Sent,
-    tool: &str,
-) -> String {
-    let by_hand = record.and_then(|record| why_by_hand(container, record, tool));
-    if let Some(by_hand) = by_hand {
-        return by_hand;
-    }
+pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent) -> String {
     if let Some(edited) = record.filter(|one| one.in_portainer == InPortainer::Edited) {
         let why = if edited.last_sent.has(sent.text, sent.env) {
             "the stack was edited in Portainer"
@@ -248,8 +239,7 @@ mod tests {
                 last_sent: &LastSent::default(),
                 in_portainer: InPortainer::LastSent,
             };
-            let (json, sent) = (json!({}), Sent { text, env });
-            let why = why_changed(Inspected(&json), Some(&facts), sent, "docker");
+            let why = why_changed(Some(&facts), Sent { text, env });
             let expected = format!("{expected} has changed since the container started");
             assert_eq!(why, expected);
         }
@@ -285,8 +275,9 @@ mod tests {
                 last_sent,
                 in_portainer,
             });
-            let sent = Sent { text, env: &[] };
-            let why = why_changed(Inspected(&json), facts.as_ref(), sent, "docker");
+            let by_hand = |facts| why_by_hand(Inspected(&json), facts, "docker");
+            let changed = || why_changed(facts.as_ref(), Sent { text, env: &[] });
+            let why = facts.as_ref().and_then(by_hand).unwrap_or_else(changed);
             assert_eq!(why, expected, "{in_portainer:?} {hash} {text}");
         }
         // The containers of an adoption that failed differ, too, but Portainer created this one.
@@ -300,8 +291,6 @@ mod tests {
             last_sent,
             in_portainer: UpToDate,
         };
-        let (text, env) = ("a", &[][..]);
-        let why = why_changed(Inspected(&own), Some(&facts), Sent { text, env }, "docker");
-        assert_eq!(why, files);
+        assert_eq!(why_by_hand(Inspected(&own), &facts, "docker"), None);
     }
 }

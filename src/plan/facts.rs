@@ -142,6 +142,11 @@ impl Observed {
         self.listed.as_ref().is_none_or(|all| !all.is_empty())
     }
 
+    /// Whether the last adoption failed: the containers that it kept or restored were started before it.
+    pub fn has_failed(&self) -> bool {
+        !self.failed.1.is_empty()
+    }
+
     /// The listed containers, as far as they could be inspected.
     pub fn inspected(&self) -> impl Iterator<Item = Inspected<'_>> {
         self.details.containers.iter().flatten().map(Inspected)

@@ -263,11 +263,11 @@ impl Deciding<'_> {
         if shares(service) {
             return Fate::unknown("it shares a namespace or volumes with another container");
         }
-        let Facts {
-            record, sent, tool, ..
-        } = self.facts;
+        let facts = self.facts;
+        let record = facts.record.as_ref();
+        let adopted = record.filter(|_| !facts.has_failed());
+        let by_hand = adopted.and_then(|one| edited::why_by_hand(container, one, facts.tool));
         if on_disk == labeled {
-            let by_hand = record.and_then(|one| edited::why_by_hand(container, &one, tool));
             let why = if self.is_built(service.name) {
                 BUILT
             } else {
@@ -285,7 +285,8 @@ impl Deciding<'_> {
         };
         match agreement(started_by, here, &features) {
             Agreement::Same => {
-                Fate::Recreated(edited::why_changed(container, record.as_ref(), *sent, tool))
+                let why = || edited::why_changed(record, facts.sent);
+                Fate::Recreated(by_hand.unwrap_or_else(why))
             }
             Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(
                 "Compose {started_by} started it, and Compose {here} on this host cannot compare that"

@@ -36,7 +36,7 @@ pub(in crate::cli) struct AdoptArguments {
     pub keep_going: bool,
     /// Do not ask for confirmation
     ///
-    /// stacklift asks if a container will or may be recreated, if something will be lost, or if the whole stack is
+    /// stacklift asks if a container will or may be recreated or removed, if something will be lost, or if the whole stack is
     /// stopped. Without a terminal, the adoption is refused instead.
     #[arg(short, long)]
     pub yes: bool,
