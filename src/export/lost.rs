@@ -2,12 +2,13 @@
 //! mounted into Portainer's container (M07). Reads only.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, Result};
-use composefile::{document::Document, reader::EnvFiles};
+use composefile::{document::Document, dotenv, interpolate::interpolate, reader::EnvFiles};
+use serde_json::Value;
 
 use crate::{
     disk,
@@ -15,7 +16,8 @@ use crate::{
     failure::Failure,
     model::{Container, MountKind, Variable, portainers_folder},
     portainer::{Contents, Stored},
-    rewrite::{export, portainer::STACK_ENV},
+    rewrite::{env::stack_env, export, portainer::STACK_ENV},
+    snapshot::Inspected,
     text::{bulleted, command, printable},
 };
 
@@ -25,6 +27,8 @@ pub struct Lost {
     pub file: PathBuf,
     /// The env file with the variables: a path in Portainer's container.
     pub env_file: String,
+    /// What shows that the file may be that of another stack.
+    pub doubt: Option<String>,
     /// The texts of the other env files that were found, by their paths in Portainer's container.
     pub env_files: EnvFiles,
 }
@@ -48,8 +52,8 @@ struct Place {
 /// Finds what Portainer stored of the Compose project `name`. `data` is the directory that was mounted at Portainer's
 /// `/data`: without it, every volume and mount is searched.
 ///
-/// Files that do not define the services of the containers do not count. Several that do are an error. So is one that only
-/// older containers name, unless `data` is given.
+/// Files that do not define the services of the containers do not count, nor do those with other images if a file has the same.
+/// Several that count are an error. So is one that only older containers name, or with other images, unless `data` is given.
 pub fn find(
     engine: &EngineReader,
     tool: &str,
@@ -75,7 +79,9 @@ pub fn find(
         *known = std::cmp::max_by_key(*known, folder, |one| (one.root.len(), one.root));
     }
     let stack = printable(name);
-    let Some(folder) = newest(engine, &own, &folders)? else {
+    let ids: Vec<String> = own.iter().map(|(one, _)| one.id.clone()).collect();
+    let inspected = engine.inspect_containers(&ids)?;
+    let Some(folder) = newest(&inspected, &own, &folders) else {
         let what = format!("no container of {stack} was started by Portainer");
         return Err(Failure::new(what).hint(from_containers(name)).into());
     };
@@ -85,9 +91,10 @@ pub fn find(
         let hint = "clone its Git repository instead";
         return Err(Failure::new(what).hint(hint).into());
     }
-    let services: BTreeSet<&str> = own
+    let images: BTreeMap<&str, &str> = inspected
         .iter()
-        .filter_map(|(one, _)| one.compose_label(tool, "service"))
+        .map(Inspected)
+        .filter_map(|one| Some((one.compose_label(tool, "service")?, one.image_name())))
         .collect();
     let mut found = BTreeMap::new();
     for one in folders.values() {
@@ -96,16 +103,21 @@ pub fn find(
             None => places(engine, &all, one)?,
         };
         for place in places {
-            if let Some((stored, lost)) = one.read(name, &place, &services)? {
+            if let Some((stored, lost)) = one.read(name, &place, &images)? {
                 let real = disk::canonicalize(&lost.file).unwrap_or_else(|_| lost.file.clone());
                 found.insert(real, (stored, lost));
             }
         }
     }
+    if found.values().any(|(_, lost)| lost.doubt.is_none()) {
+        found.retain(|_, (_, lost)| lost.doubt.is_none());
+    }
     let is_older = |stored: &Stored| data.is_none() && stored.folder != folder.dir;
     let wanted = printable(folder.file);
     let place = folder.data();
     let pass = format!("pass the directory that was mounted at {place} with --portainer-data");
+    let instead =
+        format!("{pass}; for the file that was found, it is the one that contains `compose`");
     let failure = match (found.pop_first(), found.len()) {
         (None, _) => Failure::new(format!("found no {wanted} of {stack}"))
             .hint(format!("{pass}; {}", from_containers(name))),
@@ -113,9 +125,14 @@ pub fn find(
             "the newest containers of {stack} were started from {wanted}, but only {} was found",
             file.display()
         ))
-        .hint(format!(
-            "{pass}; for the file that was found, it is the one that contains `compose`"
-        )),
+        .hint(instead),
+        (Some((file, (_, lost))), 0) if data.is_none() && lost.doubt.is_some() => {
+            let (file, doubt) = (file.display(), lost.doubt.unwrap_or_default());
+            Failure::new(format!(
+                "{file} may be the Compose file of another stack: {doubt}"
+            ))
+            .hint(instead)
+        }
         (Some((_, found)), 0) => return Ok(found),
         (Some((first, _)), _) => {
             let files = [first].into_iter().chain(found.into_keys());
@@ -130,18 +147,16 @@ pub fn find(
 
 /// The folder that the most recently created container names, if there are several.
 fn newest<'f, 'c>(
-    engine: &EngineReader,
+    inspected: &[Value],
     own: &[(&Container, Folder)],
     folders: &BTreeMap<&str, &'f Folder<'c>>,
-) -> Result<Option<&'f Folder<'c>>> {
+) -> Option<&'f Folder<'c>> {
     if folders.len() < 2 {
-        return Ok(folders.values().next().copied());
+        return folders.values().next().copied();
     }
-    let ids: Vec<String> = own.iter().map(|(one, _)| one.id.clone()).collect();
-    let inspected = engine.inspect_containers(&ids)?;
     let newest = inspected.iter().max_by_key(|one| one["Created"].as_str());
     let newest = newest.and_then(|newest| own.iter().find(|(one, _)| newest["Id"] == *one.id));
-    Ok(newest.and_then(|(_, folder)| folders.get(folder.of_stack()).copied()))
+    newest.and_then(|(_, folder)| folders.get(folder.of_stack()).copied())
 }
 
 fn from_containers(name: &str) -> String {
@@ -192,23 +207,21 @@ impl<'c> Folder<'c> {
         Place::new(self.data(), here)
     }
 
-    /// What is stored at a place. `None` if there is no Compose file with these services.
+    /// What is stored at a place. `None` if there is no Compose file with these services, of which `images` has the images.
     fn read(
         &self,
         name: &str,
         place: &Place,
-        services: &BTreeSet<&str>,
+        images: &BTreeMap<&str, &str>,
     ) -> Result<Option<(Stored, Lost)>> {
         let Some((file, text)) = place.read(self.file)? else {
             return Ok(None);
         };
-        let is_whole = Document::parse(&text).is_ok_and(|document| {
-            let defined = document.get("services");
-            services
-                .iter()
-                .all(|one| defined.is_some_and(|all| all.get(one).is_some()))
-        });
-        if !is_whole {
+        let Ok(document) = Document::parse(&text) else {
+            return Ok(None);
+        };
+        let of = |service: &str| document.get("services")?.get(service);
+        if images.keys().any(|service| of(service).is_none()) {
             return Ok(None);
         }
         // Without variables, Portainer writes no stack.env, and Compose reads `.env`.
@@ -222,6 +235,17 @@ impl<'c> Folder<'c> {
         let (env_file, env) = env
             .transpose()?
             .unwrap_or_else(|| (STACK_ENV.to_owned(), Vec::new()));
+        let values = dotenv::parse(&stack_env(&env), &|_| None).unwrap_or_default();
+        let value = |name: &str| {
+            let mut values = values.iter();
+            values.find(|one| one.0 == name).map(|one| one.1.clone())
+        };
+        let doubt = images.iter().find_map(|(service, runs)| {
+            let image = of(service)?.get("image")?.as_str()?;
+            let image = interpolate(image, &value).ok()?;
+            (image != *runs)
+                .then(|| format!("{service} of {name} runs {runs}, and the file has image {image}"))
+        });
         let mut env_files = EnvFiles::new();
         let listed = export::env_files(&export::Stored {
             text: &text,
@@ -249,6 +273,7 @@ impl<'c> Folder<'c> {
         let lost = Lost {
             file,
             env_file,
+            doubt,
             env_files,
         };
         Ok(Some((stored, lost)))

@@ -163,9 +163,15 @@ fn several_files_are_shown_and_none_is_chosen() {
     fs::write(other.join("compose/7/docker-compose.yml"), text).expect("a file");
     mount(&bench, &other, "/data");
     bench.fails(EXPORT, "found no ");
+    let text = TEXT.replace("1.36", "${B}9");
+    fs::write(other.join("compose/7/docker-compose.yml"), text).expect("a file");
+    let doubt = "may be the Compose file of another stack: a of web runs busybox:1.36, and the file has image busybox:9\n";
+    bench.fails(EXPORT, doubt);
+    let to = bench.root().join("web");
+    bench.succeeds(&export_command(&other, &to), doubt);
+    fs::remove_dir_all(&to).expect("the files");
     let (one, two) = (data(&bench, "one"), data(&bench, "two"));
     mount(&bench, &one, "/data");
-    let to = bench.root().join("web");
     let export = format!("{EXPORT} --to {}", to.display());
     bench.run(&export).code(0);
     fs::remove_dir_all(&to).expect("the files");

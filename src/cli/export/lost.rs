@@ -31,6 +31,11 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     let exported = exported?;
     console.step("found", &lost.file.display().to_string());
     show(name.as_str(), &to, &exported, console);
+    if let Some(doubt) = &lost.doubt {
+        console.warning(&format!(
+            "this may be the Compose file of another stack: {doubt}"
+        ));
+    }
     console.told(&next(&settings, name, &to));
     Ok(())
 }
