@@ -10,7 +10,6 @@ use std::{
     ops::{Deref, DerefMut},
     os::unix::fs::MetadataExt,
     path::Path,
-    slice::from_ref,
     sync::Mutex,
 };
 
@@ -55,8 +54,8 @@ pub fn interrupted<'c>(
     containers: impl IntoIterator<Item = &'c Container>,
     tool: &str,
 ) -> Option<Unfinished> {
-    let ids: Vec<String> = containers.into_iter().map(|one| one.id.clone()).collect();
-    let now = || engine.inspect_containers(&ids).ok();
+    let ids = containers.into_iter().map(|one| &one.id);
+    let now = || engine.inspect_containers(ids).ok();
     place.interrupted(engine.id().ok().as_deref(), now, tool)
 }
 
@@ -257,7 +256,7 @@ impl Situation<'_> {
             .and_then(|(all, port)| plan::portainer(all, port));
         // Otherwise, it may be a proxy in front of it.
         let portainer = portainer.filter(|one| one.runs_portainer(None).is_some());
-        let read = portainer.map(|one| self.engine.inspect_containers(from_ref(&one.id)));
+        let read = portainer.map(|one| self.engine.inspect_containers([&one.id]));
         let all = read.and_then(Result::ok).unwrap_or_default();
         let items = all.iter().map(Inspected);
         let items = items.flat_map(|one| one.items("/Config/Env"));

@@ -213,8 +213,7 @@ impl Read {
     fn new(engine: &EngineReader, tool: &str, project: &str) -> Result<Self> {
         let name = printable(project);
         let listed = engine.list(project)?.into_iter();
-        let ids: Vec<String> = listed.map(|one| one.id).collect();
-        let mut containers = engine.inspect_containers(&ids)?;
+        let mut containers = engine.inspect_containers(listed.map(|one| one.id))?;
         containers.retain(|one| !Inspected(one).is_one_off(tool));
         if containers.is_empty() {
             return Err(Failure::new(format!("{name} has no containers on this host: without them, its Compose file cannot be written"))
@@ -244,15 +243,15 @@ impl Read {
             }
         }
         let all = || containers.iter().map(Inspected);
-        let unique =
-            |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
-        let images = engine.inspect_images(&unique(all().map(Inspected::image_id).collect()))?;
+        let ids: BTreeSet<&str> = all().map(Inspected::image_id).collect();
+        let images = engine.inspect_images(ids)?;
         let connected = all().flat_map(Inspected::networks);
         let mut names: BTreeSet<&str> = connected.map(|(name, _)| name.as_str()).collect();
         names.retain(|name| !matches!(*name, "host" | "none" | "bridge"));
-        let networks = engine.inspect_networks(&unique(names))?;
-        let names = all().flat_map(Inspected::volumes).map(|(name, _)| name);
-        let volumes = engine.inspect_volumes(&unique(names.collect()))?;
+        let networks = engine.inspect_networks(names)?;
+        let mounted = all().flat_map(Inspected::volumes);
+        let names: BTreeSet<&str> = mounted.map(|(name, _)| name).collect();
+        let volumes = engine.inspect_volumes(names)?;
         let fixed = all()
             .flat_map(Inspected::fixed_addresses)
             .map(|(network, _)| network.to_owned());

@@ -343,9 +343,9 @@ impl<'s> Procedure<'s, '_, '_> {
     /// Whether Portainer deploys a text, and keeps the containers that run as the text says (M05). Restored before that, they
     /// stop only once. What could make the deployment fail, or recreate one, comes first: then they are restored after it.
     fn keeps_containers(&self, record: &RecordStep) -> bool {
-        let engine = self.run.engine.reader();
+        let engine = self.run.engine;
         let has_its_image = |one: Inspected| {
-            let found = engine.inspect_images(&[one.image_name().to_owned()]);
+            let found = engine.inspect_images([one.image_name()]);
             let mut found = found.unwrap_or_default().into_iter();
             found.any(|found| found["Id"] == one.image_id())
         };

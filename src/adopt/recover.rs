@@ -19,7 +19,7 @@ use crate::{
     portainer::Payload,
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
-    run::RecordSeen,
+    run::{RecordSeen, Seen},
     snapshot::Inspected,
     text::{bulleted, down, shell_word},
 };

@@ -35,6 +35,11 @@ impl fmt::Display for ObjectKind {
     }
 }
 
+/// Names or IDs of objects.
+pub trait Names: IntoIterator<Item: Into<String>> {}
+
+impl<N: IntoIterator<Item: Into<String>>> Names for N {}
+
 /// A tar archive that the engine wrote.
 pub struct Archive {
     pub bytes: Vec<u8>,
@@ -45,25 +50,25 @@ pub struct Archive {
 impl EngineReader {
     /// The inspect JSON of the containers with these IDs, in the same order. Containers that no longer exist are left
     /// out.
-    pub fn inspect_containers(&self, ids: &[String]) -> Result<Vec<Value>> {
+    pub fn inspect_containers(&self, ids: impl Names) -> Result<Vec<Value>> {
         self.inspect(ObjectKind::Container, ids)
     }
 
     /// The inspect JSON of these networks, in the same order. Networks that no longer exist are left out.
     ///
     /// A name that several networks share is an error; engines before 25 allow such names.
-    pub fn inspect_networks(&self, names_or_ids: &[String]) -> Result<Vec<Value>> {
+    pub fn inspect_networks(&self, names_or_ids: impl Names) -> Result<Vec<Value>> {
         self.inspect(ObjectKind::Network, names_or_ids)
     }
 
     /// The inspect JSON of these volumes, in the same order. Volumes that no longer exist are left out.
-    pub fn inspect_volumes(&self, names: &[String]) -> Result<Vec<Value>> {
+    pub fn inspect_volumes(&self, names: impl Names) -> Result<Vec<Value>> {
         self.inspect(ObjectKind::Volume, names)
     }
 
     /// The inspect JSON of the images with these IDs (`sha256:…`), in the same order. Images that no longer exist are
     /// left out.
-    pub fn inspect_images(&self, ids: &[String]) -> Result<Vec<Value>> {
+    pub fn inspect_images(&self, ids: impl Names) -> Result<Vec<Value>> {
         self.inspect(ObjectKind::Image, ids)
     }
 
@@ -151,7 +156,7 @@ impl EngineReader {
             // Several networks may have one name.
             let id = |one: &Value| one["Id"].as_str().unwrap_or(name_of(one)).to_owned();
             let names: Vec<String> = listed.map(|one| id(&one)).collect();
-            self.inspect(kind, &names)
+            self.inspect(kind, names)
         };
         let mut found =
             inspect().with_context(|| format!("failed to list the {kind}s of {project}"))?;
@@ -161,9 +166,9 @@ impl EngineReader {
         Ok(found)
     }
 
-    fn inspect(&self, kind: ObjectKind, names: &[String]) -> Result<Vec<Value>> {
+    fn inspect(&self, kind: ObjectKind, names: impl Names) -> Result<Vec<Value>> {
         let mut seen = HashSet::new();
-        let mut names = names.to_vec();
+        let mut names: Vec<String> = names.into_iter().map(Into::into).collect();
         names.retain(|name| seen.insert(name.clone()));
         if names.is_empty() {
             return Ok(Vec::new());

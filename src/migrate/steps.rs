@@ -1,7 +1,5 @@
 //! The steps of a migration, except the create.
 
-use std::slice::from_ref;
-
 use anyhow::{Result, ensure};
 
 use super::{
@@ -121,7 +119,7 @@ impl Procedure<'_, '_> {
         self.run.pull(pull)?;
         self.mark(|progress| progress.pulled = true);
         // The command may have reached another engine.
-        let found = self.run.engine.inspect_images(from_ref(&pull.image))?;
+        let found = self.run.engine.inspect_images([&pull.image])?;
         ensure!(
             !found.is_empty(),
             "it was pulled, but Docker does not have it"

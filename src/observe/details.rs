@@ -1,9 +1,6 @@
 //! Reads what the engine knows of the containers and of everything around them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    slice::from_ref,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use chrono::Utc;
@@ -21,9 +18,9 @@ pub(super) fn details(
     mut references: BTreeSet<String>,
 ) -> (Details, Vec<anyhow::Error>) {
     let mut failures = Vec::new();
-    let ids: Vec<String> = all.iter().map(|container| container.id.clone()).collect();
+    let ids = all.iter().map(|container| &container.id);
     let at = Utc::now();
-    let containers = known(engine.inspect_containers(&ids), &mut failures);
+    let containers = known(engine.inspect_containers(ids), &mut failures);
     let inspected = containers.as_deref().unwrap_or_default();
     let image_of = |one: &Value| one["Image"].as_str().map(str::to_owned);
     references.extend(inspected.iter().filter_map(image_of));
@@ -61,7 +58,7 @@ pub(super) fn images(
     let mut images = BTreeMap::new();
     for reference in references {
         let inspect = || {
-            let found = engine.inspect_images(from_ref(&reference))?;
+            let found = engine.inspect_images([&reference])?;
             Ok(found.into_iter().next())
         };
         let image = match host {

@@ -32,9 +32,9 @@ impl Situation<'_> {
             warnings.push(UNKNOWN.to_owned());
             return;
         };
-        let ids: Vec<String> = others.iter().map(|one| one.id.clone()).collect();
+        let ids = others.iter().map(|one| &one.id);
         let own = before.details.containers.iter().flatten().cloned();
-        match self.engine.inspect_containers(&ids) {
+        match self.engine.inspect_containers(ids) {
             Ok(mut all) => {
                 all.extend(own);
                 let projects = self.stack.name().projects();
@@ -56,8 +56,8 @@ pub fn foreign_of(
     if touched.is_empty() {
         return Ok(Vec::new());
     }
-    let ids: Vec<String> = engine.list_all()?.into_iter().map(|one| one.id).collect();
-    let all = engine.inspect_containers(&ids)?;
+    let ids = engine.list_all()?.into_iter().map(|one| one.id);
+    let all = engine.inspect_containers(ids)?;
     Ok(plan::foreign(touched, &all, tool, &stack.projects()))
 }
 
@@ -72,9 +72,8 @@ pub fn foreign_since(
     if before.is_empty() && gone.is_empty() {
         return (Vec::new(), None);
     }
-    let all = before.iter().map(Inspected);
-    let ids: Vec<String> = all.map(|one| one.id().to_owned()).collect();
-    let found = engine.inspect_containers(&ids).and_then(|now| {
+    let ids = before.iter().map(|one| Inspected(one).id());
+    let found = engine.inspect_containers(ids).and_then(|now| {
         let changed = before.iter().map(Inspected).filter_map(|old| {
             let now = now.iter().map(Inspected).find(|now| now.id() == old.id());
             Some((old, touch(old, now)?))

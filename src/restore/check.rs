@@ -264,7 +264,7 @@ impl Procedure<'_, '_, '_> {
             for id in container.shares_with() {
                 let is_saved = containers.iter().any(|other| other.id() == id);
                 let engine = self.run.engine;
-                if is_saved || !engine.inspect_containers(&[id.to_owned()])?.is_empty() {
+                if is_saved || !engine.inspect_containers([id])?.is_empty() {
                     continue;
                 }
                 let (name, short) = (container.name(), id.get(..12).unwrap_or(id));

@@ -211,8 +211,7 @@ impl Procedure<'_, '_, '_> {
         let snapshot = self.snapshot();
         let containers = saved(snapshot);
         let limits = self.restore.limits();
-        let new_ids: Vec<String> = ids.values().cloned().collect();
-        let inspected = self.run.engine.inspect_containers(&new_ids)?;
+        let inspected = self.run.engine.inspect_containers(ids.values())?;
         let current: Vec<Inspected> = inspected.iter().map(Inspected).collect();
         for wave in plan.dependencies.to_start() {
             let mut tasks = Vec::new();
@@ -371,7 +370,7 @@ pub(super) fn image_of(engine: &Engine, container: Inspected) -> Result<Option<S
         let found = if asked.is_empty() {
             Vec::new()
         } else {
-            engine.inspect_images(&[asked.to_owned()])?
+            engine.inspect_images([asked])?
         };
         if found.first().is_some_and(|image| text(image, "Id") == id) {
             return Ok(Some(asked.to_owned()));

@@ -118,7 +118,7 @@ pub(super) fn fill(
             container.name()
         );
     }
-    let found = engine.inspect_containers(&[id.to_owned()])?;
+    let found = engine.inspect_containers([id])?;
     let changes = engine.changes(id)?;
     let filled = found.first().map(Inspected);
     let layer_now = filled.map(|now| read_layer(engine, now, &changes));

@@ -29,7 +29,7 @@ pub fn wait_for(
 ) -> Result<()> {
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
     loop {
-        let found = engine.inspect_containers(&[id.to_owned()])?;
+        let found = engine.inspect_containers([id])?;
         let Some(now) = found.first().map(Inspected) else {
             bail!("{name} was removed meanwhile");
         };

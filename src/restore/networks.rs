@@ -31,8 +31,8 @@ impl Procedure<'_, '_, '_> {
     /// The existing networks with the names of the saved ones, by name.
     pub(super) fn existing_networks(&self) -> Result<BTreeMap<String, Value>> {
         let saved = self.saved_networks().iter();
-        let names: Vec<String> = saved.map(|one| text(one, "Name").to_owned()).collect();
-        let found = self.run.engine.inspect_networks(&names)?.into_iter();
+        let names = saved.map(|one| text(one, "Name"));
+        let found = self.run.engine.inspect_networks(names)?.into_iter();
         Ok(found
             .map(|network| (text(&network, "Name").to_owned(), network))
             .collect())
@@ -106,8 +106,8 @@ impl Procedure<'_, '_, '_> {
         let networks = self.existing_networks()?;
         let mut stopped = engine.list_all()?;
         stopped.retain(|one| !one.is_running());
-        let ids: Vec<String> = stopped.into_iter().map(|one| one.id).collect();
-        for found in &engine.inspect_containers(&ids)? {
+        let ids = stopped.into_iter().map(|one| one.id);
+        for found in &engine.inspect_containers(ids)? {
             let container = Inspected(found);
             if !is_stranger(self.snapshot(), container) {
                 continue;
@@ -164,9 +164,8 @@ impl Procedure<'_, '_, '_> {
     /// Whether the network exists, or appears within 3 (9 tries) or 10 seconds (27 tries): the engine may still be
     /// processing a request of a killed run.
     fn network_appears(&self, name: &str, tries: usize) -> bool {
-        let name = [name.to_owned()];
         let exists = || {
-            let found = self.run.engine.inspect_networks(&name);
+            let found = self.run.engine.inspect_networks([name]);
             found.is_ok_and(|found| !found.is_empty())
         };
         let mut pauses =

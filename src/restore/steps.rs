@@ -42,8 +42,8 @@ impl Procedure<'_, '_, '_> {
         let engine = self.run.engine;
         let snapshot = self.snapshot();
         let listed = self.run.containers(&snapshot.stack)?;
-        let ids: Vec<String> = listed.into_iter().map(|container| container.id).collect();
-        let mut existing = engine.inspect_containers(&ids)?;
+        let ids = listed.into_iter().map(|container| container.id);
+        let mut existing = engine.inspect_containers(ids)?;
         let mut others = saved(snapshot);
         others.retain(|container| named(&existing, container.name()).is_none());
         for other in in_parallel(&others, |container| {

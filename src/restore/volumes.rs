@@ -74,8 +74,7 @@ impl Procedure<'_, '_, '_> {
 
     /// The volumes that were said to be kept and do not exist (B28).
     pub(super) fn lost_volumes(&self) -> Result<Vec<String>> {
-        let names: Vec<String> = self.kept.keys().cloned().collect();
-        let now = self.run.engine.inspect_volumes(&names)?;
+        let now = self.run.engine.inspect_volumes(self.kept.keys())?;
         let exists = |name: &str| now.iter().any(|volume| text(volume, "Name") == name);
         let lost = self.kept.iter().filter(|(name, _)| !exists(name));
         Ok(lost

@@ -233,8 +233,8 @@ impl Run<'_> {
 
     /// How long nothing may change, for these containers: longer than the longest time that one has to stop.
     fn quiet_period(&self, look: &Look) -> Duration {
-        let ids: Vec<String> = look.containers.iter().map(|(id, _)| id.clone()).collect();
-        let inspected = self.engine.inspect_containers(&ids).unwrap_or_default();
+        let ids = look.containers.iter().map(|(id, _)| id);
+        let inspected = self.engine.inspect_containers(ids).unwrap_or_default();
         let graces = inspected.iter().map(|one| Inspected(one).stop_grace());
         let longest = Duration::from_secs(graces.max().flatten().unwrap_or_default().into());
         QUIET.max(longest + AFTER_GRACE)

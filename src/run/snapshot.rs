@@ -157,8 +157,7 @@ impl Run<'_> {
         let containers = Known::from_result(match (seen.containers, of.containers) {
             (Some(seen), _) => Ok(seen),
             (None, Some(containers)) => {
-                let ids: Vec<String> = containers.iter().map(|c| c.id.clone()).collect();
-                engine.inspect_containers(&ids)
+                engine.inspect_containers(containers.iter().map(|one| &one.id))
             }
             (None, None) => Err(anyhow!("failed to list the containers")),
         });
@@ -232,11 +231,9 @@ impl Run<'_> {
         let known: BTreeSet<&str> = volumes.iter().filter_map(|v| v["Name"].as_str()).collect();
         let mounted = containers.iter().flat_map(|one| Inspected(one).volumes());
         let mounted: BTreeSet<&str> = mounted.map(|(name, _)| name).collect();
-        let others: Vec<String> = mounted
-            .difference(&known)
-            .map(|&name| name.to_owned())
-            .collect();
-        volumes.extend(self.engine.inspect_volumes(&others)?);
+        let others = mounted.difference(&known).copied();
+        let others = self.engine.inspect_volumes(others)?;
+        volumes.extend(others);
         Ok(volumes)
     }
 }

@@ -22,10 +22,10 @@ fn each_kind_is_inspected_by_its_own_path() {
     let fake = Fake::speaking("1.41", |_| json(404, NOT_FOUND));
     let engine = fake.engine();
     let found = [
-        engine.inspect_containers(&strings(&["5a1c"])),
-        engine.inspect_networks(&strings(&["web_a b"])),
-        engine.inspect_volumes(&strings(&["a/../b?c"])),
-        engine.inspect_images(&strings(&["sha256:77"])),
+        engine.inspect_containers(["5a1c"]),
+        engine.inspect_networks(["web_a b"]),
+        engine.inspect_volumes(["a/../b?c"]),
+        engine.inspect_images(["sha256:77"]),
     ];
     assert_eq!(found.map(|found| found.unwrap().len()), [0; 4]);
     assert_eq!(
@@ -68,7 +68,7 @@ fn a_prefix_of_the_name_or_a_short_prefix_of_the_id_does_not_match() {
         json(200, format!(r#"{{"Id":"{id}","Name":"/web"}}"#))
     });
     let engine = fake.engine();
-    let count = |name: &str| engine.inspect_containers(&strings(&[name])).unwrap().len();
+    let count = |name: &str| engine.inspect_containers([name]).unwrap().len();
     assert_eq!(count(id), 1);
     assert_eq!(count("0123456789ab"), 1);
     assert_eq!(count("web"), 1);
@@ -82,10 +82,7 @@ fn a_failure_is_not_absence() {
         "GET /v1.41/volumes/b" => json(500, r#"{"message":"driver\u001b is away"}"#),
         _ => json(200, r#"{"Name":"a"}"#),
     });
-    let error = fake
-        .engine()
-        .inspect_volumes(&strings(&["a", "b"]))
-        .unwrap_err();
+    let error = fake.engine().inspect_volumes(["a", "b"]).unwrap_err();
     assert_eq!(
         format!("{error:#}"),
         "failed to inspect the volumes: volume b: Docker returned 500: driver\\u{1b} is away"
@@ -97,13 +94,13 @@ fn invalid_names_are_not_requested() {
     let fake = Fake::new(|request| panic!("unexpected request: {request}"));
     let engine = fake.engine();
     for name in ["", ".", "..", "-f"] {
-        let error = engine.inspect_networks(&strings(&[name])).unwrap_err();
+        let error = engine.inspect_networks([name]).unwrap_err();
         let text = format!("failed to inspect the networks: `{name}` is not a valid name");
         assert_eq!(format!("{error:#}"), text);
         engine.changes(name).unwrap_err();
     }
     let expected = [Value::Null; 0];
-    assert_eq!(fake.engine().inspect_networks(&[]).unwrap(), expected);
+    assert_eq!(fake.engine().inspect_networks([""; 0]).unwrap(), expected);
 }
 
 #[test]
