@@ -258,9 +258,7 @@ impl Situation<'_> {
         let portainer = portainer.filter(|one| one.runs_portainer(None).is_some());
         let read = portainer.map(|one| self.engine.inspect_containers([&one.id]));
         let all = read.and_then(Result::ok).unwrap_or_default();
-        let items = all.iter().map(Inspected);
-        let items = items.flat_map(|one| one.items("/Config/Env"));
-        let set = items.filter_map(|item| item.as_str()?.split_once('='));
+        let set = all.iter().flat_map(|one| Inspected(one).env());
         set.map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
     }

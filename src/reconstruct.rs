@@ -266,9 +266,8 @@ impl Read {
             containers: by_name,
             fixed: fixed.collect(),
         });
-        let env = all().flat_map(|one| one.items("/Config/Env"));
-        let values = env.filter_map(|one| Some(one.as_str()?.split_once('=')?.1));
-        let mask = Mask::new(values);
+        let env = all().flat_map(Inspected::env);
+        let mask = Mask::new(env.map(|(_, value)| value));
         Ok(Self {
             tool: tool.to_owned(),
             project: project.to_owned(),

@@ -62,6 +62,12 @@ impl<'a> Inspected<'a> {
         list.into_iter().flatten()
     }
 
+    /// The variables that have a value, of a container or an image.
+    pub fn env(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let items = self.items("/Config/Env");
+        items.filter_map(|item| item.as_str()?.split_once('='))
+    }
+
     /// The fields of the object at a JSON pointer; none if it is missing.
     pub fn fields(self, pointer: &str) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
         let object = self.at(pointer).and_then(Value::as_object);

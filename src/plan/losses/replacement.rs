@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use crate::{
     model::tagged,
     plan::{
@@ -163,7 +161,7 @@ fn variables(
     let found = service.image().and_then(|image| image_env(facts, &image));
     let new_image = found.or_else(|| old_image.clone());
     let (mut lost, mut changed) = (Vec::new(), Vec::new());
-    for (name, value) in env(container.at("/Config/Env")) {
+    for (name, value) in container.env() {
         match given.get(name) {
             Some(Given::Is(new)) if new != value => changed.push(name),
             Some(_) => {}
@@ -204,19 +202,13 @@ pub fn foreign_variables<'c>(
         Some(Given::Unknown | Given::No) => false,
         None => image.get(name) != Some(value),
     };
-    let all = env(container.at("/Config/Env"));
-    all.filter(is_foreign).collect()
+    container.env().filter(is_foreign).collect()
 }
 
 /// The variables of an image; `None` if those of a container cannot be distinguished from them.
 pub fn image_env<'f>(facts: &'f Facts, image: &str) -> Option<BTreeMap<&'f str, &'f str>> {
     let image = facts.details.images.get(image)?.as_ref()?;
-    Some(env(image.pointer("/Config/Env")).collect())
-}
-
-fn env(list: Option<&Value>) -> impl Iterator<Item = (&str, &str)> {
-    let list = list.and_then(Value::as_array).into_iter().flatten();
-    list.filter_map(|item| item.as_str()?.split_once('='))
+    Some(Inspected(image).env().collect())
 }
 
 fn networks(facts: &Facts, container: Inspected, service: &SentService) -> Vec<(LossKind, String)> {
