@@ -15,7 +15,7 @@ use crate::{
     model::{Carried, is_folder_of},
     observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
     plan::{Loss, Touch},
-    run::{State, Subject},
+    run::{Seen, State, Subject},
     snapshot::{Inspected, Known, SavedRecord, Snapshot},
     stack::{StackText, export_words},
 };
@@ -178,7 +178,7 @@ impl Procedure<'_, '_, '_> {
                 && matches!(step, RecordStep::OutOfReach(_) | RecordStep::Stays(_)),
             containers: Some(&containers),
         };
-        let mut snapshot = self.run.read_snapshot(&subject);
+        let mut snapshot = self.run.read_snapshot(&subject, Seen::default());
         if restore.scope == Scope::EngineOnly {
             let reason = "Portainer was not contacted because of --engine-only";
             snapshot.record = Known::Unknown(reason.to_owned());

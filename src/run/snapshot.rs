@@ -100,7 +100,7 @@ impl Run<'_> {
         let nothing = of.record.is_none() && of.containers.is_none_or(<[_]>::is_empty);
         if !nothing {
             self.wait("taking a snapshot");
-            let snapshot = self.read_unseen(of, seen);
+            let snapshot = self.read_snapshot(of, seen);
             check(&snapshot)?;
             let (id, is_whole) = self.save_snapshot(snapshot)?;
             // The run may stop before its procedure sets another state: a full disk cannot take the mark.
@@ -144,13 +144,8 @@ impl Run<'_> {
         Ok((id, is_whole))
     }
 
-    /// Reads what exists. Writes nothing.
-    pub fn read_snapshot(&self, of: &Subject) -> Snapshot {
-        self.read_unseen(of, Seen::default())
-    }
-
-    /// Reads what exists, except what was `seen`.
-    fn read_unseen(&self, of: &Subject, seen: Seen) -> Snapshot {
+    /// Reads what exists, except what was `seen`. Writes nothing.
+    pub fn read_snapshot(&self, of: &Subject, seen: Seen) -> Snapshot {
         let (stack, engine) = (of.stack, self.engine);
         let project = stack.name().as_str();
         let is_seen = seen.containers.is_some();
