@@ -71,7 +71,7 @@ impl FromGit {
         portainer: &PortainerReader,
         repository: &Repository,
         sent: &[Variable],
-        merged: &impl Fn(&[String], &[(String, String)], &[Variable]) -> Result<String, String>,
+        compose: Result<&Hasher, &str>,
     ) -> Result<Self> {
         let fetched = fetch(portainer, repository)?;
         let of_file = dotenv::parse(fetched.env.as_deref().unwrap_or_default(), &|_| None);
@@ -113,11 +113,15 @@ impl FromGit {
             .map(|(at, (_, text))| (env_file(at), text.clone()))
             .collect();
         if texts.len() > 1 || !env_files.is_empty() {
-            let text = merged(&texts, &env_files, &all).map_err(|why| {
-                Failure::new("Compose cannot combine the files of the repository")
-                    .source(why)
-                    .hint("fix them in the repository, then run the command again")
-            })?;
+            let merged = |compose: &Hasher| compose.merged(&texts, &env_files, &all);
+            let text = compose
+                .map_err(str::to_owned)
+                .and_then(merged)
+                .map_err(|why| {
+                    Failure::new("Compose cannot combine the files of the repository")
+                        .source(why)
+                        .hint("fix them in the repository, then run the command again")
+                })?;
             texts = vec![text];
         }
         let text = texts.pop().unwrap_or_default();
@@ -299,11 +303,8 @@ pub fn read(
 ) -> Result<FromGit> {
     let asked = situation.portainer.zip(situation.git);
     let (portainer, repository) = asked.context("Portainer was not asked")?;
-    let merged = |texts: &[String], env_files: &[(String, String)], env: &[Variable]| {
-        compose?.merged(texts, env_files, env)
-    };
     let now = before.contents.as_ref().map(|(now, _)| &now.env);
-    FromGit::read(portainer, repository, now.unwrap_or(&rewrite.env), &merged)
+    FromGit::read(portainer, repository, now.unwrap_or(&rewrite.env), compose)
 }
 
 /// The plan of deploying what was read. `plan_of` plans it, and tells whether a Git stack is deployed again. `best` is the plan

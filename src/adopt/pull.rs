@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 
-use super::{Prepared, Procedure, progress::Progress};
+use super::{Prepared, Procedure, hasher::sent_of, progress::Progress};
 use crate::{
     failure::Failure,
     model::Pull,
-    plan::{self, AdoptFlags, Sent},
+    plan::{self, AdoptFlags},
     run::Consent,
 };
 
@@ -14,23 +14,15 @@ impl Prepared {
     /// With `--pull`, the missing images, if nothing else prevents the adoption of the stack `name`, and none of them has
     /// to be built.
     pub fn images_to_pull(&self, name: &str, flags: AdoptFlags) -> Vec<Pull> {
-        if !flags.pull {
+        if !flags.pull || self.plan.blockers.len() != 1 {
             return Vec::new();
         }
-        let images = &self.before.details.images;
-        if let (Some(git), [_]) = (&self.git, self.plan.blockers.as_slice()) {
-            let Sent { text, env } = git.read_as();
-            return plan::images_to_pull((text, env), text, name, images);
-        }
-        match &self.rewrite {
-            Ok(rewrite) if self.plan.blockers.len() == 1 => plan::images_to_pull(
-                (&rewrite.text, &rewrite.env),
-                &self.source.compose,
-                name,
-                images,
-            ),
-            _ => Vec::new(),
-        }
+        let (sent, on_disk) = match (&self.git, &self.rewrite) {
+            (Some(git), _) => (git.read_as(), git.read_as().text),
+            (None, Ok(rewrite)) => (sent_of(rewrite), self.source.compose.as_str()),
+            (None, Err(_)) => return Vec::new(),
+        };
+        plan::images_to_pull(sent, on_disk, name, &self.before.details.images)
     }
 }
 

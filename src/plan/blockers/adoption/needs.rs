@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Blocking;
 use crate::{
-    model::{Container, Pull, Variable, has_address, named},
+    model::{Container, Pull, has_address, named},
     plan::{
         Blocker, Fate, Sent,
         blockers::conflicts::{held_by, names, used_on_host},
@@ -210,7 +210,7 @@ fn absent_images<'d>(
 /// The images that are not on this engine, of a text and its variables; none of them if one has to be built. `on_disk` is the
 /// text that says how.
 pub fn images_to_pull(
-    (text, env): (&str, &[Variable]),
+    sent: Sent,
     on_disk: &str,
     project: &str,
     images: &BTreeMap<String, Option<Value>>,
@@ -218,14 +218,12 @@ pub fn images_to_pull(
     let Ok(document) = Document::parse(on_disk) else {
         return Vec::new();
     };
-    with_sent(Sent { text, env }, project, |_, stack| {
+    with_sent(sent, project, |_, stack| {
         let found = stack.map(|stack| absent_images(stack, images));
-        let mut absent = found.unwrap_or_default();
-        if absent
-            .iter()
-            .any(|(service, _)| is_built(&document, service))
-        {
-            absent.clear();
+        let absent = found.unwrap_or_default();
+        let mut services = absent.iter().map(|(service, _)| service);
+        if services.any(|service| is_built(&document, service)) {
+            return Vec::new();
         }
         let images: BTreeSet<Pull> = absent.into_iter().map(|(_, image)| image).collect();
         images.into_iter().collect()
