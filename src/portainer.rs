@@ -63,7 +63,6 @@ pub struct Portainer(PortainerReader);
 /// A client of Portainer that only reads.
 pub struct PortainerReader {
     client: Client,
-    timeout: Duration,
     /// Whether Portainer could list only the stacks of one environment (N16).
     is_filtered: AtomicBool,
 }
@@ -107,10 +106,8 @@ impl Portainer {
     /// Prepares a client, which connects at the first request. Fails where the API key cannot be sent or the
     /// certificates of `options.tls` cannot be used.
     pub fn new(options: Options) -> Result<Self> {
-        let timeout = options.timeout;
         Ok(Self(PortainerReader {
             client: Client::new(options)?,
-            timeout,
             is_filtered: AtomicBool::default(),
         }))
     }
@@ -375,7 +372,7 @@ impl PortainerReader {
                 return Ok(deployment);
             }
             let pause = backoff.pause();
-            if started.elapsed() + pause > self.timeout {
+            if started.elapsed() + pause > self.client.options.timeout {
                 return Err(Failure::new(format!(
                     "Portainer stack {id} is still deploying after {} s",
                     started.elapsed().as_secs()

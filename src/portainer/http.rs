@@ -64,7 +64,7 @@ pub(super) type Unread = http::Response<Body>;
 /// An HTTP client that follows no redirect and repeats no request.
 pub(super) struct Client {
     agent: Agent,
-    options: Options,
+    pub(super) options: Options,
     key: HeaderValue,
     /// The time limit for a read.
     read_timeout: Duration,

@@ -20,7 +20,7 @@ use rustls::{
         WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
-    crypto::{CryptoProvider, ring},
+    crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
 };
 use ureq::unversioned::transport::{
@@ -108,7 +108,7 @@ impl Tls {
         };
         let verifier = Verifier {
             trusted,
-            provider: provider.clone(),
+            algorithms: provider.signature_verification_algorithms,
         };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
@@ -173,7 +173,7 @@ enum Trusted {
 #[derive(Debug)]
 struct Verifier {
     trusted: Trusted,
-    provider: Arc<CryptoProvider>,
+    algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -216,8 +216,7 @@ impl ServerCertVerifier for Verifier {
         if matches!(self.trusted, Trusted::Any) {
             return Ok(HandshakeSignatureValid::assertion());
         }
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -229,13 +228,11 @@ impl ServerCertVerifier for Verifier {
         if matches!(self.trusted, Trusted::Any) {
             return Ok(HandshakeSignatureValid::assertion());
         }
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 

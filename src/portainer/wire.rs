@@ -45,6 +45,19 @@ impl<'a> Payload<'a> {
             git: None,
         }
     }
+
+    /// The body as it is sent, without the password of a repository.
+    pub fn body(&self) -> Value {
+        if let Some(git) = self.git {
+            return git.create_body(self.name, self.env);
+        }
+        json!({
+            "name": self.name,
+            "stackFileContent": self.text,
+            "env": self.env,
+            "fromAppTemplate": false,
+        })
+    }
 }
 
 /// The parts of a record that an update sets (M16, M17).
@@ -75,21 +88,6 @@ pub struct Created {
     pub id: String,
     /// The state of the deployment (N01).
     pub deployment: Deployment,
-}
-
-impl Payload<'_> {
-    /// The body as it is sent, without the password of a repository.
-    pub fn body(&self) -> Value {
-        if let Some(git) = self.git {
-            return git.create_body(self.name, self.env);
-        }
-        json!({
-            "name": self.name,
-            "stackFileContent": self.text,
-            "env": self.env,
-            "fromAppTemplate": false,
-        })
-    }
 }
 
 const EMPTY: &str = "the response is empty";
