@@ -94,12 +94,7 @@ impl Stack {
         if !is_file(&file)? {
             return Err(missing_file(&name, &dir, &file).into());
         }
-        Ok(Self {
-            name,
-            dir,
-            file,
-            started: None,
-        })
+        Ok(Self::at(name, &dir, &file))
     }
 
     /// Whether [`Self::find`] chooses this Compose file by itself.

@@ -379,13 +379,7 @@ pub(super) struct Common {
     ///
     /// `auto` colors the output on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`. This flag takes precedence
     /// over all environment variables.
-    #[arg(
-        long,
-        global = true,
-        value_name = "WHEN",
-        value_enum,
-        hide_short_help = true
-    )]
+    #[arg(long, global = true, value_name = "WHEN", hide_short_help = true)]
     #[arg(help_heading = None::<&'static str>, display_order = LAST)]
     pub color: Option<ColorChoice>,
     /// The flags of settings as they were typed: the name of each with its value (B14).

@@ -120,16 +120,11 @@ pub(super) fn remove(dir: &Path, name: &str) -> io::Result<()> {
 /// The names of the files in a directory; none if it does not exist.
 pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
     let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
         // If it is something else, the error appears when something is written.
         Err(error) if disk::is_absent(&error) => return Ok(Vec::new()),
-        Err(error) => {
-            return Err(
-                Failure::new(format!("failed to read the snapshots in {}", dir.display()))
-                    .source(error)
-                    .into(),
-            );
-        }
+        entries => entries.map_err(|error| {
+            Failure::new(format!("failed to read the snapshots in {}", dir.display())).source(error)
+        })?,
     };
     Ok(entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())

@@ -39,16 +39,11 @@ fn read(state: &Path) -> Result<BTreeMap<String, String>> {
     check_state_dir(state)?;
     let path = state.join(FILE);
     let text = match folder::read(&path) {
-        Ok(text) => text,
-        Err(error) if disk::is_absent(&error) => return Ok(BTreeMap::new()),
-        Err(error) => {
-            return Err(Failure::new(format!(
-                "failed to read the pinned certificates in {}",
-                path.display()
-            ))
-            .source(error)
-            .into());
-        }
+        Err(error) if disk::is_absent(&error) => String::new(),
+        read => read.map_err(|error| {
+            let path = path.display();
+            Failure::new(format!("failed to read the pinned certificates in {path}")).source(error)
+        })?,
     };
     let lines = text.lines().enumerate();
     lines

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::portainer_name,
-    text::{sha256, shell_word},
+    text::{command, sha256},
 };
 
 /// The directory of the snapshots in the state directory.
@@ -377,12 +377,9 @@ impl Store {
         if let Some(newest) = self.ids()?.last() {
             self.load(newest)?;
             let what = format!("no snapshot shows the complete stack {}", self.stack);
-            return Err(Failure::new(what)
-                .hint(format!(
-                    "to list the snapshots, run: stacklift restore {} --list; choose one with --to",
-                    shell_word(&self.stack)
-                ))
-                .into());
+            let list = command(&["restore", &self.stack, "--list"]);
+            let hint = format!("to list the snapshots, run: {list}; choose one with --to");
+            return Err(Failure::new(what).hint(hint).into());
         }
         let state = self.own().ancestors().nth(2);
         let others = Vec::from_iter(state.map(projects).unwrap_or_default());
@@ -409,14 +406,10 @@ impl Store {
         let file = file_of(id);
         let mut paths = self.dirs.iter().map(|dir| dir.join(&file));
         let Some(path) = paths.find(|path| !id.contains('/') && path.is_file()) else {
-            return Err(
-                Failure::new(format!("no snapshot {id} of the stack {}", self.stack))
-                    .hint(format!(
-                        "to list the snapshots, run: stacklift restore {} --list",
-                        shell_word(&self.stack)
-                    ))
-                    .into(),
-            );
+            let what = format!("no snapshot {id} of the stack {}", self.stack);
+            let list = command(&["restore", &self.stack, "--list"]);
+            let hint = format!("to list the snapshots, run: {list}");
+            return Err(Failure::new(what).hint(hint).into());
         };
         let failed = || format!("failed to read snapshot {}", path.display());
         let json = folder::read(&path).with_context(failed)?;

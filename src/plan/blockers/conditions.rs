@@ -218,24 +218,18 @@ pub fn needed_healthy(sent: Sent, project: &str) -> BTreeSet<String> {
 }
 
 /// Why a container does not meet a condition, and will not by itself.
+#[derive(Debug, thiserror::Error)]
 enum Unmet {
+    #[error("has no health check")]
     NoHealthCheck,
+    #[error("is unhealthy")]
     Unhealthy,
+    #[error("is not running")]
     NotRunning,
+    #[error("never ends: its restart policy starts it again")]
     NeverEnds,
+    #[error("exited with code {0}")]
     Failed(i64),
-}
-
-impl std::fmt::Display for Unmet {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NoHealthCheck => f.write_str("has no health check"),
-            Self::Unhealthy => f.write_str("is unhealthy"),
-            Self::NotRunning => f.write_str("is not running"),
-            Self::NeverEnds => f.write_str("never ends: its restart policy starts it again"),
-            Self::Failed(code) => write!(f, "exited with code {code}"),
-        }
-    }
 }
 
 fn look(container: Inspected, condition: Condition) -> Result<Until, Unmet> {
