@@ -14,7 +14,7 @@ use crate::{
     failure::Failure,
     observe::{Situation, foreign_since, warnings_of},
     plan::{AdoptFlags, Adoption, InPortainer, Request},
-    report::{AdoptReport, Outcome},
+    report::{AdoptReport, Outcome, VERSION},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::{Inspected, Snapshot},
     stack::Stack,
@@ -69,7 +69,12 @@ pub enum OnFailure {
 pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), Stopped>) {
     let at = adopt.situation;
     let name = at.stack.name();
-    let mut report = AdoptReport::new(name.as_str(), at.endpoint);
+    let mut report = AdoptReport {
+        version: VERSION,
+        stack: name.as_str().to_owned(),
+        environment: at.endpoint,
+        ..AdoptReport::default()
+    };
     let (lock, peers, setup) = (at.stack.lock(), adopt.peers, adopt.setup);
     let ended = run::under_lock(lock, Access::Change, peers, setup, listener, |run| {
         let mut procedure = Procedure {

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::VERSION;
 use crate::{
     model::Grant,
     plan::{Blocker, Fate, Loss, Request},
@@ -135,16 +134,4 @@ pub enum Change {
     Missing,
     /// A new container under the temporary name that Compose gives it until the old one is removed (N06).
     Stray,
-}
-
-impl AdoptReport {
-    /// The report of an adoption that has not begun.
-    pub fn new(stack: &str, environment: i64) -> Self {
-        Self {
-            version: VERSION,
-            stack: stack.to_owned(),
-            environment,
-            ..Self::default()
-        }
-    }
 }
