@@ -86,6 +86,7 @@ impl Procedure<'_, '_> {
             self.report.git = read.and_then(|(_, standing)| standing.git);
         }
         let mut sent = prepared.last_sent(payload.text, payload.env);
+        sent.id = Some(id.to_owned());
         sent.commit = self.report.git.as_ref().map(|git| git.commit.clone());
         if record.is_none() {
             self.run.set_last_sent(&sent);

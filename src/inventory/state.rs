@@ -58,9 +58,9 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
         Some(_) => match facts.in_portainer {
             InPortainer::Nothing | InPortainer::UpToDate => StackState::InPortainer,
             InPortainer::FromGit => StackState::FromGit,
-            InPortainer::LastSent => StackState::Both,
+            InPortainer::LastSent | InPortainer::Differs => StackState::Both,
             InPortainer::Redeployed => StackState::Redeployed,
-            InPortainer::Edited | InPortainer::Differs => StackState::Edited,
+            InPortainer::Edited => StackState::Edited,
         },
         None if facts.listed == Listed::Nothing && containers.running > 0 => StackState::Unknown,
         // It may have a Portainer stack that was not listed.

@@ -189,6 +189,14 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 plan.blockers.extend(redefined.blockers());
             }
             plan.lose(input, stack, compose);
+            let containers = facts.observed.inspected();
+            let mut lost = containers.filter(|one| plan.keeps_of_lost_portainer(facts, *one));
+            if let Some(one) = lost.next() {
+                plan.warnings.push(format!(
+                    "{} was started by a Portainer stack that no longer exists: if another Portainer has it, do not adopt it here",
+                    one.name()
+                ));
+            }
         }
         let (failed, how) = &facts.observed.failed;
         if failed.has(facts.sent.text, facts.sent.env) {
@@ -216,6 +224,16 @@ impl Adoption {
     /// Whether no service runs: the stack was stopped, or it has no containers.
     pub fn runs_nothing(&self) -> bool {
         self.is_stopped || self.services.iter().all(|one| one.containers.is_empty())
+    }
+
+    /// Whether the deployment keeps a container of a Portainer stack that Portainer no longer has: the files are those of that
+    /// stack, whichever directory they are in.
+    pub fn keeps_of_lost_portainer(&self, facts: &Facts, container: Inspected) -> bool {
+        let dir = container.compose_label(facts.tool, "project.working_dir");
+        let is_lost = dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS))
+            && facts.record.is_none()
+            && facts.rights.see_every_stack();
+        is_lost && fate_of(&self.services, container.name()).is_some_and(Fate::keeps_containers)
     }
 
     /// Whether it is a Git stack that this run does not deploy again.

@@ -27,7 +27,8 @@ pub enum InPortainer {
     Redeployed,
     /// They are something else: somebody edited them there.
     Edited,
-    /// They are something else, and nothing is known of a last send: the files or Portainer may have changed.
+    /// They are something else, and nothing is known of a last send to this Portainer stack: the files or Portainer may have
+    /// changed.
     Differs,
     /// They come from a Git repository: no file of this host decides what they are.
     FromGit,

@@ -319,7 +319,12 @@ impl<'a> RecordFacts<'a> {
             in_portainer: if record.is_from_git() {
                 InPortainer::FromGit
             } else {
-                InPortainer::of(contents, last_sent, sent, &record.name)
+                let is_other = last_sent.id.as_ref().is_some_and(|id| *id != record.id);
+                match InPortainer::of(contents, last_sent, sent, &record.name) {
+                    // Somebody created it, or put Portainer's data back to an earlier time.
+                    InPortainer::Edited if is_other => InPortainer::Differs,
+                    found => found,
+                }
             },
         }
     }

@@ -21,6 +21,9 @@ pub struct LastSent {
     /// The directory with the files that it was made of. `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
+    /// The ID of the Portainer stack that it was deployed as. `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// The commit of a Git stack that was deployed. The text is everything that was read from the repository for the containers:
     /// after a restore, from an earlier commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,6 +121,7 @@ impl LastSent {
         self.variables.extend(other.variables.iter().cloned());
         self.each = self.each.filter(|each| other.each.as_ref() == Some(each));
         self.dir = other.dir.clone().or(self.dir);
+        self.id.clone_from(&other.id);
         self.variables_of_containers
             .extend(other.variables_of_containers.clone());
         self.commit = other.commit.clone().or(self.commit);

@@ -340,13 +340,23 @@ fn b22_where_nothing_is_known_of_a_last_send_any_difference_counts() {
     fs::remove_dir_all(bench.state()).expect("the state directory");
     assert_eq!(state(&bench).1, "nothing-to-do");
     edit_files(&bench, "new");
-    assert_eq!(state(&bench), ("edited".to_owned(), "edited".to_owned()));
+    assert_eq!(state(&bench), ("both".to_owned(), "edited".to_owned()));
+    let differs = "web    1/1         in Portainer, file differs  stacklift plan web";
+    assert_eq!(row(&bench), differs);
     bench.stops(ADOPT, UNKNOWN);
     let next = export(&bench);
     let expected = format!(
         "web  1 container on this host, in Portainer, which differs from the files\n\nIt is unknown whether Portainer's copy or your files were changed. Adopting it would overwrite what Portainer has.\n\n{STAYS}\n  {next}\n{OURS}"
     );
     assert_eq!(bench.run("plan web").out, expected);
+    // Portainer's data was put back to an earlier time: the last adoption was that of another Portainer stack.
+    let bench = adopted(Era::Sync);
+    edit_text(&bench);
+    let file = bench.saved("last-sent").pop().expect("a file");
+    let sent = fs::read_to_string(&file).expect("what was sent");
+    fs::write(&file, sent.replace("\"id\":\"1\"", "\"id\":\"8\"")).expect("another ID");
+    assert_eq!(row(&bench), differs);
+    bench.succeeds("plan web", "in Portainer, which differs from the files\n");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn every_kind_of_stack() {
     let run = bench.run("list").code(0);
     prints(&bench, &run, "\
 STACK      CONTAINERS  STATE                        ADOPT
-both       1/1         edited in Portainer          keep editing it there
+both       1/1         in Portainer, file differs   stacklift plan both
 cached     2/2         by hand                      interrupts at least db
 ghost      0/0         in Portainer, no containers  no Compose file: stacklift export ghost
 gone       1/1         orphaned                     no Compose file: stacklift export gone --to ROOT/gone --from containers

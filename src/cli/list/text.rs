@@ -107,7 +107,7 @@ fn is_to_be_planned(stack: &ListEntry) -> bool {
     match stack.adopt.readiness {
         Readiness::Ready if stack.adopt.failed_before => false,
         Readiness::Ready => is_unsure && matches!(state, StackState::Both | StackState::Redeployed),
-        Readiness::Edited => state == StackState::EditedRedeployed || stack.adopt.files_differ,
+        Readiness::Edited => state != StackState::Edited || stack.adopt.files_differ,
         readiness => is_unsure && readiness == Readiness::NothingToDo,
     }
 }

@@ -188,6 +188,7 @@ impl<'f> Blocking<'_, 'f> {
                     && (self.facts.lookup)(dir) == PathKind::Missing)
                 && !self.facts.replaces_lost_files(container)
                 && !self.has_moved(container)
+                && !self.plan.keeps_of_lost_portainer(self.facts, container)
             {
                 let names = dirs.entry(dir).or_default();
                 names.push(container.name().to_owned());

@@ -189,6 +189,10 @@ impl<'a> Running<'a, '_> {
     }
 
     fn other_directory(&self, container: Inspected) -> Option<String> {
+        // It is a reason not to adopt the stack, or it does not matter.
+        if self.facts.is_adoption {
+            return None;
+        }
         let dir = self.label(container, "project.working_dir")?;
         let is_own = self.facts.is_same(dir, self.facts.dir)
             || self.facts.is_portainers(dir)
