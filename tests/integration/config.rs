@@ -238,7 +238,7 @@ fn init_writes_a_key_file_that_only_the_user_can_read() {
         on_screen(&bench, &run),
         "\
 API key (hidden; My account → Access tokens): \
-Directory of your stacks [/opt/stacks]:
+Directory of your stacks [/opt/stacks]: warning: STACKMGR_API_KEY, STACKLIFT_BASE_URL and STACKLIFT_STACKS_ROOT are set: they take precedence over this file
 written HOME/.config/stacklift.toml and HOME/.config/stacklift.key (0600)
 Next: stacklift doctor
 "
@@ -302,6 +302,8 @@ fn init_without_a_terminal_names_the_flags() {
     let printed = bench.run(&args.replace("--user", "--print")).code(0);
     printed.prints(settings(&bench));
     bench.run("config init --user --base-url x").code(2);
+    // What the file has is not missing.
+    bench.succeeds("config init --user --timeout 2m", "written");
     assert!(bench.requests().is_empty());
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    env,
     ffi::OsStr,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -23,7 +24,7 @@ use crate::{
     disk::{self, Dir, Existing, Rights},
     failure::Failure,
     model::{Container, is_portainers},
-    text::counted,
+    text::{counted, said},
 };
 
 /// Everybody may read the settings. They contain no secret.
@@ -68,8 +69,30 @@ pub(super) fn run(arguments: InitArguments, cli: Cli) -> Result<()> {
     if !has_key && !api_key_is_given() {
         console.line(&format!("no API key yet: run it again, or set {API_KEY}"));
     }
+    let names = values
+        .iter()
+        .filter_map(|(key, value)| variable(key, value));
+    let names: Vec<&str> = names.collect();
+    if let Some(set) = said(&names, "is set") {
+        let noun = if names.len() == 1 {
+            "it takes"
+        } else {
+            "they take"
+        };
+        console.warning(&format!("{set}: {noun} precedence over this file"));
+    }
     console.line("Next: stacklift doctor");
     Ok(())
+}
+
+/// The variable that is set to something else than a setting, and takes precedence over it.
+fn variable(key: &str, value: &str) -> Option<&'static str> {
+    if key == options::API_KEY_FILE.key && api_key_is_given() {
+        return Some(API_KEY);
+    }
+    let setting = options::ALL.iter().find(|setting| setting.key == key)?;
+    let set = env::var_os(setting.variable)?;
+    (!set.is_empty() && set != *value).then_some(setting.variable)
 }
 
 /// The settings that flags give. Paths are absolute, because the file is read in any directory.
@@ -109,12 +132,14 @@ fn ask(
         options::API_KEY_FILE,
         options::STACKS_ROOT,
     ];
-    let missing: Vec<String> = asked
+    let missing = asked
         .iter()
-        .filter(|setting| !values.contains_key(setting.key))
-        .map(|setting| format!("--{}", setting.key))
-        .collect();
-    if !missing.is_empty() && !is_on_terminal() {
+        .filter(|one| !values.contains_key(one.key) && !now.contains_key(one.key));
+    if !is_on_terminal() {
+        let missing: Vec<String> = missing.map(|one| format!("--{}", one.key)).collect();
+        if missing.is_empty() {
+            return Ok(None);
+        }
         let hint = format!("pass {}", missing.join(", "));
         let failure = Failure::new("cannot ask for the settings without a terminal");
         return Err(failure.hint(hint).into());
@@ -175,8 +200,14 @@ fn ask_key(
         Some(file) => &format!("empty keeps {file}"),
         None => "My account → Access tokens",
     };
-    let key = console.ask_secret(&format!("API key (hidden; {what}):"))?;
-    let key = key.ok_or_else(canceled)?;
+    let question = format!("API key (hidden; {what}):");
+    let key = loop {
+        let key = console.ask_secret(&question)?.ok_or_else(canceled)?;
+        if !key.expose_secret().contains(char::is_whitespace) {
+            break key;
+        }
+        console.warning("an API key has no spaces");
+    };
     console.hide(&key);
     Ok((!key.expose_secret().is_empty()).then_some((file, key)))
 }
