@@ -81,9 +81,12 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
         verbose: common.verbose,
         console,
     };
-    match arguments.way {
-        RehearsedWay::Migrate => rehearsed.migrate(stage.world)?,
-        RehearsedWay::Adopt => rehearsed.adopt(stage.world)?,
+    let ended = match arguments.way {
+        RehearsedWay::Migrate => rehearsed.migrate(stage.world),
+        RehearsedWay::Adopt => rehearsed.adopt(stage.world),
+    };
+    if !matches!(ended, Ok(()) | Err(Ended::Verdict(_))) {
+        return ended;
     }
     let words = ["plan", stack.name().as_str()];
     console.next(&if is_own {
@@ -91,7 +94,7 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     } else {
         "stacklift list".to_owned()
     });
-    Ok(())
+    ended
 }
 
 /// What a rehearsal runs on.
@@ -141,6 +144,10 @@ impl Rehearsed<'_> {
             adoption.changed_lines = None;
         }
         plan::show_without_next(&planned, console);
+        let adoption = planned.adopt.as_ref();
+        if adoption.is_some_and(|one| !one.blockers.is_empty()) {
+            return Ended::verdict(1);
+        }
         console.heading("Adopting it in the rehearsal");
         let before = embedded.world();
         let (mut report, ended) = embedded.adopt(&mut |event| {
