@@ -198,6 +198,8 @@ impl Drafting<'_> {
         // The engine takes the command of the image only beside its entrypoint.
         if command.1 || entrypoint.1 {
             self.set("command", command.0);
+        } else if !is_unset(&command.0) {
+            self.choose("command", [Value::Null, command.0]);
         }
         if entrypoint.1 {
             self.set("entrypoint", entrypoint.0);

@@ -181,9 +181,13 @@ impl Draft {
             let Some(choice) = self.choices.iter().position(has_key) else {
                 return Some(Part::Field(field(whole.get(key)?)));
             };
+            // Compose writes some keys without a value.
+            let none = whole.get(key).filter(|value| value.is_null());
             let values = self.choices[choice].iter().enumerate().map(|(at, value)| {
-                let value = value.get(key).filter(|value| !value.is_null());
-                value.and_then(|_| of([choice, at], key).map(field))
+                match value.get(key).filter(|value| !value.is_null()) {
+                    Some(_) => of([choice, at], key).map(field),
+                    None => none.map(field),
+                }
             });
             Some(Part::Choice(choice, values.collect()))
         };

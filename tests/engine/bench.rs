@@ -163,14 +163,15 @@ impl Stack {
         fs::write(path, text).unwrap();
     }
 
-    /// Creates an image for this test that declares the volume `/imgvol`. Each new volume at `/imgvol` or `/anonymous`
+    /// Creates an image for this test that sleeps like `$SLEEP` and declares the volume `/imgvol`. Each new volume at `/imgvol` or `/anonymous`
     /// gets a file that identifies the test.
     fn image(&self) {
         let image = &self.host.project;
         let script =
             format!("mkdir /imgvol /anonymous && touch /imgvol/{image} /anonymous/{image}");
-        let volume = ["--change", "VOLUME /imgvol"];
-        self.host.commit(IMAGE, &script, &volume, image);
+        let (volume, sleep) = ("VOLUME /imgvol", r#"CMD ["/bin/sleep", "600"]"#);
+        let changes = ["--change", volume, "--change", sleep];
+        self.host.commit(IMAGE, &script, &changes, image);
     }
 
     /// Runs `compose up -d`. Returns its messages.

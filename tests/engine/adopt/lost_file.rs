@@ -7,10 +7,10 @@ use crate::{host::docker, run::Run};
 
 const TEXT: &str = "services:
   db:
-    $SLEEP
+    $OWN_SLEEP
     restart: unless-stopped
     environment: {DB_PASSWORD: 'a$$b # c', DB_USER: shop, EMPTY: ''}
-    volumes: [data:/data, cache:/cache]
+    volumes: [data:/data, cache:/imgvol]
     healthcheck: {test: 'true', interval: 1500ms, retries: 3}
     stop_grace_period: 1s
     ipc: shareable
