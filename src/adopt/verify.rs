@@ -142,10 +142,15 @@ impl Procedure<'_, '_> {
             }
             let stack = self.at.stack.name();
             // Nothing is restored: what has ended counts as a job.
-            let is_job = self.before.is_empty() && end.starts_with("it exited");
-            let with = if is_job { " with --rerun-jobs" } else { "" };
+            let then = match self.before.is_empty() {
+                true if end.starts_with("it exited") => {
+                    " with --rerun-jobs, or delete the stack in Portainer"
+                }
+                true => ", or delete the stack in Portainer",
+                false => "",
+            };
             let failure = Failure::new(format!("{service} of {stack} does not run: {end}"))
-                .hint(format!("fix {service}, then run the command again{with}"));
+                .hint(format!("fix {service}, then run the command again{then}"));
             self.report
                 .problems
                 .insert(0, format!("{service} does not run: {end}"));

@@ -493,7 +493,10 @@ fn a_new_stack_that_does_not_run_stays_failed_until_it_runs() {
         world.add_image("y:1");
         world.exits = [("web/b".to_owned(), 3), ("once/b".to_owned(), 3)].into();
     });
-    bench.fails("adopt web", "\nfix b, then run the command again\n");
+    bench.fails(
+        "adopt web",
+        "\nfix b, then run the command again, or delete the stack in Portainer\n",
+    );
     bench.fails("adopt web", &[
         "error: web is up to date in Portainer, but does not run\n  - web-b-1 does not run: it keeps restarting (exit code 3)\nstate: nothing was changed\nhint: fix that, then run the command again\n",
     ]);
@@ -503,7 +506,8 @@ fn a_new_stack_that_does_not_run_stays_failed_until_it_runs() {
         .says(&["\nThe last run failed, or did not finish.\n", failed]);
     // One that has ended counts as a job.
     bench.stack("once", service, None);
-    let again = "\nfix b, then run the command again with --rerun-jobs\n";
+    let again =
+        "\nfix b, then run the command again with --rerun-jobs, or delete the stack in Portainer\n";
     bench.fails("adopt once", again);
     bench.world(|world| world.exits.clear());
     let fixed = format!("{service}    restart: always\n    command: sleep 9\n");
