@@ -158,6 +158,11 @@ impl Procedure<'_, '_> {
             let contents = prepared.before.contents.as_ref();
             self.report.git = contents.and_then(|(_, standing)| standing.git.clone());
             self.end_without_request(id);
+            if prepared.plan.is_left_to_git() && self.run.store().is_not_deployed() {
+                self.run.warn("the last adoption failed: Portainer has its commit, and the containers run an earlier one".to_owned());
+                self.run.leaves_mark();
+                return Ok(());
+            }
             self.finish()?;
             if self.report.access.is_some() {
                 self.report.outcome = Outcome::Adopted;
@@ -177,7 +182,7 @@ impl Procedure<'_, '_> {
         let before: Vec<Inspected> = self.before.iter().map(Inspected).collect();
         self.run.hold_volumes(&before)?;
         match self.send(&prepared, &payload)? {
-            Sent::Failed(cause) => Err(self.recover(&payload, &cause)),
+            Sent::Failed(cause) => Err(self.recover(prepared.sends(&payload), &cause)),
             // Only then, because a failure must not give anybody access.
             Sent::Deployed => match self.verify(&prepared, &payload)? {
                 Verdict::AsPlanned => self
@@ -185,7 +190,9 @@ impl Procedure<'_, '_> {
                     .and_then(|()| self.finish())
                     .inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong),
                 Verdict::Flawed(flaw) => Err(flaw.into()),
-                Verdict::NotAsBefore(wrong) => Err(self.recover(&payload, &wrong.into())),
+                Verdict::NotAsBefore(wrong) => {
+                    Err(self.recover(prepared.sends(&payload), &wrong.into()))
+                }
             },
         }
     }

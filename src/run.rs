@@ -325,6 +325,11 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// The mark stays: this run does not finish what an earlier one began.
+    pub fn leaves_mark(&mut self) {
+        self.mark = Mark::Stays;
+    }
+
     fn mark_failed(&self) {
         if let (Mark::Set | Mark::Stays, Some(store)) = (self.mark, self.setup.store.get()) {
             store.mark_failed();

@@ -164,7 +164,7 @@ impl FromGit {
             || !before.inspected().all(Inspected::runs_or_succeeded)
     }
 
-    /// Says of each service that is recreated what the repository changes, compared with the Compose file that Portainer has.
+    /// Says of each service that is recreated what the repository changes, compared with the Compose file that was deployed.
     fn tell_changes(&self, plan: &mut Adoption, deployed: &str, compose: &Hasher) {
         let stack_env = self.repository.stack_env();
         let is_env = |path: &str| path == ".env" || path == stack_env;
@@ -325,7 +325,9 @@ pub fn judged(
             (plan, hashes) = plan_of(git.read_as(), true);
         }
         if let (Request::Redeploy(_), Ok(compose)) = (&plan.request, compose) {
-            git.tell_changes(&mut plan, &now.text, compose);
+            // What runs is not what Portainer has, if its last commit failed.
+            let deployed = before.deployed.as_ref().map_or(&now.text, |one| &one.text);
+            git.tell_changes(&mut plan, deployed, compose);
         }
         let link = standing.git.as_ref();
         let kept = link.and_then(|link| link.auto_update.as_ref());

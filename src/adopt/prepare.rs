@@ -227,6 +227,14 @@ impl Prepared {
         sent
     }
 
+    /// What the plan says that Portainer's Compose reads: of a Git stack, everything as if it was in one folder.
+    pub(super) fn sends<'s>(&'s self, payload: &'s Payload) -> Sent<'s> {
+        let (text, env) = (payload.text, payload.env);
+        self.git
+            .as_ref()
+            .map_or(Sent { text, env }, FromGit::read_as)
+    }
+
     /// What counts as last sent if Portainer has it already (B22).
     pub fn sent(&self, tool: &str) -> Option<LastSent> {
         let (contents, standing) = self.before.contents.as_ref()?;

@@ -15,8 +15,7 @@ use super::{
 use crate::{
     failure::Failure,
     model::Deployment,
-    plan::{Request, up},
-    portainer::Payload,
+    plan::{Request, Sent, up},
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
     run::{RecordSeen, Seen},
@@ -40,7 +39,7 @@ impl Procedure<'_, '_> {
 
     /// Checks what a failed deployment left, and restores the original containers if any changed. Notes for the next plan that
     /// it changed any, or that there were none. Returns the error of the run.
-    pub(super) fn recover(&mut self, sent: &Payload, cause: &Error) -> Error {
+    pub(super) fn recover(&mut self, sent: Sent, cause: &Error) -> Error {
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         let now = match self.look() {
             Ok(now) => now,

@@ -8,6 +8,7 @@ use super::Run;
 use crate::{
     failure::Failure,
     model::{Access, Deployment, Record},
+    plan::Sent,
     portainer::{Contents, Created, Deletion, Error, Payload, Portainer, Repository},
     snapshot::{LastSent, Request, RequestKind, Unanswered},
     stack::StackName,
@@ -152,7 +153,7 @@ impl Run<'_> {
     }
 
     /// Notes why the adoption of `sent` failed, for the next plan.
-    pub fn note_failure(&self, sent: &Payload, why: &anyhow::Error) {
+    pub fn note_failure(&self, sent: Sent, why: &anyhow::Error) {
         let at = Local::now().format("%-d %b %Y, %H:%M");
         let why = excerpt(&self.mask().hide(&format!("{why:#}")));
         let told = format!("the last adoption of this version failed on {at}: {why}");

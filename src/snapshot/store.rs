@@ -245,8 +245,9 @@ impl Store {
         ) else {
             return Ok(());
         };
-        // Otherwise, it was edited there since.
-        let is_sent = |one: &SavedRecord| self.last_sent().has(&one.text, &one.env);
+        // Otherwise, it was edited there since. A Git stack only gets another text if its containers do.
+        let is_sent =
+            |one: &SavedRecord| one.git.is_some() || self.last_sent().has(&one.text, &one.env);
         if record.as_ref().is_some_and(is_sent) && is_same_deployment(containers, &before) {
             snapshot.record = before.record;
             snapshot.last_sent = before.last_sent;

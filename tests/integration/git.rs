@@ -539,14 +539,25 @@ fn m24_a_new_commit_that_fails_is_left_to_the_repository() {
     let bench = adopted(None);
     let before = bench.containers("web");
     bench.world(|world| push(world, &[(FILE, &newer())]));
-    bench.once(Call::Redeploy, FaultKind::LateFailure(Duration::ZERO));
-    run(&bench, &format!("adopt web {FLAGS}"))
-        .fails("which does not run: fix it in the repository, then run the command again")
-        .hides("stacklift restore");
-    assert_eq!(bench.containers("web").len(), before.len());
-    run(&bench, "list").succeeds(&["failed run", "edit it in Git"]);
+    let adopt = format!("adopt web {FLAGS}");
+    for _ in 0..2 {
+        bench.once(Call::Redeploy, FaultKind::LateFailure(Duration::ZERO));
+        run(&bench, &adopt)
+            .fails("which does not run: fix it in the repository, then run the command again")
+            .hides(&["stacklift restore", "of before"]);
+        assert_eq!(bench.containers("web").len(), before.len());
+        run(&bench, "list").succeeds(&["failed run", "edit it in Git"]);
+        let plan = run(&bench, &format!("plan web {FLAGS}")).code(0);
+        plan.says(&[
+            "the last adoption of this version failed",
+            "\n\nNext: fix what failed, then stacklift adopt web ",
+        ]);
+        // Nothing is repaired.
+        let run = run(&bench, "adopt web").succeeds("is deployed from Git");
+        run.says("warning: the last adoption failed: ");
+    }
     // Portainer has the commit already. It is deployed again all the same.
-    run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
+    run(&bench, &adopt).succeeds("updated web: a was down for");
     run(&bench, "list").succeeds("in Portainer, from Git");
 }
 

@@ -33,9 +33,14 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
         ("  ", state(report))
     };
     console.item(&[(Meaning::Name, format!("{}{gap}", stack.name))], &is);
+    let adopt = report.adopt.as_ref();
+    let is_from_git = adopt.is_some_and(|way| way.in_portainer == InPortainer::FromGit);
     if let Some(run) = &stack.interrupted_run {
         let what = match run {
             InterruptedRun::InProgress => "A run is in progress: wait until it has ended.",
+            InterruptedRun::RunAgain if is_from_git => {
+                "The last run failed, or did not finish: fix the repository, then run `adopt` with --git again."
+            }
             InterruptedRun::RunAgain => "The last run failed, or did not finish.",
             InterruptedRun::Restore(_) => {
                 "The last run failed, or did not finish: restore what ran before, then plan again."
