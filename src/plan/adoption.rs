@@ -127,6 +127,9 @@ pub struct ServicePlan {
     /// If a running container is stopped: the longest time that the engine waits before it kills the container, in seconds.
     #[serde(rename = "stop_seconds")]
     pub stop_grace: Option<u32>,
+    /// How many containers the text asks for, if that is known.
+    #[serde(skip)]
+    pub asked: Option<usize>,
     /// The services that it depends on.
     #[serde(skip)]
     pub needs: Vec<String>,
@@ -324,9 +327,7 @@ impl Adoption {
             Fate::Recreated(_) => false,
             Fate::Unchanged | Fate::Started(_) | Fate::Restarted(_) | Fate::Unknown(_) => {
                 let own = inspected(facts, &service.containers);
-                // Nothing but a container that is missing starts then.
-                let lacks_one = matches!(service.fate, Fate::Started(_))
-                    && own.iter().all(|one| one.is_running());
+                let lacks_one = service.asked.is_some_and(|asked| asked > own.len());
                 let all_run = !own.is_empty() && own.iter().all(|one| one.runs_or_succeeded());
                 all_run && !lacks_one && differs_from_adoption(facts, service) != Some(true)
             }
@@ -336,9 +337,23 @@ impl Adoption {
             self.request = Request::Update(id.clone());
             return;
         }
+        let mut surplus: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for service in self.services.iter().filter(|_| !is_from_git) {
+            if let Fate::Removed(why) = &service.fate {
+                surplus.entry(why).or_default().push(&service.service);
+            }
+        }
+        self.warnings.extend(surplus.iter().map(|(why, names)| {
+            let names = listed(names);
+            format!("the next update in Portainer removes {names}: {why}")
+        }));
         for service in &mut self.services {
             let is_unknown = matches!(service.fate, Fate::Unknown(_)) && !is_from_git;
+            let has_more = service
+                .asked
+                .is_some_and(|asked| asked < service.containers.len());
             if service.fate.is_unchanged()
+                || is_unknown && has_more
                 || is_unknown && differs_from_adoption(facts, service).is_none()
             {
                 continue;
@@ -683,6 +698,9 @@ fn services(
         let sent = services.iter().find(|one| one.name == service);
         let needs = sent.map(dependencies).unwrap_or_default().into_iter();
         ServicePlan {
+            asked: sent
+                .filter(|one| one.is_active())
+                .and_then(SentService::replicas),
             needs: needs.map(|need| need.service).collect(),
             service,
             containers: own.iter().map(|one| one.name().to_owned()).collect(),

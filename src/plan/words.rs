@@ -186,8 +186,7 @@ mod tests {
             containers: vec![format!("web-{name}-1")],
             fate,
             stop_grace,
-            needs: Vec::new(),
-            restarting: false,
+            ..ServicePlan::default()
         }
     }
 

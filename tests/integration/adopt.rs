@@ -206,9 +206,21 @@ fn the_same_text_is_sent_again_if_a_service_does_not_run() {
     adopt(&bench, "--rerun-jobs").succeeds("updated web: a kept running, b was started");
     assert_eq!(bench.calls(Call::Update).len(), 1);
     let bench = Bench::adopted(&format!("{PLAIN}    scale: 2\n"));
+    let mut third = bench.container("web-a-2");
+    (third.id, third.name) = ("f".repeat(64), "web-a-3".to_owned());
+    let number = "com.docker.compose.container-number".to_owned();
+    third.labels.insert(number, "3".to_owned());
+    bench.world(|world| world.containers.insert(third.id.clone(), third));
+    let run = with_hashes(&bench, "plan web", &labeled(&bench)).succeeds("up to date");
+    run.says(
+        "the next update in Portainer removes web-a-3: the Compose file asks for 2 containers of a",
+    );
+    bench.run("list").says("in Portainer  stacklift plan web");
+    bench.world(|world| world.containers.retain(|_, one| one.name != "web-a-3"));
     bench.world(|world| world.containers.retain(|_, one| one.name != "web-a-2"));
     let run = with_hashes(&bench, "plan web", &labeled(&bench)).code(0);
     run.says("has 1 of 2 containers; the others will be started");
+    bench.run("list").says("in Portainer  stacklift plan web");
 }
 
 #[test]

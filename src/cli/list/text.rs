@@ -106,7 +106,14 @@ fn is_to_be_planned(stack: &ListEntry) -> bool {
     let (state, is_unsure) = (stack.state, !stack.adopt.knows_every_fate());
     match stack.adopt.readiness {
         Readiness::Ready if stack.adopt.failed_before => false,
-        Readiness::Ready => is_unsure && matches!(state, StackState::Both | StackState::Redeployed),
+        Readiness::Ready => {
+            let may_be_updated = [
+                StackState::InPortainer,
+                StackState::Both,
+                StackState::Redeployed,
+            ];
+            is_unsure && may_be_updated.contains(&state)
+        }
         Readiness::Edited => state != StackState::Edited || stack.adopt.files_differ,
         readiness => is_unsure && readiness == Readiness::NothingToDo,
     }

@@ -41,9 +41,7 @@ mod tests {
             service: "a".to_owned(),
             containers: Vec::new(),
             fate,
-            stop_grace: None,
-            needs: Vec::new(),
-            restarting: false,
+            ..ServicePlan::default()
         };
         Adoption {
             services: fate.into_iter().map(service).collect(),
