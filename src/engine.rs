@@ -24,6 +24,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use composefile::services::MountType;
 
 pub use self::{
     about::About,
@@ -39,7 +40,7 @@ use self::{
 };
 use crate::{
     failure::Failure,
-    model::{Container, MountKind, Pull},
+    model::{Container, Pull},
     trace::Trace,
 };
 
@@ -333,7 +334,7 @@ fn normalize(container: &mut Container) {
         (port.container_port, protocol, port.host_port, address)
     });
     for mount in &mut container.mounts {
-        if mount.kind == MountKind::Volume {
+        if mount.kind == MountType::Volume {
             // The Engine API lists the source of some volumes only. The name identifies the volume.
             mount.source.clear();
         }

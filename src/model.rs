@@ -10,6 +10,7 @@ use std::{
     sync::Arc,
 };
 
+use composefile::services::MountType;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -231,24 +232,13 @@ pub struct PublishedPort {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     /// The kind of the mount.
-    pub kind: MountKind,
+    pub kind: MountType,
     /// The name of the volume; `None` for other kinds.
     pub name: Option<String>,
     /// The path on the host; empty for a volume.
     pub source: String,
     /// The path in the container.
     pub target: String,
-}
-
-/// The kinds of mounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MountKind {
-    /// A bind mount of a host path.
-    Bind,
-    /// A volume, named or anonymous.
-    Volume,
-    /// Any other kind: `tmpfs`, `npipe`, …
-    Other,
 }
 
 /// The most changes of one container that are kept. All are counted.

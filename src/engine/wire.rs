@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use composefile::services::MountType;
 use serde::Deserialize;
 
-use crate::model::{Mount, MountKind};
+use crate::model::Mount;
 
 /// What a container has in one of `NetworkSettings.Networks`. An address is empty unless the container runs.
 #[derive(Deserialize)]
@@ -39,12 +40,8 @@ pub(super) struct ListedMount {
 
 impl From<ListedMount> for Mount {
     fn from(listed: ListedMount) -> Self {
-        let kind = match listed.r#type.as_deref() {
-            Some("bind") => MountKind::Bind,
-            Some("volume") => MountKind::Volume,
-            _ => MountKind::Other,
-        };
-        let is_named = |name: &String| kind == MountKind::Volume && !name.is_empty();
+        let kind = MountType::named(&listed.r#type.unwrap_or_default());
+        let is_named = |name: &String| kind == MountType::Volume && !name.is_empty();
         Self {
             kind,
             name: listed.name.filter(is_named),

@@ -7,14 +7,16 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use composefile::{document::Document, dotenv, interpolate::interpolate, reader::EnvFiles};
+use composefile::{
+    document::Document, dotenv, interpolate::interpolate, reader::EnvFiles, services::MountType,
+};
 use serde_json::Value;
 
 use crate::{
     disk,
     engine::EngineReader,
     failure::Failure,
-    model::{Container, MountKind, Variable, portainers_folder},
+    model::{Container, Variable, portainers_folder},
     portainer::{Contents, Stored},
     rewrite::{env::stack_env, export, portainer::STACK_ENV},
     snapshot::Inspected,
@@ -170,7 +172,7 @@ fn places(engine: &EngineReader, all: &[Container], folder: &Folder) -> Result<V
     let dirs = volumes.iter().filter_map(|one| one["Mountpoint"].as_str());
     let volumes = dirs.map(|dir| folder.data_in(Path::new(dir)));
     let mounts = all.iter().flat_map(|one| &one.mounts);
-    let binds = mounts.filter(|mount| mount.kind == MountKind::Bind);
+    let binds = mounts.filter(|mount| mount.kind == MountType::Bind);
     let binds = binds.map(|mount| Place::new(&mount.target, Path::new(&mount.source)));
     // A Portainer without a container had the same paths.
     let same = Place::new("/", Path::new("/"));

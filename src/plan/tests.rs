@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, io::ErrorKind, sync::Arc};
 use composefile::{
     document::Document,
     reader::{Context, EnvFiles},
+    services::MountType,
 };
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     compose::{Doubt, Rejection},
-    model::{Changes, Container, Mount, MountKind, PublishedPort, Record, Rights, Uses, Variable},
+    model::{Changes, Container, Mount, PublishedPort, Record, Rights, Uses, Variable},
     plan::{blockers::validation, facts::services::with_sent},
     rewrite::{env::contract_env, literal},
     snapshot::Known,
@@ -422,7 +423,7 @@ fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known
     world
         .refuses(["Portainer cannot read files: `include`: Portainer cannot read /s/web/more.yml"]);
     portainer.mounts = vec![Mount {
-        kind: MountKind::Bind,
+        kind: MountType::Bind,
         name: None,
         source: "/s".to_owned(),
         target: "/s".to_owned(),

@@ -6,13 +6,14 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use composefile::services::MountType;
 use tempfile::TempDir;
 
 use super::*;
 use crate::trace::Trace;
 use crate::{
     engine::{Choice, Engine},
-    model::{Mount, MountKind},
+    model::Mount,
 };
 
 /// A container command that runs a shell script, and the log of its runs.
@@ -144,9 +145,9 @@ fn a_container_is_read_from_the_output_of_the_command() {
         labels: BTreeMap::from([label, ("a".to_owned(), "b".to_owned())]),
         ports: vec![port("0.0.0.0"), port("::")],
         mounts: vec![
-            mount(MountKind::Bind, None, "/etc", "/conf"),
-            mount(MountKind::Volume, Some("data"), "", "/data"),
-            mount(MountKind::Other, None, "", "/tmp"),
+            mount(MountType::Bind, None, "/etc", "/conf"),
+            mount(MountType::Volume, Some("data"), "", "/data"),
+            mount(MountType::Other, None, "", "/tmp"),
         ],
         addresses: vec![("lan".to_owned(), "172.30.0.9".to_owned())],
     };
@@ -229,6 +230,6 @@ fn an_unreachable_engine_is_not_an_empty_one() {
 #[test]
 fn names_that_look_like_options_are_not_passed_on() {
     let fake = Fake::new("exit 1");
-    fake.engine.inspect_images(&["-f".to_owned()]).unwrap_err();
+    fake.engine.inspect_images(["-f"]).unwrap_err();
     assert_eq!(fake.runs(), Vec::<String>::new());
 }

@@ -9,7 +9,7 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
-    model::{Container, MountKind, Pull, compose_label, named},
+    model::{Container, Pull, compose_label, named},
     plan::{
         Blocker, BlockerKind, Environment, Facts, NOT_PULLED, PathKind,
         blockers::permissions,
@@ -385,7 +385,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         });
         match mounts.max_by_key(|(mount, _)| mount.target.len()) {
             None => Found::No,
-            Some((mount, below)) if mount.kind == MountKind::Bind => {
+            Some((mount, below)) if mount.kind == MountType::Bind => {
                 self.host_has(&format!("{}{below}", mount.source))
             }
             Some(_) => Found::Unknown,
