@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     failure::Failure,
     observe::{Situation, foreign_since, warnings_of},
-    plan::{AdoptFlags, Adoption, InPortainer, Request},
+    plan::{AdoptFlags, Adoption, InPortainer, Loss, Request},
     report::{AdoptReport, Outcome, VERSION},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::{Inspected, Snapshot},
@@ -89,18 +89,10 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
             start: Progress::NotSent,
         };
         let ended = procedure.steps();
-        let Procedure {
-            run,
-            report,
-            before,
-            ..
-        } = procedure;
-        let engine = run.engine.reader();
-        let (harmed, warning) = foreign_since(engine, (&before, &[]), at.tool, name);
-        report.other_containers = harmed;
-        if let Some(warning) = warning {
-            run.warn(warning);
-        }
+        let (run, before) = (procedure.run, procedure.before);
+        let (harmed, warning) = foreign_since(run.engine, (&before, &[]), at.tool, name);
+        procedure.report.other_containers = harmed;
+        run.warn_all(warning);
         ended
     });
     if let Err(stopped) = &ended {
@@ -299,16 +291,12 @@ impl Procedure<'_, '_> {
         self.run.services(&plan.services);
         // A list of several stacks has said it before the question.
         if self.a.confirmed.is_none() {
-            for warning in warnings_of(&plan.losses, "adopting it loses:") {
-                self.run.warn(warning);
-            }
-            for notice in &self.report.notices {
-                self.run.note(notice.clone());
-            }
+            let heading = "adopting it loses:";
+            self.run.warn_all(warnings_of(&plan.losses, heading));
+            self.run.note_all(&self.report.notices);
         }
-        for change in &self.report.changes {
-            self.run.note(change.to_string());
-        }
+        let changes = self.report.changes.iter();
+        self.run.note_all(changes.map(Loss::to_string));
     }
 
     /// The Portainer stack has this text already, and the plan says that every service runs.

@@ -58,11 +58,9 @@ pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped
             before: Vec::new(),
         };
         let ended = procedure.steps();
-        let Procedure { run, before, .. } = procedure;
-        let engine = run.engine.reader();
-        if let (_, Some(warning)) = foreign_since(engine, (&before, &[]), tool, stack.name()) {
-            run.warn(warning);
-        }
+        let (run, before) = (procedure.run, procedure.before);
+        let (_, warning) = foreign_since(run.engine, (&before, &[]), tool, stack.name());
+        run.warn_all(warning);
         ended
     })
 }
@@ -147,9 +145,7 @@ impl Procedure<'_, '_> {
             mut before,
             plan,
         } = Prepared::of(&self.at, source, records, Depth::IfNeeded)?;
-        for warning in &before.warnings {
-            self.run.warn(warning);
-        }
+        self.run.warn_all(&before.warnings);
         if let Some((contents, _)) = &before.contents {
             self.run.hide(None, &contents.env);
         }

@@ -419,7 +419,6 @@ impl Situation<'_> {
     /// Reads the images that another text names.
     pub fn read_images(&self, before: &mut Before, sent: Sent) {
         let named = plan::image_references(sent, &self.stack.name().portainer_name());
-        let named = named.into_iter().collect();
         let images = details::images(self.engine, self.host, named, &mut Vec::new());
         before.details.images.extend(images);
     }
@@ -429,17 +428,11 @@ impl Situation<'_> {
         &self,
         before: &mut Before,
         engine: Option<&EngineReader>,
-        images: impl IntoIterator<Item = String>,
+        images: BTreeSet<String>,
         (input, mask): (&compose::Input, &Mask),
     ) {
-        let &Self {
-            portainer,
-            endpoint,
-            compose,
-            host,
-            ..
-        } = self;
-        let images: BTreeSet<String> = images.into_iter().collect();
+        let (portainer, endpoint) = (self.portainer, self.endpoint);
+        let (compose, host) = (self.compose, self.host);
         let all = before.listed();
         let record = before.record.as_ref();
         let labeled = before.uses.clone();

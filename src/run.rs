@@ -377,6 +377,13 @@ impl<'a> Run<'a> {
         (self.listener)(Event::Note(text.into()));
     }
 
+    /// The same, for several texts.
+    pub fn note_all(&mut self, texts: impl IntoIterator<Item: Into<String>>) {
+        for text in texts {
+            self.note(text);
+        }
+    }
+
     /// Reports what an adoption does to each service.
     pub fn services(&mut self, services: &[ServicePlan]) {
         (self.listener)(Event::Services(services));
@@ -395,6 +402,13 @@ impl<'a> Run<'a> {
     /// Reports a warning.
     pub fn warn(&mut self, warning: impl Into<String>) {
         (self.listener)(Event::Warning(warning.into()));
+    }
+
+    /// Reports several warnings, or one if there is one.
+    pub fn warn_all(&mut self, warnings: impl IntoIterator<Item: Into<String>>) {
+        for warning in warnings {
+            self.warn(warning);
+        }
     }
 
     /// Reports a step that may take a while.

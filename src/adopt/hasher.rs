@@ -163,7 +163,7 @@ impl<'a> Hasher<'a> {
 
     fn version(&self) -> Result<ComposeVersion, String> {
         let version = self.compose.version().to_string();
-        let parsed = version.parse();
-        parsed.map_err(|()| format!("the version of Compose on this host is unknown: {version}"))
+        let unknown = || format!("the version of Compose on this host is unknown: {version}");
+        ComposeVersion::parse(&version).ok_or_else(unknown)
     }
 }

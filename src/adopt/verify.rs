@@ -117,17 +117,14 @@ impl Procedure<'_, '_> {
         }
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
         let mut findings = findings(prepared, &compared, self.at.tool);
-        let engine = self.run.engine.reader();
-        match not_copied(engine, &self.at, prepared, payload, &compared) {
+        match not_copied(self.run.engine, &self.at, prepared, payload, &compared) {
             Ok(missing) => findings.wrong.extend(missing),
             Err(error) => self.run.warn(format!("{error:#}")),
         }
         let hint = "look at the stack in Portainer, then run the command again".to_owned();
         let is_in_portainer = record.is_none();
         findings.flaws.extend(record.map(|record| (record, hint)));
-        for warning in warnings(&compared, &now, is_stopped) {
-            self.run.warn(warning);
-        }
+        self.run.warn_all(warnings(&compared, &now, is_stopped));
         self.report.services = services(prepared, &compared, &events, self.at.tool);
         let (flaws, hints): (Vec<String>, Vec<String>) = findings.flaws.into_iter().unzip();
         let all = [&findings.wrong, &flaws, &findings.not_as_planned];
@@ -318,10 +315,8 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
         }
         let moved = matches!(one.change, Change::Recreated | Change::Restarted);
         if moved && fate.is_some_and(Fate::is_unchanged) {
-            let lost = match lost_files(prepared, one) {
-                Some(files) => format!("; {files}"),
-                None => String::new(),
-            };
+            let lost = lost_files(prepared, one);
+            let lost = lost.map_or_else(String::new, |files| format!("; {files}"));
             found.not_as_planned.push(format!(
                 "the plan said that {service} would not be touched, but {one}{lost}"
             ));

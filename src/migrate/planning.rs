@@ -7,37 +7,29 @@ use crate::{
     failure::Failure,
     model::Container,
     observe::{Before, warnings_of},
-    plan::{self, Blocker, Fate, LossKind, Plan},
+    plan::{self, Blocker, Fate, Loss, LossKind, Plan},
     text::{listed, numbered, said},
 };
 
 impl Procedure<'_, '_> {
     /// Reports the plan. Stops if it refuses the run, with every reason at once, unless `--force` overrides it.
     pub(super) fn say(&mut self, rewrite: &Rewrite, plan: &Plan) -> Result<()> {
-        for warning in &rewrite.env.warnings {
-            self.run
-                .warn(format!("{}/.env: {warning}", self.at.stack.dir().display()));
-        }
+        let dir = self.at.stack.dir().display();
+        let of_env = rewrite.env.warnings.iter();
+        let of_env = of_env.map(|warning| format!("{dir}/.env: {warning}"));
+        self.run.warn_all(of_env);
         let mut losses = plan.losses.iter();
         let adopts = losses.any(|loss| loss.kind == LossKind::Adopted);
-        for warning in &plan.warnings {
-            self.run.warn(warning);
-        }
+        self.run.warn_all(&plan.warnings);
         self.refuse(&plan.refusals)?;
         let heading = if adopts {
             "the stack may lose:"
         } else {
             "the stack will lose:"
         };
-        for warning in warnings_of(&plan.losses, heading) {
-            self.run.warn(warning);
-        }
-        for change in &plan.changes {
-            self.run.note(change.to_string());
-        }
-        for notice in plan.notices() {
-            self.run.note(notice);
-        }
+        self.run.warn_all(warnings_of(&plan.losses, heading));
+        self.run.note_all(plan.changes.iter().map(Loss::to_string));
+        self.run.note_all(plan.notices());
         Ok(())
     }
 

@@ -799,7 +799,7 @@ pub fn portainer_compose(facts: &Facts) -> Option<PortainerCompose> {
         .filter_map(|other| {
             let label = |name: &str| other.compose_label(facts.tool, name);
             let is_portainers = label("project.working_dir")?.starts_with(PORTAINER_FOLDERS);
-            label("version")?.parse().ok().filter(|_| is_portainers)
+            ComposeVersion::parse(label("version")?).filter(|_| is_portainers)
         })
         .collect();
     match versions.iter().max() {

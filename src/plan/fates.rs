@@ -254,8 +254,7 @@ impl Deciding<'_> {
             ));
         };
         let features = features(service);
-        let started_by: Option<ComposeVersion> =
-            label("version").and_then(|version| version.parse().ok());
+        let started_by = label("version").and_then(ComposeVersion::parse);
         if sent == labeled {
             return self.by_version(started_by, here, service, &features);
         }

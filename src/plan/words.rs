@@ -21,21 +21,17 @@ pub struct Row<'a> {
 /// One row for each fate, in the order of the services.
 pub fn rows(services: &[ServicePlan]) -> Vec<Row<'_>> {
     let mut rows: Vec<Row> = Vec::new();
-    for ServicePlan {
-        service,
-        fate,
-        restarting,
-        ..
-    } in services
-    {
-        let is_it = |row: &&mut Row| (row.fate, row.restarting) == (fate, *restarting);
+    for one in services {
+        let (service, fate) = (one.service.as_str(), &one.fate);
+        let restarting = one.restarting;
+        let is_it = |row: &&mut Row| (row.fate, row.restarting) == (fate, restarting);
         match rows.iter_mut().find(is_it) {
-            Some(row) if row.services.contains(&service.as_str()) => {}
+            Some(row) if row.services.contains(&service) => {}
             Some(row) => row.services.push(service),
             None => rows.push(Row {
                 fate,
                 services: vec![service],
-                restarting: *restarting,
+                restarting,
             }),
         }
     }

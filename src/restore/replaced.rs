@@ -113,7 +113,7 @@ impl Procedure<'_, '_, '_> {
             .chain(gone.map(|one| (one, Touch::Gone)))
             .collect();
         let (restore, tool) = (self.restore, &self.snapshot().tool);
-        let found = foreign_of(self.run.engine.reader(), &touched, tool, restore.name);
+        let found = foreign_of(self.run.engine, &touched, tool, restore.name);
         match found {
             Ok(found) if found.is_empty() => false,
             Ok(found) => {
@@ -135,11 +135,9 @@ impl Procedure<'_, '_, '_> {
     pub(super) fn name_foreign(&mut self) {
         let (before, restore) = (std::mem::take(&mut self.before), self.restore);
         let (gone, tool) = (self.gone(&before), &self.snapshot().tool);
-        let engine = self.run.engine.reader();
+        let engine = self.run.engine;
         let (_, warning) = foreign_since(engine, (&before, &gone), tool, restore.name);
-        if let Some(warning) = warning {
-            self.run.warn(warning);
-        }
+        self.run.warn_all(warning);
     }
 
     /// The saved containers that do not exist under their IDs.

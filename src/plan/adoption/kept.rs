@@ -7,7 +7,7 @@ use composefile::{path::clean, reader::DEFAULT_FILES, services::services};
 use crate::{
     plan::{
         Adoption, AdoptionFacts, Blocker, Facts, Fate, Sent,
-        facts::services::{Given, SentService, SentStack, with_sent},
+        facts::services::{Given, SentService, with_services},
         losses::mounts,
         losses::replacement,
     },
@@ -109,9 +109,9 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
     let facts = input.facts;
     let deployed = deployed_variables(facts);
     let last_sent = facts.record.as_ref().map(|record| record.last_sent);
-    with_sent(facts.sent, facts.project, |_, stack| {
+    with_services(facts.sent, facts.project, |services| {
         let (mut runs, mut blockers) = (Runs::default(), Vec::new());
-        for service in stack.map(SentStack::services).unwrap_or_default() {
+        for service in services {
             let planned = plan.services.iter().find(|one| one.service == service.name);
             let stays = planned.is_some_and(|one| one.fate.is_unchanged());
             let containers: Vec<Inspected> = facts.of_service(service.name).collect();
@@ -123,10 +123,10 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 let hashes = input.hashes;
                 hashes.is_ok_and(|hashes| hashes.are_on_disk(container, service.name, facts.tool))
             };
-            let inherited = inherited_volumes(facts, &service);
+            let inherited = inherited_volumes(facts, service);
             let leaves = last_sent.is_some_and(|last| last.left_anonymous.contains(service.name));
             for &container in &containers {
-                let mut unnamed = unnamed_volumes(container, &service);
+                let mut unnamed = unnamed_volumes(container, service);
                 unnamed.retain(|_, name| !inherited.contains(name.as_str()));
                 if !(stays && (keep.anonymous || leaves)) {
                     found.volumes.extend(unnamed);
@@ -134,7 +134,7 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                     runs.left_anonymous.insert(service.name.to_owned());
                 }
                 if !stays && !is_as_on_disk(container) {
-                    let foreign = replacement::foreign_variables(facts, container, &service);
+                    let foreign = replacement::foreign_variables(facts, container, service);
                     let deployed = deployed.get(service.name);
                     // The user has changed the files since, unless the last adoption kept the variable.
                     let is_deployed = |name: &str, value: &str| {
@@ -151,12 +151,12 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 }
             }
             if containers.is_empty() {
-                found.volumes.extend(remembered_volumes(facts, &service));
+                found.volumes.extend(remembered_volumes(facts, service));
             }
             let fate = planned.map(|one| &one.fate);
             let is_created = matches!(fate, Some(Fate::Started(_) | Fate::Recreated(_)));
             if is_created && containers.len() < 2 {
-                let paths = new_anonymous(facts, &service);
+                let paths = new_anonymous(facts, service);
                 let left = (!paths.is_empty()).then(|| service.name.to_owned());
                 if keep.anonymous {
                     runs.left_anonymous.extend(left);
@@ -173,7 +173,7 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             let created =
                 all.filter(|(path, name)| **name == created_name(facts, service.name, path));
             runs.created.extend(created.map(|(_, name)| name.clone()));
-            found.instead_of = instead_of(&service, found.variables.keys());
+            found.instead_of = instead_of(service, found.variables.keys());
             // An earlier adoption kept it, and the files say the same as then.
             let is_kept = |name: &str| {
                 let kept = last_sent?.kept_instead_of(service.name, name)?;
@@ -191,7 +191,7 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             let foreign = others.into_iter().filter(|name| !is_edited(name));
             let foreign: Vec<String> = foreign.collect();
             if !foreign.is_empty() {
-                blockers.push(other_variables(&service, &foreign, input.files));
+                blockers.push(other_variables(service, &foreign, input.files));
             }
             runs.services.insert(service.name.to_owned(), found);
         }
@@ -217,14 +217,9 @@ fn is_literal(input: &AdoptionFacts, service: &str, variable: &str) -> bool {
 fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>> {
     let contents = facts.record.as_ref().and_then(|record| record.contents);
     contents.map_or_else(BTreeMap::new, |(text, env)| {
-        with_sent(Sent { text, env }, facts.project, |_, stack| {
-            let services = stack
-                .map(SentStack::services)
-                .unwrap_or_default()
-                .into_iter();
-            let variables =
-                services.filter_map(|one| Some((one.name.to_owned(), one.environment()?)));
-            variables.collect()
+        with_services(Sent { text, env }, facts.project, |services| {
+            let variables = |one: &SentService| Some((one.name.to_owned(), one.environment()?));
+            services.iter().filter_map(variables).collect()
         })
     })
 }
@@ -322,7 +317,7 @@ mod tests {
     use crate::{
         model::{ConfigHashes, Variable},
         plan::{
-            Adoption, Hashes, adoption, blocking,
+            Adoption, ComposeVersion, Hashes, adoption, blocking,
             tests::{World, container, world},
         },
     };
@@ -390,7 +385,7 @@ mod tests {
             ..ConfigHashes::default()
         };
         Hashes {
-            version: "2.29.2".parse().expect("a version"),
+            version: ComposeVersion::parse("2.29.2").expect("a version"),
             on_disk: hashes.clone(),
             sent: hashes,
         }

@@ -107,12 +107,8 @@ impl<'f> Blocking<'_, 'f> {
 
     /// The stack is adopted under the name of its project.
     fn name(&mut self, project: Option<&str>) {
-        let Facts {
-            name,
-            project: own,
-            dir,
-            ..
-        } = *self.facts;
+        let Facts { name, dir, .. } = *self.facts;
+        let own = self.facts.project;
         if name != own {
             let hint = match own {
                 "" => "give the project a name of the characters a-z, 0-9, - and _".to_owned(),

@@ -9,7 +9,7 @@ use crate::{
     plan::{
         Adoption, Blocker, Facts, Fate, Sent,
         adoption::inspected,
-        facts::services::{Given, SentService, SentStack, with_sent},
+        facts::services::{Given, SentService, SentStack, with_services},
     },
     snapshot::Inspected,
 };
@@ -209,9 +209,9 @@ pub fn conditions(service: &SentService) -> Vec<Dependency> {
 
 /// The services without whose health the deployment of `sent` fails.
 pub fn needed_healthy(sent: Sent, project: &str) -> BTreeSet<String> {
-    with_sent(sent, project, |_, stack| {
-        let services = stack.map(SentStack::active).unwrap_or_default();
-        let all = services.iter().flat_map(conditions);
+    with_services(sent, project, |services| {
+        let active = services.iter().filter(|one| one.is_active());
+        let all = active.flat_map(conditions);
         let needed = all.filter(|one| one.required && one.condition == Condition::Healthy);
         needed.map(|one| one.name).collect()
     })

@@ -10,8 +10,7 @@ use crate::plan::{
 /// The blocker if this version of Portainer loses the content that the text gives to a service.
 pub fn lost_files(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
     let portainer = facts.portainer_version.as_ref()?;
-    let ComposeVersion(major, minor, patch) = portainer.parse().ok()?;
-    let fixed = match (major, minor, patch) {
+    let fixed = match ComposeVersion::parse(portainer)?.release() {
         (2, 33, 3..=5) => "2.33.6",
         (2, 36, 0) => "2.37.0",
         _ => return None,

@@ -108,6 +108,13 @@ pub fn with_sent<T>(
     then(&text, Some(&stack))
 }
 
+/// Calls `then` with the services of `sent`. There are none if it is not YAML.
+pub fn with_services<T>(sent: Sent, project: &str, then: impl FnOnce(&[SentService]) -> T) -> T {
+    with_sent(sent, project, |_, stack| {
+        then(&stack.map(SentStack::services).unwrap_or_default())
+    })
+}
+
 /// The texts, and the context in which Portainer reads them.
 pub struct SentText<'a> {
     pub text: &'a str,
@@ -483,20 +490,16 @@ fn is_plain(value: &str) -> bool {
 
 /// The names of the external volumes that the active services mount, as far as they are known.
 pub fn external_volumes(sent: Sent, project: &str) -> BTreeSet<String> {
-    with_sent(sent, project, |_, stack| {
-        let services = stack.map(SentStack::active).unwrap_or_default();
-        let names = services.iter().flat_map(SentService::external_volumes);
-        names.collect()
+    with_services(sent, project, |services| {
+        let active = services.iter().filter(|one| one.is_active());
+        active.flat_map(SentService::external_volumes).collect()
     })
 }
 
 /// The images that the services of `sent` name or build, for the engine to inspect.
-pub fn image_references(sent: Sent, project: &str) -> Vec<String> {
-    with_sent(sent, project, |_, stack| {
-        let services = stack.map(SentStack::active).unwrap_or_default();
-        let mut images: Vec<_> = services.iter().filter_map(SentService::image).collect();
-        images.sort();
-        images.dedup();
-        images
+pub fn image_references(sent: Sent, project: &str) -> BTreeSet<String> {
+    with_services(sent, project, |services| {
+        let active = services.iter().filter(|one| one.is_active());
+        active.filter_map(SentService::image).collect()
     })
 }

@@ -1,7 +1,7 @@
 //! Which Compose each version of Portainer has (N18), and which Compose versions compute the same configuration hash for a
 //! service (N05).
 
-use std::{fmt, ops::RangeInclusive, str::FromStr};
+use std::{fmt, ops::RangeInclusive};
 
 use composefile::schema::Release;
 
@@ -9,24 +9,15 @@ use composefile::schema::Release;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ComposeVersion(pub u16, pub u16, pub u16);
 
-impl FromStr for ComposeVersion {
-    type Err = ();
-
-    /// `2.26.1`, `v2.26.1` or `2.26.1-desktop.1`.
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let text = text
-            .trim()
-            .trim_start_matches('v')
-            .split(['-', '+'])
-            .next()
-            .unwrap_or_default();
-        let mut parts = text.split('.').map(|part| part.parse().map_err(|_| ()));
-        let mut next = || parts.next().unwrap_or(Err(()));
-        Ok(Self(next()?, next()?, next()?))
-    }
-}
-
 impl ComposeVersion {
+    /// `2.26.1`, `v2.26.1` or `2.26.1-desktop.1`. `None` for another text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim().trim_start_matches('v');
+        let mut parts = text.split(['-', '+']).next()?.split('.');
+        let mut next = || parts.next()?.parse().ok();
+        Some(Self(next()?, next()?, next()?))
+    }
+
     pub fn release(self) -> Release {
         (self.0, self.1, self.2)
     }
@@ -135,8 +126,7 @@ impl PortainerCompose {
 
     /// The Compose of a Portainer version, such as `2.21.4`. `None` for a version that is not known.
     pub fn of(portainer: &str) -> Option<Self> {
-        let ComposeVersion(major, minor, patch) = portainer.parse().ok()?;
-        let version = (major, minor, patch);
+        let version @ (major, minor, _) = ComposeVersion::parse(portainer)?.release();
         if (major, minor) > NEWEST {
             return None;
         }
@@ -163,7 +153,7 @@ impl PortainerCompose {
 /// Whether a Portainer version creates a stack over running containers while another environment has a stack of that name
 /// (M20); `None` if that is unknown.
 pub fn takes_name_of_other_host(portainer: &str) -> Option<bool> {
-    let ComposeVersion(major, minor, _) = portainer.parse().ok()?;
+    let ComposeVersion(major, minor, _) = ComposeVersion::parse(portainer)?;
     match (major, minor) {
         (..=1, _) | (2, ..=23) => Some(false),
         (2, 24..=42) => None,
@@ -303,15 +293,15 @@ mod tests {
     use super::*;
 
     fn version(text: &str) -> ComposeVersion {
-        text.parse().expect(text)
+        ComposeVersion::parse(text).expect(text)
     }
 
     #[test]
     fn versions_are_read_as_compose_prints_them() {
         assert_eq!(version("v2.26.1"), ComposeVersion(2, 26, 1));
         assert_eq!(version("2.40.3-desktop.1"), ComposeVersion(2, 40, 3));
-        assert_eq!("dev".parse::<ComposeVersion>(), Err(()));
-        assert_eq!("".parse::<ComposeVersion>(), Err(()));
+        assert_eq!(ComposeVersion::parse("dev"), None);
+        assert_eq!(ComposeVersion::parse(""), None);
     }
 
     #[test]

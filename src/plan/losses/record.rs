@@ -10,8 +10,7 @@ use composefile::{
 use crate::{
     model::{Deployment, Grant, Record, values},
     plan::{
-        Facts, InPortainer, Loss, RecordFacts, Sent,
-        facts::services::{SentStack, with_sent},
+        Facts, InPortainer, Loss, RecordFacts, Sent, facts::services::with_services,
         losses::LossKind,
     },
     snapshot::is_id,
@@ -70,9 +69,9 @@ pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
 
 /// The anonymous volumes of Docker that a text names, each with a service and the path.
 fn named_volumes(facts: &Facts, text: Sent) -> BTreeMap<String, (String, String)> {
-    with_sent(text, facts.project, |_, stack| {
+    with_services(text, facts.project, |services| {
         let mut named = BTreeMap::new();
-        for service in stack.map(SentStack::services).unwrap_or_default() {
+        for service in services {
             for (mount, name, _) in service.volumes().filter(|(_, name, _)| is_id(name)) {
                 named.insert(name, (service.name.to_owned(), clean(&mount.target)));
             }

@@ -6,7 +6,7 @@ use crate::{
     model::tagged,
     plan::{
         Facts, Sent,
-        facts::services::{Given, SentService, SentStack, with_sent},
+        facts::services::{Given, SentService, with_services},
         fates,
         losses::{LossKind, limits, mounts, ports, reported::Reported},
     },
@@ -70,8 +70,7 @@ fn limits(
     let Some((text, env)) = contents.filter(|_| !changed.is_empty()) else {
         return (Vec::new(), changed);
     };
-    with_sent(Sent { text, env }, facts.project, |_, stack| {
-        let services = stack.map(SentStack::services).unwrap_or_default();
+    with_services(Sent { text, env }, facts.project, |services| {
         let deployed = services.iter().find(|one| one.name == service.name);
         let differs = deployed.map(|deployed| limits::changed(container, deployed, is_private));
         changed
