@@ -137,8 +137,7 @@ pub fn open_dir(path: &Path) -> io::Result<File> {
 /// What is in a directory, as paths.
 pub fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     in_time(dir, |dir| {
-        let entries = fs::read_dir(dir)?;
-        entries.map(|entry| Ok(entry?.path())).collect()
+        fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect()
     })
 }
 

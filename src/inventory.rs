@@ -286,8 +286,7 @@ impl<'a> Inventory<'a> {
         {
             return WayReport::failed(&error).blockers.pop();
         }
-        let is_here = self.base_url.is_this_host();
-        let port = is_here.then(|| self.base_url.port());
+        let port = self.base_url.is_this_host().then(|| self.base_url.port());
         let found = runs_portainer(&found.listed(), port)?;
         Some(Blocker::new(found.message, "manage this stack by hand"))
     }

@@ -208,8 +208,7 @@ const PORTAINER_IMAGES: [&str; 3] = ["portainer", "portainer-ce", "portainer-ee"
 
 /// `[registry/]portainer/portainer[-ce|-ee][:tag][@digest]`.
 fn is_portainer_image(image: &str) -> bool {
-    let image = image.split('@').next().unwrap_or(image);
-    let mut parts = image.rsplit('/');
+    let mut parts = image.split('@').next().unwrap_or(image).rsplit('/');
     let repository = parts.next().unwrap_or_default();
     let repository = repository.split(':').next().unwrap_or_default();
     parts.next() == Some("portainer") && PORTAINER_IMAGES.contains(&repository)

@@ -124,8 +124,7 @@ impl Portainer {
             timeout,
             trace: Trace::off(),
         })?;
-        let refused = client.refused_certificate(action)?;
-        Ok(refused.ok_or_else(|| {
+        Ok(client.refused_certificate(action)?.ok_or_else(|| {
             Failure::new(format!("failed to {action}: {base_url} does not use TLS"))
         })?)
     }

@@ -266,8 +266,7 @@ impl Read {
             containers: by_name,
             fixed: fixed.collect(),
         });
-        let env = all().flat_map(Inspected::env);
-        let mask = Mask::new(env.map(|(_, value)| value));
+        let mask = Mask::new(all().flat_map(Inspected::env).map(|(_, value)| value));
         Ok(Self {
             tool: tool.to_owned(),
             project: project.to_owned(),

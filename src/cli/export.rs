@@ -70,8 +70,7 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
             ));
         }
         let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from("."));
-        let listed = portainer.all_records(endpoint)?;
-        let records = listed.into_iter().map(|one| {
+        let records = portainer.all_records(endpoint)?.into_iter().map(|one| {
             let name = one.name;
             one.record.map_err(|why| {
                 let why = Failure::new(why).hint(HINT_FOR_UNCLEAR);

@@ -170,8 +170,7 @@ fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
     let endpoint = OsString::from(endpoint);
     let mut flags = Vec::new();
     for setting in &options::ALL {
-        let mut changed = settings.changed.iter();
-        let changed = changed.find(|(key, _)| *key == setting.key);
+        let changed = settings.changed.iter().find(|(key, _)| *key == setting.key);
         let value = match (setting.key, changed.map(|(_, value)| value)) {
             ("endpoint", _) => Some(&endpoint).filter(|id| *id != setting.default),
             ("api-key-file", _) if api_key_is_given() => None,

@@ -152,8 +152,7 @@ impl Settings {
             return Err(problem.to_error());
         }
         let given = |setting: &Setting| {
-            let mut entries = entries.iter();
-            let entry = entries.find(|entry| entry.name == setting.key);
+            let entry = entries.iter().find(|entry| entry.name == setting.key);
             entry.and_then(|entry| entry.value.as_deref())
         };
         let text = |setting: &Setting| given(setting).unwrap_or_default().to_owned();

@@ -154,8 +154,7 @@ impl Procedure<'_, '_> {
     pub(super) fn report(&mut self, created: &Created) {
         let name = self.at.stack.name();
         self.mark(|progress| progress.create = Sent::Created(created.id.clone()));
-        let portainer_name = name.portainer_name();
-        let renamed = match portainer_name.as_str() {
+        let renamed = match name.portainer_name().as_str() {
             same if same == name.as_str() => String::new(),
             other => format!(", named {other} in Portainer"),
         };

@@ -137,8 +137,7 @@ impl Host {
         endpoint: i64,
         ask: impl FnOnce() -> Option<bool>,
     ) -> Option<bool> {
-        let mut environments = lock(&self.environments);
-        *environments.entry(endpoint).or_insert_with(ask)
+        *lock(&self.environments).entry(endpoint).or_insert_with(ask)
     }
 
     /// Which file a path is.

@@ -57,8 +57,7 @@ impl Situation<'_> {
         let opening = self.access.filter(|wanted| wanted.access.is_shared());
         warnings.extend(opening.into_iter().flat_map(|wanted| {
             let grants = Grant::list(&wanted.grants);
-            let closed = all.iter().filter(is_closed);
-            closed.map(move |one| {
+            all.iter().filter(is_closed).map(move |one| {
                 let name = printable(one.name());
                 format!("only administrators may use {name} now: afterwards, {grants} may, too")
             })

@@ -366,10 +366,9 @@ fn features(service: &SentService) -> Vec<Feature> {
         .iter()
         .any(|key| is_set(key))
         || ["network_mode", "pid", "ipc"].iter().any(|key| shares(key));
-    let has_mode = ["secrets", "configs"].iter().any(|key| {
-        let mut items = service.items(key);
-        items.any(|item| item.get("mode").is_some())
-    });
+    let has_mode = ["secrets", "configs"]
+        .iter()
+        .any(|key| service.items(key).any(|item| item.get("mode").is_some()));
     let creates_path = service.items("volumes").any(|item| {
         let text = item.as_str().unwrap_or_default();
         let creates = item

@@ -157,8 +157,7 @@ impl Adoption {
                 .filter_map(|one| one.removed(&self.services)),
         );
         parts.extend(told_losses(self.losses.len()));
-        let mut services = self.services.iter();
-        let has_containers = services.any(|one| !one.containers.is_empty());
+        let has_containers = self.services.iter().any(|one| !one.containers.is_empty());
         let failed = self.failed_before.as_ref().filter(|_| has_containers);
         let again = "its last adoption failed: if this one does, every container is down until it is restored";
         parts.extend(failed.map(|_| again.to_owned()));

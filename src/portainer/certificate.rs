@@ -23,8 +23,7 @@ impl Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.0.map(|byte| format!("{byte:02X}"));
-        f.write_str(&bytes.join(":"))
+        f.write_str(&self.0.map(|byte| format!("{byte:02X}")).join(":"))
     }
 }
 

@@ -11,13 +11,11 @@ use crate::{engine::ContainerEvent, snapshot::Inspected};
 /// unknown.
 pub fn away(old: Inspected, now: Inspected, events: &[ContainerEvent]) -> Option<Duration> {
     let time = |container: Inspected, started: bool, from: Duration| {
-        let mut events = events.iter();
-        let found = events.find(|event| {
+        let found = events.iter().find(|event| {
             event.id == container.id() && event.started == started && event.at >= from
         });
         found.map(|event| event.at)
     };
     let ended = time(old, false, Duration::ZERO)?;
-    let started = time(now, true, ended)?;
-    started.checked_sub(ended)
+    time(now, true, ended)?.checked_sub(ended)
 }

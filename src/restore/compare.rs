@@ -136,8 +136,7 @@ impl<'a> Inspected<'a> {
     /// Whether another container has another address than one that may be chosen. A stopped one shows none.
     fn mac_addresses_differ(self, now: Self) -> bool {
         self.further_mac_addresses().iter().any(|(name, mac)| {
-            let mut networks = now.networks();
-            let endpoint = networks.find(|(network, _)| network == name);
+            let endpoint = now.networks().find(|(network, _)| network == name);
             let there = endpoint.and_then(|(_, endpoint)| endpoint.get("MacAddress")?.as_str());
             there.is_some_and(|there| !there.is_empty() && !there.eq_ignore_ascii_case(mac))
         })
@@ -248,10 +247,8 @@ fn pools(network: &Value) -> BTreeMap<&str, BTreeMap<&str, &Value>> {
 
 /// How a volume differs from a saved one of the same name, apart from its data.
 pub(super) fn volume_differences(saved: &Value, now: &Value) -> Vec<&'static str> {
-    let present = |volume: &Value, key: &str| {
-        let value = volume.get(key).filter(|value| !is_empty(value));
-        value.cloned()
-    };
+    let present =
+        |volume: &Value, key: &str| volume.get(key).filter(|value| !is_empty(value)).cloned();
     [
         ("the driver", "Driver"),
         ("the options", "Options"),

@@ -24,14 +24,12 @@ use crate::{
 impl Procedure<'_, '_, '_> {
     /// The saved networks; none if they are unknown.
     pub(super) fn saved_networks(&self) -> &[Value] {
-        let networks = self.snapshot().networks.known();
-        networks.map_or(&[], Vec::as_slice)
+        self.snapshot().networks.known().map_or(&[], Vec::as_slice)
     }
 
     /// The existing networks with the names of the saved ones, by name.
     pub(super) fn existing_networks(&self) -> Result<BTreeMap<String, Value>> {
-        let saved = self.saved_networks().iter();
-        let names = saved.map(|one| text(one, "Name"));
+        let names = self.saved_networks().iter().map(|one| text(one, "Name"));
         let found = self.run.engine.inspect_networks(names)?.into_iter();
         Ok(found
             .map(|network| (text(&network, "Name").to_owned(), network))

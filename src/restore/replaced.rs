@@ -244,8 +244,7 @@ impl Procedure<'_, '_, '_> {
                 (volume.to_owned(), format!("{volume} ({target} of {name})"))
             }));
         }
-        let volumes = self.kept.values();
-        told.extend(volumes.map(|volume| {
+        told.extend(self.kept.values().map(|volume| {
             format!("the volume {volume} is kept, but no restored container uses it")
         }));
         told

@@ -306,8 +306,7 @@ impl Procedure<'_, '_, '_> {
         if !snapshot.compose.text.contains("mac_address") {
             return Vec::new();
         }
-        let containers = saved(snapshot).into_iter();
-        let hidden = containers.filter_map(|container| {
+        let hidden = saved(snapshot).into_iter().filter_map(|container| {
             let networks = container.hidden_mac_addresses();
             (!networks.is_empty()).then(|| {
                 format!(

@@ -64,8 +64,7 @@ pub fn hunks(before: Shown, after: Shown) -> String {
     let printer = Printer(&input.interner);
     let mut config = UnifiedDiffConfig::default();
     config.context_len(CONTEXT);
-    let hunks = diff.unified_diff(&printer, config, &input);
-    hunks.to_string()
+    diff.unified_diff(&printer, config, &input).to_string()
 }
 
 /// Prints what is shown of the lines, and of which hidden values only the value changed: both lines are shown alike.

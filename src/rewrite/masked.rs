@@ -131,8 +131,7 @@ fn hidden_ranges(document: &Document) -> BTreeMap<usize, (usize, String)> {
         if !seen[holds as usize].insert(node.id()) {
             continue;
         }
-        let items = node.own_items();
-        ahead.extend(items.map(|item| (item.resolved(), holds)));
+        ahead.extend(node.own_items().map(|item| (item.resolved(), holds)));
         // Merged mappings too, even where a key of this one takes precedence.
         let entries = node.mappings().flat_map(Node::own_entries);
         let values = entries.filter(|entry| !entry.is_merge());

@@ -173,6 +173,5 @@ pub(super) fn id_of(now: DateTime<Utc>) -> String {
 
 /// When a file with this ID was written.
 pub(super) fn time_of(id: &str) -> Option<DateTime<Utc>> {
-    let time = NaiveDateTime::parse_from_str(id, ID_FORMAT).ok()?;
-    Some(time.and_utc())
+    Some(NaiveDateTime::parse_from_str(id, ID_FORMAT).ok()?.and_utc())
 }

@@ -319,8 +319,7 @@ impl<'a> Inspected<'a> {
         let all = self.fields("/HostConfig/PortBindings");
         all.flat_map(|(inside, hosts)| {
             let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
-            let hosts = hosts.as_array().into_iter().flatten();
-            hosts.map(move |host| {
+            hosts.as_array().into_iter().flatten().map(move |host| {
                 let text = |key: &str| host[key].as_str().unwrap_or_default();
                 (port, protocol, text("HostIp"), text("HostPort"))
             })
@@ -337,8 +336,7 @@ impl<'a> Inspected<'a> {
 
     /// Its anonymous volumes: name and target.
     pub fn anonymous_volumes(self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let volumes = self.volumes().into_iter();
-        volumes.filter(|(name, _)| is_id(name))
+        self.volumes().into_iter().filter(|(name, _)| is_id(name))
     }
 
     /// The changed `paths` of its layer that hold data: without the directories of other changed paths, the mount points and

@@ -43,8 +43,7 @@ pub fn runs_as_before(
 pub fn is_same_deployment(now: &[Value], before: &Snapshot) -> bool {
     let labels = ["service", "config-hash"].map(|name| before.label(name));
     let hashes = |of: &[Value]| -> BTreeSet<[String; 2]> {
-        let containers = of.iter().map(Inspected);
-        let labeled = containers.map(|one| {
+        let labeled = of.iter().map(Inspected).map(|one| {
             labels
                 .each_ref()
                 .map(|label| one.label(label).unwrap_or_default().to_owned())

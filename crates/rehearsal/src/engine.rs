@@ -114,14 +114,10 @@ fn perform(
             Ok(Response::json(201, &json!({ "Id": id, "Warnings": [] })))
         }
         Call::EngineStart => world.start_container(name).and_then(|()| done()),
-        Call::EngineStop => {
-            let stopped = world.stop_container(name, TERMINATED);
-            stopped.and_then(|()| done())
-        }
+        Call::EngineStop => world.stop_container(name, TERMINATED).and_then(|()| done()),
         Call::EngineNetworks if name.is_empty() => {
             let wanted = labels(incoming);
-            let all = world.networks.iter();
-            let found = all.filter(|one| wanted(&one.labels));
+            let found = world.networks.iter().filter(|one| wanted(&one.labels));
             json(&found.map(|one| network(world, one)).collect())
         }
         Call::EngineNetworks => json(&network(world, world.network(name)?)),

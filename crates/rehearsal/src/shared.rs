@@ -146,8 +146,7 @@ impl Shared {
 
     /// Whether the API has a listener.
     pub fn listens(&self, peer: Peer) -> bool {
-        let sockets = lock(&self.sockets);
-        sockets.open.values().any(|(of, _)| *of == peer)
+        lock(&self.sockets).open.values().any(|(of, _)| *of == peer)
     }
 
     /// Refuses new connections to an API and breaks those that are open.

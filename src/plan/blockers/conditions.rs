@@ -165,8 +165,7 @@ pub fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
             let name = one.name();
             format!("the deployment may fail: {name} failed to start the last time")
         }));
-        let awaited = conditions(&service).into_iter();
-        for dependency in awaited.filter(|one| one.required) {
+        for dependency in conditions(&service).into_iter().filter(|one| one.required) {
             for container in facts.of_service(&dependency.name) {
                 if let Err(why @ (Unmet::Unhealthy | Unmet::Failed(_))) =
                     look(container, dependency.condition)

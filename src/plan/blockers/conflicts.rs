@@ -56,8 +56,7 @@ pub fn held_by(
             Blocker::new(what, "stop that container, or change the address")
         }));
         for name in names(&service) {
-            let mut others = others.iter();
-            let Some(other) = others.find(|other| other.names.contains(&name)) else {
+            let Some(other) = others.iter().find(|other| other.names.contains(&name)) else {
                 continue;
             };
             let project = other.compose_label(tool, "project");

@@ -35,8 +35,7 @@ pub fn files(stack: &SentStack) -> Vec<String> {
 /// What a service uses of a section, if the text or a variable has its content.
 fn given(service: &SentService, section: &str) -> Vec<String> {
     let stack = service.stack;
-    let used = service.items(section);
-    let names = used.filter_map(|item| {
+    let names = service.items(section).filter_map(|item| {
         let source = item.get("source").unwrap_or(item);
         stack.read(source).known()
     });

@@ -141,8 +141,7 @@ pub fn hidden(facts: &Facts) -> Option<Blocker> {
     if facts.record.is_some() || facts.rights.see_every_stack() {
         return None;
     }
-    let listed = facts.listed().iter();
-    let started = listed.filter_map(|container| {
+    let started = facts.listed().iter().filter_map(|container| {
         let dir = container.compose_label(facts.tool, "project.working_dir")?;
         let line = || format!("{} was started in {dir}", container.name());
         (may_be_portainers(dir) && !facts.is_same(dir, facts.dir)).then(line)

@@ -303,9 +303,7 @@ impl<'d> SentService<'_, 'd, '_> {
         let mut found = BTreeMap::new();
         for service in &self.chain {
             for file in service.env_files() {
-                let Ok(path) = self.stack.reader.read(file.path) else {
-                    return None;
-                };
+                let path = self.stack.reader.read(file.path).ok()?;
                 if self.stack.place(&path, true) != Place::Folder("stack.env".to_owned()) {
                     return None;
                 }
@@ -366,8 +364,7 @@ impl<'d> SentService<'_, 'd, '_> {
             }
             for entry in node.entries() {
                 let aliases = found.entry(self.network(entry.name()?)?).or_default();
-                let given = entry.value.get("aliases").into_iter();
-                for alias in given.flat_map(Node::items) {
+                for alias in entry.value.get("aliases").into_iter().flat_map(Node::items) {
                     aliases.push(self.stack.read(alias).known()?);
                 }
             }
@@ -433,8 +430,7 @@ impl<'d> SentService<'_, 'd, '_> {
                 target: spec.target.to_owned(),
             })
         };
-        let items = self.items("volumes");
-        items.filter_map(mount).collect()
+        self.items("volumes").filter_map(mount).collect()
     }
 
     /// Its mounts of volumes, each with the engine's name of the volume, and whether that is external. Without those whose

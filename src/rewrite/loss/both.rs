@@ -46,10 +46,7 @@ impl Both<'_, '_> {
         if !text.contains("./") && !text.contains('$') {
             return difference;
         }
-        let read = |reader: &Reader<'_, '_>, text: &str| {
-            let read = reader.read(text).ok()?;
-            part(read.into_owned())
-        };
+        let read = |reader: &Reader<'_, '_>, text: &str| part(reader.read(text).ok()?.into_owned());
         let Some(before) = read(&self.here, text) else {
             return difference;
         };
@@ -61,8 +58,7 @@ impl Both<'_, '_> {
         let rewritten = read(&self.here, &rewritten);
         difference.replaced = rewritten != Some(before);
         if rewritten != after {
-            let names = names(text).into_iter();
-            let differ = names.filter(|name| self.differs(name));
+            let differ = names(text).into_iter().filter(|name| self.differs(name));
             difference.variables = differ.map(str::to_owned).collect();
         }
         difference

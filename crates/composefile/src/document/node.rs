@@ -233,8 +233,7 @@ impl<'d> Node<'d> {
 
     /// The items of a list without those tagged `!reset`; empty for any other node.
     pub fn items(self) -> impl Iterator<Item = Node<'d>> + Clone {
-        let items = self.resolved().own_items();
-        items.filter(|item| !item.is_reset())
+        self.resolved().own_items().filter(|item| !item.is_reset())
     }
 
     /// The items of a list as written, with those tagged `!reset`; empty for an alias.

@@ -40,8 +40,7 @@ impl Context<'_> {
 
     /// A service merged over the services of the same file that it extends.
     pub fn extended(&self, name: &str, depth: usize) -> Result<Map<String, Value>, String> {
-        let mut all = written(&self.root);
-        let found = all.find(|(one, _)| *one == name);
+        let found = written(&self.root).find(|(one, _)| *one == name);
         let own = found
             .and_then(|(_, service)| service.as_object())
             .ok_or_else(|| format!("service \"{name}\" not found"))?;

@@ -242,8 +242,7 @@ impl World {
             return false;
         }
         let on_all = service.networks.keys().all(|key| {
-            let named = run.project.networks.get(key);
-            let name = named.map_or(key, |one| &one.name);
+            let name = run.project.networks.get(key).map_or(key, |one| &one.name);
             let network = self.network(name);
             let attachment = old.networks.get(name);
             attachment.is_some_and(|one| network.is_ok_and(|network| one.network_id == network.id))

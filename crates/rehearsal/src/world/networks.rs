@@ -32,8 +32,7 @@ impl World {
 
     /// A network by ID or name.
     pub(crate) fn network(&self, name: &str) -> Result<&Network, EngineError> {
-        let mut all = self.networks.iter();
-        let by_id = all.find(|one| one.id == name);
+        let by_id = self.networks.iter().find(|one| one.id == name);
         let found = by_id.or_else(|| self.networks.iter().find(|one| one.name == name));
         found.ok_or_else(|| EngineError::new(404, format!("network {name} not found")))
     }

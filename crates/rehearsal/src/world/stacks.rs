@@ -208,8 +208,7 @@ impl World {
         if let Some(record) = self.records.get_mut(&id) {
             record.status = status;
             record.deployments.push(note);
-            let before = record.before.take();
-            if let Some(text) = before.filter(|_| status == Status::Error) {
+            if let Some(text) = record.before.take().filter(|_| status == Status::Error) {
                 record.text = text;
             }
         }

@@ -119,8 +119,7 @@ impl World {
 
     /// The value of Compose's label of that name.
     pub(super) fn label_of<'c>(&self, container: &'c Container, name: &str) -> Option<&'c str> {
-        let value = container.labels.get(&self.label(name));
-        value.map(String::as_str)
+        container.labels.get(&self.label(name)).map(String::as_str)
     }
 
     /// The IDs of the containers of a project that fit.
