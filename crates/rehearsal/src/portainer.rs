@@ -182,23 +182,22 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
     let key = key(world, incoming)?.clone();
     let id = id_of(incoming);
     let number = id.parse().unwrap_or(0);
+    let json = |value: &Value| Ok(Response::json(200, value));
     match call {
         Call::Endpoints if id.is_empty() => {
             let all = world.endpoints.iter();
             let seen = all.filter(|(id, _)| world.check_access(**id, &key).is_ok());
             let shown = seen.map(|(id, one)| shown::environment(*id, one));
-            Ok(Response::json(200, &shown.collect::<Value>()))
+            json(&shown.collect())
         }
         Call::Endpoints => {
             world.check_access(number, &key)?;
-            let environment = shown::environment(number, &world.endpoints[&number]);
-            Ok(Response::json(200, &environment))
+            json(&shown::environment(number, &world.endpoints[&number]))
         }
         Call::Me => {
             let at = world.keys.iter().position(|one| *one == key);
             let id = at.map_or(0, |at| at + 1);
-            let shown = json!({ "Id": id, "Username": key.user, "Role": key.role as u8 });
-            Ok(Response::json(200, &shown))
+            json(&json!({ "Id": id, "Username": key.user, "Role": key.role as u8 }))
         }
         Call::Users | Call::Unshare if key.role == Role::Standard => Err(denied()),
         Call::Users => {
@@ -208,13 +207,13 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
         Call::Teams => Ok(numbered(world.teams.iter().map(String::as_str), "Name")),
         Call::Containers => {
             world.check_access(number, &key)?;
-            Ok(Response::json(200, &containers(world, number, incoming)))
+            json(&containers(world, number, incoming))
         }
         // Passed on to the engine of the environment (M17).
         Call::Info => {
             world.check_access(number, &key)?;
             let engine = &world.endpoints[&number].engine;
-            Ok(Response::json(200, &engine::info(world, engine)))
+            json(&engine::info(world, engine))
         }
         Call::List => {
             let wanted = filter(incoming)?;
@@ -225,7 +224,7 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
                 return Err(lost_workflow());
             }
             let shown = seen.map(|record| shown::record(record, world.era, true));
-            Ok(Response::json(200, &shown.collect::<Value>()))
+            json(&shown.collect())
         }
         Call::Get => {
             let id = managed(world, &key, id, "Stack management")?.id;
@@ -234,7 +233,7 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
         }
         Call::File => {
             let text = &managed(world, &key, id, "Stack management")?.text;
-            Ok(Response::json(200, &json!({ "StackFileContent": text })))
+            json(&json!({ "StackFileContent": text }))
         }
         Call::Preview => git::preview(world, incoming),
         Call::Stop => {
@@ -265,7 +264,7 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             record.control.public = given.public;
             record.control.users = ids(given.users);
             record.control.teams = ids(given.teams);
-            Ok(Response::json(200, &shown::control_of(record)))
+            json(&shown::control_of(record))
         }
     }
 }
