@@ -84,10 +84,7 @@ impl Rewrite {
 
     /// The same, as the plan reads it.
     fn sent(&self) -> Sent<'_> {
-        Sent {
-            text: &self.text,
-            env: &self.env.variables,
-        }
+        Sent::new(&self.text, &self.env.variables)
     }
 
     /// The body of call C.

@@ -388,8 +388,7 @@ impl Situation<'_> {
     ) -> T {
         let (stack, base_url) = (self.stack, self.base_url);
         let contents = before.contents.as_ref();
-        let contents =
-            contents.map(|(contents, _)| (contents.text.as_str(), contents.env.as_slice()));
+        let contents = contents.map(|(now, _)| Sent::new(&now.text, &now.env));
         let record = before.record.as_ref();
         then(&Facts {
             name: stack.name().as_str(),

@@ -138,10 +138,7 @@ impl FromGit {
 
     /// What Portainer's Compose reads, as if everything was in one folder.
     pub fn read_as(&self) -> Sent<'_> {
-        Sent {
-            text: &self.flat.0,
-            env: &self.flat.1,
-        }
+        Sent::new(&self.flat.0, &self.flat.1)
     }
 
     /// Everything that was read.
@@ -320,8 +317,7 @@ pub fn judged(
 ) -> (Option<FromGit>, Adoption, Result<Hashes, String>) {
     if let Some((now, standing)) = &before.contents {
         let (mut plan, mut hashes) = plan_of(git.read_as(), git.differs(situation, before, now));
-        let mut services = plan.services.iter();
-        if plan.is_left_to_git() && services.any(|one| one.containers.is_empty()) {
+        if plan.is_left_to_git() && plan.services.iter().any(|one| one.containers.is_empty()) {
             (plan, hashes) = plan_of(git.read_as(), true);
         }
         if let (Request::Redeploy(_), Ok(compose)) = (&plan.request, compose) {

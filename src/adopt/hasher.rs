@@ -18,10 +18,7 @@ use crate::{
 
 /// What an adoption sends.
 pub(super) fn sent_of(rewrite: &Faithful) -> Sent<'_> {
-    Sent {
-        text: &rewrite.text,
-        env: &rewrite.env,
-    }
+    Sent::new(&rewrite.text, &rewrite.env)
 }
 
 /// The ID of the container of each service that has exactly one.

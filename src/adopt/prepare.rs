@@ -246,8 +246,7 @@ impl Prepared {
             // It may have another name of the project.
             sent = sent.and(&self.last_sent(&own.text, &own.env));
         }
-        let mut services = self.plan.services.iter();
-        let hashes = if services.all(|one| one.fate.is_unchanged()) {
+        let hashes = if self.plan.services.iter().all(|one| one.fate.is_unchanged()) {
             let all = self.before.listed().iter();
             let hashes = all.filter_map(|one| one.compose_label(tool, "config-hash"));
             Some(hashes.map(str::to_owned).collect())

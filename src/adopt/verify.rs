@@ -344,8 +344,8 @@ fn not_copied(
     if at.compose.is_rehearsed {
         return Ok(Vec::new());
     }
-    let (text, env) = (payload.text, payload.env);
-    let copied = copied_files(Sent { text, env }, &at.stack.name().portainer_name());
+    let sent = Sent::new(payload.text, payload.env);
+    let copied = copied_files(sent, &at.stack.name().portainer_name());
     let mut found = Vec::new();
     for one in compared {
         let (Change::Recreated, Some(before), Some(now)) = (one.change, one.before, one.now) else {
@@ -379,8 +379,7 @@ fn warnings(compared: &[Compared], now: &[Value], is_stopped: bool) -> Vec<Strin
     if is_stopped {
         return now.iter().map(Inspected).filter_map(not_running).collect();
     }
-    let jobs = compared.iter().filter(|one| one.runs_again());
-    let told = jobs.map(|job| {
+    let told = compared.iter().filter(|one| one.runs_again()).map(|job| {
         let name = job.name();
         format!("{name} runs again, and has not ended: whether it succeeds is unknown")
     });

@@ -13,7 +13,7 @@ use crate::{
     model::{Deployment, Grant, PORTAINER_FOLDERS, Pull},
     plan::{
         Awaited, Blocker, ComposeVersion, Environment, Facts, Fate, Hashes, InPortainer, Loss,
-        NOT_PULLED, PortainerCompose, Sent, Touch,
+        NOT_PULLED, PortainerCompose, Touch,
         blockers::inline,
         blockers::missing,
         blockers::overridden,
@@ -501,10 +501,10 @@ impl Adoption {
 
     /// The secrets and configs of which a container that stays keeps the old content (N17).
     fn check_copied(&mut self, facts: &Facts, stack: &SentStack) {
-        let Some((text, env)) = facts.record.and_then(|record| record.contents) else {
+        let Some(deployed) = facts.record.and_then(|record| record.contents) else {
             return;
         };
-        let before = copied_files(Sent { text, env }, facts.project);
+        let before = copied_files(deployed, facts.project);
         for now in copied(stack, facts.sent.env) {
             let (service, target, content) = &now;
             let has_other = before
@@ -580,8 +580,7 @@ impl Adoption {
                 self.edited = parts;
             }
         }
-        let lost = lost.into_iter();
-        (self.changes, self.losses) = lost.partition(|loss| loss.is_change(true));
+        (self.changes, self.losses) = lost.into_iter().partition(|loss| loss.is_change(true));
     }
 
     /// What changes, unless a row or the loss of an edit in Portainer says it.
@@ -719,8 +718,7 @@ fn services(
 
 /// How a service without containers is started: perhaps with volumes that an earlier adoption named.
 fn starts(input: &AdoptionFacts, service: &str) -> String {
-    let runs = input.runs;
-    let own = runs.services.get(service).into_iter();
+    let own = input.runs.services.get(service).into_iter();
     let named = own.flat_map(|own| &own.volumes);
     let existing = named.filter(|(_, name)| input.facts.details.has_volume(name));
     let told = existing.map(|(path, name)| format!("the existing volume {name:.12} at {path}"));
@@ -820,7 +818,7 @@ fn named(input: &AdoptionFacts, service: &str) -> Option<String> {
     let record = facts.record.and_then(|record| record.contents);
     let is_new = |volume: &String| {
         let exists = facts.details.has_volume(volume) || !runs.created.contains(volume);
-        exists && record.is_none_or(|(text, _)| !text.contains(volume))
+        exists && record.is_none_or(|deployed| !deployed.text.contains(volume))
     };
     let new = volumes.iter().filter(|(_, volume)| is_new(volume));
     let targets: Vec<_> = new.map(|(target, _)| target.as_str()).collect();

@@ -36,13 +36,8 @@ pub enum InPortainer {
 
 impl InPortainer {
     /// Compares them with `sent` for the project, which is empty if nothing can be sent.
-    pub fn of(
-        contents: Option<(&str, &[Variable])>,
-        last: &LastSent,
-        sent: Sent,
-        project: &str,
-    ) -> Self {
-        let Some((text, env)) = contents else {
+    pub fn of(contents: Option<Sent>, last: &LastSent, sent: Sent, project: &str) -> Self {
+        let Some(Sent { text, env }) = contents else {
             return Self::Nothing;
         };
         if are_same_values(env, sent.env) && is_same_text(text, sent.text, project) {
@@ -82,7 +77,7 @@ fn is_same_text(one: &str, other: &str, project: &str) -> bool {
 /// What was edited of a Portainer stack: its Compose file, and the variables that differ from what would be sent, by name. What is as
 /// it was last sent was not.
 pub(super) fn parts(record: &RecordFacts, sent: Sent) -> Vec<String> {
-    let Some((text, env)) = record.contents else {
+    let Some(Sent { text, env }) = record.contents else {
         return Vec::new();
     };
     let last = record.last_sent;
@@ -160,8 +155,8 @@ pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent) -> String {
     }
     let last = record.filter(|one| one.in_portainer == InPortainer::LastSent);
     let changed = match last.and_then(|one| one.contents) {
-        Some((text, _)) if text == sent.text => ".env",
-        Some((_, env)) if values(env) == values(sent.env) => "the Compose file",
+        Some(last) if last.text == sent.text => ".env",
+        Some(last) if values(last.env) == values(sent.env) => "the Compose file",
         _ => "the Compose file or .env",
     };
     format!("{changed} has changed since the container started")
@@ -214,11 +209,8 @@ mod tests {
         ] {
             let last_sent =
                 of(last).map_or_else(LastSent::default, |text| LastSent::of(text, &env));
-            let contents = of(has).map(|text| (text, &env[..]));
-            let to_send = Sent {
-                text: sent,
-                env: &env,
-            };
+            let contents = of(has).map(|text| Sent::new(text, &env));
+            let to_send = Sent::new(sent, &env);
             let found = InPortainer::of(contents, &last_sent, to_send, "web");
             assert_eq!(found, expected, "{has:?} {last:?} {sent:?}");
         }
@@ -236,7 +228,7 @@ mod tests {
         ] {
             let facts = RecordFacts {
                 record: &record,
-                contents: Some(("a", &now[..])),
+                contents: Some(Sent::new("a", &now)),
                 last_sent: &LastSent::default(),
                 in_portainer: InPortainer::LastSent,
             };

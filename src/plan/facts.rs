@@ -165,6 +165,11 @@ impl<'a> Deref for Facts<'a> {
 pub const IF_RECREATED: &str = "if it is recreated: ";
 
 impl<'a> Facts<'a> {
+    /// The value of Compose's label of this name.
+    pub fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
+        container.compose_label(self.tool, name)
+    }
+
     /// Whether Portainer adopts a container of the stack (M05), because its project has the name that Portainer gives the
     /// stack (B10). C52 removes the containers of the project that has the stack's own name, and no others.
     pub fn is_adopted(&self, container: Inspected) -> bool {
@@ -283,7 +288,7 @@ pub struct Source<'a> {
     pub env: Option<&'a str>,
 }
 
-/// What the create sends.
+/// What a create or an update sends, or what Portainer has.
 #[derive(Clone, Copy)]
 pub struct Sent<'a> {
     /// The text after the literal rewrite.
@@ -292,12 +297,18 @@ pub struct Sent<'a> {
     pub env: &'a [Variable],
 }
 
+impl<'a> Sent<'a> {
+    pub fn new(text: &'a str, env: &'a [Variable]) -> Self {
+        Self { text, env }
+    }
+}
+
 /// A Portainer stack and what it contains.
 #[derive(Clone, Copy)]
 pub struct RecordFacts<'a> {
     pub record: &'a Record,
     /// Its text and variables; `None` if they could not be read.
-    pub contents: Option<(&'a str, &'a [Variable])>,
+    pub contents: Option<Sent<'a>>,
     /// What was last sent (B22).
     pub last_sent: &'a LastSent,
     /// Its text and variables, compared with what was last sent and with what would be sent.
@@ -308,7 +319,7 @@ impl<'a> RecordFacts<'a> {
     /// `sent` is empty if nothing can be sent.
     pub fn new(
         record: &'a Record,
-        contents: Option<(&'a str, &'a [Variable])>,
+        contents: Option<Sent<'a>>,
         last_sent: &'a LastSent,
         sent: Sent,
     ) -> Self {

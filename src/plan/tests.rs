@@ -178,7 +178,12 @@ impl World {
             observed: &observed,
             has_data: true,
             record: self.deployed.as_ref().map(|(text, env)| {
-                RecordFacts::new(&record, Some((text, env)), &observed.last_sent, sent)
+                RecordFacts::new(
+                    &record,
+                    Some(Sent::new(text, env)),
+                    &observed.last_sent,
+                    sent,
+                )
             }),
             lookup: &|path| {
                 if self.missing.contains(&path) {

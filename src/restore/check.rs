@@ -48,8 +48,7 @@ impl Procedure<'_, '_, '_> {
         let (record, plan) = (&planned.record, &planned.containers);
         let (snapshot, now) = (self.snapshot(), planned.existing.iter().map(Inspected));
         // They are never removed.
-        let strangers = now.filter(|one| is_stranger(snapshot, *one));
-        let names_in_use = strangers.map(|one| {
+        let names_in_use = now.filter(|one| is_stranger(snapshot, *one)).map(|one| {
             let (name, owner) = (one.name(), owner(one.label(&snapshot.label("project"))));
             let what = format!("the name {name} is used by a container {owner}");
             Blocker::new(what, "rename or remove that container")
@@ -239,8 +238,7 @@ impl Procedure<'_, '_, '_> {
             };
             let mut users = network["Containers"].as_object().into_iter().flatten();
             let other = users.find(|(id, endpoint)| {
-                let mut own = own.iter();
-                has(endpoint, address) && own.all(|one| one.id() != *id)
+                has(endpoint, address) && own.iter().all(|one| one.id() != *id)
             });
             let needs = format!("{container} needs the address {address}");
             if !subnets(network).any(|subnet| has_address(subnet, address)) {
@@ -263,8 +261,7 @@ impl Procedure<'_, '_, '_> {
         for container in recreated {
             for id in container.shares_with() {
                 let is_saved = containers.iter().any(|other| other.id() == id);
-                let engine = self.run.engine;
-                if is_saved || !engine.inspect_containers([id])?.is_empty() {
+                if is_saved || !self.run.engine.inspect_containers([id])?.is_empty() {
                     continue;
                 }
                 let (name, short) = (container.name(), id.get(..12).unwrap_or(id));
@@ -300,10 +297,7 @@ impl Procedure<'_, '_, '_> {
 }
 
 fn sent(contents: &Contents) -> Sent<'_> {
-    Sent {
-        text: &contents.text,
-        env: &contents.env,
-    }
+    Sent::new(&contents.text, &contents.env)
 }
 
 /// The files and devices of this host that a container needs and that were deleted.

@@ -6,7 +6,7 @@ use composefile::{path::clean, reader::DEFAULT_FILES, services::services};
 
 use crate::{
     plan::{
-        Adoption, AdoptionFacts, Blocker, Facts, Fate, Sent,
+        Adoption, AdoptionFacts, Blocker, Facts, Fate,
         facts::services::{Given, SentService, with_services},
         losses::mounts,
         losses::replacement,
@@ -180,16 +180,14 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 Some(found.instead_of.get(name)? == kept)
             };
             let is_other = |name: &&String| !keep.variables && is_kept(name.as_str()) != Some(true);
-            let others = found.variables.keys().filter(is_other).cloned();
-            let others: Vec<String> = others.collect();
+            let others: Vec<String> = found.variables.keys().filter(is_other).cloned().collect();
             found.variables.retain(|name, _| !others.contains(name));
             // No shell gives a container another value than a literal: the files were edited.
             let is_edited = |name: &String| {
                 let kept = last_sent.and_then(|last| last.kept_instead_of(service.name, name));
                 kept.is_none() && is_literal(input, service.name, name)
             };
-            let foreign = others.into_iter().filter(|name| !is_edited(name));
-            let foreign: Vec<String> = foreign.collect();
+            let foreign: Vec<String> = others.into_iter().filter(|name| !is_edited(name)).collect();
             if !foreign.is_empty() {
                 blockers.push(other_variables(service, &foreign, input.files));
             }
@@ -216,8 +214,8 @@ fn is_literal(input: &AdoptionFacts, service: &str, variable: &str) -> bool {
 /// The variables that the Portainer stack gives each service now, as far as they are known.
 fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>> {
     let contents = facts.record.as_ref().and_then(|record| record.contents);
-    contents.map_or_else(BTreeMap::new, |(text, env)| {
-        with_services(Sent { text, env }, facts.project, |services| {
+    contents.map_or_else(BTreeMap::new, |deployed| {
+        with_services(deployed, facts.project, |services| {
             let variables = |one: &SentService| Some((one.name.to_owned(), one.environment()?));
             services.iter().filter_map(variables).collect()
         })

@@ -85,14 +85,10 @@ impl<'f> Blocking<'_, 'f> {
         self.facts.observed.inspected()
     }
 
-    fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
-        container.compose_label(self.facts.tool, name)
-    }
-
     /// The directories in which containers were started.
     fn dirs(&self) -> impl Iterator<Item = &'f str> {
         self.containers()
-            .filter_map(|one| self.label(one, "project.working_dir"))
+            .filter_map(|one| self.facts.label(one, "project.working_dir"))
     }
 
     fn is_here(&self, dir: &str) -> bool {
@@ -175,7 +171,7 @@ impl<'f> Blocking<'_, 'f> {
         }
         let mut dirs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for container in self.containers() {
-            if let Some(dir) = self.label(container, "project.working_dir")
+            if let Some(dir) = self.facts.label(container, "project.working_dir")
                 && !self.is_here(dir)
                 && !self.facts.is_portainers(dir)
                 // A restore keeps the labels of a Portainer stack that was deleted, and creates another one.
@@ -251,7 +247,7 @@ impl<'f> Blocking<'_, 'f> {
         let mut wrong: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
         let mut incomplete: BTreeMap<(Vec<String>, Vec<String>), Vec<String>> = BTreeMap::new();
         for container in self.containers() {
-            let Some(dir) = self.label(container, "project.working_dir") else {
+            let Some(dir) = self.facts.label(container, "project.working_dir") else {
                 continue;
             };
             if !self.is_here(dir) {
@@ -335,7 +331,7 @@ impl<'f> Blocking<'_, 'f> {
             .filter(|one| one.is_running())
             .filter_map(|one| {
                 let name = one.name();
-                let Some(service) = self.label(one, "service") else {
+                let Some(service) = self.facts.label(one, "service") else {
                     return Some(format!("{name} has no label with the name of its service"));
                 };
                 if one.is_one_off(self.facts.tool) {
@@ -396,7 +392,7 @@ impl<'f> Blocking<'_, 'f> {
         let (mut paused, mut removed, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         let (mut jobs, mut has_failed) = (BTreeSet::new(), false);
         for container in self.containers() {
-            let service = self.label(container, "service").unwrap_or_default();
+            let service = self.facts.label(container, "service").unwrap_or_default();
             if !active.contains(service) || container.is_one_off(self.facts.tool) {
                 continue;
             }

@@ -127,7 +127,7 @@ impl<'a> Running<'a, '_> {
         services: &BTreeMap<&str, &'s SentService<'r, 'd, 'x>>,
         surplus: &BTreeSet<&str>,
     ) -> Fate<'s, 'r, 'd, 'x> {
-        let Some(name) = self.label(container, "service") else {
+        let Some(name) = self.facts.label(container, "service") else {
             return Fate::Unknown;
         };
         let removed = |how: &str, why: &str| {
@@ -164,7 +164,7 @@ impl<'a> Running<'a, '_> {
     ) -> BTreeSet<&'a str> {
         let mut by_service: BTreeMap<&str, Vec<Inspected<'a>>> = BTreeMap::new();
         for &container in containers {
-            if let Some(name) = self.label(container, "service")
+            if let Some(name) = self.facts.label(container, "service")
                 && !container.is_one_off(self.facts.tool)
             {
                 by_service.entry(name).or_default().push(container);
@@ -193,7 +193,7 @@ impl<'a> Running<'a, '_> {
         if self.facts.is_adoption {
             return None;
         }
-        let dir = self.label(container, "project.working_dir")?;
+        let dir = self.facts.label(container, "project.working_dir")?;
         let is_own = self.facts.is_same(dir, self.facts.dir)
             || self.facts.is_portainers(dir)
             || self.facts.replaces_lost_files(container);
@@ -247,10 +247,6 @@ impl<'a> Running<'a, '_> {
                 )));
             }
         }
-    }
-
-    fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
-        container.compose_label(self.facts.tool, name)
     }
 
     /// M05, M16, N04.

@@ -27,6 +27,16 @@ pub struct Publish {
 }
 
 impl Publish {
+    /// `None` if a range of ports cannot be parsed.
+    fn read(address: &str, ports: &str, targets: &str, protocol: &str) -> Option<Self> {
+        Some(Self {
+            address: Some(address.to_owned()).filter(|address| !address.is_empty()),
+            ports: chosen(ports)?,
+            targets: range(targets)?,
+            protocol: protocol.to_owned(),
+        })
+    }
+
     /// The host ports if they are fixed: from a longer range the engine chooses a free port.
     pub fn fixed(&self) -> Option<RangeInclusive<u16>> {
         let is_fixed = self.ports.len() == self.targets.len() && *self.ports.start() > 0;
@@ -96,12 +106,10 @@ fn one(service: &SentService, item: Node<'_>) -> Option<Publish> {
         Given::Unknown => None,
         given => Some(given.known()),
     };
-    Some(Publish {
-        address: text("host_ip")?.filter(|address| !address.is_empty()),
-        ports: chosen(&text("published")?.unwrap_or_default())?,
-        targets: range(&text("target")??)?,
-        protocol: text("protocol")?.unwrap_or_else(|| "tcp".to_owned()),
-    })
+    let [address, ports] = [text("host_ip")?, text("published")?].map(Option::unwrap_or_default);
+    let protocol = text("protocol")?;
+    let protocol = protocol.as_deref().unwrap_or("tcp");
+    Publish::read(&address, &ports, &text("target")??, protocol)
 }
 
 /// `[[ADDRESS:]PUBLISHED:]TARGET[/PROTOCOL]`.
@@ -109,13 +117,8 @@ fn short(text: &str) -> Option<Publish> {
     let (ports, protocol) = text.split_once('/').unwrap_or((text, "tcp"));
     let (rest, target) = ports.rsplit_once(':').unwrap_or(("", ports));
     let (host, published) = rest.rsplit_once(':').unwrap_or(("", rest));
-    let address = host.trim_matches(['[', ']']).to_owned();
-    Some(Publish {
-        address: Some(address).filter(|address| !address.is_empty()),
-        ports: chosen(published)?,
-        targets: range(target)?,
-        protocol: protocol.to_lowercase(),
-    })
+    let address = host.trim_matches(['[', ']']);
+    Publish::read(address, published, target, &protocol.to_lowercase())
 }
 
 /// The ports of the host; `None` if they are unknown.
@@ -163,12 +166,7 @@ pub fn lost(
 fn bindings(container: Inspected) -> Vec<Publish> {
     let bindings = container.port_bindings();
     let known = bindings.filter_map(|(target, protocol, address, port)| {
-        Some(Publish {
-            address: Some(address.to_owned()).filter(|address| !address.is_empty()),
-            ports: chosen(port)?,
-            targets: range(target)?,
-            protocol: protocol.to_owned(),
-        })
+        Publish::read(address, port, target, protocol)
     });
     known.collect()
 }

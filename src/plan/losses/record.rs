@@ -37,7 +37,7 @@ pub fn use_lost(lost: &BTreeSet<Grant>) -> Option<Loss> {
 /// The anonymous volumes that an adoption named, and that neither the text nor a container mounts afterwards.
 pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
     let contents = facts.record.as_ref().and_then(|record| record.contents);
-    let deployed = contents.map(|(text, env)| named_volumes(facts, Sent { text, env }));
+    let deployed = contents.map(|deployed| named_volumes(facts, deployed));
     let sent = named_volumes(facts, facts.sent);
     let mut left = deployed.unwrap_or_default();
     let last_sent = facts.last_sent.all_volumes();
@@ -94,7 +94,7 @@ pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
 pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
     let names = sent.env.iter().map(|variable| variable.name.as_str());
     let mut losses = record_lost(facts.record, &names.collect());
-    let Some((text, env)) = facts.contents else {
+    let Some(Sent { text, env }) = facts.contents else {
         return losses;
     };
     let (old, new) = (values(env), values(sent.env));
@@ -132,7 +132,7 @@ pub fn edit_lost(in_portainer: InPortainer, parts: &[String]) -> Option<Loss> {
 
 /// The services of a Portainer stack that are not in the Compose file.
 pub fn services_lost(facts: &RecordFacts, sent: Sent) -> Vec<String> {
-    let old = facts.contents.map(|(text, _)| Document::parse(text));
+    let old = facts.contents.map(|old| Document::parse(old.text));
     let (Some(Ok(old)), Ok(new)) = (old, Document::parse(sent.text)) else {
         return Vec::new();
     };
@@ -148,8 +148,7 @@ fn members_lost<'d>(old: &'d Document<'d>, new: &Document, section: &str) -> Vec
 }
 
 fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
-    let section = document.get(section).into_iter();
-    let entries = section.flat_map(Node::entries);
+    let entries = document.get(section).into_iter().flat_map(Node::entries);
     entries.filter_map(|entry| entry.name()).collect()
 }
 
@@ -175,7 +174,7 @@ mod tests {
             ..record(Deployment::Active)
         };
         let last_sent = LastSent::default();
-        let facts = RecordFacts::new(&record, Some((text, env)), &last_sent, sent);
+        let facts = RecordFacts::new(&record, Some(Sent { text, env }), &last_sent, sent);
         losses(&facts, sent).iter().map(Loss::to_string).collect()
     }
 

@@ -65,12 +65,12 @@ fn limits(
     let is_private = others.any(|one| one.text("/HostConfig/IpcMode") == "private");
     let changed = limits::changed(container, service, is_private);
     let deployed = facts.observed.deployed.as_ref();
-    let deployed = deployed.map(|one| (one.text.as_str(), one.env.as_slice()));
+    let deployed = deployed.map(|one| Sent::new(&one.text, &one.env));
     let contents = deployed.or(facts.record.and_then(|record| record.contents));
-    let Some((text, env)) = contents.filter(|_| !changed.is_empty()) else {
+    let Some(contents) = contents.filter(|_| !changed.is_empty()) else {
         return (Vec::new(), changed);
     };
-    with_services(Sent { text, env }, facts.project, |services| {
+    with_services(contents, facts.project, |services| {
         let deployed = services.iter().find(|one| one.name == service.name);
         let differs = deployed.map(|deployed| limits::changed(container, deployed, is_private));
         changed

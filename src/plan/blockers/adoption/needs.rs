@@ -95,7 +95,7 @@ impl Blocking<'_, '_> {
         let staying: BTreeSet<&str> = self
             .containers()
             .filter(|&one| {
-                let service = self.label(one, "service").unwrap_or_default();
+                let service = self.facts.label(one, "service").unwrap_or_default();
                 !active.contains(service) || one.is_one_off(self.facts.tool)
             })
             .map(Inspected::id)
