@@ -2,10 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{
-    EngineReader,
-    choice::{Adapter, Route},
-};
+use super::{EngineReader, choice::Route};
 use crate::text::without_credentials;
 
 /// What the engine says about itself.
@@ -49,12 +46,8 @@ impl Info {
 impl EngineReader {
     /// The adapter that was chosen, and why.
     pub fn adapter(&self) -> String {
-        let Adapter {
-            tool,
-            route,
-            reason,
-        } = &self.adapter;
-        let reason = without_credentials(reason);
+        let (tool, route) = (&self.adapter.tool, &self.adapter.route);
+        let reason = without_credentials(&self.adapter.reason);
         match route {
             Route::Api(socket) => format!("the Engine API on {} ({reason})", socket.display()),
             Route::Command => format!("the command `{tool}` ({reason})"),

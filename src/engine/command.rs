@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    About, ClientConfig, KILL_TIMEOUT, MAX_OUTPUT, Options, PULL_TIMEOUT, Remaining,
+    About, KILL_TIMEOUT, MAX_OUTPUT, Options, PULL_TIMEOUT, Remaining,
     about::Info,
     left_until,
     objects::identifies,
@@ -278,18 +278,14 @@ impl Command {
 
     /// Sets the variables that decide which engine the command reaches.
     fn prepare(&self, process: &mut Process) {
-        let ClientConfig {
-            path,
-            docker_host,
-            docker_context,
-            config_dir,
-            ..
-        } = &self.options.client;
+        let client = &self.options.client;
+        let (host, context) = (&client.docker_host, &client.docker_context);
+        let config_dir = client.config_dir.as_ref();
         for (name, value) in [
-            ("PATH", path.as_deref()),
-            ("DOCKER_HOST", docker_host.as_ref().map(AsRef::as_ref)),
-            ("DOCKER_CONTEXT", docker_context.as_ref().map(AsRef::as_ref)),
-            ("DOCKER_CONFIG", config_dir.as_ref().map(AsRef::as_ref)),
+            ("PATH", client.path.as_deref()),
+            ("DOCKER_HOST", host.as_ref().map(AsRef::as_ref)),
+            ("DOCKER_CONTEXT", context.as_ref().map(AsRef::as_ref)),
+            ("DOCKER_CONFIG", config_dir.map(AsRef::as_ref)),
         ] {
             match value {
                 Some(value) => process.env(name, value),

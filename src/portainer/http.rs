@@ -226,12 +226,7 @@ impl Client {
         action: &str,
         timeout: Duration,
     ) -> Result<Unread, Error> {
-        let Options {
-            base_url,
-            tls,
-            trace,
-            ..
-        } = &self.options;
+        let (base_url, tls) = (&self.options.base_url, &self.options.tls);
         let failed = |error: NoResponse| error.into_error(action, base_url, tls);
         let mut request =
             request.map_err(|error| failed(NoResponse::from(ureq::Error::from(error))))?;
@@ -245,7 +240,7 @@ impl Client {
             .build();
         let started = Instant::now();
         let result = request.run().map_err(NoResponse::from);
-        trace.report(&Exchange {
+        self.options.trace.report(&Exchange {
             peer: "portainer",
             request: shown,
             outcome: match &result {

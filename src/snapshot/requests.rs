@@ -119,9 +119,7 @@ impl Unanswered {
 
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            kind, stack, sent, ..
-        } = self;
+        let (kind, stack, sent) = (&self.kind, &self.stack, &self.sent);
         match &self.record {
             Some(id) => write!(
                 f,

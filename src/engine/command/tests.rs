@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::trace::Trace;
 use crate::{
-    engine::{Choice, Engine},
+    engine::{Choice, ClientConfig, Engine},
     model::Mount,
 };
 

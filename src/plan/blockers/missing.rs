@@ -327,9 +327,7 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             return;
         }
         let label = compose_label(self.facts.tool, "network");
-        let Missing {
-            external, foreign, ..
-        } = &mut self.missing;
+        let (external, foreign) = (&mut self.missing.external, &mut self.missing.foreign);
         for key in service.network_keys() {
             let (name, is_external) = self.stack.resource("networks", &key);
             let (Given::Is(name), Some(known)) = (name, &self.facts.details.networks) else {

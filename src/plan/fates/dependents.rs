@@ -111,9 +111,7 @@ fn followed(
         )));
     }
     let why = format!("it depends on {name}, which is recreated");
-    let &Dependency {
-        restarts, shares, ..
-    } = dependency;
+    let (restarts, shares) = (dependency.restarts, dependency.shares);
     match (fate, dependents) {
         (Fate::Recreated(_), Dependents::Recreated) => Some(Fate::Recreated(why)),
         (Fate::Recreated(_), Dependents::RestartedIfAsked) if restarts => {

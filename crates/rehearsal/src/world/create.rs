@@ -237,9 +237,7 @@ impl World {
 
 /// The networks of a service, by their name on the engine, with their `EndpointConfig`.
 fn endpoints(run: &Run<'_>, name: &str) -> Vec<(String, Value)> {
-    let Run {
-        project, service, ..
-    } = *run;
+    let (project, service) = (run.project, run.service);
     let endpoints = service.networks.iter().map(|(key, options)| {
         let named = project.networks.get(key);
         let network = named.map_or(key, |network| &network.name);

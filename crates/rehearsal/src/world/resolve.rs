@@ -61,9 +61,6 @@ impl Project {
             let service = Service::resolve(name, context.extended(name, 0)?, &context)?;
             services.insert(name.clone(), service);
         }
-        let Context {
-            networks, volumes, ..
-        } = context;
         let given = |name: &str| variables.get(name).map(|value| value == "true");
         let removes_orphans = match given("COMPOSE_IGNORE_ORPHANS") {
             Some(true) => Some(false),
@@ -80,8 +77,8 @@ impl Project {
             defined: services.keys().cloned().collect(),
             removes_orphans,
             services: ordered(services, variables)?,
-            networks,
-            volumes,
+            networks: context.networks,
+            volumes: context.volumes,
         })
     }
 }
