@@ -172,10 +172,21 @@ impl Procedure<'_, '_> {
         let now = self.look().unwrap_or_default();
         let events = self.run.events(self.at.stack.name().as_str(), self.since);
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
-        let downs: Vec<(&str, f64)> = compared
+        let tool = self.at.tool;
+        let of = |one: &Compared| {
+            let service = one.service(tool);
+            let mut others = compared.iter().filter(|other| other.name() != one.name());
+            let is_only = others.all(|other| other.service(tool) != service);
+            if is_only {
+                service.to_owned()
+            } else {
+                one.name().to_owned()
+            }
+        };
+        let downs: Vec<(String, f64)> = compared
             .iter()
             .filter(|one| one.change != Change::Kept)
-            .filter_map(|one| Some((one.service(self.at.tool), one.away(&events)?.as_secs_f64())))
+            .filter_map(|one| Some((of(one), one.away(&events)?.as_secs_f64())))
             .collect();
         let downs = down(&downs).map_or_else(String::new, |downs| format!(": {downs}"));
         format!("{subject} had been {was} and {were} restored{downs}")
