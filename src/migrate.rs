@@ -136,12 +136,9 @@ impl Procedure<'_, '_> {
         self.run.settle(Witness::PortainerAndEngine)?;
         let records = self.look_for_namesake()?;
         self.run.wait("inspecting what exists");
-        let Prepared {
-            source,
-            rewrite,
-            mut before,
-            plan,
-        } = Prepared::of(&self.at, source, records, Depth::IfNeeded)?;
+        let prepared = Prepared::of(&self.at, source, records, Depth::IfNeeded)?;
+        let (source, rewrite) = (prepared.source, prepared.rewrite);
+        let (mut before, plan) = (prepared.before, prepared.plan);
         self.run.warn_all(&before.warnings);
         if let Some((contents, _)) = &before.contents {
             self.run.hide(None, &contents.env);

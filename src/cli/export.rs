@@ -43,13 +43,9 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
             ExportSource::PortainerData => return lost::run(name, arguments, cli),
         }
     }
-    let Surroundings {
-        portainer,
-        settings,
-        engine,
-        compose,
-    } = Surroundings::new(cli)?;
-    let (portainer, endpoint) = portainer?;
+    let at = Surroundings::new(cli)?;
+    let (settings, engine, compose) = (at.settings, at.engine, at.compose);
+    let (portainer, endpoint) = at.portainer?;
     let portainer = portainer.reader();
     let mut exporting = Exporting {
         export: Export {

@@ -143,7 +143,7 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                         kept.flatten().is_none()
                             && matches!(given, Some(Given::Is(given)) if given == value)
                     };
-                    let foreign = foreign.into_iter();
+                    let foreign = foreign.into_iter().flatten();
                     let kept = foreign.filter(|(name, value)| !is_deployed(name, value));
                     found
                         .variables

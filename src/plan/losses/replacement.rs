@@ -37,7 +37,8 @@ pub fn losses(
         losses.extend(ports::lost(container, service, reported));
     }
     let told_variables = reported.variables(service.name);
-    losses.extend(variables(facts, container, service, &told_variables));
+    let variables = variables(facts, container, service, &told_variables);
+    losses.extend(variables.unwrap_or_default());
     losses.extend(networks(facts, container, service));
     let (edited, reset) = limits(facts, container, service);
     let reset_to = "settings reset to those of the Compose file";
@@ -152,10 +153,8 @@ fn variables(
     container: Inspected,
     service: &SentService,
     reported: &BTreeSet<&str>,
-) -> Vec<(LossKind, String)> {
-    let Some(given) = service.environment() else {
-        return Vec::new();
-    };
+) -> Option<Vec<(LossKind, String)>> {
+    let given = service.environment()?;
     let old_image = image_env(facts, container.image_id());
     let found = service.image().and_then(|image| image_env(facts, &image));
     let new_image = found.or_else(|| old_image.clone());
@@ -181,27 +180,24 @@ fn variables(
     }
     let told = [("no longer set", lost), ("with another value", changed)].into_iter();
     let told = told.filter(|(_, names)| !names.is_empty());
-    told.map(|(what, names)| format!("variables {what}: {}", names.join(", ")))
-        .map(|message| (LossKind::Variables, message))
-        .collect()
+    let told = told.map(|(what, names)| format!("variables {what}: {}", names.join(", ")));
+    Some(told.map(|message| (LossKind::Variables, message)).collect())
 }
 
-/// The variables of a container that neither the text nor its image gives it, with their values.
+/// The variables of a container that neither the text nor its image gives it, with their values. `None` if they are unknown.
 pub fn foreign_variables<'c>(
     facts: &Facts,
     container: Inspected<'c>,
     service: &SentService,
-) -> Vec<(&'c str, &'c str)> {
-    let image = image_env(facts, container.image_id());
-    let (Some(given), Some(image)) = (service.environment(), image) else {
-        return Vec::new();
-    };
+) -> Option<Vec<(&'c str, &'c str)>> {
+    let image = image_env(facts, container.image_id())?;
+    let given = service.environment()?;
     let is_foreign = |(name, value): &(&str, &str)| match given.get(*name) {
         Some(Given::Is(new)) => new != value,
         Some(Given::Unknown | Given::No) => false,
         None => image.get(name) != Some(value),
     };
-    container.env().filter(is_foreign).collect()
+    Some(container.env().filter(is_foreign).collect())
 }
 
 /// The variables of an image; `None` if those of a container cannot be distinguished from them.
