@@ -499,8 +499,5 @@ fn complete(plan: &mut Adoption, runs: &Runs, situation: &Situation, before: &Be
 
 /// What is sent; nothing if the rewrite is blocked.
 pub(super) fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
-    match rewrite {
-        Ok(rewrite) => sent_of(rewrite),
-        Err(_) => Sent { text: "", env: &[] },
-    }
+    rewrite.as_ref().map_or(Sent::new("", &[]), sent_of)
 }

@@ -163,10 +163,7 @@ impl<'r, 'd, 'a> SentStack<'r, 'd, 'a> {
         let Some(text) = node.as_str() else {
             return Given::No;
         };
-        match self.reader.read(text) {
-            Ok(value) => Given::of(value),
-            Err(_) => Given::Unknown,
-        }
+        self.reader.read(text).map_or(Given::Unknown, Given::of)
     }
 
     /// The value of a key of a mapping.

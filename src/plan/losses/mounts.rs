@@ -388,10 +388,7 @@ fn long<'d>(
         ("tmpfs", _) => Source::Tmpfs,
         _ => Source::Unknown,
     };
-    let is_read_only = match item.get("read_only") {
-        None => Some(false),
-        Some(node) => node.as_bool(),
-    };
+    let is_read_only = item.get("read_only").map_or(Some(false), Node::as_bool);
     Some((target, source, is_read_only))
 }
 
