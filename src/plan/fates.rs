@@ -179,6 +179,13 @@ impl Deciding<'_> {
         if container.is_being_removed() {
             return Fate::unknown("its container is being removed");
         }
+        // Compose compares this label, and not the image that the container runs (N05).
+        let label = container.compose_label(self.facts.tool, "image");
+        if service.image().is_some() && label != Some(container.image_id()) {
+            return Fate::unknown(
+                "another tool has changed its image, which Compose does not know",
+            );
+        }
         // M05
         if container.is_paused() {
             return Fate::unknown("its container is paused, and Compose cannot start it");

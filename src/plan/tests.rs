@@ -83,6 +83,7 @@ pub fn container(name: &str, service: &str) -> Value {
             "Labels": {
                 "com.docker.compose.project": "web",
                 "com.docker.compose.service": service,
+                "com.docker.compose.image": "sha256:x",
                 "com.docker.compose.oneoff": "False",
                 "com.docker.compose.container-number": name.rsplit('-').next(),
                 "com.docker.compose.project.working_dir": "/s/web",

@@ -492,6 +492,16 @@ fn the_hashes_are_those_of_the_file_of_the_stack() {
     }
 }
 
+/// Watchtower and *Recreate* in Portainer copy the label of the container that they replace.
+#[test]
+fn n05_a_container_whose_image_another_tool_changed_may_be_recreated() {
+    let bench = Bench::web(PLAIN);
+    let hashes = labeled(&bench);
+    bench.label("image", "sha256:0");
+    let run = with_hashes(&bench, "plan web", &hashes).code(0);
+    run.says("  ?  a  may be recreated: another tool has changed its image, which Compose does not know\n");
+}
+
 #[test]
 fn other_replicas_are_said() {
     let replicas = |count: u8| format!("{PLAIN}    deploy: {{replicas: {count}}}\n");
