@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use ureq::{Agent, http::Method};
 
 pub use self::events::ContainerEvent;
+pub(super) use self::events::timestamp;
 use self::socket::{NoResolver, UnixConnector};
 use super::{
     About, KILL_TIMEOUT, Options, Remaining,
@@ -282,7 +283,6 @@ impl Api {
             });
         };
         self.is_podman.get_or_init(|| response.is_podman);
-        let version = newest.min(NEWEST);
         if newest < OLDEST {
             return Err(self.no_shared_version(
                 &format!("the newest of Docker is {newest}"),
@@ -299,7 +299,7 @@ impl Api {
                 "upgrade stacklift, or use `--engine command`",
             ));
         }
-        Ok(*self.version.get_or_init(|| version))
+        Ok(*self.version.get_or_init(|| newest.min(NEWEST)))
     }
 
     /// The oldest API version that the engine supports, if it says.

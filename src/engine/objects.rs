@@ -9,7 +9,7 @@ use std::{collections::HashSet, fmt, fs, path::Path, sync::Arc, time::UNIX_EPOCH
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use super::{Client, EngineReader};
+use super::{Client, EngineReader, api::timestamp};
 use crate::{
     model::{Changes, ListedObjects, compose_label},
     text::printable,
@@ -143,11 +143,7 @@ impl EngineReader {
         };
         let created = fs::metadata(directory).ok()?.created().ok()?;
         // Some file systems show 0 for unknown.
-        let born = created
-            .duration_since(UNIX_EPOCH)
-            .ok()
-            .filter(|born| !born.is_zero())?;
-        Some(format!("{}.{:09}", born.as_secs(), born.subsec_nanos()))
+        (created > UNIX_EPOCH).then(|| timestamp(created))
     }
 
     fn members(&self, kind: ObjectKind, project: &str) -> Result<Vec<Value>> {

@@ -62,7 +62,7 @@ fn event(object: &Value) -> Option<ContainerEvent> {
 }
 
 /// Seconds since the Unix epoch, as the engine reads them: `1700000000.000000001`.
-fn timestamp(time: SystemTime) -> String {
+pub(in crate::engine) fn timestamp(time: SystemTime) -> String {
     let time = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{}.{:09}", time.as_secs(), time.subsec_nanos())
 }
