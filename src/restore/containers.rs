@@ -299,10 +299,8 @@ impl Procedure<'_, '_, '_> {
     pub(super) fn tolerate<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
         match outcome {
             Ok(done) => Ok(Some(done)),
+            Err(error) if self.run.engine.list(&self.snapshot().stack).is_err() => Err(error),
             Err(error) => {
-                if self.run.engine.list(&self.snapshot().stack).is_err() {
-                    return Err(error);
-                }
                 self.trouble(format!("{error:#}"));
                 Ok(None)
             }
@@ -366,12 +364,8 @@ fn create(engine: &Engine, container: Inspected, ids: &NewIds) -> Created {
 /// The image's name if it still names the same image, otherwise the image's ID. `None` if the image no longer exists.
 pub(super) fn image_of(engine: &Engine, container: Inspected) -> Result<Option<String>> {
     let (id, name) = (container.image_id(), container.image_name());
-    for asked in [name, id] {
-        let found = if asked.is_empty() {
-            Vec::new()
-        } else {
-            engine.inspect_images([asked])?
-        };
+    for asked in [name, id].into_iter().filter(|asked| !asked.is_empty()) {
+        let found = engine.inspect_images([asked])?;
         if found.first().is_some_and(|image| text(image, "Id") == id) {
             return Ok(Some(asked.to_owned()));
         }

@@ -165,12 +165,10 @@ impl Procedure<'_, '_, '_> {
         let mut wrong = Vec::new();
         for wanted in saved(snapshot) {
             let now = named(existing, wanted.name());
-            let Some(now) = now.filter(|now| !is_stranger(snapshot, *now)) else {
+            let is_new = |now: &Inspected| !is_stranger(snapshot, *now) && now.id() != wanted.id();
+            let Some(now) = now.filter(is_new) else {
                 continue;
             };
-            if now.id() == wanted.id() {
-                continue;
-            }
             let name = wanted.name();
             let lost = unsaved(wanted, snapshot);
             if !lost.is_empty() {

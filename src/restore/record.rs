@@ -31,15 +31,13 @@ impl Procedure<'_, '_, '_> {
             return Ok(RecordStep::Skipped);
         }
         let mut record = self.find_record().map_err(without_portainer)?;
-        if let Some(deploying) = record
-            .as_ref()
-            .filter(|r| r.deployment == Deployment::Deploying)
+        if let Some(Record { id, deployment, .. }) = &record
+            && *deployment == Deployment::Deploying
         {
-            let id = deploying.id.clone();
             self.run.wait(format!(
                 "waiting for the deployment of Portainer stack {id}"
             ));
-            self.run.wait_for_deployment(&id)?;
+            self.run.wait_for_deployment(id)?;
             record = self.find_record()?;
         }
         if self.restore.scope == Scope::Containers {

@@ -13,7 +13,6 @@ use crate::{
     failure::Failure,
     observe::list,
     parallel::in_parallel,
-    snapshot::Known,
     text::{counted, shell_word},
 };
 
@@ -24,17 +23,15 @@ impl Procedure<'_, '_, '_> {
                 "{part} could not be read when the snapshot was taken: {reason}"
             ));
         }
-        match &self.snapshot().containers {
-            Known::Known(_) => Ok(()),
-            Known::Unknown(_) => {
-                let what = format!("snapshot {} has no container data", self.saved.id);
-                let hint = format!(
-                    "choose another snapshot with --to; to list the snapshots, run: stacklift restore {} --list. The snapshot file still contains the Compose file and .env",
-                    shell_word(self.restore.name.as_str())
-                );
-                Err(Failure::new(what).hint(hint).into())
-            }
+        if self.snapshot().containers.known().is_some() {
+            return Ok(());
         }
+        let what = format!("snapshot {} has no container data", self.saved.id);
+        let hint = format!(
+            "choose another snapshot with --to; to list the snapshots, run: stacklift restore {} --list. The snapshot file still contains the Compose file and .env",
+            shell_word(self.restore.name.as_str())
+        );
+        Err(Failure::new(what).hint(hint).into())
     }
 
     /// The stack's containers, and those with the name of a saved one, as the engine inspects them.
