@@ -25,10 +25,8 @@ pub struct Hashes {
 
 impl World {
     pub(super) fn resolve(&self, deployment: &Deployment) -> Result<Project, String> {
-        let given = match &deployment.env_text {
-            Some(text) => variables(text, &deployment.env_path, &BTreeMap::new())?,
-            None => BTreeMap::new(),
-        };
+        let env = deployment.env_text.as_deref().unwrap_or_default();
+        let given = variables(env, &deployment.env_path, &BTreeMap::new())?;
         let read = |path: &str| {
             if deployment.by_hand {
                 return self.read_host(path).map(str::to_owned);

@@ -9,7 +9,7 @@ use super::{
     errors::EngineError,
     events::{Action, Event},
     images::tagged,
-    settings::{self, Given, text},
+    settings::{self, text},
     state::{Health, World},
     values::{labels, texts},
 };
@@ -33,13 +33,12 @@ impl World {
         name: &str,
         body: &Value,
     ) -> Result<String, EngineError> {
-        let given = Given::read(body);
-        let image = text(&given.config, "Image");
+        let image = text(body, "Image");
         let missing = || EngineError::new(404, format!("No such image: {}", tagged(image)));
         let image = self.image(image).ok_or_else(missing)?;
         let image_id = image.id.clone();
-        let mut config = settings::config(&given.config, image);
-        let host_config = settings::host_config(&given.host_config);
+        let mut config = settings::config(body, image);
+        let host_config = settings::host_config(&body["HostConfig"]);
         self.check_name(name)?;
         let mounts = self.mounts_of(&config, &host_config)?;
         let id = self.new_id();
@@ -64,7 +63,7 @@ impl World {
             command,
             mounts,
             ports: ports_of(&config, &host_config),
-            networks: first_network(&mode, &given),
+            networks: first_network(&mode, &body["NetworkingConfig"]),
             network_mode: mode,
             config,
             host_config,
@@ -205,12 +204,16 @@ impl World {
 }
 
 /// The network that a container is created on.
-fn first_network(mode: &str, given: &Given) -> BTreeMap<String, Attachment> {
+fn first_network(mode: &str, networking: &Value) -> BTreeMap<String, Attachment> {
     if mode.starts_with("container:") {
         return BTreeMap::new();
     }
     let of_mode = if mode == "default" { "bridge" } else { mode };
-    let (name, endpoint) = match given.endpoints.iter().next() {
+    let mut endpoints = networking["EndpointsConfig"]
+        .as_object()
+        .into_iter()
+        .flatten();
+    let (name, endpoint) = match endpoints.next() {
         Some((name, endpoint)) if name != "default" => (name.as_str(), endpoint),
         Some((_, endpoint)) => (of_mode, endpoint),
         None => (of_mode, &Value::Null),

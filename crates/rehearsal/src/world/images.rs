@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     entities::{Image, fingerprint},
@@ -23,7 +23,7 @@ impl World {
         let short = last.split([':', '@']).next().unwrap_or_default();
         let volumes = self.image_volumes.get(short).map(|targets| {
             let entries = targets.iter().map(|target| (target.clone(), json!({})));
-            Value::Object(entries.collect::<Map<_, _>>())
+            entries.collect::<Value>()
         });
         let image = Image {
             id: id.clone(),

@@ -1,31 +1,8 @@
 //! `Config` and `HostConfig` of a container: the request, and the defaults of image and engine.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{entities::Image, values::texts};
-
-/// The parts of a create request.
-pub(super) struct Given {
-    pub config: Value,
-    pub host_config: Value,
-    /// `EndpointsConfig`, by the network's name.
-    pub endpoints: Map<String, Value>,
-}
-
-impl Given {
-    /// Splits the body.
-    pub fn read(body: &Value) -> Self {
-        let mut config = body.as_object().cloned().unwrap_or_default();
-        let host_config = config.remove("HostConfig").unwrap_or_default();
-        let networking = config.remove("NetworkingConfig").unwrap_or_default();
-        let endpoints = networking.get("EndpointsConfig").and_then(Value::as_object);
-        Self {
-            config: Value::Object(config),
-            host_config,
-            endpoints: endpoints.cloned().unwrap_or_default(),
-        }
-    }
-}
 
 /// A string field; empty if it is missing.
 pub(super) fn text<'v>(of: &'v Value, key: &str) -> &'v str {
@@ -52,8 +29,9 @@ fn filled_in(mut defaults: Value, given: &Value) -> Value {
     defaults
 }
 
-/// `Config` as the engine stores it: all fields, with the defaults of the image. Includes `Env` and `Labels`.
-pub(super) fn config(given: &Value, image: &Image) -> Value {
+/// `Config` of a create request as the engine stores it: all fields, with the defaults of the image. Includes `Env` and
+/// `Labels`.
+pub(super) fn config(body: &Value, image: &Image) -> Value {
     let defaults = json!({
         "Hostname": "", "Domainname": "", "User": "",
         "AttachStdin": false, "AttachStdout": false, "AttachStderr": false,
@@ -61,7 +39,10 @@ pub(super) fn config(given: &Value, image: &Image) -> Value {
         "Env": null, "Cmd": null, "Image": "", "Volumes": null,
         "WorkingDir": "", "Entrypoint": null, "OnBuild": null, "Labels": {},
     });
-    let mut config = filled_in(defaults, given);
+    let mut config = filled_in(defaults, body);
+    if let Some(fields) = config.as_object_mut() {
+        fields.retain(|key, _| !matches!(key.as_str(), "HostConfig" | "NetworkingConfig"));
+    }
     let own = &image.config;
     for key in ["User", "WorkingDir", "StopSignal", "Healthcheck"] {
         if !config.get(key).is_some_and(is_filled) && own.get(key).is_some_and(is_filled) {

@@ -261,19 +261,17 @@ impl World {
 
     /// Finishes a deployment in progress: this is when containers change. A failure undoes nothing (N06).
     pub fn finish_deployment(&mut self, id: u64) {
-        let Some(record) = self.records.get_mut(&id) else {
-            return;
-        };
-        let Some(pending) = record.pending.take() else {
-            return;
-        };
-        let record = record.clone();
-        if pending.down_first {
-            self.down_in(record.endpoint, &record.name);
+        if let Some(record) = self.records.get_mut(&id)
+            && let Some(pending) = record.pending.take()
+        {
+            let record = record.clone();
+            if pending.down_first {
+                self.down_in(record.endpoint, &record.name);
+            }
+            let created = self.create_all(&self.deployment_of(&record));
+            let outcome = self.started(created, pending.fails);
+            self.end_deployment(id, outcome);
         }
-        let created = self.create_all(&self.deployment_of(&record));
-        let outcome = self.started(created, pending.fails);
-        self.end_deployment(id, outcome);
     }
 
     /// The deployment of a stack: its directory contains only the Compose file and `stack.env` (M07, M11).

@@ -41,19 +41,14 @@ fn value_of(node: Node<'_>, path: &str, lookup: Lookup<'_>) -> Result<Value, Str
     Ok(match node.scalar_type() {
         None | Some(ScalarType::Null) => Value::Null,
         Some(ScalarType::Bool) => Value::Bool(text.eq_ignore_ascii_case("true")),
-        Some(ScalarType::Number) => number(text),
+        // Numbers other than integers keep their text.
+        Some(ScalarType::Number) => text.parse::<i64>().map_or(text.into(), Value::from),
         Some(ScalarType::Timestamp | ScalarType::Merge | ScalarType::Text) => {
             let read = interpolate(text, lookup);
             let failed = |error| format!("error while interpolating {path}: {error}");
             Value::String(read.map_err(failed)?.into_owned())
         }
     })
-}
-
-/// An integer as a number; other numbers keep their text.
-fn number(text: &str) -> Value {
-    text.parse::<i64>()
-        .map_or_else(|_| Value::String(text.to_owned()), Value::from)
 }
 
 /// A scalar as text; `None` for null and collections.
