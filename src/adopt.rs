@@ -148,7 +148,8 @@ impl Procedure<'_, '_> {
                 self.ask(&prepared.plan)?;
             }
             let contents = prepared.before.contents.as_ref();
-            self.report.git = contents.and_then(|(_, standing)| standing.git.clone());
+            let link = contents.and_then(|(_, standing)| standing.git.clone());
+            self.report.git = link.map(|link| link.typed(self.at.git));
             self.end_without_request(id);
             if prepared.plan.is_left_to_git() && self.run.store().is_not_deployed() {
                 self.run.warn("the last adoption failed: Portainer has its commit, and the containers run an earlier one".to_owned());

@@ -306,8 +306,8 @@ fn interrupted_run(
     };
     match run.left {
         Interrupted::RunAgain if !run.flags.is_empty() => again("adopt"),
-        // Nothing puts an earlier commit back.
-        Interrupted::NotDeployed if record.is_some_and(Record::is_from_git) => {
+        // Nothing puts an earlier commit back, or Portainer no longer has the stack.
+        Interrupted::NotDeployed if record.is_none_or(Record::is_from_git) => {
             InterruptedRun::RunAgain
         }
         Interrupted::InProgress => InterruptedRun::InProgress,

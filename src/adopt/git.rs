@@ -163,9 +163,8 @@ impl FromGit {
 
     /// Says of each service that is recreated what the repository changes, compared with the Compose file that was deployed.
     fn tell_changes(&self, plan: &mut Adoption, deployed: &str, compose: &Hasher) {
-        let stack_env = self.repository.stack_env();
-        let is_env = |path: &str| path == ".env" || path == stack_env;
-        let flat = |path: &str| is_env(path).then(|| STACK_ENV.to_owned());
+        // What an env file contains is not compared.
+        let flat = |_: &str| Some(STACK_ENV.to_owned());
         let [old, new] = [deployed, self.text()].map(|text| with_env_files(text, flat));
         let env = &self.flat.1;
         let [old, new] = [&old, &new].map(|text| Sent { text, env });
@@ -250,6 +249,13 @@ impl FromGit {
             Some(true) => format!(
                 "{COMMIT}; values are hidden: --reveal shows the patch as `git apply` needs it"
             ),
+        };
+        let of_env = |key: &String| key == "environment";
+        let is_same_env = compared.is_ok_and(|keys| !keys.values().flatten().any(of_env));
+        let hint = if is_same_env && is_masked.is_some() && !self.fetched.env_files.is_empty() {
+            hint + "; what it changes of `env_file` is not needed: the repository has the same values"
+        } else {
+            hint
         };
         let what = format!("deploying {} would change what runs", self.repository);
         plan.blockers.push(Blocker {

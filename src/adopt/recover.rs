@@ -399,8 +399,13 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name().as_str();
         let command = self.run.restore_command(name, snapshot, false);
         if matches!(self.report.request, Some(Request::Redeploy(_))) && !in_error {
+            let read = self.run.portainer.read(id).ok();
+            let interval = read.and_then(|(_, standing)| standing.git?.auto_update);
+            let again = interval.map_or_else(String::new, |interval| {
+                format!(". Its automatic update deploys the repository again within {interval}, which may remove every container: revert the commit now")
+            });
             return Some(format!(
-                "Portainer stack {id} has the new commit, which does not run: fix it in the repository, then run the command again"
+                "Portainer stack {id} has the new commit, which does not run: fix it in the repository, then run the command again{again}"
             ));
         }
         if !in_error && !is_create {

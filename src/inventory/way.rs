@@ -42,7 +42,7 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptF
         pulls: pulls.iter().map(Pull::to_string).collect(),
         patch: prepared.patch(),
         warnings: prepared.warnings(flags).map(str::to_owned).collect(),
-        git: now.and_then(|(_, standing)| standing.git.clone()),
+        git: now.and_then(|(_, standing)| Some(standing.git.clone()?.typed(situation.git))),
         access: plan.access.clone(),
         notices: prepared.notices(situation.stack.file()),
         changed_lines: match &prepared.git {

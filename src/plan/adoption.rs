@@ -761,6 +761,7 @@ fn scale_down<'a>(
             .portainer
             .is_some_and(PortainerCompose::removes_by_number);
         let removed = match fate {
+            _ if after == 0 => own.split_off(0),
             Fate::Unchanged | Fate::Started(_) if by_number && number(&own[0]).is_some() => {
                 own.split_off(after)
             }

@@ -249,7 +249,10 @@ impl<'a> Facts<'a> {
         let is_missing = |file| (self.lookup)(&absolute(dir, file)) == PathKind::Missing;
         match self.mark() {
             Some(FROM_CONTAINERS) => !files.is_empty() && files.split(',').all(is_missing),
-            Some(FROM_PORTAINER_DATA) => true,
+            // Once it was adopted, it is no longer what Portainer's data had.
+            Some(FROM_PORTAINER_DATA) => {
+                self.has_failed() || !self.last_sent.has_text(self.sent.text)
+            }
             _ => false,
         }
     }

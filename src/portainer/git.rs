@@ -68,6 +68,13 @@ impl Repository {
         })
     }
 
+    /// The same with the flags that were typed, if the repository was named and read.
+    #[must_use]
+    pub fn typed(self, named: Option<&Self>) -> Self {
+        let flags = named.map_or_else(Vec::new, |named| named.flags.clone());
+        Self { flags, ..self }
+    }
+
     /// The body of the create, without the password.
     pub fn create_body(&self, name: &str, env: &[Variable]) -> Value {
         let interval = self.auto_update.as_ref();

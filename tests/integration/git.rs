@@ -414,7 +414,7 @@ fn b22_a_git_stack_is_left_to_its_repository() {
 #[test]
 fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything() {
     let bench = adopted(Some("A=1\n"));
-    run(&bench, &format!("adopt web {FLAGS}")).succeeds("web is deployed from Git");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("nothing new to deploy");
     assert!(nothing_was_sent(&bench));
     let before = bench.containers("web");
     // What was edited in Portainer stays.
@@ -464,7 +464,7 @@ fn m24_an_update_of_a_git_stack_is_a_new_deployment_which_recreates_everything()
     run(&bench, "plan web").succeeds(again);
     run(&bench, "list").succeeds("in Portainer, containers differ  restored from another commit");
     run(&bench, &format!("adopt web {FLAGS}")).succeeds("updated web: a was down for");
-    run(&bench, &format!("adopt web {FLAGS}")).succeeds("web is deployed from Git");
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("nothing new to deploy");
 }
 
 #[test]
@@ -540,11 +540,14 @@ fn m24_a_new_commit_that_fails_is_left_to_the_repository() {
     let before = bench.containers("web");
     bench.world(|world| push(world, &[(FILE, &newer())]));
     let adopt = format!("adopt web {FLAGS}");
-    for _ in 0..2 {
+    let again = "again. Its automatic update deploys the repository again within 5m, which may remove every container: revert the commit now";
+    for interval in [None, Some("5m")] {
+        bench.change_record(|record| record.auto_update = Some(json!({ "Interval": interval })));
         bench.once(Call::Redeploy, FaultKind::LateFailure(Duration::ZERO));
         run(&bench, &adopt)
             .fails("which does not run: fix it in the repository, then run the command again")
-            .hides(&["stacklift restore", "of before"]);
+            .hides(&["stacklift restore", "of before"])
+            .says(interval.map_or("again\n", |_| again));
         assert_eq!(bench.containers("web").len(), before.len());
         run(&bench, "list").succeeds(&["failed run", "edit it in Git"]);
         let plan = run(&bench, &format!("plan web {FLAGS}")).code(0);
@@ -568,12 +571,12 @@ fn m24_a_git_stack_is_deployed_again_if_anything_of_it_changed_or_nothing_runs()
     let bench = bench(&text, Some("TIME=1000\n"), &files);
     run(&bench, &format!("adopt web {FLAGS}")).code(0);
     let adopt = format!("adopt web {FLAGS}");
-    run(&bench, &adopt).succeeds("is deployed from Git");
+    run(&bench, &adopt).succeeds("nothing new to deploy");
     // Only the variables of the repository change.
     let other = [(FILE, text.as_str()), ("blog/.env", "TIME=1001\n")];
     bench.world(|world| push(world, &other));
     run(&bench, &adopt).succeeds("updated web: a was down for");
-    run(&bench, &adopt).succeeds("is deployed from Git");
+    run(&bench, &adopt).succeeds("nothing new to deploy");
     bench.world(|world| world.down("web"));
     run(&bench, "list").succeeds("redeploy it in Portainer");
     for args in ["plan web", "adopt web"] {
@@ -604,6 +607,10 @@ fn m24_env_files_of_a_repository_are_compared() {
         bench.world(|world| world.add_stack(folder, [(name, *text)]));
     }
     bench.start_as("web", &dir);
+    let other = text.replace("sleep 1000", "sleep 9");
+    bench.world(|world| push(world, &[(FILE, &other), files[1], files[2]]));
+    run(&bench, &format!("plan web {FLAGS}"))
+        .fails("; what it changes of `env_file` is not needed");
     bench.world(|world| push(world, &files));
     let before = bench.containers("web");
     run(&bench, &format!("adopt web {FLAGS}")).code(0);
@@ -628,7 +635,7 @@ fn m24_several_compose_files_of_a_repository_are_compared_as_one() {
     run(&bench, &format!("adopt web {flags}")).code(0);
     assert_eq!(sent(&bench)["additionalFiles"], json!(["blog/more.yaml"]));
     assert_eq!(bench.containers("web"), before);
-    run(&bench, &format!("adopt web {flags}")).succeeds("is deployed from Git");
+    run(&bench, &format!("adopt web {flags}")).succeeds("nothing new to deploy");
 }
 
 /// They are about the text that Portainer gets without Git.

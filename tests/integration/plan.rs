@@ -516,6 +516,15 @@ fn other_replicas_are_said() {
         bench.stack("web", &replicas(count), None);
         assert_eq!(fates(&planned(&bench, &hashes), "adopt"), expected);
     }
+    // Also if it depends on one that is recreated.
+    let depends = "    depends_on: [b]\n  b:\n    image: busybox:1.36\n";
+    let other = Bench::web(&format!("{PLAIN}{depends}"));
+    let mut hashes_after = labeled(&other);
+    hashes_after.insert("b".to_owned(), "0".repeat(64));
+    let none = format!("{PLAIN}    scale: 0\n{depends}");
+    other.stack("web", &none, None);
+    let found = fates(&planned(&other, &hashes_after), "adopt");
+    assert_eq!(found, ["web-a-1 removed", "b recreated"]);
     bench.stack("web", &replicas(1), None);
     let run = with_hashes(&bench, "plan web", &hashes).code(0);
     run.says("  =  a        keeps running\n  -  web-a-2  removed: the Compose file asks for 1 container of a\n\nAdopting it loses nothing. web-a-2 is removed.\n");

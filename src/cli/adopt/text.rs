@@ -61,6 +61,9 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
 /// That nothing has to be sent, and where to edit a Git stack.
 pub(in crate::cli) fn up_to_date(git: Option<&Repository>) -> String {
     match git {
+        Some(git) if !git.flags.is_empty() => {
+            "is up to date in Portainer: the repository has nothing new to deploy".to_owned()
+        }
         Some(git) if git.auto_update.is_some() => {
             format!("is deployed from Git: edit {git} in the repository")
         }

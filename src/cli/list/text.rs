@@ -114,6 +114,8 @@ fn is_to_be_planned(stack: &ListEntry) -> bool {
             ];
             is_unsure && may_be_updated.contains(&state)
         }
+        // Only its containers show that the files are those of the Portainer that is gone.
+        Readiness::Blocked => is_unsure && state == StackState::PortainerGone,
         Readiness::Edited => state != StackState::Edited || stack.adopt.files_differ,
         readiness => is_unsure && readiness == Readiness::NothingToDo,
     }

@@ -39,7 +39,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
         let what = match run {
             InterruptedRun::InProgress => "A run is in progress: wait until it has ended.",
             InterruptedRun::RunAgain if is_from_git => {
-                "The last run failed, or did not finish: fix the repository, then run `adopt` with --git again."
+                "The last run failed, or did not finish: once the repository is right, run `adopt` with --git again."
             }
             InterruptedRun::RunAgain => "The last run failed, or did not finish.",
             InterruptedRun::Restore(_) => {
@@ -179,7 +179,11 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
                 || !way.changed_variables.is_empty())
     });
     let git = adopt.and_then(|way| way.git.as_ref());
-    let from_git = git.map(|git| format!("in Portainer from Git, commit {}", git.short_commit()));
+    let from_git = git.map(|git| match stack.interrupted_run {
+        // It may be that of the earlier deployment.
+        Some(_) => "in Portainer from Git".to_owned(),
+        None => format!("in Portainer from Git, commit {}", git.short_commit()),
+    });
     let what = match (adopt.map(|way| way.in_portainer), record.state.as_str()) {
         (Some(InPortainer::Edited), _) => "edited in Portainer since the last adoption",
         (Some(InPortainer::Differs), _) => "in Portainer, which differs from the files",

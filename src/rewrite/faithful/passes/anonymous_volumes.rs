@@ -78,7 +78,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         }
     }
 
-    /// Whether the text asks for a single container.
+    /// Whether the text asks for at most one container.
     fn is_single(&self, chain: &[Service<'d>]) -> bool {
         let counts = chain.iter().flat_map(|base| {
             let deploy = base.node.get("deploy");
@@ -86,7 +86,11 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             [base.node.get("scale"), replicas]
         });
         let mut texts = counts.flatten().filter_map(Node::as_str);
-        texts.all(|count| self.reader.read(count).is_ok_and(|count| count == "1"))
+        texts.all(|count| {
+            self.reader
+                .read(count)
+                .is_ok_and(|count| ["0", "1"].contains(&&*count))
+        })
     }
 
     fn mount(&mut self, service: Service<'d>, chain: &[Service<'d>], target: &str, volume: &str) {
