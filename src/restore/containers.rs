@@ -36,13 +36,6 @@ struct Task<'s> {
     waits: Vec<(&'s str, Option<String>, Condition)>,
 }
 
-/// A container that was created, completely or not.
-struct Created {
-    /// The new ID, if the container exists.
-    id: Option<String>,
-    outcome: Result<()>,
-}
-
 /// The containers after those that were missing have been created.
 struct AllCreated {
     /// The new IDs by the saved ones.
@@ -189,13 +182,12 @@ impl Procedure<'_, '_, '_> {
                 self.run.detail("create", containers[index].name());
             }
             let created = in_parallel(&ready, |&index| create(engine, containers[index], &ids));
-            for (index, created) in ready.into_iter().zip(created) {
-                restored.extend(created.id.clone());
-                let failure = created.outcome.as_ref().err();
+            for (index, (new, outcome)) in ready.into_iter().zip(created) {
+                restored.extend(new.clone());
+                let failure = outcome.as_ref().err();
                 meets_reserved_name |= failure.is_some_and(Rejected::is_conflict);
-                if self.tolerate(created.outcome)?.is_some() {
-                    let new = created.id.unwrap_or_default();
-                    ids.insert(containers[index].id().to_owned(), new);
+                if self.tolerate(outcome)?.is_some() {
+                    ids.insert(containers[index].id().to_owned(), new.unwrap_or_default());
                 }
             }
         }
@@ -332,8 +324,9 @@ fn perform(engine: &Engine, task: &Task, limits: Limits) -> Result<Files> {
     Ok(differ)
 }
 
-/// Recreates a container and connects it to its networks.
-fn create(engine: &Engine, container: Inspected, ids: &NewIds) -> Created {
+/// Recreates a container and connects it to its networks. Returns the new ID if the container exists, even if the rest
+/// failed.
+fn create(engine: &Engine, container: Inspected, ids: &NewIds) -> (Option<String>, Result<()>) {
     let mut id = None;
     let outcome = (|| {
         let Some(image) = image_of(engine, container)? else {
@@ -358,7 +351,7 @@ fn create(engine: &Engine, container: Inspected, ids: &NewIds) -> Created {
         }
         Ok(())
     })();
-    Created { id, outcome }
+    (id, outcome)
 }
 
 /// The image's name if it still names the same image, otherwise the image's ID. `None` if the image no longer exists.
