@@ -184,11 +184,6 @@ impl Engine {
         })
     }
 
-    /// The part that cannot change anything.
-    pub fn reader(&self) -> &EngineReader {
-        &self.0
-    }
-
     /// Removes `containers`, running or not, but not their volumes (C52).
     ///
     /// A container that no longer exists is not an error. The error names the containers that remain.

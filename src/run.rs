@@ -161,7 +161,7 @@ impl Peers {
 
     /// The parts that cannot change anything.
     pub fn readers(&self) -> (&PortainerReader, &EngineReader) {
-        (self.portainer.reader(), self.engine.reader())
+        (self.portainer.reader(), &self.engine)
     }
 }
 

@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
         return Err(Failure::new(what).hint(hint).into());
     }
     let reached = Some((portainer, endpoint));
-    let inventory = inventory(&settings, reached, engine.reader(), &compose);
+    let inventory = inventory(&settings, reached, &engine, &compose);
     let existed = to.exists();
     let own = existed.then(|| stack_in(&inventory, &name, &to)).flatten();
     if let Some(own) = &own {

@@ -217,7 +217,7 @@ impl Surroundings {
                 let portainer = peers::portainer(&settings, key, true, console)?;
                 let id = match settings.endpoint {
                     Some(id) => Ok(id),
-                    None => match Search::new(portainer.reader(), engine.reader()) {
+                    None => match Search::new(portainer.reader(), &engine) {
                         Ok(search) => Ok(peers::found(&search, &settings, console)?),
                         Err(error) => Err(error),
                     },
@@ -241,7 +241,6 @@ impl Surroundings {
     pub(super) fn inventory(&self) -> Inventory<'_> {
         let portainer = self.portainer.as_ref().ok();
         let portainer = portainer.map(|(portainer, id)| (portainer.reader(), *id));
-        let engine = self.engine.reader();
-        inventory(&self.settings, portainer, engine, &self.compose)
+        inventory(&self.settings, portainer, &self.engine, &self.compose)
     }
 }

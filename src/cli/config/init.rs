@@ -240,7 +240,7 @@ fn most_projects(Cli { common, console }: Cli) -> Option<(String, usize)> {
     let mut settings = Settings::load(common).ok()?;
     settings.timeout = settings.timeout.min(LIMIT);
     let tool = &settings.location.tool;
-    let containers = peers::engine(&settings, console).reader().list_all().ok()?;
+    let containers = peers::engine(&settings, console).list_all().ok()?;
     let mut projects: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (parent, project) in containers.iter().filter_map(|one| started(one, tool)) {
         projects.entry(parent).or_default().insert(project);

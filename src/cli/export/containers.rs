@@ -56,7 +56,7 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
         ));
     }
     // As long as the stack has a Compose file, no other one is adopted.
-    let own = own_stack(&inventory(&settings, None, engine.reader(), &host), name);
+    let own = own_stack(&inventory(&settings, None, &engine, &host), name);
     let own = own.filter(|own| own.is_found() && !is_same(own.dir(), &to));
     console.told(&match own.and_then(|own| own.export_command()) {
         Some(export) => format!(

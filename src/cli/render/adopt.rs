@@ -36,7 +36,7 @@ pub(super) fn prepared(
     let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
     say_where(name, stack.dir(), &settings.location, console);
     let compose = compose::Host::new(&settings.location.tool, console.trace());
-    let alone = inventory(settings, None, engine.reader(), &compose);
+    let alone = inventory(settings, None, &engine, &compose);
     let prepared = Prepared::new(&alone.situation(&stack, None), keep)?;
     if !prepared.before.is_known() {
         let why = listed.as_ref().err();
