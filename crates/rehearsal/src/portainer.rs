@@ -123,7 +123,7 @@ fn ended(shared: &Shared, accepted: Accepted) -> Option<Result<u64, PortainerErr
     }
 }
 
-/// What a create or update contains.
+/// What a create, an update or a new deployment of a Git stack contains. Each has some of the fields.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct Payload {
@@ -131,6 +131,17 @@ struct Payload {
     stack_file_content: String,
     env: Option<Vec<Variable>>,
     prune: bool,
+    #[serde(rename = "repositoryURL")]
+    url: String,
+    repository_reference_name: String,
+    compose_file: String,
+    additional_files: Option<Vec<String>>,
+    auto_update: Option<Value>,
+    repository_authentication: bool,
+    repository_username: String,
+    repository_password: String,
+    #[serde(rename = "tlsskipVerify")]
+    skips_tls: bool,
 }
 
 /// The checked change of a create, update or delete.

@@ -1,29 +1,9 @@
 //! Git stacks (M24, M25).
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Incoming, PortainerError, Response, Variable, Work, World, payload};
+use super::{Incoming, Payload, PortainerError, Response, Work, World, payload};
 use crate::world::{CloneError, Era, GitSettings, Kind};
-
-/// What a create from Git contains, or a new deployment of a Git stack, which has fewer fields.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct Create {
-    name: String,
-    #[serde(rename = "repositoryURL")]
-    url: String,
-    repository_reference_name: String,
-    compose_file: String,
-    additional_files: Option<Vec<String>>,
-    env: Option<Vec<Variable>>,
-    auto_update: Option<Value>,
-    repository_authentication: bool,
-    repository_username: String,
-    repository_password: String,
-    #[serde(rename = "tlsskipVerify")]
-    skips_tls: bool,
-}
 
 pub(super) fn invalid(what: &str) -> PortainerError {
     PortainerError::new(400, "Invalid request payload", what)
@@ -74,7 +54,7 @@ pub(super) fn prepared(
     user: &str,
     incoming: &Incoming,
 ) -> Result<Work, PortainerError> {
-    let given = payload::<Create>(incoming)?;
+    let given = payload::<Payload>(incoming)?;
     if given.name.is_empty() {
         return Err(invalid("Invalid stack name"));
     }
@@ -125,7 +105,7 @@ pub(super) fn redeployed(
     let Some(clone) = work.record.clone.take() else {
         return Err(PortainerError::same(400, "Stack is not created from git"));
     };
-    let given = payload::<Create>(incoming)?;
+    let given = payload::<Payload>(incoming)?;
     let stored = Some(given.repository_password).filter(|one| !one.is_empty());
     let password = given.repository_authentication;
     let password = password.then(|| stored.unwrap_or(clone.git.password));
