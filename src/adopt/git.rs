@@ -164,8 +164,8 @@ impl FromGit {
     /// Says of each service that is recreated what the repository changes, compared with the Compose file that was deployed.
     fn tell_changes(&self, plan: &mut Adoption, deployed: &str, compose: &Hasher) {
         // What an env file contains is not compared.
-        let flat = |_: &str| Some(STACK_ENV.to_owned());
-        let [old, new] = [deployed, self.text()].map(|text| with_env_files(text, flat));
+        let none = |_: &str| Some("/dev/null".to_owned());
+        let [old, new] = [deployed, self.text()].map(|text| with_env_files(text, none));
         let env = &self.flat.1;
         let [old, new] = [&old, &new].map(|text| Sent { text, env });
         let keys = compose.different(old, new);

@@ -18,7 +18,7 @@ use crate::{
     rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs},
     snapshot::{Inspected, LastSent},
     stack::{Files, FilesRead, Shell, StackText},
-    text::{Mask, listed, numbered, printable},
+    text::{Mask, command, listed, numbered, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -285,7 +285,10 @@ fn warnings(plan: &Adoption, runs: &Runs, situation: &Situation, before: &Before
     let left = if before.inspected().any(Inspected::is_running) {
         (!plan.by_hand.is_empty()).then(|| format!("its containers were restored from another commit: to keep them, revert the commit in the repository; to deploy the commit again, {redeploy}"))
     } else {
-        Some(format!("no container runs: {redeploy}"))
+        let restore = command(&["restore", situation.stack.name().as_str()]);
+        Some(format!(
+            "no container runs: {redeploy}; for what ran before: {restore}"
+        ))
     };
     let left = left.filter(|_| plan.is_left_to_git() && situation.git.is_none());
     unnamed.into_iter().chain(left).collect()
