@@ -238,7 +238,7 @@ fn init_writes_a_key_file_that_only_the_user_can_read() {
         on_screen(&bench, &run),
         "\
 API key (hidden; My account → Access tokens): \
-Directory of your stacks [/opt/stacks]: warning: STACKMGR_API_KEY, STACKLIFT_BASE_URL and STACKLIFT_STACKS_ROOT are set: they take precedence over this file
+Directory of your stacks [/opt/stacks]: warning: STACKMGR_API_KEY, STACKLIFT_BASE_URL and STACKLIFT_STACKS_ROOT are set: variables take precedence over this file
 written HOME/.config/stacklift.toml and HOME/.config/stacklift.key (0600)
 Next: stacklift doctor
 "

@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::bench::{Bench, MARKED, PLAIN};
+use crate::{
+    bench::{Bench, MARKED, PLAIN},
+    plan::{labeled, with_hashes},
+};
 
 const TEXT: &str = "# Kept.
 services:
@@ -170,6 +173,20 @@ fn several_files_are_shown_and_none_is_chosen() {
     let to = bench.root().join("web");
     bench.succeeds(&export_command(&other, &to), doubt);
     fs::remove_dir_all(&to).expect("the files");
+    // Or if no container has the configuration.
+    let mut hashes = labeled(&bench);
+    for is_other in [false, true] {
+        let one = data(&bench, "equal");
+        let run = with_hashes(&bench, &export_command(&one, &to), &hashes).code(0);
+        assert_eq!(
+            run.err
+                .contains("no container of web has its configuration"),
+            is_other,
+            "{run:#?}"
+        );
+        hashes.insert("a".to_owned(), "0".repeat(64));
+        fs::remove_dir_all(&to).expect("the files");
+    }
     let (one, two) = (data(&bench, "one"), data(&bench, "two"));
     mount(&bench, &one, "/data");
     let export = format!("{EXPORT} --to {}", to.display());

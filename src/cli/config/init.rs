@@ -74,12 +74,7 @@ pub(super) fn run(arguments: InitArguments, cli: Cli) -> Result<()> {
         .filter_map(|(key, value)| variable(key, value));
     let names: Vec<&str> = names.collect();
     if let Some(set) = said(&names, "is set") {
-        let noun = if names.len() == 1 {
-            "it takes"
-        } else {
-            "they take"
-        };
-        console.warning(&format!("{set}: {noun} precedence over this file"));
+        console.warning(&format!("{set}: variables take precedence over this file"));
     }
     console.line("Next: stacklift doctor");
     Ok(())

@@ -1,12 +1,16 @@
 //! `stacklift export --from portainer-data`: writes a stack of a Portainer that is gone as files. Reads the engine and that
 //! Portainer's data only.
 
+use std::{collections::BTreeMap, path::Path};
+
 use super::{next, show};
 use crate::{
     cli::{Cli, Ended, arguments::ExportArguments, peers, settings::Settings},
+    compose,
     export::{Export, find_lost},
-    model::StackKind,
+    model::{ConfigHashes, StackKind},
     stack::StackName,
+    text::Mask,
 };
 
 pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
@@ -31,11 +35,35 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     let exported = exported?;
     console.step("found", &lost.file.display().to_string());
     show(name.as_str(), &to, &exported, console);
-    if let Some(doubt) = &lost.doubt {
+    let doubt = lost.doubt.or_else(|| {
+        let host = compose::Host::new(tool, console.trace());
+        let of_file = hashes(&host, name.as_str(), &to)?;
+        let containers = engine.list(name.as_str()).ok()?;
+        let mut of_containers = containers
+            .iter()
+            .filter_map(|one| one.compose_label(tool, "config-hash"));
+        let is_any = of_containers.any(|hash| of_file.services.values().any(|own| own == hash));
+        (!is_any).then(|| format!("no container of {name} has its configuration"))
+    });
+    if let Some(doubt) = doubt {
         console.warning(&format!(
             "this may be the Compose file of another stack: {doubt}"
         ));
     }
     console.told(&next(&settings, name, &to));
     Ok(())
+}
+
+/// The config hashes of the exported files. `None` if there is no Compose program, or if it rejects them.
+fn hashes(host: &compose::Host, project: &str, dir: &Path) -> Option<ConfigHashes> {
+    let input = compose::Input::OnDisk {
+        project: Some(project),
+        dir,
+        files: &[],
+        env_files: &[],
+    };
+    let program = host.compose().ok()?;
+    program
+        .hashes(&input, &BTreeMap::new(), &Mask::default())
+        .ok()
 }
