@@ -298,7 +298,11 @@ fn interrupted_run(
     (name, record): (&str, Option<&Record>),
     command: &RestoreCommand,
 ) -> InterruptedRun {
-    let restore = || command.with(&["restore", name]);
+    let restore = || {
+        let flags = run.restore_flags.iter().map(String::as_str);
+        let words: Vec<&str> = ["restore", name].into_iter().chain(flags).collect();
+        command.with(&words)
+    };
     let again = |verb| {
         let flags = run.flags.iter().map(String::as_str);
         let words: Vec<&str> = [verb, name].into_iter().chain(flags).collect();

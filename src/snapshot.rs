@@ -49,7 +49,7 @@ pub struct Snapshot {
     pub taken: String,
     /// The command that took it.
     pub command: String,
-    /// The flags that named the repository of a Git stack.
+    /// The flags that named the repository of a Git stack, or that chose what a restore restores.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
     /// The stack's name.

@@ -89,8 +89,11 @@ impl FromGit {
         let has_own = fetched.env.is_some();
         let different = names.filter(|name| has_own && own.get(*name) != host.get(*name));
         let different: BTreeSet<String> = different.cloned().collect();
-        let is_equal = has_own && different.is_empty();
-        let env = if is_equal { &[][..] } else { sent }.to_vec();
+        let stack_env = repository.stack_env();
+        let reads_sent = |(_, text): &(String, String)| env_files(text).contains(&stack_env);
+        // Without a variable, Portainer writes no `stack.env`.
+        let needs_none = has_own && different.is_empty() && !fetched.files.iter().any(reads_sent);
+        let env = if needs_none { &[][..] } else { sent }.to_vec();
         let mut all: Vec<Variable> = of_file
             .iter()
             .map(|(name, value)| Variable::new(name, encoded(name, value)))
@@ -268,7 +271,12 @@ impl FromGit {
     /// The difference to the Compose file that leaves every container untouched, for `git apply`: without values, unless
     /// they may be shown. Also whether values are hidden in it. `None` if there is no difference.
     fn patch(&self, rewrite: &Faithful, mask: &Mask) -> Option<(String, bool)> {
-        let needed = |path: &str| (path == STACK_ENV).then(|| self.repository.stack_env());
+        // Only an equal `.env` in the repository makes variables unnecessary.
+        let env_file = match &self.fetched.env {
+            Some(_) if self.env.is_empty() => ".env".to_owned(),
+            _ => self.repository.stack_env(),
+        };
+        let needed = |path: &str| (path == STACK_ENV).then(|| env_file.clone());
         let before = self.text();
         let after = with_env_files(&rewrite.text, needed);
         let whole = diff::hunks(Shown::all(before), Shown::all(&after));

@@ -175,12 +175,10 @@ impl Procedure<'_, '_> {
         let tool = self.at.tool;
         let of = |one: &Compared| {
             let service = one.service(tool);
-            let mut others = compared.iter().filter(|other| other.name() != one.name());
-            let is_only = others.all(|other| other.service(tool) != service);
-            if is_only {
-                service.to_owned()
-            } else {
-                one.name().to_owned()
+            let of_service = |other: &&Compared| other.service(tool) == service;
+            match compared.iter().filter(of_service).count() {
+                1 => service.to_owned(),
+                _ => one.name().to_owned(),
             }
         };
         let downs: Vec<(String, f64)> = compared

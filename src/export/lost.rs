@@ -238,10 +238,8 @@ impl<'c> Folder<'c> {
             .transpose()?
             .unwrap_or_else(|| (STACK_ENV.to_owned(), Vec::new()));
         let values = dotenv::parse(&stack_env(&env), &|_| None).unwrap_or_default();
-        let value = |name: &str| {
-            let mut values = values.iter();
-            values.find(|one| one.0 == name).map(|one| one.1.clone())
-        };
+        let values: BTreeMap<String, String> = values.into_iter().collect();
+        let value = |name: &str| values.get(name).cloned();
         let doubt = images.iter().find_map(|(service, runs)| {
             let image = of(service)?.get("image")?.as_str()?;
             let image = interpolate(image, &value).ok()?;

@@ -757,9 +757,8 @@ fn scale_down<'a>(
         };
         let number = |one: &Inspected| one.container_number(deciding.facts.tool);
         own.sort_by_key(number);
-        let by_number = deciding
-            .portainer
-            .is_some_and(PortainerCompose::removes_by_number);
+        let compose = deciding.portainer;
+        let by_number = compose.is_some_and(PortainerCompose::removes_by_number);
         let removed = match fate {
             _ if after == 0 => own.split_off(0),
             Fate::Unchanged | Fate::Started(_) if by_number && number(&own[0]).is_some() => {
@@ -772,15 +771,14 @@ fn scale_down<'a>(
         } else if !matches!(fate, Fate::Recreated(_)) {
             fate = fates::fewer(own.len(), after);
         }
-        let removed = removed.into_iter().map(|one| {
-            let container = printable(one.name()).into_owned();
-            (container, vec![one], fates::surplus(&name, after))
-        });
-        let removed: Vec<_> = removed.collect();
-        if after > 0 || removed.is_empty() {
+        let surplus = fates::surplus(&name, after);
+        if after > 0 {
             scaled.push((name, own, fate));
         }
-        scaled.extend(removed);
+        scaled.extend(removed.into_iter().map(|one| {
+            let container = printable(one.name()).into_owned();
+            (container, vec![one], surplus.clone())
+        }));
     }
     scaled
 }

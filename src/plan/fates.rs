@@ -269,10 +269,9 @@ impl Deciding<'_> {
         if shares(service) {
             return Fate::unknown("it shares a namespace or volumes with another container");
         }
-        let facts = self.facts;
-        let record = facts.record.as_ref();
-        let adopted = record.filter(|_| !facts.has_failed());
-        let by_hand = adopted.and_then(|one| edited::why_by_hand(container, one, facts.tool));
+        let record = self.facts.record.as_ref();
+        let adopted = record.filter(|_| !self.facts.has_failed());
+        let by_hand = adopted.and_then(|one| edited::why_by_hand(container, one, self.facts.tool));
         if on_disk == labeled {
             let why = if self.is_built(service.name) {
                 BUILT
@@ -291,7 +290,7 @@ impl Deciding<'_> {
         };
         match agreement(started_by, here, &features) {
             Agreement::Same => {
-                let why = || edited::why_changed(record, facts.sent);
+                let why = || edited::why_changed(record, self.facts.sent);
                 Fate::Recreated(by_hand.unwrap_or_else(why))
             }
             Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(

@@ -163,9 +163,16 @@ impl Procedure<'_, '_, '_> {
             StackText::default()
         });
         let containers = self.run.containers(&self.snapshot().stack)?;
+        let mut flags = Vec::new();
+        if restore.cause == Cause::Wanted && restore.snapshot.is_some() {
+            flags.extend(["--to".to_owned(), self.saved.id.clone()]);
+        }
+        if restore.scope == Scope::EngineOnly {
+            flags.push("--engine-only".to_owned());
+        }
         let subject = Subject {
             command: "restore",
-            flags: &[],
+            flags: &flags,
             stack: &stack,
             source: &source,
             base_url: restore.base_url,

@@ -22,7 +22,7 @@ use crate::{
 pub struct Subject<'a> {
     /// The command that takes it.
     pub command: &'static str,
-    /// The flags that name the repository of a Git stack.
+    /// The flags that name the repository of a Git stack, or that choose what a restore restores.
     pub flags: &'a [String],
     pub stack: &'a Stack,
     pub source: &'a StackText,

@@ -37,6 +37,8 @@ pub struct Unfinished {
     pub left: Interrupted,
     /// The flags that named the repository of a Git stack, if that is known.
     pub flags: Vec<String>,
+    /// The flags that chose what a restore restores.
+    pub restore_flags: Vec<String>,
     /// Whether it ended with an error, and was not cut off.
     pub has_failed: bool,
 }
@@ -66,11 +68,15 @@ impl Place {
             return None;
         }
         let last = store.last();
+        let flags = |of_restore: bool| {
+            let last = last.as_ref();
+            let last = last.filter(|last| (last.command == "restore") == of_restore);
+            last.map_or_else(Vec::new, |last| last.flags.clone())
+        };
         let unfinished = |left| Unfinished {
             left,
-            flags: last
-                .as_ref()
-                .map_or_else(Vec::new, |last| last.flags.clone()),
+            flags: flags(false),
+            restore_flags: flags(true),
             has_failed: store.has_failed(),
         };
         if self.is_locked() {

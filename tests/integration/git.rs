@@ -590,6 +590,21 @@ fn m24_a_git_stack_is_deployed_again_if_anything_of_it_changed_or_nothing_runs()
     run(&bench, &format!("plan web {FLAGS} --auto-update 9m")).fails("1 image is not on this host");
 }
 
+/// An equal `.env` in the repository makes variables unnecessary, unless a service reads `stack.env`.
+#[test]
+fn m24_portainer_writes_the_stack_env_that_a_repository_reads() {
+    let text = format!("{PLAIN}    env_file: .env\n");
+    let sends = text.replace(".env", "../stack.env");
+    let other = text.replace("sleep 1000", "sleep 9");
+    let env = ("blog/.env", "A=1\n");
+    let bench = bench(&text, Some(env.1), &[(FILE, &other), env]);
+    let plan = run(&bench, &format!("plan web {FLAGS}"));
+    plan.fails("+    command: sleep 1000\n").hides("stack.env");
+    bench.world(|world| push(world, &[(FILE, &sends), env]));
+    run(&bench, &format!("adopt web {FLAGS}")).succeeds("1 container kept running");
+    assert_eq!(sent(&bench)["env"], json!([{"name": "A", "value": "1"}]));
+}
+
 #[test]
 fn m24_env_files_of_a_repository_are_compared() {
     let text = format!("{PLAIN}    env_file: [./app.env, ../all.env]\n");

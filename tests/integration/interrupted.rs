@@ -195,6 +195,19 @@ fn a_restore_that_was_interrupted_before_anything_stopped_is_run_again() {
     bench.forget_requests();
     bench.succeeds("restore web --yes", "match");
     assert_eq!(listed(&bench), (json!("by-hand"), Value::Null));
+    // Of another snapshot than the default, too.
+    let bench = Bench::adopted(PLAIN);
+    let list = bench.run("restore web --list").out;
+    let id = list.lines().nth(1).and_then(|line| line.split(' ').next());
+    let to = format!("restore web --to {}", id.expect("an ID"));
+    killed_at(
+        Call::Delete,
+        &bench,
+        &format!("{to} --yes"),
+        FaultKind::Hang,
+        || {},
+    );
+    bench.succeeds("list", &format!("interrupted run  stacklift {to}\n"));
 }
 
 #[test]

@@ -69,10 +69,8 @@ pub(super) fn run(arguments: InitArguments, cli: Cli) -> Result<()> {
     if !has_key && !api_key_is_given() {
         console.line(&format!("no API key yet: run it again, or set {API_KEY}"));
     }
-    let names = values
-        .iter()
-        .filter_map(|(key, value)| variable(key, value));
-    let names: Vec<&str> = names.collect();
+    let set = |(key, value): (&&str, &String)| variable(key, value);
+    let names: Vec<&str> = values.iter().filter_map(set).collect();
     if let Some(set) = said(&names, "is set") {
         console.warning(&format!("{set}: variables take precedence over this file"));
     }
@@ -195,14 +193,8 @@ fn ask_key(
         Some(file) => &format!("empty keeps {file}"),
         None => "My account → Access tokens",
     };
-    let question = format!("API key (hidden; {what}):");
-    let key = loop {
-        let key = console.ask_secret(&question)?.ok_or_else(canceled)?;
-        if !key.expose_secret().contains(char::is_whitespace) {
-            break key;
-        }
-        console.warning("an API key has no spaces");
-    };
+    let key = console.ask_secret(&format!("API key (hidden; {what}):"))?;
+    let key = key.ok_or_else(canceled)?;
     console.hide(&key);
     Ok((!key.expose_secret().is_empty()).then_some((file, key)))
 }

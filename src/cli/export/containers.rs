@@ -24,6 +24,8 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     let program = host.compose();
     engine.refuse_podman()?;
     let reconstructed = reconstruct(&engine, tool, name.as_str(), program.ok())?;
+    // A new directory in the stacks root would be the stack's own.
+    let own = own_stack(&inventory(&settings, None, &engine, &host), name);
     let mut exported = write((&to, None), &reconstructed.files, force)?;
     exported.variables = reconstructed.variables;
     console.done();
@@ -56,7 +58,6 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
         ));
     }
     // As long as the stack has a Compose file, no other one is adopted.
-    let own = own_stack(&inventory(&settings, None, &engine, &host), name);
     let own = own.filter(|own| own.is_found() && !is_same(own.dir(), &to));
     console.told(&match own.and_then(|own| own.export_command()) {
         Some(export) => format!(

@@ -1,14 +1,14 @@
 //! `stacklift export --from portainer-data`: writes a stack of a Portainer that is gone as files. Reads the engine and that
 //! Portainer's data only.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use super::{next, show};
 use crate::{
     cli::{Cli, Ended, arguments::ExportArguments, peers, settings::Settings},
     compose,
     export::{Export, find_lost},
-    model::{ConfigHashes, StackKind},
+    model::StackKind,
     stack::StackName,
     text::Mask,
 };
@@ -37,7 +37,15 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     show(name.as_str(), &to, &exported, console);
     let doubt = lost.doubt.or_else(|| {
         let host = compose::Host::new(tool, console.trace());
-        let of_file = hashes(&host, name.as_str(), &to)?;
+        let input = compose::Input::OnDisk {
+            project: Some(name.as_str()),
+            dir: &to,
+            files: &[],
+            env_files: &[],
+        };
+        let program = host.compose().ok()?;
+        let hashes = program.hashes(&input, &BTreeMap::new(), &Mask::default());
+        let of_file = hashes.ok()?;
         let containers = engine.list(name.as_str()).ok()?;
         let mut of_containers = containers
             .iter()
@@ -52,18 +60,4 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     }
     console.told(&next(&settings, name, &to));
     Ok(())
-}
-
-/// The config hashes of the exported files. `None` if there is no Compose program, or if it rejects them.
-fn hashes(host: &compose::Host, project: &str, dir: &Path) -> Option<ConfigHashes> {
-    let input = compose::Input::OnDisk {
-        project: Some(project),
-        dir,
-        files: &[],
-        env_files: &[],
-    };
-    let program = host.compose().ok()?;
-    program
-        .hashes(&input, &BTreeMap::new(), &Mask::default())
-        .ok()
 }
