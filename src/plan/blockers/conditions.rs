@@ -67,7 +67,7 @@ impl Adoption {
             }
         }
         let what = "services wait for a condition that is not met: the deployment would fail";
-        let hint = "fix these containers, or change `depends_on` in the Compose file";
+        let hint = "fix these containers, or change `depends_on` in the Compose file; if the file has the fix already, run `docker compose up -d` first";
         self.blockers.extend(Blocker::about(unmet, what, hint));
     }
 

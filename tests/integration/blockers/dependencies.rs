@@ -33,7 +33,7 @@ services:
 #[track_caller]
 fn refuses_as(bench: &Bench, args: &str, why: &str) {
     let blocker = format!(
-        "services wait for a condition that is not met: the deployment would fail\n{why}\nfix these containers, or change `depends_on` in the Compose file"
+        "services wait for a condition that is not met: the deployment would fail\n{why}\nfix these containers, or change `depends_on` in the Compose file; if the file has the fix already, run `docker compose up -d` first"
     );
     refuses(bench, args, &blocker);
 }
