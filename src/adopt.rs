@@ -151,10 +151,12 @@ impl Procedure<'_, '_> {
             let link = contents.and_then(|(_, standing)| standing.git.clone());
             self.report.git = link.map(|link| link.typed(self.at.git));
             self.end_without_request(id);
-            if prepared.plan.is_left_to_git() && self.run.store().is_not_deployed() {
+            let now = prepared.before.details.containers.as_deref();
+            let store = self.run.store();
+            if prepared.plan.is_left_to_git() && store.runs_before_failure(now.unwrap_or_default())
+            {
                 self.run.warn("the last adoption failed: Portainer has its commit, and the containers run an earlier one".to_owned());
                 self.run.leaves_mark();
-                return Ok(());
             }
             self.finish()?;
             if self.report.access.is_some() {
@@ -193,7 +195,10 @@ impl Procedure<'_, '_> {
     /// Ends a run after which everything is as planned. The command that undoes it depends on the mark.
     fn finish(&mut self) -> Result<()> {
         self.run.is_whole()?;
-        self.run.store().forget_failure();
+        let store = self.run.store();
+        if !store.is_not_deployed() {
+            store.forget_failure();
+        }
         let (name, id) = (self.at.stack.name().as_str(), self.snapshot.as_deref());
         self.report.undo = id.map(|id| self.run.undo_command(name, id));
         self.share()

@@ -298,16 +298,13 @@ fn interrupted_run(
     (name, record): (&str, Option<&Record>),
     command: &RestoreCommand,
 ) -> InterruptedRun {
-    let restore = || {
-        let flags = run.restore_flags.iter().map(String::as_str);
-        let words: Vec<&str> = ["restore", name].into_iter().chain(flags).collect();
+    let with = |verb, flags: &[String]| {
+        let flags = flags.iter().map(String::as_str);
+        let words: Vec<&str> = [verb, name].into_iter().chain(flags).collect();
         command.with(&words)
     };
-    let again = |verb| {
-        let flags = run.flags.iter().map(String::as_str);
-        let words: Vec<&str> = [verb, name].into_iter().chain(flags).collect();
-        InterruptedRun::Continue(command.with(&words))
-    };
+    let restore = || with("restore", &run.restore_flags);
+    let again = |verb| InterruptedRun::Continue(with(verb, &run.flags));
     match run.left {
         Interrupted::RunAgain if !run.flags.is_empty() => again("adopt"),
         // Nothing puts an earlier commit back, or Portainer no longer has the stack.

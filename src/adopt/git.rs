@@ -254,7 +254,8 @@ impl FromGit {
             ),
         };
         let of_env = |key: &String| key == "environment";
-        let is_same_env = compared.is_ok_and(|keys| !keys.values().flatten().any(of_env));
+        let is_same_env =
+            compared.is_ok_and(|keys| !keys.is_empty() && !keys.values().flatten().any(of_env));
         let hint = if is_same_env && is_masked.is_some() && !self.fetched.env_files.is_empty() {
             hint + "; what it changes of `env_file` is not needed: the repository has the same values"
         } else {

@@ -196,7 +196,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             let mut lost = containers.filter(|one| plan.keeps_of_lost_portainer(facts, *one));
             if let Some(one) = lost.next() {
                 plan.warnings.push(format!(
-                    "{} was started by a Portainer stack that no longer exists: if another Portainer has it, do not adopt it here",
+                    "Portainer started {}, and has no stack for it: if another Portainer has one, do not adopt it here",
                     one.name()
                 ));
             }
@@ -232,7 +232,7 @@ impl Adoption {
     /// Whether the deployment keeps a container of a Portainer stack that Portainer no longer has: the files are those of that
     /// stack, whichever directory they are in.
     pub fn keeps_of_lost_portainer(&self, facts: &Facts, container: Inspected) -> bool {
-        let dir = container.compose_label(facts.tool, "project.working_dir");
+        let dir = facts.label(container, "project.working_dir");
         let is_lost = dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS))
             && facts.record.is_none()
             && facts.rights.see_every_stack();
@@ -755,21 +755,21 @@ fn scale_down<'a>(
             scaled.push((name, own, fate));
             continue;
         };
-        let number = |one: &Inspected| one.container_number(deciding.facts.tool);
-        own.sort_by_key(number);
+        let (count, tool) = (own.len(), deciding.facts.tool);
+        let are_numbered = own.iter().all(|one| one.container_number(tool).is_some());
         let compose = deciding.portainer;
         let by_number = compose.is_some_and(PortainerCompose::removes_by_number);
         let removed = match fate {
-            _ if after == 0 => own.split_off(0),
-            Fate::Unchanged | Fate::Started(_) if by_number && number(&own[0]).is_some() => {
-                own.split_off(after)
+            Fate::Unchanged | Fate::Started(_) if by_number && are_numbered => {
+                fates::split_surplus(&mut own, after, tool)
             }
+            _ if after == 0 => own.split_off(0),
             _ => Vec::new(),
         };
         if !removed.is_empty() {
             fate = worst(own.iter().map(|&one| deciding.fate(one, service)));
         } else if !matches!(fate, Fate::Recreated(_)) {
-            fate = fates::fewer(own.len(), after);
+            fate = fates::fewer(count, after);
         }
         let surplus = fates::surplus(&name, after);
         if after > 0 {

@@ -121,6 +121,16 @@ pub fn fewer(now: usize, after: usize) -> Fate {
     ))
 }
 
+/// Splits off the containers of a service beyond `after`: those with the highest numbers.
+pub fn split_surplus<'a>(
+    own: &mut Vec<Inspected<'a>>,
+    after: usize,
+    tool: &str,
+) -> Vec<Inspected<'a>> {
+    own.sort_by_key(|one| one.container_number(tool));
+    own.split_off(after)
+}
+
 /// The fate of a container that a service no longer has when it has `after` containers.
 pub fn surplus(service: &str, after: usize) -> Fate {
     let asked = counted(after, "container");
@@ -180,11 +190,9 @@ impl Deciding<'_> {
             return Fate::unknown("its container is being removed");
         }
         // Compose compares this label, and not the image that the container runs (N05).
-        let label = container.compose_label(self.facts.tool, "image");
+        let label = self.facts.label(container, "image");
         if service.image().is_some() && label != Some(container.image_id()) {
-            return Fate::unknown(
-                "another tool has changed its image, which Compose does not know",
-            );
+            return Fate::unknown("it runs another image than Compose started it with");
         }
         // M05
         if container.is_paused() {

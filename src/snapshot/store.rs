@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Context, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     SavedRecord, Snapshot, VERSION,
@@ -337,6 +338,13 @@ impl Store {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether `now` are still the containers of before an update that failed, and Portainer kept what it sent.
+    pub fn runs_before_failure(&self, now: &[Value]) -> bool {
+        let before = self.whole().ok().and_then(|mut whole| whole.next());
+        let is_same = before.is_some_and(|saved| is_same_deployment(now, &saved.snapshot));
+        self.is_not_deployed() && is_same
     }
 
     /// Whether Portainer kept what a failed update sent, and other containers run.

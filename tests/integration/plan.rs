@@ -499,7 +499,7 @@ fn n05_a_container_whose_image_another_tool_changed_may_be_recreated() {
     let hashes = labeled(&bench);
     bench.label("image", "sha256:0");
     let run = with_hashes(&bench, "plan web", &hashes).code(0);
-    run.says("  ?  a  may be recreated: another tool has changed its image, which Compose does not know\n");
+    run.says("  ?  a  may be recreated: it runs another image than Compose started it with\n");
 }
 
 #[test]

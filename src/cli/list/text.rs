@@ -195,9 +195,9 @@ fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
     let removed = with("removes", |one| matches!(one.fate, Fate::Removed(_)));
     let started = with("starts", |one| matches!(one.fate, Fate::Started(_)));
     let unknown = unknown.and_then(|verb| with(verb, |one| matches!(one.fate, Fate::Unknown(_))));
-    let is_changed = interrupted.is_some() || recreated.is_some() || removed.is_some();
+    let is_touched = interrupted.is_some() || recreated.is_some() || removed.is_some();
     let meaning = match &unknown {
-        _ if is_changed => Meaning::Changed,
+        _ if is_touched => Meaning::Changed,
         Some(_) => Meaning::Unknown,
         None => Meaning::Kept,
     };

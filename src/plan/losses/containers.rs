@@ -1,15 +1,13 @@
 //! What is lost with the containers that run now (B01).
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     model::Grant,
     plan::{
         Facts, Loss,
         facts::services::{SentService, SentStack},
+        fates::split_surplus,
         losses::{LossKind, files, mounts::placed_files, replacement, reported::Reported},
     },
     rewrite::loss::TextLoss,
@@ -179,8 +177,8 @@ impl<'a> Running<'a, '_> {
             let Some(after) = service.replicas().filter(|after| *after < now) else {
                 continue;
             };
-            members.sort_by_key(|one| Reverse(one.container_number(self.facts.tool)));
-            surplus.extend(members.iter().take(now - after).map(|one| one.id()));
+            let over = split_surplus(&mut members, after, self.facts.tool);
+            surplus.extend(over.iter().map(|one| one.id()));
             let message = format!("{} will be reduced to {after}", counted(now, "container"));
             let kind = LossKind::Replicas { now, after };
             self.losses.push(Loss::of_service(name, kind, &message));
