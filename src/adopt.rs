@@ -21,10 +21,10 @@ use crate::{
     text::{bulleted, command},
 };
 
+mod asking;
 mod compared;
 mod dependencies;
 mod git;
-mod hasher;
 mod prepare;
 mod progress;
 mod pull;

@@ -1,5 +1,5 @@
-//! The Compose program of a host: whether it accepts a text, the configuration that it reads from the files of a
-//! stack, and the config hash of each service.
+//! The Compose program of a host: whether it accepts a text, and the configuration that it reads from it or from the files of a
+//! stack. Config hashes follow from that configuration ([`dialect`]).
 //!
 //! On this host it is `<tool> compose`, otherwise `docker-compose`. It only reads, and never connects to an engine or
 //! fetches a file.
@@ -7,9 +7,11 @@
 //! Invariants: an error hides the values of [`Mask`]. No program sees the settings of `stacklift` (B13).
 
 mod answer;
+pub mod dialect;
 mod folder;
 mod plugin;
-mod resources;
+mod project;
+mod version;
 
 use std::{
     collections::BTreeMap,
@@ -27,14 +29,15 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
 pub use self::{
-    answer::{Doubt, Rejection, Version, share_by_id},
+    answer::{Doubt, Rejection, Version, write_limits},
+    dialect::Dialect,
     folder::{env_file, remove_all as remove_folders},
-    resources::hashed,
+    project::Project,
+    version::ComposeVersion,
 };
 use crate::{
     disk,
     failure::Failure,
-    model::ConfigHashes,
     parallel::lock,
     process::{self, Limits, Output, RunError},
     text::{Mask, excerpt},
@@ -59,6 +62,9 @@ const OFFLINE: [&str; 2] = [
 /// Makes `config` print JSON.
 const JSON: [&str; 2] = ["--format", "json"];
 
+/// Why the program of a rehearsal combines no files.
+pub const NOT_COMBINED: &str = "a rehearsal cannot combine several Compose files";
+
 /// A text that every Compose program accepts.
 const VALID: Input = Input::Sent {
     project: "valid",
@@ -78,7 +84,7 @@ pub trait Program: Send + Sync {
     /// Why the program rejects the input; `None` if it accepts it. An error means that this is unknown.
     fn check(&self, input: &Input, mask: &Mask) -> Result<Option<Rejection>>;
 
-    /// The configuration. [`Values::Named`] keeps the variables.
+    /// The configuration, as it is printed. [`Values::Named`] keeps the variables.
     fn config(
         &self,
         input: &Input,
@@ -86,17 +92,6 @@ pub trait Program: Send + Sync {
         values: Values,
         mask: &Mask,
     ) -> Result<Value>;
-
-    /// The config hashes of what the input starts: those that `up` writes into the labels.
-    ///
-    /// `containers` are the IDs of containers by service: `up` hashes the ID of a container whose namespace a service shares
-    /// (N05).
-    fn hashes(
-        &self,
-        input: &Input,
-        containers: &BTreeMap<String, String>,
-        mask: &Mask,
-    ) -> Result<ConfigHashes>;
 }
 
 /// The place of a Compose program, which is looked for when it is needed first.
@@ -130,8 +125,8 @@ pub struct Compose {
     name: String,
     version: Version,
     trace: Trace,
-    /// What `config` printed for the text that was checked last: a plan asks for its hashes next.
-    checked: Mutex<Option<(Sent, Vec<u8>)>>,
+    /// What `config` printed for each text: it is asked once. Files on disk may change meanwhile.
+    printed: Mutex<BTreeMap<Sent, Vec<u8>>>,
 }
 
 /// The project, the text and the variables of an [`Input::Sent`].
@@ -345,12 +340,23 @@ impl Compose {
             name: command.join(" "),
             version,
             trace: trace.clone(),
-            checked: Mutex::default(),
+            printed: Mutex::default(),
         }))
     }
 
+    /// Keeps what `config` printed for a text.
+    fn remember(&self, input: &Input, text: &[u8]) {
+        if let Some(sent) = input.sent() {
+            lock(&self.printed).insert(sent, text.to_owned());
+        }
+    }
+
     /// What `config` printed, if it succeeded.
-    fn printed(&self, (output, folder): (Output, Option<PathBuf>), mask: &Mask) -> Result<Vec<u8>> {
+    fn succeeded(
+        &self,
+        (output, folder): (Output, Option<PathBuf>),
+        mask: &Mask,
+    ) -> Result<Vec<u8>> {
         if output.status.success() {
             return Ok(output.stdout);
         }
@@ -471,7 +477,7 @@ impl Program for Compose {
         // A configuration that is printed is valid.
         let (output, folder) = self.run_config(input, &[], &JSON)?;
         if output.status.success() {
-            *lock(&self.checked) = input.sent().map(|sent| (sent, output.stdout));
+            self.remember(input, &output.stdout);
             return Ok(None);
         }
         let message = answer::message(&output, folder.as_deref(), mask);
@@ -502,56 +508,19 @@ impl Program for Compose {
             Profiles::All => &["--profile", "*"],
             Profiles::Active => &[],
         };
-        let text = self.printed(self.run_config(input, options, &arguments)?, mask)?;
+        let is_kept = (profiles, values) == (Profiles::Active, Values::Resolved);
+        let sent = input.sent().filter(|_| is_kept);
+        let known = sent.and_then(|sent| lock(&self.printed).get(&sent).cloned());
+        let text = match known {
+            Some(text) => text,
+            None => self.succeeded(self.run_config(input, options, &arguments)?, mask)?,
+        };
+        if is_kept {
+            self.remember(input, &text);
+        }
         let name = &self.name;
-        let mut config = serde_json::from_slice(&text)
-            .with_context(|| format!("`{name} config` did not print the configuration as JSON"))?;
-        answer::write_limits(&mut config);
-        Ok(config)
-    }
-
-    /// Before 5.5, `config --hash` leaves out env files and variables without a value, which `up` resolves. So the
-    /// hashes are those of the resolved text. It is printed as JSON: as YAML, a text that starts with a line feed loses it.
-    fn hashes(
-        &self,
-        input: &Input,
-        containers: &BTreeMap<String, String>,
-        mask: &Mask,
-    ) -> Result<ConfigHashes> {
-        let checked = lock(&self.checked).clone();
-        let known = checked.filter(|(sent, _)| input.sent().as_ref() == Some(sent));
-        let resolved = match known {
-            Some((_, resolved)) => resolved,
-            None => self.printed(self.run_config(input, &[], &JSON)?, mask)?,
-        };
-        let resolved = String::from_utf8(resolved)?;
-        let resources = resources::hashes(&resolved)?;
-        let resolved = Input::Sent {
-            dir: input.dir(),
-            project: input.project().context("the project has no name")?,
-            text: &answer::as_input(resolved, containers),
-            // Only the services that the input starts are left.
-            env: "COMPOSE_PROFILES=*\n",
-        };
-        let hashes = self.run_config(&resolved, &[], &["--hash", "*"])?;
-        let text = self.printed(hashes, mask)?;
-        let text = String::from_utf8_lossy(&text);
-        let lines = text.lines().filter(|line| !line.trim().is_empty());
-        let hashes = lines.map(|line| {
-            let mut words = line.split_whitespace();
-            match (words.next(), words.next(), words.next()) {
-                (Some(service), Some(hash), None) => Ok((service.to_owned(), hash.to_owned())),
-                _ => Err(anyhow!(
-                    "unexpected output of `{} config --hash`: {}",
-                    self.name,
-                    excerpt(&mask.hide(line))
-                )),
-            }
-        });
-        Ok(ConfigHashes {
-            services: hashes.collect::<Result<_>>()?,
-            ..resources
-        })
+        serde_json::from_slice(&text)
+            .with_context(|| format!("`{name} config` did not print the configuration as JSON"))
     }
 }
 

@@ -93,11 +93,13 @@ pub fn named<'l>(listed: &'l ListedObjects, name: &str) -> Option<&'l Value> {
     listed.iter().find(|one| one["Name"] == name)
 }
 
-/// The config hashes that Compose computes for a text: those of services by their names (N05), those of networks and
-/// volumes by the engine's names (N13).
+/// What a text has for `create_host_path` of each bind mount, by service and by the path in the container. A mount in the short
+/// syntax has `true`.
+pub type CreatedPaths = BTreeMap<String, BTreeMap<String, Option<bool>>>;
+
+/// The config hashes that Compose computes for the networks and volumes of a text, by the engine's names (N13).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ConfigHashes {
-    pub services: BTreeMap<String, String>,
+pub struct ResourceHashes {
     /// Without external networks.
     pub networks: BTreeMap<String, String>,
     /// Without external volumes.

@@ -30,10 +30,7 @@ pub use facts::{
     Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent, Source,
     services::{external_volumes, image_references},
 };
-pub use fates::{
-    Fate, Hashes,
-    versions::{ComposeVersion, PortainerCompose},
-};
+pub use fates::{Fate, Projects, binds::long_binds, versions::PortainerCompose};
 pub use losses::{
     Loss, LossKind, files,
     foreign::{Foreign, Touch, foreign},

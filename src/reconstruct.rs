@@ -17,15 +17,15 @@ use self::{
     search::Outcome,
 };
 use crate::{
-    compose::{Input, Profiles, Program, Values, share_by_id},
+    compose::{ComposeVersion, Input, Profiles, Program, Project, Values},
     engine::EngineReader,
     failure::Failure,
-    model::{Variable, compose_label},
+    model::{CreatedPaths, Variable, compose_label},
     rewrite::{
         combine::written,
         env::stack_env,
         export::ExportedFiles,
-        faithful::{FROM_CONTAINERS, MARK, encoded},
+        faithful::{FROM_CONTAINERS, MARK, created_paths, encoded},
     },
     snapshot::Inspected,
     text::{Mask, counted, printable, without_credentials},
@@ -128,27 +128,27 @@ pub fn reconstruct(
     let variables = secrets(&mut services);
     let env = stack_env(&variables);
     let mut text = read.text(&services);
-    let mut hashes = None;
+    let mut written = None;
     while let Some(compose) = compose.filter(|_| problem.is_none()) {
         let input = read.input(&text, &env);
-        match compose.hashes(&input, &read.containers(), &read.mask) {
-            Ok(found) if read.objects.try_others(&found.networks) => text = read.text(&services),
+        match read.project(compose, &input, Profiles::Active) {
+            Ok(found) if read.objects.try_others(&found.resources.networks) => {
+                text = read.text(&services);
+            }
             Ok(found) => {
-                hashes = Some((compose, found.services));
+                written = Some(found);
                 break;
             }
             Err(error) => problem = Some(error),
         }
     }
     let sameness = drafts.keys().map(|name| {
-        let sameness = match &hashes {
+        let sameness = match &written {
             None => Sameness::Unknown,
-            Some((_, hashes)) if hashes.get(name).map(String::as_str) == Some(read.hash(name)) => {
-                read.kept(name)
-            }
-            Some((compose, _)) => {
-                let why = reasons.get(name).cloned();
-                Sameness::Different(why.unwrap_or_else(|| read.difference(name, *compose)))
+            Some(written) if written.is_of(name, read.hash(name)) => read.kept(name),
+            Some(_) => {
+                let why = reasons.get(name).map_or(HIDDEN, String::as_str);
+                Sameness::Different(why.to_owned())
             }
         };
         (name.clone(), sameness)
@@ -286,21 +286,6 @@ impl Read {
             .unwrap_or_default()
     }
 
-    /// Why no hash is equal.
-    fn difference(&self, service: &str, compose: &dyn Program) -> String {
-        let container = Inspected(&self.services[service].0);
-        let version = container.compose_label(&self.tool, "version");
-        // A package may add to the version.
-        let present = compose.version().to_string();
-        match version.filter(|version| !present.starts_with(version)) {
-            Some(version) => {
-                let version = printable(version);
-                format!("Compose {version} created it, and this host has {present}")
-            }
-            None => HIDDEN.to_owned(),
-        }
-    }
-
     /// A container with an equal hash is kept, unless its anonymous volume gets a name, or its network is recreated (N13).
     fn kept(&self, service: &str) -> Sameness {
         let container = Inspected(&self.services[service].0);
@@ -336,33 +321,26 @@ impl Read {
     }
 
     /// Every value that a key of a service may have had, as Compose resolves it.
-    fn resolved(
-        &self,
-        drafts: &BTreeMap<String, Draft>,
-        compose: &dyn Program,
-    ) -> Result<Map<String, Value>> {
+    fn resolved(&self, drafts: &BTreeMap<String, Draft>, compose: &dyn Program) -> Result<Project> {
         let variants = drafts.iter().flat_map(|(name, draft)| draft.variants(name));
         let services = variants.map(|(name, service)| (name, service.into()));
         let text = self.text(&services.collect());
-        let input = self.input(&text, "");
-        let mut config = compose.config(&input, Profiles::All, Values::Resolved, &self.mask)?;
-        let services = config["services"].as_object_mut().map(std::mem::take);
-        let mut services = services.context("unexpected configuration")?;
+        self.project(compose, &self.input(&text, ""), Profiles::All)
+    }
+
+    /// What Compose reads in a text.
+    fn project(&self, compose: &dyn Program, input: &Input, profiles: Profiles) -> Result<Project> {
+        let config = compose.config(input, profiles, Values::Resolved, &self.mask)?;
+        let version = compose.version().to_string();
+        let version = ComposeVersion::parse(&version).with_context(|| {
+            format!("the version of Compose on this host is unknown: {version}")
+        })?;
+        let created = match *input {
+            Input::Sent { text, .. } => created_paths(text, &[]),
+            _ => CreatedPaths::new(),
+        };
         let containers = self.containers();
-        for service in services.values_mut() {
-            if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut) {
-                deploy.shift_remove("replicas");
-            }
-            let limits = service.get_mut("ulimits").and_then(Value::as_object_mut);
-            for limit in limits.into_iter().flat_map(Map::values_mut) {
-                // Compose hashes a limit without its zeros.
-                if let Some(pair) = limit.as_object_mut() {
-                    pair.retain(|_, one| *one != 0);
-                }
-            }
-            share_by_id(service, &containers);
-        }
-        Ok(services)
+        Ok(Project::new(&config, version, &containers, Some(&created)))
     }
 
     /// The text of a Compose file with these services, and with the networks, volumes and secrets that they use.

@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result};
 use composefile::{dotenv, path::clean};
 use serde_json::Value;
 
-use super::hasher::{Hasher, sent_of};
+use super::asking::{Asking, sent_of};
 use crate::{
     compose::env_file,
     failure::Failure,
     model::{Variable, values},
     observe::{Before, Situation},
-    plan::{Adoption, Blocker, Fate, Hashes, Request, Sent, ServicePlan},
+    plan::{Adoption, Blocker, Fate, Projects, Request, Sent, ServicePlan},
     portainer::{Contents, Fetched, Payload, PortainerReader, Repository},
     rewrite::{
         diff::{self, Shown},
@@ -71,7 +71,7 @@ impl FromGit {
         portainer: &PortainerReader,
         repository: &Repository,
         sent: &[Variable],
-        compose: Result<&Hasher, &str>,
+        compose: Result<&Asking, &str>,
     ) -> Result<Self> {
         let fetched = fetch(portainer, repository)?;
         let of_file = dotenv::parse(fetched.env.as_deref().unwrap_or_default(), &|_| None);
@@ -116,7 +116,7 @@ impl FromGit {
             .map(|(at, (_, text))| (env_file(at), text.clone()))
             .collect();
         if texts.len() > 1 || !env_files.is_empty() {
-            let merged = |compose: &Hasher| compose.merged(&texts, &env_files, &all);
+            let merged = |compose: &Asking| compose.merged(&texts, &env_files, &all);
             let text = compose
                 .map_err(str::to_owned)
                 .and_then(merged)
@@ -165,7 +165,7 @@ impl FromGit {
     }
 
     /// Says of each service that is recreated what the repository changes, compared with the Compose file that was deployed.
-    fn tell_changes(&self, plan: &mut Adoption, deployed: &str, compose: &Hasher) {
+    fn tell_changes(&self, plan: &mut Adoption, deployed: &str, compose: &Asking) {
         // What an env file contains is not compared.
         let none = |_: &str| Some("/dev/null".to_owned());
         let [old, new] = [deployed, self.text()].map(|text| with_env_files(text, none));
@@ -311,7 +311,7 @@ pub fn read(
     situation: &Situation,
     before: &Before,
     rewrite: &Faithful,
-    compose: Result<&Hasher, &str>,
+    compose: Result<&Asking, &str>,
 ) -> Result<FromGit> {
     let asked = situation.portainer.zip(situation.git);
     let (portainer, repository) = asked.context("Portainer was not asked")?;
@@ -327,13 +327,13 @@ pub fn judged(
     mut git: FromGit,
     (rewrite, best): (&Faithful, &Adoption),
     mask: &Mask,
-    plan_of: impl Fn(Sent, bool) -> (Adoption, Result<Hashes, String>),
-    compose: Result<&Hasher, &str>,
-) -> (Option<FromGit>, Adoption, Result<Hashes, String>) {
+    plan_of: impl Fn(Sent, bool) -> (Adoption, Result<Projects, String>),
+    compose: Result<&Asking, &str>,
+) -> (Option<FromGit>, Adoption, Result<Projects, String>) {
     if let Some((now, standing)) = &before.contents {
-        let (mut plan, mut hashes) = plan_of(git.read_as(), git.differs(situation, before, now));
+        let (mut plan, mut projects) = plan_of(git.read_as(), git.differs(situation, before, now));
         if plan.is_left_to_git() && plan.services.iter().any(|one| one.containers.is_empty()) {
-            (plan, hashes) = plan_of(git.read_as(), true);
+            (plan, projects) = plan_of(git.read_as(), true);
         }
         if let (Request::Redeploy(_), Ok(compose)) = (&plan.request, compose) {
             // What runs is not what Portainer has, if its last commit failed.
@@ -348,27 +348,27 @@ pub fn judged(
                 "--auto-update {wanted} has no effect on a stack that Portainer has: change its automatic update on the page of the stack"
             ));
         }
-        return (Some(git), plan, hashes);
+        return (Some(git), plan, projects);
     }
-    let (mut plan, hashes) = plan_of(git.read_as(), false);
+    let (mut plan, projects) = plan_of(git.read_as(), false);
     plan.request = Request::CreateGit;
     let keys = || compose.map(|compose| compose.different(sent_of(rewrite), git.read_as()));
-    let compared = hashes.as_ref().map(|_| keys().unwrap_or_default());
+    let compared = projects.as_ref().map(|_| keys().unwrap_or_default());
     let compared = compared.as_ref().map_err(|why| why.as_str());
     git.judge(&mut plan, (rewrite, best), compared, mask);
-    (Some(git), plan, hashes)
+    (Some(git), plan, projects)
 }
 
-/// What prevents a stack from Git before the repository is read: where its Portainer stack comes from, or hashes that cannot
-/// be compared.
+/// What prevents a stack from Git before the repository is read: where its Portainer stack comes from, or that Compose cannot
+/// compare.
 pub fn blockers(
     situation: &Situation,
     before: &Before,
     wanted: &Repository,
-    hashes: &Result<Hashes, String>,
+    projects: &Result<Projects, String>,
 ) -> Option<Blocker> {
     let Some(record) = &before.record else {
-        return hashes.as_ref().err().map(|why| {
+        return projects.as_ref().err().map(|why| {
             let what = format!("cannot compare what the repository deploys with what runs: {why}");
             let hint =
                 "install Compose on this host, or fix what it reports, then run the command again";

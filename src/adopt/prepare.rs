@@ -3,19 +3,23 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use composefile::document::Document;
+use composefile::document::{Document, ParseError};
 
 use super::{
+    asking::{Asking, sent_of},
     git::{self, FromGit},
-    hasher::{Hasher, sent_of},
 };
 use crate::{
+    compose::NOT_COMBINED,
     failure::Failure,
     model::{Container, Variable},
     observe::{self, Before, Combined, Depth, Situation, Uncombined, mask},
-    plan::{self, AdoptFlags, Adoption, AdoptionFacts, Hashes, InPortainer, Keep, Request, Sent},
+    plan::{
+        self, AdoptFlags, Adoption, AdoptionFacts, Facts, InPortainer, Keep, Projects, Request,
+        Sent,
+    },
     portainer::Payload,
-    rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs},
+    rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs, created_paths},
     snapshot::{Inspected, LastSent},
     stack::{Files, FilesRead, Shell, StackText},
     text::{Mask, command, listed, numbered, printable},
@@ -39,8 +43,8 @@ pub struct Prepared {
     pub plan: Adoption,
     /// What Portainer would deploy from Git, if that was asked for and nothing else prevents it.
     pub git: Option<FromGit>,
-    /// The config hashes, or why they are unknown.
-    hashes: Result<Hashes, String>,
+    /// What Compose reads, or why that is unknown.
+    projects: Result<Projects, String>,
 }
 
 impl Prepared {
@@ -53,64 +57,30 @@ impl Prepared {
         let source = stack.read_own()?;
         let records = situation.records()?;
         let texts = Texts::new(situation, &source)?;
-        let document = Document::parse(texts.text(&source));
         let mask = mask(&source, sent(&texts.first).env);
         let mut before = situation.observe(records, sent(&texts.first), &mask, Depth::Everything);
-        let host = Hasher::new(situation, &texts.files, &before, &mask);
-        let host = host.as_ref().map_err(String::as_str);
-        let plan_of =
-            |before: &Before, sent: Sent, problems: &[Blocker], runs: &Runs, redeploys| {
-                let hashes = match host {
-                    _ if !problems.is_empty() => Err("nothing can be sent".to_owned()),
-                    Ok(host) => host.both(sent),
-                    Err(why) => Err(why.to_owned()),
-                };
-                let (plan, runs) = situation.with_facts(
-                    plan::Source {
-                        compose: texts.text(&source),
-                        document: document.as_ref(),
-                        env: texts.env(&source),
-                    },
-                    &texts.shell,
-                    sent,
-                    true,
-                    before,
-                    |facts| {
-                        let input = AdoptionFacts {
-                            facts,
-                            file: stack.file(),
-                            files: &texts.files.compose,
-                            rewrite: problems,
-                            runs,
-                            hashes: hashes.as_ref().map_err(String::as_str),
-                            redeploys,
-                        };
-                        let mut plan = plan::adoption(&input);
-                        let blockers =
-                            plan::blocking(&input, &plan, texts.project.as_deref(), keep);
-                        plan.blockers.extend(blockers);
-                        let runs = plan::runs(&input, &plan, keep);
-                        (plan, runs)
-                    },
-                );
-                (plan, runs, hashes)
-            };
-        let plan_of_rewrite = |rewrite: &Result<Faithful, Vec<Blocker>>, runs: &Runs| {
-            let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
-            plan_of(&before, sent(rewrite), problems, runs, false)
+        let planner = Planner {
+            situation,
+            source: &source,
+            document: Document::parse(texts.text(&source)),
+            texts: &texts,
+            asking: Asking::new(situation, &texts.files, &before, &mask),
+            keep,
         };
-        let (plan, (mut runs, blockers), hashes) = plan_of_rewrite(&texts.first, &Runs::default());
-        let (mut rewrite, mut plan, mut hashes) = if runs.is_empty() {
-            (texts.first.clone(), plan, hashes)
-        } else {
-            let mut rewrite = texts.rewrite(&source, &runs);
+        let (mut rewrite, mut runs) = planner.lengthen(&before, &texts.first, &Runs::default());
+        let (mut plan, (more, blockers), mut projects) =
+            planner.plan_rewrite(&before, &rewrite, &runs);
+        let is_complete = more.is_empty();
+        runs = more.with_long_binds(runs.long_binds);
+        if !is_complete {
+            rewrite = texts.rewrite(&source, &runs);
             let dispensable = dispensable(&runs, &before);
             if rewrite.is_err() && !dispensable.is_empty() {
                 (runs, rewrite) = texts.rewrite_without(&source, &runs, &dispensable);
             }
-            let (plan, _, hashes) = plan_of_rewrite(&rewrite, &runs);
-            (rewrite, plan, hashes)
-        };
+            (rewrite, runs) = planner.lengthen(&before, &rewrite, &runs);
+            (plan, _, projects) = planner.plan_rewrite(&before, &rewrite, &runs);
+        }
         plan.blockers.extend(blockers);
         let mut git = None;
         if plan.is_left_to_git() {
@@ -120,18 +90,19 @@ impl Prepared {
         if let (Some(repository), Ok(rewrite)) = (situation.git, &mut rewrite) {
             rewrite.notices.clear();
             plan.blockers
-                .extend(git::blockers(situation, &before, repository, &hashes));
+                .extend(git::blockers(situation, &before, repository, &projects));
             if plan.blockers.is_empty() {
-                let read = git::read(situation, &before, rewrite, host)?;
+                let asking = planner.asking.as_ref().map_err(String::as_str);
+                let read = git::read(situation, &before, rewrite, asking)?;
                 situation.read_images(&mut before, read.read_as());
                 let plan_of = |sent: Sent<'_>, redeploys| {
-                    let (plan, _, hashes) =
-                        plan_of(&before, sent, &[], &Runs::default(), redeploys);
-                    (plan, hashes)
+                    let (plan, _, projects) =
+                        planner.plan(&before, sent, &[], &Runs::default(), redeploys);
+                    (plan, projects)
                 };
                 let best = (&*rewrite, &plan);
-                (git, plan, hashes) =
-                    git::judged(situation, &before, read, best, &mask, plan_of, host);
+                (git, plan, projects) =
+                    git::judged(situation, &before, read, best, &mask, plan_of, asking);
             }
         }
         complete(&mut plan, &runs, situation, &before, &mask);
@@ -145,7 +116,7 @@ impl Prepared {
             before,
             plan,
             git,
-            hashes,
+            projects,
         })
     }
 
@@ -164,8 +135,8 @@ impl Prepared {
     pub(super) fn is_up_to_date(&self, container: Inspected, service: &str, tool: &str) -> bool {
         // The files of this host need not be those of the repository any more.
         let is_from_git = matches!(self.plan.request, Request::Redeploy(_));
-        let hashes = self.hashes.as_ref().ok().filter(|_| !is_from_git);
-        hashes.is_some_and(|hashes| hashes.are_on_disk(container, service, tool))
+        let projects = self.projects.as_ref().ok().filter(|_| !is_from_git);
+        projects.is_some_and(|projects| projects.is_as_on_disk(container, service, tool))
     }
 
     /// Whether the plan, what will be sent, and the containers are the same as in `other`.
@@ -402,7 +373,13 @@ impl Texts {
                 return;
             }
         };
-        let combined = observe::combined(program, situation.stack, &self.files, read);
+        let combined = if situation.compose.is_rehearsed {
+            let failure = Failure::new(NOT_COMBINED)
+                .hint("plan and adopt combine them with the Compose program of this host");
+            Err(Uncombined::Failed(failure.into()))
+        } else {
+            observe::combined(program, situation.stack, &self.files, read)
+        };
         let uncombined = match combined {
             Ok((combined, rewrite)) => {
                 self.project.clone_from(&combined.project);
@@ -481,6 +458,120 @@ impl Texts {
                 runs,
             ),
         }
+    }
+}
+
+/// Plans a stack whose files were read.
+struct Planner<'a> {
+    situation: &'a Situation<'a>,
+    source: &'a StackText,
+    document: Result<Document<'a>, ParseError>,
+    texts: &'a Texts,
+    /// The Compose program, or why it cannot be asked.
+    asking: Result<Asking<'a>, String>,
+    keep: Keep,
+}
+
+impl Planner<'_> {
+    fn with_facts<T>(&self, before: &Before, sent: Sent, then: impl FnOnce(&Facts) -> T) -> T {
+        let source = plan::Source {
+            compose: self.texts.text(self.source),
+            document: self.document.as_ref(),
+            env: self.texts.env(self.source),
+        };
+        let shell = &self.texts.shell;
+        self.situation
+            .with_facts(source, shell, sent, true, before, then)
+    }
+
+    fn projects(&self, sent: Sent) -> Result<Projects, String> {
+        self.asking.as_ref().map_err(String::clone)?.both(sent)
+    }
+
+    /// What sending a text would do, and what runs and has to be written into it.
+    fn plan(
+        &self,
+        before: &Before,
+        sent: Sent,
+        problems: &[Blocker],
+        runs: &Runs,
+        redeploys: bool,
+    ) -> (
+        Adoption,
+        (Runs, Vec<plan::Blocker>),
+        Result<Projects, String>,
+    ) {
+        let projects = match problems {
+            [] => self.projects(sent),
+            _ => Err("nothing can be sent".to_owned()),
+        };
+        let (texts, keep) = (self.texts, self.keep);
+        let (plan, more) = self.with_facts(before, sent, |facts| {
+            let input = AdoptionFacts {
+                facts,
+                file: self.situation.stack.file(),
+                files: &texts.files.compose,
+                rewrite: problems,
+                runs,
+                projects: projects.as_ref().map_err(String::as_str),
+                redeploys,
+            };
+            let mut plan = plan::adoption(&input);
+            let blockers = plan::blocking(&input, &plan, texts.project.as_deref(), keep);
+            plan.blockers.extend(blockers);
+            let more = plan::runs(&input, &plan, keep);
+            (plan, more)
+        });
+        (plan, more, projects)
+    }
+
+    fn plan_rewrite(
+        &self,
+        before: &Before,
+        rewrite: &Result<Faithful, Vec<Blocker>>,
+        runs: &Runs,
+    ) -> (
+        Adoption,
+        (Runs, Vec<plan::Blocker>),
+        Result<Projects, String>,
+    ) {
+        let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
+        self.plan(before, sent(rewrite), problems, runs, false)
+    }
+
+    /// The rewrite with the bind mounts in the long syntax that keeps containers (B39).
+    fn lengthen(
+        &self,
+        before: &Before,
+        rewrite: &Result<Faithful, Vec<Blocker>>,
+        runs: &Runs,
+    ) -> (Result<Faithful, Vec<Blocker>>, Runs) {
+        let unchanged = || (rewrite.clone(), runs.clone());
+        let Ok(written) = rewrite else {
+            return unchanged();
+        };
+        let projects = self.projects(sent_of(written)).ok();
+        let mut wanted = self.with_facts(before, sent_of(written), |facts| {
+            plan::long_binds(facts, projects.as_ref())
+        });
+        wanted.extend(runs.long_binds.iter().cloned());
+        while wanted != runs.long_binds {
+            let runs = runs.clone().with_long_binds(wanted.clone());
+            let Ok(long) = self.texts.rewrite(self.source, &runs) else {
+                break;
+            };
+            let created = created_paths(&long.text, &long.env);
+            let before = wanted.len();
+            let is_long = |service: &String| {
+                let mut mounts = created.get(service).into_iter().flatten();
+                mounts.all(|(_, creates)| *creates != Some(true))
+            };
+            wanted.retain(is_long);
+            if wanted.len() == before {
+                return (Ok(long), runs);
+            }
+        }
+        unchanged()
     }
 }
 

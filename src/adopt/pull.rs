@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Prepared, Procedure, hasher::sent_of, progress::Progress};
+use super::{Prepared, Procedure, asking::sent_of, progress::Progress};
 use crate::{
     failure::Failure,
     model::Pull,

@@ -1,14 +1,10 @@
 //! What the program printed.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    path::Path,
-};
+use std::{collections::BTreeMap, fmt, path::Path};
 
 use serde_json::Value;
 
-use super::Program;
+use super::{Program, dialect::Fields};
 use crate::{
     process::Output,
     text::{Mask, excerpt},
@@ -160,38 +156,9 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
     excerpt(&lines.join(" "))
 }
 
-/// The resolved text in JSON, changed so that Compose can read it as a Compose file. Namespaces of services become those of
-/// `containers`. Keys lose the doubled `$`: Compose prints each `$` twice, but does not replace variables in keys. Optional
-/// dependencies on inactive services are removed, as `up` removes them: Compose prints them, but does not read them. Limits
-/// are written as Compose reads them.
-pub(super) fn as_input(resolved: String, containers: &BTreeMap<String, String>) -> String {
-    let Ok(before) = serde_json::from_str::<Value>(&resolved) else {
-        return resolved;
-    };
-    let mut json = before.clone();
-    undouble(&mut json);
-    write_limits(&mut json);
-    let services = json.get_mut("services").and_then(Value::as_object_mut);
-    let names = services.iter().flat_map(|all| all.keys()).cloned();
-    let active: BTreeSet<String> = names.collect();
-    for (_, service) in services.into_iter().flatten() {
-        let dependencies = service.get_mut("depends_on").and_then(Value::as_object_mut);
-        if let Some(dependencies) = dependencies {
-            dependencies.retain(|name, how| how["required"] != false || active.contains(name));
-        }
-        share_by_id(service, containers);
-    }
-    // A text that does not need a change is not written again: not even its numbers change.
-    if json == before {
-        resolved
-    } else {
-        json.to_string()
-    }
-}
-
 /// Writes each 0 in `ulimits`: Compose omits it in JSON, and rejects a limit without it. Writes a `memswap_limit` of -1 as a
 /// number: old versions of Compose print it as a text, and reject that.
-pub(super) fn write_limits(config: &mut Value) {
+pub fn write_limits(config: &mut Value) {
     let services = config.get_mut("services").and_then(Value::as_object_mut);
     for (_, service) in services.into_iter().flatten() {
         if service["memswap_limit"] == "-1" {
@@ -209,65 +176,19 @@ pub(super) fn write_limits(config: &mut Value) {
 }
 
 /// Makes the namespaces that a service shares with others those of `containers`.
-pub fn share_by_id(service: &mut Value, containers: &BTreeMap<String, String>) {
+pub(super) fn share_by_id(service: &mut Fields, containers: &BTreeMap<String, String>) {
     for key in ["network_mode", "pid", "ipc"] {
         let mode = service.get(key).and_then(Value::as_str);
         let shared = mode.and_then(|mode| mode.strip_prefix("service:"));
         if let Some(id) = shared.and_then(|shared| containers.get(shared)) {
-            service[key] = format!("container:{id}").into();
+            service.insert(key.to_owned(), format!("container:{id}").into());
         }
-    }
-}
-
-/// Replaces each `$$` in a key by `$`.
-fn undouble(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            map.values_mut().for_each(undouble);
-            let entries = std::mem::take(map).into_iter();
-            *map = entries
-                .map(|(key, value)| (key.replace("$$", "$"), value))
-                .collect();
-        }
-        Value::Array(items) => items.iter_mut().for_each(undouble),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_dollar_in_a_key_is_not_doubled() {
-        let text = r#"{"services":{"b":{"labels":[{"c$$d":"e$$f"}]}}}"#;
-        let expected = r#"{"services":{"b":{"labels":[{"c$d":"e$$f"}]}}}"#;
-        assert_eq!(as_input(text.to_owned(), &BTreeMap::new()), expected);
-    }
-
-    #[test]
-    fn a_shared_namespace_is_that_of_the_container() {
-        let containers = BTreeMap::from([("a".to_owned(), "12ab".to_owned())]);
-        let text = r#"{"services":{"b":{"network_mode":"service:a","pid":"service:c"}}}"#;
-        let expected = r#"{"services":{"b":{"network_mode":"container:12ab","pid":"service:c"}}}"#;
-        assert_eq!(as_input(text.to_owned(), &containers), expected);
-        let same = r#"{"services": {"b": {"cpus": 1.50}}}"#;
-        assert_eq!(as_input(same.to_owned(), &containers), same);
-    }
-
-    #[test]
-    fn an_optional_dependency_on_an_inactive_service_is_removed() {
-        let text = r#"{"services":{"a":{},"b":{"depends_on":{"a":{"required":false},"job":{"required":false},"gone":{"required":true}}}}}"#;
-        let expected = r#"{"services":{"a":{},"b":{"depends_on":{"a":{"required":false},"gone":{"required":true}}}}}"#;
-        assert_eq!(as_input(text.to_owned(), &BTreeMap::new()), expected);
-    }
-
-    #[test]
-    fn n05_limits_are_written_as_compose_reads_them() {
-        let text = r#"{"services":{"a":{"ulimits":{"core":{},"nofile":9,"nproc":{"hard":5}},"memswap_limit":"-1"}}}"#;
-        let expected = r#"{"services":{"a":{"ulimits":{"core":{"soft":0,"hard":0},"nofile":9,"nproc":{"hard":5,"soft":0}},"memswap_limit":-1}}}"#;
-        assert_eq!(as_input(text.to_owned(), &BTreeMap::new()), expected);
-    }
 
     #[test]
     fn versions_are_read() {

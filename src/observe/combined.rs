@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    compose::{Input, Profiles, Program, Values},
+    compose::{Input, Profiles, Program, Values, write_limits},
     parallel::side_by_side,
     rewrite::{
         combine::{self, Avoid, Resolved, differences, expected, without_fragments},
@@ -98,14 +98,19 @@ pub fn combined(
     let env = read.variables?;
     let values = values(&env, read.env_files.values());
     let mask = &Mask::new(values.iter().map(String::as_str));
-    let config = |input: &Input, profiles| program.config(input, profiles, Values::Resolved, mask);
+    let writable = |input: &Input, profiles, values| {
+        let mut config = program.config(input, profiles, values, mask)?;
+        write_limits(&mut config);
+        anyhow::Ok(config)
+    };
+    let config = |input: &Input, profiles| writable(input, profiles, Values::Resolved);
     let of = |profiles| anyhow::Ok((config(&on_disk(Some(name)), profiles)?, profiles));
     // Compose does not read the env files of services whose profiles are inactive.
     let resolve = || of(Profiles::All).or_else(|_| of(Profiles::Active));
     let named = || config(&on_disk(None), Profiles::Active);
     let (resolved, named) = side_by_side(resolve, named);
     let (resolved, profiles) = resolved?;
-    let model = program.config(&on_disk(Some(name)), profiles, Values::Named, mask);
+    let model = writable(&on_disk(Some(name)), profiles, Values::Named);
     let env_file = match files.env.as_slice() {
         [] => Some(stack.dir().join(".env")),
         [one] => Some(stack.dir().join(one)),

@@ -10,10 +10,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    compose::ComposeVersion,
     model::{Deployment, Grant, PORTAINER_FOLDERS, Pull},
     plan::{
-        Awaited, Blocker, ComposeVersion, Environment, Facts, Fate, Hashes, InPortainer, Loss,
-        NOT_PULLED, PortainerCompose, Touch,
+        Awaited, Blocker, Environment, Facts, Fate, InPortainer, Loss, NOT_PULLED,
+        PortainerCompose, Projects, Touch,
         blockers::inline,
         blockers::missing,
         blockers::overridden,
@@ -49,8 +50,8 @@ pub struct AdoptionFacts<'a> {
     pub rewrite: &'a [faithful::Blocker],
     /// What the rewrite writes into the text because it runs.
     pub runs: &'a faithful::Runs,
-    /// The hashes, or why they are unknown.
-    pub hashes: Result<&'a Hashes, &'a str>,
+    /// What Compose reads, or why that is unknown.
+    pub projects: Result<&'a Projects, &'a str>,
     /// Whether Portainer is to deploy its Git stack again.
     pub redeploys: bool,
 }
@@ -651,7 +652,7 @@ fn services(
     }
     let deciding = Deciding {
         facts,
-        hashes: input.hashes,
+        projects: input.projects,
         portainer: compose,
     };
     let mut found: Vec<Planning> = Vec::new();

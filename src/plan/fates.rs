@@ -1,9 +1,10 @@
 //! What an adoption does to the containers of each service.
 //!
 //! Compose compares the hash of a service's resolved configuration with the label `config-hash` of its containers, and
-//! recreates those that differ (M05, N05). Portainer runs its own Compose, so the hashes of the Compose program of this
-//! host decide only where both compute the same hash.
+//! recreates those that differ (M05, N05). Portainer runs its own Compose, whose hashes are computed here from what the program
+//! of this host prints (B47).
 
+pub mod binds;
 pub mod dependents;
 pub mod redefined;
 pub mod steering;
@@ -11,17 +12,18 @@ pub mod versions;
 
 use std::{collections::BTreeMap, fmt};
 
-use composefile::document::Node;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    model::ConfigHashes,
+    compose::{ComposeVersion, Dialect, Project},
     plan::{
-        ComposeVersion, Facts, PortainerCompose, edited,
+        Facts, PortainerCompose, edited,
         facts::services::{Given, SentService},
-        fates::dependents::dependencies,
-        fates::versions::{Agreement, Feature, agreement, agreement_with_portainer},
+        fates::{
+            binds::{is_newer, missing_source},
+            dependents::dependencies,
+        },
     },
     snapshot::Inspected,
     text::{counted, printable},
@@ -137,22 +139,20 @@ pub fn surplus(service: &str, after: usize) -> Fate {
     Fate::Removed(format!("the Compose file asks for {asked} of {service}"))
 }
 
-/// The config hashes that the Compose program of this host computes.
+/// What the Compose program of this host reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hashes {
-    /// The version of the program.
-    pub version: ComposeVersion,
-    /// Of the files on disk.
-    pub on_disk: ConfigHashes,
-    /// Of what will be sent.
-    pub sent: ConfigHashes,
+pub struct Projects {
+    /// In the files on disk.
+    pub on_disk: Project,
+    /// In what will be sent.
+    pub sent: Project,
 }
 
-impl Hashes {
-    /// Whether a container of a service certainly has the configuration of the files on disk.
-    pub fn are_on_disk(&self, container: Inspected, service: &str, tool: &str) -> bool {
+impl Projects {
+    /// Whether a container certainly has the configuration of the files on disk, whichever version created it.
+    pub fn is_as_on_disk(&self, container: Inspected, service: &str, tool: &str) -> bool {
         let labeled = container.compose_label(tool, "config-hash");
-        labeled.is_some() && labeled == self.on_disk.services.get(service).map(String::as_str)
+        labeled.is_some_and(|hash| self.on_disk.is_of(service, hash))
     }
 }
 
@@ -160,8 +160,8 @@ impl Hashes {
 #[derive(Clone, Copy)]
 pub struct Deciding<'a> {
     pub facts: &'a Facts<'a>,
-    /// The hashes, or why they are unknown.
-    pub hashes: Result<&'a Hashes, &'a str>,
+    /// What Compose reads, or why that is unknown.
+    pub projects: Result<&'a Projects, &'a str>,
     /// Portainer's Compose, if it is known.
     pub portainer: Option<PortainerCompose>,
 }
@@ -180,8 +180,9 @@ impl Deciding<'_> {
 
     /// Whether a container has the image and the configuration of the files on disk, as far as both are known.
     pub fn is_as_on_disk(&self, container: Inspected, service: &SentService) -> bool {
-        let is_of = |hashes: &Hashes| hashes.are_on_disk(container, service.name, self.facts.tool);
-        self.by_image(container, service).is_none() && self.hashes.is_ok_and(is_of)
+        let is_of =
+            |projects: &Projects| projects.is_as_on_disk(container, service.name, self.facts.tool);
+        self.by_image(container, service).is_none() && self.projects.is_ok_and(is_of)
     }
 
     /// The fate of a container whose configuration stays.
@@ -254,88 +255,98 @@ impl Deciding<'_> {
         let Some(labeled) = label("config-hash") else {
             return Fate::unknown("its container has no `config-hash` label");
         };
-        let hashes = match self.hashes {
-            Ok(hashes) => hashes,
+        let Projects { on_disk, sent } = match self.projects {
+            Ok(projects) => projects,
             Err(_) if self.facts.record.is_none() && self.is_built(service.name) => {
                 return Fate::Recreated(BUILT.to_owned());
             }
             Err(reason) => return Fate::unknown(reason),
         };
-        let (here, on_disk, sent) = (hashes.version, &hashes.on_disk, &hashes.sent);
-        let hash = |of: &'_ ConfigHashes| of.services.get(service.name).cloned();
-        let (Some(on_disk), Some(sent)) = (hash(on_disk), hash(sent)) else {
-            return Fate::Unknown(format!(
-                "Compose {here} on this host printed no configuration hash for it"
-            ));
-        };
-        let features = features(service);
+        let name = service.name;
+        if !on_disk.has(name) || !sent.has(name) {
+            return Fate::unknown("Compose on this host printed no configuration for it");
+        }
         let started_by = label("version").and_then(ComposeVersion::parse);
-        if sent == labeled {
-            return self.by_version(started_by, here, service, &features);
+        let is_kept = |dialect| sent.has_hash(name, labeled, [dialect]);
+        if let Some(portainer) = self.portainer {
+            let dialects = portainer.dialects();
+            if dialects.iter().copied().all(is_kept) {
+                return if portainer.is_library && service.node(&["build"]).is_some() {
+                    Fate::Recreated("this version of Portainer builds its image again".to_owned())
+                } else {
+                    Fate::Unchanged
+                };
+            }
+            if dialects.into_iter().any(is_kept) {
+                return Fate::unknown(
+                    "this version of Portainer may have a Compose that treats it differently",
+                );
+            }
+        }
+        // Of the same configuration, each version computes its own hash.
+        let mut dialects = Dialect::all().into_iter();
+        if let Some(created_by) = dialects.find(|&dialect| is_kept(dialect)) {
+            return self.by_dialect(container, created_by, sent, name);
         }
         // The hash contains the ID of the container that it shares with, which is not always known.
         if shares(service) {
             return Fate::unknown("it shares a namespace or volumes with another container");
         }
+        if sent.is_completed(name) {
+            return Fate::unknown("Compose completes its configuration when it starts the service");
+        }
         let record = self.facts.record.as_ref();
         let adopted = record.filter(|_| !self.facts.has_failed());
         let by_hand = adopted.and_then(|one| edited::why_by_hand(container, one, self.facts.tool));
-        if on_disk == labeled {
-            let why = if self.is_built(service.name) {
+        if on_disk.is_of(name, labeled) {
+            let why = if self.is_built(name) {
                 BUILT
             } else {
                 "configured differently in Portainer's copy of the Compose file"
             };
             return Fate::Recreated(by_hand.unwrap_or_else(|| why.to_owned()));
         }
-        let Some(started_by) = started_by else {
-            return Fate::Unknown(match label("version") {
-                Some(version) => {
-                    format!("Compose {version} started it, which stacklift does not know")
-                }
-                None => "it is unknown which version of Compose started it".to_owned(),
-            });
-        };
-        match agreement(started_by, here, &features) {
-            Agreement::Same => {
+        match (started_by, label("version")) {
+            (Some(version), _) if Dialect::is_known(version) => {
                 let why = || edited::why_changed(record, self.facts.sent);
                 Fate::Recreated(by_hand.unwrap_or_else(why))
             }
-            Agreement::Different(_) | Agreement::Unknown => Fate::Unknown(format!(
-                "Compose {started_by} started it, and Compose {here} on this host cannot compare that"
+            (_, Some(version)) => Fate::Unknown(format!(
+                "Compose {version} started it, which stacklift does not know"
             )),
+            (_, None) => Fate::unknown("it is unknown which version of Compose started it"),
         }
     }
 
-    /// The fate of a container with the configuration that is sent.
-    fn by_version(
+    /// The fate of a container with the configuration that is sent, whose hash Portainer's Compose does not compute.
+    fn by_dialect(
         &self,
-        started_by: Option<ComposeVersion>,
-        here: ComposeVersion,
-        service: &SentService,
-        features: &[Feature],
+        container: Inspected,
+        created_by: Dialect,
+        sent: &Project,
+        service: &str,
     ) -> Fate {
         let Some(portainer) = self.portainer else {
             return Fate::unknown("the version of Compose in Portainer is unknown");
         };
-        if portainer.is_library && service.node(&["build"]).is_some() {
-            return Fate::Recreated("this version of Portainer builds its image again".to_owned());
+        let version = self.facts.label(container, "version");
+        let creator = version.map_or_else(
+            || "another version of Compose".to_owned(),
+            |version| format!("Compose {version}"),
+        );
+        if is_newer(self.facts, container)
+            && let Some(source) = missing_source(self.facts, sent, service)
+        {
+            return Fate::Recreated(format!(
+                "{creator} started it, and Portainer could keep it only if {source} existed"
+            ));
         }
-        // The program of this host computes the hash of the container, whichever version started it.
-        let started_by = match agreement_with_portainer(here, portainer, features) {
-            Agreement::Same => return Fate::Unchanged,
-            _ => started_by.unwrap_or(here),
-        };
-        match agreement_with_portainer(started_by, portainer, features) {
-            Agreement::Same => Fate::Unchanged,
-            Agreement::Different(feature) => Fate::Recreated(format!(
-                "Compose {started_by} started it, and Compose in Portainer treats {} differently",
-                feature.name()
-            )),
-            Agreement::Unknown => Fate::Unknown(format!(
-                "Compose {started_by} started it, and Compose in Portainer may treat it differently"
-            )),
-        }
+        let mut dialects = portainer.dialects().into_iter();
+        let part = dialects.find_map(|dialect| sent.difference(service, created_by, dialect));
+        Fate::Recreated(format!(
+            "{creator} started it, and Compose in Portainer treats {} differently",
+            part.unwrap_or("the service")
+        ))
     }
 }
 
@@ -366,52 +377,4 @@ fn shares(service: &SentService) -> bool {
             let source = service.stack.read(source).known();
             source.is_none_or(|source| source.starts_with("container:"))
         })
-}
-
-/// The features of a service on which Compose versions disagree (N05).
-fn features(service: &SentService) -> Vec<Feature> {
-    let is_set = |key: &str| service.node(&[key]).is_some();
-    let shares = |key: &str| match service.given(&[key]) {
-        Given::Is(mode) => mode.starts_with("service:"),
-        Given::Unknown => true,
-        Given::No => false,
-    };
-    let depends = ["depends_on", "links", "volumes_from"]
-        .iter()
-        .any(|key| is_set(key))
-        || ["network_mode", "pid", "ipc"].iter().any(|key| shares(key));
-    let has_mode = ["secrets", "configs"]
-        .iter()
-        .any(|key| service.items(key).any(|item| item.get("mode").is_some()));
-    let creates_path = service.items("volumes").any(|item| {
-        let text = item.as_str().unwrap_or_default();
-        let creates = item
-            .get("bind")
-            .and_then(|bind| bind.get("create_host_path"));
-        creates.is_some() || (text.contains(':') && text.starts_with(['/', '.', '~', '$']))
-    });
-    let mut networks = service.nodes("networks").flat_map(Node::entries);
-    let has_network_order = networks.any(|entry| {
-        let has = |keys: &[&str]| keys.iter().any(|key| entry.value.get(key).is_some());
-        let has_address = has(&[
-            "ipv4_address",
-            "ipv6_address",
-            "link_local_ips",
-            "mac_address",
-        ]);
-        (has(&["priority"]) && (has_address || has(&["aliases", "driver_opts"])))
-            || (has(&["driver_opts"]) && has_address)
-    });
-    [
-        (depends, Feature::DependsOn),
-        (is_set("profiles"), Feature::Profiles),
-        (has_mode, Feature::FileMode),
-        (creates_path, Feature::CreatedPath),
-        (is_set("devices"), Feature::Devices),
-        (is_set("develop"), Feature::Develop),
-        (has_network_order, Feature::NetworkOrder),
-    ]
-    .into_iter()
-    .filter_map(|(has, feature)| has.then_some(feature))
-    .collect()
 }

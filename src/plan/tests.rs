@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    compose::{Doubt, Rejection},
+    compose::{ComposeVersion, Doubt, Rejection},
     model::{Changes, Container, Mount, PublishedPort, Record, Rights, Uses, Variable},
     plan::{blockers::validation, facts::services::with_sent},
     rewrite::{env::contract_env, literal},

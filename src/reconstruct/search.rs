@@ -1,8 +1,8 @@
 //! Finds the service whose config hash is the one of a container's label.
 //!
-//! Compose hashes the JSON of a service that `config` prints too, indented and with each `$` twice. So one run of Compose
-//! is enough for all of them: it resolves each value that a key may have had, and the hashes of their combinations are
-//! computed here. What is found is compared with a hash that Compose computes itself.
+//! Compose hashes the JSON of a service, which follows from what `config` prints ([`dialect`](crate::compose::dialect)). So one
+//! run of Compose is enough: it resolves each value that a key may have had, and the hashes of their combinations are computed
+//! here.
 //!
 //! Invariant: pure.
 #![deny(clippy::disallowed_methods)]
@@ -10,27 +10,21 @@
 use std::collections::BTreeMap;
 
 use ring::digest::{Context, SHA256};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::draft::{Draft, Fields};
-use crate::{compose::hashed, snapshot::is_empty};
+use crate::{
+    compose::{
+        Dialect, Project,
+        dialect::{ORDER, go_json},
+    },
+    snapshot::is_empty,
+};
 
 /// How many steps a search in one scope may take: enough for the orders of nine items.
 const MOST: usize = 3_000_000;
 /// Only one order of a list with more items is tried.
 const LONGEST: usize = 12;
-
-/// The keys of a draft with a part in the hash, in the order in which Compose writes them.
-const ORDER: &str = "cap_add cap_drop cgroup_parent cpu_period cpu_quota cpus cpuset cpu_shares command container_name \
-    depends_on deploy device_cgroup_rules devices dns dns_opt dns_search domainname entrypoint environment \
-    expose external_links extra_hosts group_add hostname healthcheck image init ipc labels links logging mem_limit \
-    mem_reservation memswap_limit mem_swappiness mac_address network_mode networks oom_kill_disable \
-    oom_score_adj pid pids_limit platform ports privileged read_only restart runtime secrets security_opt \
-    shm_size stdin_open stop_grace_period stop_signal sysctls tmpfs tty ulimits user userns_mode uts volumes \
-    volumes_from working_dir";
-
-/// A key with a part in the hash only up to Compose 2.29 (N05).
-const ONCE_HASHED: &str = "depends_on";
 
 /// What was chosen of a draft.
 #[derive(Clone)]
@@ -74,9 +68,11 @@ impl Draft {
         }
         service.retain(|_, value| !is_empty(value));
         let first = ["image", "container_name"].into_iter();
-        let first = first.chain(ORDER.split(' ')).chain(["scale", "build"]);
-        let sorted = first.filter_map(|key| service.shift_remove_entry(key));
-        sorted.collect()
+        let last = ["scale", "build"];
+        let rest = ORDER.split_whitespace().filter(|key| !last.contains(key));
+        let keys = first.chain(rest).chain(last);
+        keys.filter_map(|key| service.shift_remove_entry(key))
+            .collect()
     }
 
     /// The services that Compose has to resolve for a search: the most likely one, and one for each value of a choice.
@@ -109,12 +105,7 @@ impl Draft {
     }
 
     /// Searches in what Compose resolved.
-    pub(super) fn search(
-        &self,
-        name: &str,
-        resolved: &Map<String, Value>,
-        wanted: &str,
-    ) -> Outcome {
+    pub(super) fn search(&self, name: &str, resolved: &Project, wanted: &str) -> Outcome {
         let starts = (0..wanted.len()).step_by(2);
         let bytes = starts.map(|at| u8::from_str_radix(wanted.get(at..at + 2)?, 16).ok());
         let Some(wanted) = bytes.collect::<Option<Vec<u8>>>() else {
@@ -122,13 +113,14 @@ impl Draft {
         };
         let mut is_cut = false;
         for scope in [Scope::Likely, Scope::Alike, Scope::All] {
-            for without in [None, Some(ONCE_HASHED)] {
-                if without.is_some_and(|key| !self.fields.contains_key(key)) {
-                    continue;
-                }
-                let Some(parts) = self.parts(name, resolved, without) else {
+            let mut tried: Vec<Vec<Part>> = Vec::new();
+            for dialect in Dialect::all() {
+                let Some(parts) = self.parts(name, resolved, dialect) else {
                     return Outcome::NotFound;
                 };
+                if tried.contains(&parts) {
+                    continue;
+                }
                 let mut search = Search {
                     parts: &parts,
                     wanted: &wanted,
@@ -140,6 +132,7 @@ impl Draft {
                     return Outcome::Found(search.picked);
                 }
                 is_cut |= search.left == 0;
+                tried.push(parts);
             }
         }
         if is_cut || self.lists.values().any(|items| items.len() > LONGEST) {
@@ -149,18 +142,16 @@ impl Draft {
         }
     }
 
-    /// The parts of the JSON of the service. `None` if Compose did not resolve it.
-    fn parts(
-        &self,
-        name: &str,
-        resolved: &Map<String, Value>,
-        without: Option<&str>,
-    ) -> Option<Vec<Part>> {
-        let whole = resolved.get(name)?.as_object()?;
-        let of = |at: [usize; 2], key: &str| resolved.get(&variant(name, at))?.get(key);
-        let keys = ORDER.split(' ').filter(|&key| Some(key) != without);
+    /// The parts of the JSON of the service, as a dialect hashes it. `None` if Compose did not resolve it.
+    fn parts(&self, name: &str, resolved: &Project, dialect: Dialect) -> Option<Vec<Part>> {
+        let hashed = |name: &str| dialect.hashed(resolved.service(name)?).into_iter().next();
+        let whole = hashed(name)?;
+        let names = self.variants(name).into_iter().map(|(name, _)| name);
+        let variants = names.filter_map(|name| Some((name.clone(), hashed(&name)?)));
+        let variants: BTreeMap<String, Fields> = variants.collect();
+        let of = |at: [usize; 2], key: &str| variants.get(&variant(name, at))?.get(key);
         let part = |key: &'static str| -> Option<Part> {
-            let field = |value: &Value| format!("\"{key}\":{}", hashed(value));
+            let field = |value: &Value| format!("\"{key}\":{}", go_json(value));
             if let Some(list) = self.lists.keys().position(|list| *list == key) {
                 let items = &self.lists[key];
                 let mut resolved: Vec<Vec<Option<String>>> = vec![Vec::new(); items.len()];
@@ -169,7 +160,7 @@ impl Draft {
                     let mut left = list.into_iter().flatten().peekable();
                     for (item, resolved) in items.iter().zip(&mut resolved) {
                         let is_there = !item[form.min(item.len() - 1)].is_null();
-                        resolved.push(left.next_if(|_| is_there).map(hashed));
+                        resolved.push(left.next_if(|_| is_there).map(go_json));
                     }
                 }
                 for (item, resolved) in items.iter().zip(&mut resolved) {
@@ -191,7 +182,7 @@ impl Draft {
             });
             Some(Part::Choice(choice, values.collect()))
         };
-        Some(keys.filter_map(part).collect())
+        Some(ORDER.split_whitespace().filter_map(part).collect())
     }
 }
 
@@ -206,6 +197,7 @@ fn variant(name: &str, [choice, at]: [usize; 2]) -> String {
 }
 
 /// A part of the JSON of a service.
+#[derive(PartialEq)]
 enum Part {
     Field(String),
     /// A key that belongs to this choice, with each of its values.

@@ -35,6 +35,7 @@ pub struct Bench {
     pub rehearsal: Rehearsal,
     root: TempDir,
     home: TempDir,
+    programs: TempDir,
 }
 
 impl Deref for Bench {
@@ -79,6 +80,7 @@ impl Bench {
             rehearsal: Rehearsal::start(world, &options).expect("a rehearsal"),
             root: tempfile::tempdir().expect("a stacks root"),
             home: tempfile::tempdir().expect("a home"),
+            programs: tempfile::tempdir().expect("a folder"),
         }
         .without_compose()
     }
@@ -130,6 +132,11 @@ impl Bench {
             symlink("/bin/false", self.bin().join(name)).expect("a link");
         }
         self
+    }
+
+    /// A directory for programs and what they print, which may contain values.
+    pub fn programs(&self) -> &Path {
+        self.programs.path()
     }
 
     /// The directory that comes first on `PATH`.

@@ -1,6 +1,6 @@
 //! `stacklift adopt --git`: a stack that Portainer deploys from a Git repository (M24, M25).
 
-use std::{collections::BTreeMap, fs, process::Command, time::Duration};
+use std::{fs, process::Command, time::Duration};
 
 use rehearsal::{Call, Era, FaultKind, Files, Status, World};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     bench::{Bench, MARKED, PLAIN, Run, done, id_of, instead, write_private, write_script},
     interrupted::killed_running,
-    plan::labeled,
+    plan::{configs, labeled},
 };
 
 const URL: &str = "https://git.example/stacks.git";
@@ -53,37 +53,27 @@ pub fn run_with(bench: &Bench, args: &str, env: &[(&str, &str)]) -> Run {
 }
 
 fn command(bench: &Bench, args: &str) -> Command {
-    let hashes = labeled(bench);
-    let lines = |change: &str| -> String {
-        let all = hashes.iter();
-        let lines = all.map(|(service, hash)| format!("echo '{service} {hash}{change}';"));
-        lines.collect::<Vec<_>>().concat()
-    };
-    let services = |command: &str| {
-        let all = hashes.keys();
-        let all: BTreeMap<_, _> = all
-            .map(|name| (name, json!({ "image": "busybox:1.36", "command": command })))
-            .collect();
-        json!({ "services": all })
-    };
-    let bin = bench.state().with_file_name("compose");
-    fs::create_dir_all(&bin).expect("a folder");
+    let bin = bench.programs();
+    let mut services = configs(bench, &labeled(bench));
+    for name in ["same", "other"] {
+        let config = json!({ "services": services }).to_string();
+        fs::write(bin.join(name), config).expect("a file");
+        for service in services.values_mut() {
+            service["command"] = "other".into();
+        }
+    }
     write_script(
         &bin.join("docker-compose"),
         &format!(
             "[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\n\
-             grep -q '{OTHER}\\|other' docker-compose.yml && is_other=1\n\
-             case \"$*\" in\n\
-             *--hash*) [ -n \"$is_other\" ] && {{ {} }} || {{ {} }} ;;\n\
-             *json*) [ -n \"$is_other\" ] && echo '{}' || echo '{}' ;; esac\n",
-            lines("other"),
-            lines(""),
-            services("other"),
-            services("same"),
+             config=same\n\
+             grep -q '{OTHER}\\|other' docker-compose.yml && config=other\n\
+             cat '{}'/$config\n",
+            bin.display()
         ),
     );
     let mut command = bench.command(args);
-    command.env("PATH", bench.path(&[&bin]));
+    command.env("PATH", bench.path(&[bin]));
     command
 }
 

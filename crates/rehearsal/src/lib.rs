@@ -41,8 +41,7 @@ pub use self::{
     request::Request,
     world::{
         Action, COMPOSE_VERSION, CloneError, Container, Era, Event, Fetch, Files, GitClone,
-        GitRepository, GitSettings, Hashes, Health, Record, ResourceControl, Status, Variable,
-        World,
+        GitRepository, GitSettings, Health, Record, ResourceControl, Status, Variable, World,
     },
 };
 

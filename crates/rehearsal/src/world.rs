@@ -45,15 +45,6 @@ mod values;
 mod volumes;
 mod work;
 
-pub use self::{
-    by_hand::Hashes,
-    container::Container,
-    deployment::COMPOSE_VERSION,
-    events::{Action, Event},
-    record::{Record, ResourceControl, Status, Variable},
-    repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},
-    state::{Era, Health, World},
-};
 pub(crate) use self::{
     clock::{clock, millis},
     container::Port,
@@ -63,4 +54,12 @@ pub(crate) use self::{
     images::tagged,
     values::texts,
     work::{Accepted, Ending, Kind, Work},
+};
+pub use self::{
+    container::Container,
+    deployment::COMPOSE_VERSION,
+    events::{Action, Event},
+    record::{Record, ResourceControl, Status, Variable},
+    repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},
+    state::{Era, Health, World},
 };

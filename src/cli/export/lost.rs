@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{next, show};
 use crate::{
     cli::{Cli, Ended, arguments::ExportArguments, peers, settings::Settings},
-    compose,
+    compose::{self, ComposeVersion, Profiles, Project, Values},
     export::{Export, find_lost},
     model::StackKind,
     stack::StackName,
@@ -44,13 +44,19 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
             env_files: &[],
         };
         let program = host.compose().ok()?;
-        let hashes = program.hashes(&input, &BTreeMap::new(), &Mask::default());
-        let of_file = hashes.ok()?;
+        let (profiles, values) = (Profiles::Active, Values::Resolved);
+        let config = program.config(&input, profiles, values, &Mask::default());
+        let version = ComposeVersion::parse(&program.version().to_string())?;
+        let of_file = Project::new(&config.ok()?, version, &BTreeMap::new(), None);
         let containers = engine.list(name.as_str()).ok()?;
         let mut of_containers = containers
             .iter()
             .filter_map(|one| one.compose_label(tool, "config-hash"));
-        let is_any = of_containers.any(|hash| of_file.services.values().any(|own| own == hash));
+        let is_any = of_containers.any(|hash| {
+            of_file
+                .services()
+                .any(|service| of_file.is_of(service, hash))
+        });
         (!is_any).then(|| format!("no container of {name} has its configuration"))
     });
     if let Some(doubt) = doubt {

@@ -1,25 +1,21 @@
 //! The Compose program of an embedded host.
 //!
-//! Its hashes are those of the labels of that world. Whether it accepts a text, the program of this host says, if there is
-//! one: it knows more than the world.
+//! The hashes of what it prints are those of the labels of that world. Whether it accepts a text, the program of this host says,
+//! if there is one: it knows more than the world.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, Result, anyhow};
 use rehearsal::{COMPOSE_VERSION, Rehearsal};
 use serde_json::Value;
 
 use crate::{
-    compose::{Host, Input, Profiles, Program, Rejection, Values, Version},
-    failure::Failure,
-    model::ConfigHashes,
+    compose::{Host, Input, NOT_COMBINED, Profiles, Program, Rejection, Values, Version},
     text::{Mask, excerpt},
 };
 
 /// The exit status of Compose for a text that it rejects.
 const REJECTED: i32 = 15;
-
-const SEVERAL: &str = "a rehearsal cannot combine several Compose files";
 
 /// The Compose of an embedded host.
 pub(super) struct Embedded {
@@ -45,13 +41,13 @@ impl Embedded {
         })
     }
 
-    /// The hashes, or the message that Compose prints.
-    fn ask(&self, input: &Input) -> Result<ConfigHashes, String> {
-        let hashes = self.rehearsal.world(|world| match *input {
+    /// The configuration, or the message that Compose prints.
+    fn ask(&self, input: &Input) -> Result<Value, String> {
+        self.rehearsal.world(|world| match *input {
             Input::Sent {
                 project, text, env, ..
-            } => world.hashes_of_text(project, text, env),
-            Input::Several { .. } => Err(SEVERAL.to_owned()),
+            } => world.config_of_text(project, text, env),
+            Input::Several { .. } => Err(NOT_COMBINED.to_owned()),
             Input::OnDisk {
                 project,
                 dir,
@@ -60,14 +56,8 @@ impl Embedded {
             } => {
                 let folder = dir.to_str().ok_or("the path is not valid UTF-8")?;
                 let file = files.first().map(String::as_str);
-                world.hashes_on_disk(project.unwrap_or_default(), folder, file)
+                world.config_on_disk(project.unwrap_or_default(), folder, file)
             }
-        })?;
-        Ok(ConfigHashes {
-            services: hashes.services,
-            networks: hashes.networks,
-            volumes: hashes.volumes,
-            definitions: BTreeMap::new(),
         })
     }
 }
@@ -96,18 +86,7 @@ impl Program for Embedded {
         Ok(rejected)
     }
 
-    fn config(&self, _: &Input, _: Profiles, _: Values, _: &Mask) -> Result<Value> {
-        Err(Failure::new(SEVERAL)
-            .hint("plan and adopt combine them with the Compose program of this host")
-            .into())
-    }
-
-    fn hashes(
-        &self,
-        input: &Input,
-        _containers: &BTreeMap<String, String>,
-        mask: &Mask,
-    ) -> Result<ConfigHashes> {
+    fn config(&self, input: &Input, _: Profiles, _: Values, mask: &Mask) -> Result<Value> {
         let failed = |message: String| anyhow!("{} failed: {}", self.name(), mask.hide(&message));
         self.ask(input).map_err(failed)
     }

@@ -6,7 +6,7 @@ use composefile::{path::clean, reader::DEFAULT_FILES, services::services};
 
 use crate::{
     plan::{
-        Adoption, AdoptionFacts, Blocker, Facts, Fate,
+        Adoption, AdoptionFacts, Blocker, Facts, Fate, Projects,
         facts::services::{Given, SentService, with_services},
         losses::mounts,
         losses::replacement,
@@ -120,8 +120,10 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 ..ServiceRuns::default()
             };
             let is_as_on_disk = |container| {
-                let hashes = input.hashes;
-                hashes.is_ok_and(|hashes| hashes.are_on_disk(container, service.name, facts.tool))
+                let is_it = |projects: &Projects| {
+                    projects.is_as_on_disk(container, service.name, facts.tool)
+                };
+                input.projects.is_ok_and(is_it)
             };
             let inherited = inherited_volumes(facts, service);
             let leaves = last_sent.is_some_and(|last| last.left_anonymous.contains(service.name));
@@ -313,9 +315,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        model::{ConfigHashes, Variable},
+        compose::{ComposeVersion, Project},
+        model::Variable,
         plan::{
-            Adoption, ComposeVersion, Hashes, adoption, blocking,
+            Adoption, adoption, blocking,
             tests::{World, container, world},
         },
     };
@@ -324,7 +327,7 @@ mod tests {
 
     fn with_plan<T>(
         world: &World,
-        hashes: Result<&Hashes, &str>,
+        projects: Result<&Projects, &str>,
         then: impl FnOnce(&AdoptionFacts, &Adoption) -> T,
     ) -> T {
         world.with_facts(|facts| {
@@ -335,15 +338,15 @@ mod tests {
                 files: &["docker-compose.yml".to_owned()],
                 rewrite: &[],
                 runs: &Runs::default(),
-                hashes,
+                projects,
             };
             then(&input, &adoption(&input))
         })
     }
 
     /// What a container of `web` with an anonymous volume and two other variables adds.
-    fn found(world: &World, keep: Keep, hashes: Result<&Hashes, &str>) -> (Runs, Vec<String>) {
-        with_plan(world, hashes, |input, plan| {
+    fn found(world: &World, keep: Keep, projects: Result<&Projects, &str>) -> (Runs, Vec<String>) {
+        with_plan(world, projects, |input, plan| {
             let (runs, blockers) = runs(input, plan, keep);
             (runs, blockers.iter().map(ToString::to_string).collect())
         })
@@ -372,20 +375,20 @@ mod tests {
             {"Type": "volume", "Name": "web_named", "Destination": "/named"},
         ]);
         web["Config"]["Env"] = json!(["PATH=/bin", "VERSION=1", "A=1", "B=hunter2", "C=hunter2"]);
-        web["Config"]["Labels"]["com.docker.compose.config-hash"] = json!("h1");
+        web["Config"]["Labels"]["com.docker.compose.config-hash"] =
+            json!(sha256(r#"{"image":"x"}"#));
         web["Config"]["Labels"]["com.docker.compose.version"] = json!("2.29.2");
         world
     }
 
-    fn hashes(on_disk: &str) -> Hashes {
-        let hashes = ConfigHashes {
-            services: BTreeMap::from([("web".to_owned(), on_disk.to_owned())]),
-            ..ConfigHashes::default()
-        };
-        Hashes {
-            version: ComposeVersion::parse("2.29.2").expect("a version"),
-            on_disk: hashes.clone(),
-            sent: hashes,
+    /// What Compose reads of a service that the container has the hash of.
+    fn as_it_runs() -> Projects {
+        let config = json!({"services": {"web": {"image": "x"}}});
+        let version = ComposeVersion(2, 29, 2);
+        let project = Project::new(&config, version, &BTreeMap::new(), None);
+        Projects {
+            on_disk: project.clone(),
+            sent: project,
         }
     }
 
@@ -456,9 +459,9 @@ mod tests {
             ..Keep::default()
         };
         let world = running(PLAIN);
-        let (runs, blockers) = found(&world, keep, Ok(&hashes("h1")));
+        let (runs, blockers) = found(&world, keep, Ok(&as_it_runs()));
         assert_eq!((runs.is_empty(), blockers), (true, Vec::new()));
-        let (runs, blockers) = found(&world, Keep::default(), Ok(&hashes("h1")));
+        let (runs, blockers) = found(&world, Keep::default(), Ok(&as_it_runs()));
         assert_eq!((runs.is_empty(), blockers), (false, Vec::new()));
     }
 

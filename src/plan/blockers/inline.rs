@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::plan::{
-    Blocker, ComposeVersion, Facts,
-    facts::services::{SentService, SentStack},
+use crate::{
+    compose::ComposeVersion,
+    plan::{
+        Blocker, Facts,
+        facts::services::{SentService, SentStack},
+    },
 };
 
 /// The blocker if this version of Portainer loses the content that the text gives to a service.

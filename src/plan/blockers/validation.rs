@@ -10,12 +10,11 @@ use composefile::{
 };
 
 use crate::{
-    compose::{Doubt, Rejection},
+    compose::{ComposeVersion, Doubt, Rejection},
     plan::{
         Blocker, BlockerKind, Facts, NOT_PULLED,
         blockers::missing,
         facts::services::{Given, SentStack, SentText},
-        fates::versions::ComposeVersion,
     },
     rewrite::{
         faithful::{self, Reason, Runs},

@@ -1,33 +1,8 @@
-//! Which Compose each version of Portainer has (N18), and which Compose versions compute the same configuration hash for a
-//! service (N05).
+//! Which Compose each version of Portainer has (N18), and what it does.
 
-use std::{fmt, ops::RangeInclusive};
+use std::{collections::BTreeSet, ops::RangeInclusive};
 
-use composefile::schema::Release;
-
-/// A version of Compose, without its pre-release part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ComposeVersion(pub u16, pub u16, pub u16);
-
-impl ComposeVersion {
-    /// `2.26.1`, `v2.26.1` or `2.26.1-desktop.1`. `None` for another text.
-    pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim().trim_start_matches('v');
-        let mut parts = text.split(['-', '+']).next()?.split('.');
-        let mut next = || parts.next()?.parse().ok();
-        Some(Self(next()?, next()?, next()?))
-    }
-
-    pub fn release(self) -> Release {
-        (self.0, self.1, self.2)
-    }
-}
-
-impl fmt::Display for ComposeVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.0, self.1, self.2)
-    }
-}
+use crate::compose::{ComposeVersion, Dialect};
 
 /// The Compose that Portainer runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +67,11 @@ impl PortainerCompose {
             self.follows.orphans = None;
         }
         self
+    }
+
+    /// How it hashes a service: in one of these dialects.
+    pub fn dialects(self) -> BTreeSet<Dialect> {
+        Dialect::between(self.first, self.last)
     }
 
     /// What it does to the dependents of a service that it recreates.
@@ -177,174 +157,12 @@ pub enum Dependents {
     Unknown,
 }
 
-/// A part of a service's configuration whose hash depends on the version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Feature {
-    /// Every service has this.
-    Any,
-    /// `depends_on`, or what implies it.
-    DependsOn,
-    Profiles,
-    /// A secret or config in the long syntax with a `mode`.
-    FileMode,
-    /// A bind mount in the short syntax, which creates its directory, or one with `create_host_path`.
-    CreatedPath,
-    Devices,
-    Develop,
-    /// Settings of a network whose order in the hash changed: `priority` with another one, or `driver_opts` with an address.
-    NetworkOrder,
-}
-
-impl Feature {
-    /// The feature, as users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Any => "the service",
-            Self::DependsOn => "`depends_on`",
-            Self::Profiles => "`profiles`",
-            Self::FileMode => "the mode of secrets and configs",
-            Self::CreatedPath => "bind mounts in the short syntax or with `create_host_path`",
-            Self::Devices => "`devices`",
-            Self::Develop => "`develop`",
-            Self::NetworkOrder => "the settings of its networks",
-        }
-    }
-}
-
-/// A feature whose hash changed: after which release, at the latest in which one, and whether it is known to differ, not
-/// only known not to be proved equal.
-type Change = (Feature, Release, Release, bool);
-
-const CHANGES: [Change; 9] = [
-    (Feature::Any, (2, 23, 3), (2, 24, 6), false),
-    (Feature::DependsOn, (2, 29, 2), (2, 29, 3), true),
-    (Feature::Profiles, (2, 30, 1), (2, 30, 2), true),
-    (Feature::Devices, (2, 29, 2), (2, 29, 7), true),
-    (Feature::Develop, (2, 29, 2), (2, 40, 3), true),
-    (Feature::FileMode, (2, 29, 2), (2, 40, 3), true),
-    (Feature::CreatedPath, (2, 40, 3), (5, 6, 1), true),
-    (Feature::NetworkOrder, (2, 29, 2), (2, 40, 3), true),
-    // Not measured.
-    (Feature::Any, (5, 6, 1), (u16::MAX, 0, 0), false),
-];
-
-/// The version that Debian builds with a newer compose-go, so that it hashes some features as later versions do (N05).
-const BUILT_NEWER: ComposeVersion = ComposeVersion(2, 26, 1);
-
-/// Whether two versions compute the same hash for a service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agreement {
-    Same,
-    /// They do not, because of this feature.
-    Different(Feature),
-    Unknown,
-}
-
-/// Compares the hashes that two versions compute for a service with `features`.
-pub fn agreement(one: ComposeVersion, other: ComposeVersion, features: &[Feature]) -> Agreement {
-    let (older, newer) = (one.min(other).release(), one.max(other).release());
-    if older == newer {
-        return Agreement::Same;
-    }
-    let is_newer = |feature| matches!(feature, Feature::Devices | Feature::Develop);
-    let is_either = features.iter().copied().any(is_newer) && [one, other].contains(&BUILT_NEWER);
-    let mut found = if is_either {
-        Agreement::Unknown
-    } else {
-        Agreement::Same
-    };
-    for (feature, after, by, differs) in CHANGES {
-        let applies = match feature {
-            Feature::Any => true,
-            feature if is_either && is_newer(feature) => false,
-            feature => features.contains(&feature),
-        };
-        if !applies || newer <= after || older >= by {
-            continue;
-        }
-        if differs && older <= after && newer >= by {
-            return Agreement::Different(feature);
-        }
-        found = Agreement::Unknown;
-    }
-    found
-}
-
-/// Compares the hash of a container that `started_by` created with the one that Portainer's Compose computes.
-pub fn agreement_with_portainer(
-    started_by: ComposeVersion,
-    portainer: PortainerCompose,
-    features: &[Feature],
-) -> Agreement {
-    let first = agreement(started_by, portainer.first, features);
-    let last = agreement(started_by, portainer.last, features);
-    // A container that was started by a version in between may differ from neither end and yet from the middle.
-    let is_inside = portainer.first < started_by && started_by < portainer.last;
-    match (first, last) {
-        (Agreement::Same, Agreement::Same) if !is_inside => Agreement::Same,
-        (Agreement::Same, Agreement::Same) => agreement(portainer.first, portainer.last, features),
-        (Agreement::Different(one), Agreement::Different(_)) => Agreement::Different(one),
-        _ => Agreement::Unknown,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn version(text: &str) -> ComposeVersion {
         ComposeVersion::parse(text).expect(text)
-    }
-
-    #[test]
-    fn versions_are_read_as_compose_prints_them() {
-        assert_eq!(version("v2.26.1"), ComposeVersion(2, 26, 1));
-        assert_eq!(version("2.40.3-desktop.1"), ComposeVersion(2, 40, 3));
-        assert_eq!(ComposeVersion::parse("dev"), None);
-        assert_eq!(ComposeVersion::parse(""), None);
-    }
-
-    #[test]
-    fn n05_versions_agree_but_for_some_features() {
-        use Agreement::{Different, Same, Unknown};
-        let all = [
-            Feature::DependsOn,
-            Feature::Profiles,
-            Feature::FileMode,
-            Feature::CreatedPath,
-        ];
-        let order = [Feature::NetworkOrder];
-        let devices = [Feature::Devices];
-        for (one, other, features, expected) in [
-            ("2.26.1", "2.26.1", &all[..], Same),
-            ("2.26.1", "2.29.2", &all[..1], Same),
-            ("2.26.1", "2.40.3", &[][..], Same),
-            ("2.40.3", "2.26.1", &all[..1], Different(Feature::DependsOn)),
-            ("2.26.1", "2.40.3", &all[1..2], Different(Feature::Profiles)),
-            ("2.29.2", "2.40.3", &all[2..3], Different(Feature::FileMode)),
-            ("2.26.1", "2.29.2", &all[2..3], Same),
-            ("2.29.2", "2.29.7", &devices, Different(Feature::Devices)),
-            ("2.30.0", "5.6.1", &devices, Same),
-            ("2.26.1", "2.29.2", &devices, Unknown),
-            ("2.26.1", "2.40.3", &devices, Unknown),
-            (
-                "5.6.1",
-                "2.40.3",
-                &all[3..],
-                Different(Feature::CreatedPath),
-            ),
-            ("5.6.1", "2.40.3", &[][..], Same),
-            ("2.26.1", "5.6.1", &[][..], Same),
-            ("2.26.1", "5.6.1", &order, Different(Feature::NetworkOrder)),
-            ("2.26.1", "2.29.2", &order, Same),
-            ("2.30.0", "5.6.1", &order, Unknown),
-            ("2.40.3", "5.6.1", &order, Same),
-            ("2.20.2", "2.26.1", &[][..], Unknown),
-            ("5.7.0", "2.26.1", &[][..], Unknown),
-        ] {
-            let found = agreement(version(one), version(other), features);
-            assert_eq!(found, expected, "{one} {other} {features:?}");
-        }
     }
 
     #[test]

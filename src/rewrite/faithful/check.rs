@@ -132,14 +132,11 @@ impl<'a> Check<'a> {
     fn items(&mut self, old: Node<'a>, new: Node<'a>) -> Option<()> {
         let mut written = new.own_items();
         for (_, value) in self.expected.front.get(&old.id()).into_iter().flatten() {
-            let NewValue::Item(text) = value else {
-                return None;
-            };
-            (written.next()?.as_str() == Some(text)).then_some(())?;
+            has_value(written.next()?, value).then_some(())?;
         }
         for item in old.own_items() {
-            if let Some(text) = self.expected.items.get(&item.id()) {
-                (written.next()?.as_str() == Some(text)).then_some(())?;
+            if let Some(value) = self.expected.items.get(&item.id()) {
+                has_value(written.next()?, value).then_some(())?;
             } else if !self.expected.removed.contains(&item.id()) {
                 self.ahead.push((item, written.next()?));
             }
@@ -182,9 +179,12 @@ fn has_value(node: Node<'_>, value: &NewValue) -> bool {
         NewValue::Text(text) => {
             node.as_str() == Some(text) && node.scalar_type() == Some(ScalarType::Text)
         }
+        NewValue::True => node.as_bool() == Some(true),
         NewValue::Mapping(entries) => {
             let mut written = node.own_entries();
-            take(&mut written, Some(entries)).is_some() && written.next().is_none()
+            node.is_mapping()
+                && take(&mut written, Some(entries)).is_some()
+                && written.next().is_none()
         }
         NewValue::EmptyList => node.is_sequence() && node.own_items().next().is_none(),
         NewValue::List(items) => {
@@ -196,6 +196,6 @@ fn has_value(node: Node<'_>, value: &NewValue) -> bool {
                 && node.get("external").and_then(Node::as_bool) == Some(true)
                 && node.get("name").and_then(Node::as_str) == Some(volume)
         }
-        NewValue::Item(_) => false,
+        NewValue::Item(text) => node.as_str() == Some(text),
     }
 }

@@ -116,11 +116,11 @@ pub(super) struct Insertion<'d> {
     pub(super) new: Vec<NewEntry>,
 }
 
-/// Another text for an item of a list; `None` removes it.
+/// Another value for an item of a list; `None` removes it.
 pub(super) struct ItemEdit<'d> {
     pub(super) list: Node<'d>,
     pub(super) item: Node<'d>,
-    pub(super) text: Option<String>,
+    pub(super) new: Option<NewValue>,
     pub(super) secrecy: Secrecy,
 }
 
@@ -131,6 +131,7 @@ pub(super) type NewEntry = (String, NewValue);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NewValue {
     Text(String),
+    True,
     Mapping(Vec<NewEntry>),
     EmptyList,
     List(Vec<String>),

@@ -156,7 +156,7 @@ impl<'d> Inline<'_, 'd, '_> {
             self.found.edits.items.push(ItemEdit {
                 list: present,
                 item,
-                text: Some(escaped(&format!("{name}={value}"))),
+                new: Some(NewValue::Item(escaped(&format!("{name}={value}")))),
                 secrecy: Secrecy::Secret,
             });
         }

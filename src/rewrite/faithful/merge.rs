@@ -78,8 +78,8 @@ impl<'d> Merge<'d> {
         if self.gone.insert(item.id(), item).is_some() {
             return self.block_shared(item);
         }
-        if let Some(text) = edit.text {
-            self.splices.replace_item(list, item, text, edit.secrecy);
+        if let Some(new) = edit.new {
+            self.splices.replace_item(list, item, new, edit.secrecy);
         } else {
             let removed = self.splices.remove_item(list, item);
             self.written(removed, item);

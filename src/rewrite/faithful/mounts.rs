@@ -10,6 +10,10 @@ use composefile::{
 };
 
 use super::runs::Runs;
+use crate::{
+    model::{CreatedPaths, Variable},
+    rewrite::{env::stack_env, portainer},
+};
 
 /// What to do about volumes that services share.
 pub(super) const OWN_VOLUMES: &str =
@@ -118,6 +122,45 @@ pub(super) fn is_external(reader: &Reader<'_, '_>, key: &str, volume: &str) -> b
     let name = older.or_else(|| node.get("name")).and_then(Node::as_str);
     let is_named = name.and_then(|name| reader.read(name).ok()).as_deref() == Some(volume);
     is_named && external.is_some_and(|external| external.as_bool() != Some(false))
+}
+
+/// What a mount of a service has for `create_host_path`: `true` in the short syntax.
+pub(super) fn creates_path(reader: &Reader<'_, '_>, item: Node<'_>) -> Option<bool> {
+    if !item.is_mapping() {
+        return Some(true);
+    }
+    let node = item.get("bind")?.get("create_host_path")?;
+    reader.read(node.as_str()?).ok()?.parse().ok()
+}
+
+/// What a text has for `create_host_path`, as Portainer reads it. Nothing if it is not YAML.
+pub fn created_paths(text: &str, env: &[Variable]) -> CreatedPaths {
+    let shell = |_: &str| None;
+    let context = portainer::context("/", "/", &shell, "");
+    let env = stack_env(env);
+    let found = super::read(text, Some(&env), &context, |reader| {
+        let services = reader.services.iter().map(|service| {
+            let chain = reader.chain(*service);
+            let items = lists(&chain).into_iter().flat_map(|(_, list)| list.items());
+            let paths = items.filter_map(|item| {
+                let creates = creates_path(reader, item);
+                let target = match item.is_mapping() {
+                    true => reader
+                        .read(item.get("target")?.as_str()?)
+                        .ok()?
+                        .into_owned(),
+                    false => {
+                        let text = reader.read(item.as_str()?).ok()?;
+                        MountSpec::parse(&text)?.target.to_owned()
+                    }
+                };
+                Some((clean(&target), creates))
+            });
+            (service.name.to_owned(), paths.collect())
+        });
+        services.collect()
+    });
+    found.unwrap_or_default()
 }
 
 /// What a service mounts, by path.

@@ -5,6 +5,7 @@
 
 mod anonymous_volumes;
 mod bare_variables;
+mod bind_mounts;
 mod builds;
 mod env_files;
 mod host;
@@ -40,5 +41,6 @@ pub(super) fn run<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Result<Findings<'
     }
     found.append(env_files::env_files(reader, runs));
     found.append(anonymous_volumes::anonymous_volumes(reader, runs));
+    found.append(bind_mounts::long_binds(reader, runs));
     Ok(found)
 }

@@ -16,6 +16,8 @@ pub struct Runs {
     pub unnamed: BTreeSet<String>,
     /// The services whose anonymous volumes are to stay without a name.
     pub left_anonymous: BTreeSet<String>,
+    /// The services whose bind mounts are to be written in the long syntax (B39).
+    pub long_binds: BTreeSet<String>,
 }
 
 /// What the containers of a service have that the text does not say.
@@ -37,6 +39,12 @@ impl Runs {
     pub fn is_empty(&self) -> bool {
         let mut services = self.services.values();
         services.all(|service| service.volumes.is_empty() && service.variables.is_empty())
+    }
+
+    /// The same, with these services' bind mounts in the long syntax.
+    #[must_use]
+    pub fn with_long_binds(self, long_binds: BTreeSet<String>) -> Self {
+        Self { long_binds, ..self }
     }
 
     /// The same, except that these services do not name these volumes.

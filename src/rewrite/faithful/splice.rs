@@ -6,8 +6,8 @@ use composefile::document::{Document, Entry, Node, NodeKind, NodeMap, NodeSet, S
 
 use super::{
     TextChange,
-    findings::{NewEntry, Secrecy},
-    write::{Unwritable, entries_text, is_flow, quoted, scalar_text, separator},
+    findings::{NewEntry, NewValue, Secrecy},
+    write::{Unwritable, entries_text, flat, is_flow, quoted, scalar_text, separator},
 };
 use crate::text::HIDDEN;
 
@@ -43,7 +43,7 @@ pub(super) struct Expected {
     /// The mappings without any entries left.
     pub(super) emptied: NodeSet,
     /// The items in place of others.
-    pub(super) items: NodeMap<String>,
+    pub(super) items: NodeMap<NewValue>,
     /// The entries in place of a key.
     pub(super) replaced: NodeMap<Vec<NewEntry>>,
     /// The new entries in front of a key.
@@ -138,12 +138,12 @@ impl Splices {
         &mut self,
         list: Node<'_>,
         item: Node<'_>,
-        text: String,
+        new: NewValue,
         secrecy: Secrecy,
     ) {
         self.changed.insert(list.id());
-        self.push_value(item_span(item), quoted(&text), "", secrecy);
-        self.expected.items.insert(item.id(), text);
+        self.push_value(item_span(item), flat(&new), "", secrecy);
+        self.expected.items.insert(item.id(), new);
     }
 
     /// Writes other entries in place of one.

@@ -103,24 +103,19 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
     let is_flow = is_flow(collection);
     let deeper = new_line(collection.document(), at) + "  ";
     let one = |entry @ (name, value): &NewEntry| match value {
-        NewValue::Item(item) if is_flow => quoted(item),
-        NewValue::Item(item) => format!("- {}", quoted(item)),
-        NewValue::Text(_) | NewValue::External(_) => flat(entry),
-        NewValue::List(items) if is_flow => {
-            let items: Vec<_> = items.iter().map(|item| quoted(item)).collect();
-            format!("{}: [{}]", key(name), items.join(", "))
-        }
+        NewValue::Item(_) if is_flow => flat(value),
+        NewValue::Item(_) => format!("- {}", flat(value)),
+        NewValue::Text(_) | NewValue::True | NewValue::External(_) => flat_entry(entry),
+        NewValue::List(_) | NewValue::Mapping(_) if is_flow => flat_entry(entry),
         NewValue::List(items) => {
             let lines = items.iter().map(|one| format!("{deeper}- {}", quoted(one)));
             format!("{}:{}", key(name), lines.collect::<String>())
         }
-        NewValue::EmptyList => format!("{}: []", key(name)),
-        NewValue::Mapping(entries) if is_flow => {
-            let inside: Vec<_> = entries.iter().map(flat).collect();
-            format!("{}: {{{}}}", key(name), inside.join(", "))
-        }
+        NewValue::EmptyList => flat_entry(entry),
         NewValue::Mapping(entries) => {
-            let inside = entries.iter().map(|one| format!("{deeper}{}", flat(one)));
+            let inside = entries
+                .iter()
+                .map(|entry| format!("{deeper}{}", flat_entry(entry)));
             format!("{}:{}", key(name), inside.collect::<String>())
         }
     };
@@ -128,13 +123,28 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
 }
 
 /// An entry of a mapping, on a single line.
-fn flat((name, value): &NewEntry) -> String {
-    let value = match value {
-        NewValue::Text(value) => quoted(value),
+fn flat_entry((name, value): &NewEntry) -> String {
+    format!("{}: {}", key(name), flat(value))
+}
+
+/// A value, on a single line.
+pub(super) fn flat(value: &NewValue) -> String {
+    let joined = |parts: Vec<String>| parts.join(", ");
+    match value {
+        NewValue::Text(text) | NewValue::Item(text) => quoted(text),
+        NewValue::True => "true".to_owned(),
         NewValue::External(volume) => format!("{{external: true, name: {}}}", quoted(volume)),
-        _ => "null".to_owned(),
-    };
-    format!("{}: {value}", key(name))
+        NewValue::EmptyList => "[]".to_owned(),
+        NewValue::List(items) => {
+            format!(
+                "[{}]",
+                joined(items.iter().map(|item| quoted(item)).collect())
+            )
+        }
+        NewValue::Mapping(entries) => {
+            format!("{{{}}}", joined(entries.iter().map(flat_entry).collect()))
+        }
+    }
 }
 
 /// A name as a key.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{
     context::Resource,
@@ -11,17 +11,6 @@ use super::{
     resolve::Project,
     state::World,
 };
-
-/// The hashes that Compose computes (N05, N13).
-#[derive(Debug)]
-pub struct Hashes {
-    /// Of services, by their names.
-    pub services: BTreeMap<String, String>,
-    /// Of networks, by the engine's names.
-    pub networks: BTreeMap<String, String>,
-    /// Of volumes, by the engine's names.
-    pub volumes: BTreeMap<String, String>,
-}
 
 impl World {
     pub(super) fn resolve(&self, deployment: &Deployment) -> Result<Project, String> {
@@ -92,47 +81,49 @@ impl World {
         Ok(needed.collect())
     }
 
-    /// The hashes of what a text starts, as [`COMPOSE_VERSION`](super::COMPOSE_VERSION) computes them. `env` is
-    /// `stack.env`; it is not written if it is empty (M07).
+    /// What Compose reads in a text, as `config --format json` prints it. `env` is `stack.env`; it is not written if it is
+    /// empty (M07).
     ///
     /// # Errors
     /// The message that Compose prints.
-    pub fn hashes_of_text(&self, project: &str, text: &str, env: &str) -> Result<Hashes, String> {
-        self.hashes(&Deployment {
+    pub fn config_of_text(&self, project: &str, text: &str, env: &str) -> Result<Value, String> {
+        self.config(&Deployment {
             env_text: (!env.is_empty()).then(|| env.to_owned()),
             ..Deployment::new(project, text, "/stack")
         })
     }
 
-    /// The hashes of the stack in `folder`. Without a file, of the one that Compose finds.
+    /// The same of the stack in `folder`. Without a file, of the one that Compose finds.
     ///
     /// # Errors
     /// The message that Compose prints.
-    pub fn hashes_on_disk(
+    pub fn config_on_disk(
         &self,
         project: &str,
         folder: &str,
         file: Option<&str>,
-    ) -> Result<Hashes, String> {
+    ) -> Result<Value, String> {
         let file = file.map(|file| format!("{folder}/{file}"));
-        self.hashes(&self.by_hand(project, folder, file.as_deref())?)
+        self.config(&self.by_hand(project, folder, file.as_deref())?)
     }
 
-    fn hashes(&self, deployment: &Deployment) -> Result<Hashes, String> {
+    fn config(&self, deployment: &Deployment) -> Result<Value, String> {
         let project = self.resolve(deployment)?;
-        let of_services = project.services.into_iter().map(|service| {
-            let hash = service.hash(deployment.by_library);
-            (service.name, hash)
-        });
-        let of = |resources: BTreeMap<String, Resource>| {
-            let own = resources.into_values().filter(|one| !one.external);
-            own.map(|one| (one.name.clone(), one.hash())).collect()
+        let services = project.services.into_iter();
+        let services = services.map(|service| (service.name.clone(), service.config()));
+        let of = |resources: BTreeMap<String, Resource>| -> Value {
+            let resources = resources.into_iter();
+            resources.map(|(key, one)| (key, one.config())).collect()
         };
-        Ok(Hashes {
-            services: of_services.collect(),
-            networks: of(project.networks),
-            volumes: of(project.volumes),
-        })
+        let config = json!({
+            "name": deployment.project,
+            "services": services.collect::<Map<_, _>>(),
+            "networks": of(project.networks),
+            "volumes": of(project.volumes),
+        });
+        // `config` prints every `$` twice.
+        serde_json::from_str(&config.to_string().replace('$', "$$"))
+            .map_err(|error| error.to_string())
     }
 
     /// A deployment by a person. Without a file, of the one that Compose finds.

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{deployment::Deployment, entities::fingerprint, values::text};
+use super::{
+    deployment::Deployment,
+    service::config_hash,
+    values::{labels, pairs, text},
+};
 
 /// A top-level network or volume.
 pub(super) struct Resource {
@@ -91,10 +95,41 @@ pub(super) fn resources(
 }
 
 impl Resource {
+    /// The definition, as `config --format json` prints it, but for the `$`.
+    pub fn config(&self) -> Value {
+        let written = |key: &str| self.written.get(key).filter(|value| !value.is_null());
+        let all = [
+            ("name", Some(json!(self.name))),
+            ("driver", written("driver").cloned()),
+            (
+                "driver_opts",
+                written("driver_opts").map(|all| json!(texts_of(all))),
+            ),
+            ("ipam", written("ipam").cloned()),
+            ("external", self.external.then(|| json!(true))),
+            ("internal", written("internal").cloned()),
+            (
+                "labels",
+                written("labels").map(|all| json!(labels(Some(all)))),
+            ),
+            ("enable_ipv6", written("enable_ipv6").cloned()),
+        ];
+        let set = all.into_iter();
+        set.filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect()
+    }
+
     /// The hash of the definition (N13).
     pub fn hash(&self) -> String {
-        fingerprint(&json!([self.name, self.written]).to_string())
+        config_hash(&self.config())
     }
+}
+
+fn texts_of(options: &Value) -> BTreeMap<String, String> {
+    let options = pairs(Some(options)).into_iter();
+    options
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect()
 }
 
 /// The services of the file.

@@ -13,7 +13,7 @@ use super::{
     errors::EngineError,
     mounts::MountSource,
     resolve::Project,
-    service::Service,
+    service::{Service, config_hash},
     state::World,
     values::{labels, many, pairs, text},
 };
@@ -213,7 +213,9 @@ impl World {
 
     /// Creates a container, or recreates it if it changed (M05). Returns its ID.
     fn converge(&mut self, run: &Run<'_>, replaced: &mut Replaced) -> Result<String, String> {
-        let hash = run.service.hash(run.deployment.by_library);
+        let config = run.service.hashed(run.deployment.by_library);
+        let hash = config_hash(&config);
+        self.configs.0.insert(hash.clone(), config);
         let old = self.existing(run.deployment, &run.service.name, run.number);
         let follow = run.follows(replaced);
         if let Some(old) = &old

@@ -112,28 +112,54 @@ impl Service {
         count.and_then(|count| count.parse().ok()).unwrap_or(1)
     }
 
-    /// The hash of the configuration. That of the library does not cover everything (N05).
-    pub fn hash(&self, by_library: bool) -> String {
+    /// The configuration, as `config --format json` prints it, but for the `$`: what it hashes of containers, in the order in
+    /// which Compose hashes it. What the world reads in a form of its own is a text in `annotations`.
+    pub fn config(&self) -> Value {
         let is_taken = |key: &str| !RESOLVED.contains(&key) && !key.starts_with("x-");
         let rest = self.written.iter().filter(|(key, _)| is_taken(key));
-        let mut config = json!({
-            // The name of an image that is only built is no part of it (N22).
+        let own = json!({
             "rest": rest.collect::<BTreeMap<_, _>>(),
-            "environment": self.env,
             "mounts": self.mounts,
             "ports": self.ports,
             "networks": self.networks,
-            "labels": self.labels(),
         });
-        if !by_library {
-            let depends_on = self.depends_on.keys().collect::<Vec<_>>();
-            let started_with = (depends_on, self.profiles());
-            if started_with != (vec![], vec![]) {
-                config["started with"] = json!(started_with);
-            }
-        }
-        fingerprint(&config.to_string())
+        let needs = self.depends_on.keys();
+        let how = json!({"condition": "service_started", "required": true});
+        let needs: BTreeMap<_, _> = needs.map(|name| (name, &how)).collect();
+        // The name of an image that is only built is no part of it (N22).
+        let image = self.written.get("image").cloned();
+        let all = [
+            ("profiles", json!(self.profiles())),
+            ("annotations", json!({"rehearsal": own.to_string()})),
+            ("depends_on", json!(needs)),
+            ("environment", json!(self.env)),
+            ("image", json!(image)),
+            ("labels", json!(self.labels())),
+        ];
+        let is_set = |value: &Value| ![json!([]), json!({}), Value::Null].contains(value);
+        let set = all.into_iter().filter(|(_, value)| is_set(value));
+        set.map(|(key, value)| (key.to_owned(), value)).collect()
     }
+
+    /// What is hashed of it: the library leaves out two keys (N05).
+    pub fn hashed(&self, by_library: bool) -> Value {
+        let mut config = self.config();
+        if by_library && let Some(config) = config.as_object_mut() {
+            config.shift_remove("depends_on");
+            config.shift_remove("profiles");
+        }
+        config
+    }
+}
+
+/// The hash of a configuration: of its JSON, in which Go escapes these characters.
+pub(super) fn config_hash(config: &Value) -> String {
+    let mut text = config.to_string();
+    for character in ['<', '>', '&', '\u{2028}', '\u{2029}'] {
+        let escape = format!("\\u{:04x}", u32::from(character));
+        text = text.replace(character, &escape);
+    }
+    fingerprint(&text)
 }
 
 /// The words of a command.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::{
     container::Container,
     entities::{ApiKey, Endpoint, Engine, HostPath, Image, Network, Role, Volume, fingerprint},
@@ -31,6 +33,17 @@ pub enum Health {
     After(i64),
     /// Never: it is unhealthy.
     Never,
+}
+
+/// The configurations of services that were deployed, by their hashes. They are remembered, and no part of the state: all are
+/// equal.
+#[derive(Clone, Default)]
+pub struct Configs(pub BTreeMap<String, Value>);
+
+impl PartialEq for Configs {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// The complete state. Tests compare two of them to prove that nothing changed. Without `Debug`, which could show values of
@@ -76,6 +89,8 @@ pub struct World {
     pub exits: BTreeMap<String, i64>,
     /// When services become healthy, by `project/service`. Without an entry: as soon as they run.
     pub health: BTreeMap<String, Health>,
+    /// The configurations of services by their hashes.
+    pub configs: Configs,
     /// The directory of the engine's volumes. Nothing is written to it.
     pub volume_folder: String,
     /// How many `GET /api/stacks/<id>` see a deployment in progress, in [`Era::Async`].

@@ -151,7 +151,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             self.found.edits.items.push(ItemEdit {
                 list,
                 item,
-                text: Some(format!("{key}:{text}")),
+                new: Some(NewValue::Item(format!("{key}:{text}"))),
                 secrecy,
             });
             return;

@@ -110,7 +110,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
                     found.edits.items.push(ItemEdit {
                         list: first.entry.value.resolved(),
                         item: one.item,
-                        text: None,
+                        new: None,
                         secrecy: Secrecy::Public,
                     });
                 }

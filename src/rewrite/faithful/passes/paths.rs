@@ -36,6 +36,16 @@ pub(super) fn relative_paths<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     found
 }
 
+/// The text of a mount in short syntax with an absolute path, as [`relative_paths`] writes it. `None` if it cannot.
+pub(super) fn absolute_mount<'d>(reader: &Reader<'d, '_>, node: Node<'d>) -> Option<String> {
+    let text = effective_text(reader, node)?;
+    let absolute = absolute(&text, Role::Mount, &reader.base(), &|name| {
+        reader.here(name)
+    });
+    let changed = absolute.ok()?.map(|absolute| absolute.text);
+    Some(changed.unwrap_or_else(|| text.into_owned()))
+}
+
 fn place<'d>(
     reader: &Reader<'d, '_>,
     node: Node<'d>,

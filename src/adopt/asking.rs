@@ -1,4 +1,4 @@
-//! Asks the Compose program of this host what an adoption compares: config hashes, and configurations.
+//! Asks the Compose program of this host what an adoption compares: what it reads in the files on disk, and in what is sent.
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
@@ -6,12 +6,16 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    compose::{Input, Profiles, Program, Values},
-    model::{ConfigHashes, Variable},
+    compose::{ComposeVersion, Input, Profiles, Program, Project, Values, write_limits},
+    model::Variable,
     observe::{Before, Situation},
     parallel::side_by_side,
-    plan::{ComposeVersion, Hashes, Sent},
-    rewrite::{combine::differences, env::stack_env, faithful::Faithful},
+    plan::{Projects, Sent},
+    rewrite::{
+        combine::differences,
+        env::stack_env,
+        faithful::{Faithful, created_paths},
+    },
     stack::{Files, Stack},
     text::Mask,
 };
@@ -37,11 +41,12 @@ fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Asks the Compose program of this host for config hashes.
-pub(super) struct Hasher<'a> {
+/// Asks the Compose program of this host.
+pub(super) struct Asking<'a> {
     compose: &'a dyn Program,
-    /// The hashes of the files on disk, which do not depend on what is sent.
-    on_disk: OnceLock<Result<ConfigHashes, String>>,
+    version: ComposeVersion,
+    /// What it reads in the files on disk, which does not depend on what is sent.
+    on_disk: OnceLock<Result<Project, String>>,
     stack: &'a Stack,
     files: &'a Files,
     /// See [`containers`].
@@ -49,7 +54,7 @@ pub(super) struct Hasher<'a> {
     mask: &'a Mask,
 }
 
-impl<'a> Hasher<'a> {
+impl<'a> Asking<'a> {
     /// Fails if there is no program to ask.
     pub(super) fn new(
         situation: &Situation<'a>,
@@ -62,8 +67,12 @@ impl<'a> Hasher<'a> {
             return Err("the configurations were not compared".to_owned());
         }
         let compose = situation.compose.compose();
+        let compose = compose.map_err(|none| format!("{none} to compare the configurations"))?;
+        let version = compose.version().to_string();
+        let unknown = || format!("the version of Compose on this host is unknown: {version}");
         Ok(Self {
-            compose: compose.map_err(|none| format!("{none} to compare the configurations"))?,
+            compose,
+            version: ComposeVersion::parse(&version).ok_or_else(unknown)?,
             stack: situation.stack,
             files,
             containers: containers(before, situation.tool),
@@ -72,29 +81,37 @@ impl<'a> Hasher<'a> {
         })
     }
 
-    /// The hashes of the files on disk and of what is sent.
-    pub(super) fn both(&self, sent: Sent) -> Result<Hashes, String> {
-        let version = self.version()?;
+    /// What it reads in the files on disk, and in what is sent.
+    pub(super) fn both(&self, sent: Sent) -> Result<Projects, String> {
+        let env = stack_env(sent.env);
+        let input = self.input(sent, &env);
+        let of_text = || {
+            let created = created_paths(sent.text, sent.env);
+            let config = self.config(&input).map_err(|error| format!("{error:#}"))?;
+            let (version, containers) = (self.version, &self.containers);
+            let created = Some(&created);
+            Ok::<_, String>(Project::new(&config, version, containers, created))
+        };
         let (on_disk, sent) = side_by_side(
             || self.on_disk.get_or_init(|| self.on_disk()).clone(),
-            || self.ask(&self.input(sent, &stack_env(sent.env))),
+            of_text,
         );
-        Ok(Hashes {
-            version,
+        Ok(Projects {
             on_disk: on_disk?,
             sent: sent?,
         })
     }
 
-    /// The hashes of the files on disk.
-    fn on_disk(&self) -> Result<ConfigHashes, String> {
-        self.ask(&Input::OnDisk {
+    fn on_disk(&self) -> Result<Project, String> {
+        let input = Input::OnDisk {
             project: Some(self.stack.name().as_str()),
             dir: self.stack.dir(),
             // By itself, Compose may find another file.
             files: &self.files.compose,
             env_files: &self.files.env,
-        })
+        };
+        let config = self.config(&input).map_err(|error| format!("{error:#}"))?;
+        Ok(Project::new(&config, self.version, &self.containers, None))
     }
 
     fn input<'i>(&'i self, sent: Sent<'i>, env: &'i str) -> Input<'i> {
@@ -120,8 +137,9 @@ impl<'a> Hasher<'a> {
             env_files,
             env: &stack_env(env),
         };
-        let config = self.config(&input).map(|config| config.to_string());
-        config.map_err(|error| format!("{error:#}"))
+        let mut config = self.config(&input).map_err(|error| format!("{error:#}"))?;
+        write_limits(&mut config);
+        Ok(config.to_string())
     }
 
     /// The configuration that Compose resolves.
@@ -151,16 +169,5 @@ impl<'a> Hasher<'a> {
             }
         }
         found
-    }
-
-    fn ask(&self, input: &Input) -> Result<ConfigHashes, String> {
-        let hashes = self.compose.hashes(input, &self.containers, self.mask);
-        hashes.map_err(|error| format!("{error:#}"))
-    }
-
-    fn version(&self) -> Result<ComposeVersion, String> {
-        let version = self.compose.version().to_string();
-        let unknown = || format!("the version of Compose on this host is unknown: {version}");
-        ComposeVersion::parse(&version).ok_or_else(unknown)
     }
 }

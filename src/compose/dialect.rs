@@ -1,0 +1,514 @@
+//! The config hash that a version of Compose writes into the label of a container (N36).
+//!
+//! It is the SHA-256 of the service's JSON, whose form depends on the version. Every version prints nearly all that another one
+//! hashes, so the hash of each follows from what one of them prints. [`RULES`] lists the differences.
+//!
+//! Invariant: pure.
+#![deny(clippy::disallowed_methods)]
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::version::ComposeVersion;
+use crate::text::sha256;
+
+/// The keys of a service with their values.
+pub type Fields = Map<String, Value>;
+
+/// The keys of a service in the order in which every version hashes them.
+pub const ORDER: &str = "profiles annotations attach build develop blkio_config cap_add cap_drop cgroup_parent cgroup \
+    cpu_count cpu_percent cpu_period cpu_quota cpu_rt_period cpu_rt_runtime cpus cpuset cpu_shares command configs \
+    container_name credential_spec depends_on deploy device_cgroup_rules devices dns dns_opt dns_search dockerfile \
+    domainname entrypoint provider environment env_file expose extends external_links extra_hosts group_add gpus hostname \
+    healthcheck image init ipc isolation labels label_file links logging log_driver log_opt mem_limit mem_reservation \
+    memswap_limit mem_swappiness mac_address models net network_mode networks oom_kill_disable oom_score_adj pid pids_limit \
+    platform ports privileged pull_policy read_only restart runtime scale secrets security_opt shm_size stdin_open \
+    stop_grace_period stop_signal storage_opt sysctls tmpfs tty ulimits use_api_socket user userns_mode uts volume_driver \
+    volumes volumes_from working_dir pre_start post_start pre_stop pull_refresh_after";
+
+/// A part of a service that versions hash in different ways.
+struct Rule {
+    /// The part, as users write it.
+    part: &'static str,
+    /// The first versions that hash it in another way than those before.
+    since: &'static [ComposeVersion],
+    /// Whether the difference is in Compose itself. Otherwise, it is in compose-go, which distributions replace.
+    is_own: bool,
+    /// What a version hashes. Several forms, if what is printed does not tell which one was written.
+    forms: fn(Fields, ComposeVersion) -> Vec<Fields>,
+}
+
+const V2_20: ComposeVersion = ComposeVersion(2, 20, 0);
+const V2_24: ComposeVersion = ComposeVersion(2, 24, 0);
+const V2_24_4: ComposeVersion = ComposeVersion(2, 24, 4);
+const V2_24_6: ComposeVersion = ComposeVersion(2, 24, 6);
+const V2_24_7: ComposeVersion = ComposeVersion(2, 24, 7);
+const V2_26: ComposeVersion = ComposeVersion(2, 26, 0);
+const V2_29: ComposeVersion = ComposeVersion(2, 29, 0);
+const V2_29_3: ComposeVersion = ComposeVersion(2, 29, 3);
+const V2_30: ComposeVersion = ComposeVersion(2, 30, 0);
+const V2_30_2: ComposeVersion = ComposeVersion(2, 30, 2);
+const V2_32: ComposeVersion = ComposeVersion(2, 32, 0);
+const V2_34: ComposeVersion = ComposeVersion(2, 34, 0);
+const V2_36: ComposeVersion = ComposeVersion(2, 36, 0);
+const V5: ComposeVersion = ComposeVersion(5, 0, 0);
+const V5_0_2: ComposeVersion = ComposeVersion(5, 0, 2);
+
+/// The differences of the versions from [`OLDEST`] to [`NEWEST`] (N36), in the order in which they are named.
+const RULES: [Rule; 16] = [
+    Rule::of(
+        "bind mounts in the short syntax or with `create_host_path`",
+        &[V5, V5_0_2],
+        binds,
+    ),
+    Rule::own("`depends_on`", &[V2_29_3], |service, version| {
+        vec![without(service, "depends_on", version >= V2_29_3)]
+    }),
+    Rule::own("`profiles`", &[V2_30_2], |service, version| {
+        vec![without(service, "profiles", version >= V2_30_2)]
+    }),
+    Rule::of("the mode of secrets and configs", &[V2_34], modes),
+    Rule::of("the settings of its networks", &[V2_36], networks),
+    Rule::of("`devices`", &[V2_29_3], devices),
+    Rule::of("`develop`", &[V2_32], develop),
+    Rule::of("`ports` without `mode` or `protocol`", &[V2_29], ports),
+    Rule::of("variables without a value", &[V2_24_7, V2_29], environment),
+    Rule::of("reserved devices without `count`", &[V2_30], counts),
+    Rule::of("`cpus` of `deploy`", &[V2_26], cpus),
+    Rule::of("secrets without `target`", &[V2_24_6], targets),
+    Rule::own("`label_file`", &[V2_34], |service, version| {
+        vec![without(service, "label_file", version < V2_34)]
+    }),
+    Rule::own("`storage_opt`", &[V2_24_4], |service, version| {
+        vec![without(service, "storage_opt", version < V2_24_4)]
+    }),
+    Rule::of(
+        "`extra_hosts` or `depends_on`",
+        &[V2_20, V2_24],
+        older_lists,
+    ),
+    Rule::own("the service", &[V2_24], replicas),
+];
+
+/// What no version hashes.
+const NEVER_HASHED: [&str; 3] = ["build", "pull_policy", "scale"];
+
+/// The oldest and the newest version whose hashes are known.
+const OLDEST: (u16, u16) = (2, 19);
+const NEWEST: (u16, u16) = (5, 6);
+
+/// Debian builds this version with the compose-go of another one.
+const OF_DEBIAN: (ComposeVersion, ComposeVersion) = (ComposeVersion(2, 26, 1), V2_32);
+
+impl Rule {
+    const fn of(
+        part: &'static str,
+        since: &'static [ComposeVersion],
+        forms: fn(Fields, ComposeVersion) -> Vec<Fields>,
+    ) -> Self {
+        let is_own = false;
+        Self {
+            part,
+            since,
+            is_own,
+            forms,
+        }
+    }
+
+    const fn own(
+        part: &'static str,
+        since: &'static [ComposeVersion],
+        forms: fn(Fields, ComposeVersion) -> Vec<Fields>,
+    ) -> Self {
+        Self {
+            is_own: true,
+            ..Self::of(part, since, forms)
+        }
+    }
+}
+
+/// The versions that compute the same hashes, by the first of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dialect {
+    compose: ComposeVersion,
+    compose_go: ComposeVersion,
+}
+
+impl Dialect {
+    pub fn of(version: ComposeVersion) -> Self {
+        let first = |is_own| {
+            let rules = RULES.iter().filter(|rule| rule.is_own == is_own);
+            let changes = rules.flat_map(|rule| rule.since).copied();
+            let earlier = changes.filter(|since| *since <= version);
+            earlier
+                .max()
+                .unwrap_or(ComposeVersion(OLDEST.0, OLDEST.1, 0))
+        };
+        Self {
+            compose: first(true),
+            compose_go: first(false),
+        }
+    }
+
+    /// Those of the versions from `first` to `last`.
+    pub fn between(first: ComposeVersion, last: ComposeVersion) -> BTreeSet<Self> {
+        let changes = RULES.iter().flat_map(|rule| rule.since).copied();
+        let within = changes.filter(|since| first < *since && *since <= last);
+        within.chain([first]).map(Self::of).collect()
+    }
+
+    /// Those of all known versions, and of Debian's build.
+    pub fn all() -> BTreeSet<Self> {
+        let mut all = Self::between(ComposeVersion(0, 0, 0), ComposeVersion(u16::MAX, 0, 0));
+        let (compose, compose_go) = OF_DEBIAN;
+        all.insert(Self {
+            compose_go: Self::of(compose_go).compose_go,
+            ..Self::of(compose)
+        });
+        all
+    }
+
+    /// Whether the hashes of a version are known.
+    pub fn is_known(version: ComposeVersion) -> bool {
+        (OLDEST..=NEWEST).contains(&(version.0, version.1))
+    }
+
+    /// The first part of a service that the other dialect hashes in another way.
+    pub fn difference(self, other: Self, service: &Fields) -> Option<&'static str> {
+        let differs = |rule: &&Rule| {
+            self.forms_of(rule, service.clone()) != other.forms_of(rule, service.clone())
+        };
+        RULES.iter().find(differs).map(|rule| rule.part)
+    }
+
+    /// Whether these versions write `hash` into the label of a container of `service`: the JSON that `config` prints, with real
+    /// `$`, and with `create_host_path` of bind mounts as the file has it.
+    pub fn has_hash(self, service: &Fields, hash: &str) -> bool {
+        let mut forms = self.hashed(service).into_iter();
+        forms.any(|form| sha256(&go_json(&form.into())) == hash)
+    }
+
+    /// What is hashed of a service, in its order: every form that may have been written.
+    pub fn hashed(self, service: &Fields) -> Vec<Fields> {
+        let mut service = service.clone();
+        for key in NEVER_HASHED {
+            service.shift_remove(key);
+        }
+        let mut forms = vec![service];
+        for rule in &RULES {
+            forms = forms
+                .into_iter()
+                .flat_map(|form| self.forms_of(rule, form))
+                .collect();
+        }
+        for form in &mut forms {
+            let known = ORDER.split_whitespace();
+            let mut sorted: Fields = known
+                .filter_map(|key| form.shift_remove_entry(key))
+                .collect();
+            form.sort_keys();
+            sorted.append(form);
+            *form = sorted;
+        }
+        forms
+    }
+
+    fn forms_of(self, rule: &Rule, service: Fields) -> Vec<Fields> {
+        let version = if rule.is_own {
+            self.compose
+        } else {
+            self.compose_go
+        };
+        (rule.forms)(service, version)
+    }
+}
+
+/// A value as the JSON that Compose hashes: Go escapes these characters.
+pub fn go_json(value: &Value) -> String {
+    let mut json = value.to_string();
+    for (character, escape) in [
+        ("<", r"\u003c"),
+        (">", r"\u003e"),
+        ("&", r"\u0026"),
+        ("\u{2028}", r"\u2028"),
+        ("\u{2029}", r"\u2029"),
+    ] {
+        json = json.replace(character, escape);
+    }
+    json
+}
+
+/// The key of a bind mount that says whether Docker creates a missing source.
+pub(super) const CREATE_HOST_PATH: &str = "create_host_path";
+
+/// The `bind` of each bind mount of a service that has one.
+pub(super) fn all_binds(service: &mut Fields) -> impl Iterator<Item = &mut Fields> {
+    let binds = items(service, "volumes").filter(|mount| mount["type"] == "bind");
+    binds.filter_map(|mount| mount.get_mut("bind")?.as_object_mut())
+}
+
+/// Writes `create_host_path` where compose-go has it.
+pub(super) fn set_created(bind: &mut Fields, creates: Option<bool>) {
+    bind.shift_remove(CREATE_HOST_PATH);
+    if let Some(creates) = creates {
+        let before = ["selinux", "propagation"].into_iter();
+        let at = before.filter(|key| bind.contains_key(*key)).count();
+        bind.shift_insert(at, CREATE_HOST_PATH.to_owned(), creates.into());
+    }
+}
+
+/// N28: `true` is omitted since 5.0.0, and `false` before.
+fn binds(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    for bind in all_binds(&mut service) {
+        let creates = bind.get(CREATE_HOST_PATH).and_then(Value::as_bool);
+        let hashed = match creates {
+            Some(true) => (version < V5).then_some(true),
+            None if version >= V5 && version < V5_0_2 => Some(false),
+            Some(false) if version >= V5 => Some(false),
+            _ => None,
+        };
+        set_created(bind, hashed);
+    }
+    vec![service]
+}
+
+/// A number, and a text of octal digits since 2.34.0.
+fn modes(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    for key in ["secrets", "configs"] {
+        for mode in items(&mut service, key).filter_map(|file| file.get_mut("mode")) {
+            let number = match &*mode {
+                Value::String(octal) => u32::from_str_radix(octal, 8).ok(),
+                number => number.as_u64().and_then(|number| number.try_into().ok()),
+            };
+            if let Some(number) = number {
+                *mode = if version < V2_34 {
+                    number.into()
+                } else {
+                    format!("0{number:o}").into()
+                };
+            }
+        }
+    }
+    vec![service]
+}
+
+/// The keys of a network are sorted since 2.36.0.
+fn networks(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    const OLDER: [&str; 8] = [
+        "priority",
+        "gw_priority",
+        "aliases",
+        "ipv4_address",
+        "ipv6_address",
+        "link_local_ips",
+        "mac_address",
+        "driver_opts",
+    ];
+    let networks = service.get_mut("networks").and_then(Value::as_object_mut);
+    let networks = networks.into_iter().flat_map(Map::values_mut);
+    for network in networks.filter_map(Value::as_object_mut) {
+        network.sort_keys();
+        if version < V2_36 {
+            let older = OLDER
+                .into_iter()
+                .filter_map(|key| network.shift_remove_entry(key));
+            let mut older: Fields = older.collect();
+            older.append(network);
+            *network = older;
+        }
+    }
+    vec![service]
+}
+
+/// Texts as they are written, and mappings since 2.29.3.
+fn devices(service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    let is_older = version < V2_29_3;
+    let form = |write: fn(&Value, bool) -> Value| {
+        let mut service = service.clone();
+        items(&mut service, "devices").for_each(|device| *device = write(device, is_older));
+        service
+    };
+    // `/a` may have been written as `/a:/a`, and with `:rwm`.
+    let mut forms = vec![form(|device, is_older| {
+        device_form(device, is_older, false)
+    })];
+    if is_older {
+        forms.push(form(|device, is_older| device_form(device, is_older, true)));
+        forms.dedup();
+    }
+    forms
+}
+
+fn device_form(device: &Value, is_older: bool, is_long: bool) -> Value {
+    let (source, target, permissions) = if let Some(text) = device.as_str() {
+        let mut parts = text.splitn(3, ':');
+        let source = parts.next().unwrap_or_default();
+        (
+            source,
+            parts.next().unwrap_or(source),
+            parts.next().unwrap_or("rwm"),
+        )
+    } else {
+        let of = |key: &str| device[key].as_str().unwrap_or_default();
+        (of("source"), of("target"), of("permissions"))
+    };
+    match () {
+        () if is_older && device.is_string() => device.clone(),
+        () if !is_older => json!({"source": source, "target": target, "permissions": permissions}),
+        () if permissions != "rwm" => format!("{source}:{target}:{permissions}").into(),
+        () if is_long || source != target => format!("{source}:{target}").into(),
+        () => source.into(),
+    }
+}
+
+/// A `watch` has `exec` since 2.32.0, also without a command.
+fn develop(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    let none = json!({"command": null});
+    let watch = service
+        .get_mut("develop")
+        .and_then(|develop| develop.get_mut("watch"));
+    let rules = watch.and_then(Value::as_array_mut).into_iter().flatten();
+    for rule in rules.filter_map(Value::as_object_mut) {
+        if version < V2_32 && rule.get("exec") == Some(&none) {
+            rule.shift_remove("exec");
+        } else if version >= V2_32 && !rule.contains_key("exec") {
+            let before = ["path", "action", "target"].into_iter();
+            let at = before.filter(|key| rule.contains_key(*key)).count();
+            rule.shift_insert(at, "exec".to_owned(), none.clone());
+        }
+    }
+    vec![service]
+}
+
+/// Before 2.29.0, a port in the long syntax has no default `mode` and `protocol`.
+fn ports(service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    if version >= V2_29 {
+        return vec![service];
+    }
+    let mut bare = service.clone();
+    for port in items(&mut bare, "ports").filter_map(Value::as_object_mut) {
+        port.retain(|key, value| {
+            !(key == "mode" && value == "ingress" || key == "protocol" && value == "tcp")
+        });
+    }
+    let mut forms = vec![service, bare];
+    forms.dedup();
+    forms
+}
+
+/// From 2.24.7 to 2.28, variables without a value are left out.
+fn environment(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    let leaves_out = version >= V2_24_7 && version < V2_29;
+    if leaves_out && let Some(Value::Object(variables)) = service.get_mut("environment") {
+        variables.retain(|_, value| !value.is_null());
+        let is_empty = variables.is_empty();
+        return vec![without(service, "environment", is_empty)];
+    }
+    vec![service]
+}
+
+/// Before 2.30.0, no count is no `count`; since then, it is that of all devices.
+fn counts(service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    let mut bare = service.clone();
+    if version < V2_30
+        && let Some(reserved) = bare.get_mut("deploy").and_then(|deploy| {
+            deploy
+                .pointer_mut("/resources/reservations/devices")?
+                .as_array_mut()
+        })
+    {
+        for device in reserved.iter_mut().filter_map(Value::as_object_mut) {
+            device.retain(|key, value| key != "count" || *value != -1);
+        }
+    }
+    let mut forms = vec![service, bare];
+    forms.dedup();
+    forms
+}
+
+/// Before 2.26.0, a text as it is written: `0.5` or `0.50`.
+fn cpus(service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    if version >= V2_26 {
+        return vec![service];
+    }
+    let form = |decimals: &str| {
+        let mut service = service.clone();
+        for side in ["limits", "reservations"] {
+            let side = service
+                .get_mut("deploy")
+                .and_then(|deploy| deploy["resources"].get_mut(side));
+            if let Some(cpus) = side.and_then(|side| side.get_mut("cpus"))
+                && cpus.is_number()
+            {
+                *cpus = format!("{cpus}{decimals}").into();
+            }
+        }
+        service
+    };
+    let mut forms = vec![form(""), form("0")];
+    forms.dedup();
+    forms
+}
+
+/// Before 2.24.6, a secret has no default `target`.
+fn targets(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    for secret in items(&mut service, "secrets").filter_map(Value::as_object_mut) {
+        let source = secret
+            .get("source")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let default = format!("/run/secrets/{source}");
+        if version < V2_24_6 && secret.get("target") == Some(&default.into()) {
+            secret.shift_remove("target");
+        }
+    }
+    vec![service]
+}
+
+/// Before 2.24.0, `host:address`; before 2.20.0, a dependency is not `required`.
+fn older_lists(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    if version < V2_24 {
+        for host in items(&mut service, "extra_hosts") {
+            if let Some((name, address)) = host.as_str().and_then(|host| host.split_once('=')) {
+                *host = format!("{name}:{address}").into();
+            }
+        }
+    }
+    if version < V2_20
+        && let Some(Value::Object(dependencies)) = service.get_mut("depends_on")
+    {
+        let dependencies = dependencies.values_mut().filter_map(Value::as_object_mut);
+        dependencies.for_each(|how| drop(how.shift_remove("required")));
+    }
+    vec![service]
+}
+
+/// Before 2.24.0, every service has `deploy` with one replica; since then, none has `replicas`.
+fn replicas(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    if version < V2_24 {
+        let default = json!({"resources": {}, "placement": {}});
+        let deploy = service.entry("deploy").or_insert(default);
+        if let Some(deploy) = deploy.as_object_mut() {
+            deploy.shift_remove("replicas");
+            let at = usize::from(deploy.contains_key("mode"));
+            deploy.shift_insert(at, "replicas".to_owned(), 1.into());
+        }
+    } else if let Some(Value::Object(deploy)) = service.get_mut("deploy") {
+        deploy.shift_remove("replicas");
+    }
+    vec![service]
+}
+
+fn without(mut service: Fields, key: &str, is_removed: bool) -> Fields {
+    if is_removed {
+        service.shift_remove(key);
+    }
+    service
+}
+
+/// The items of a list of a service.
+fn items<'s>(service: &'s mut Fields, key: &str) -> impl Iterator<Item = &'s mut Value> {
+    let list = service.get_mut(key).and_then(Value::as_array_mut);
+    list.into_iter().flatten()
+}

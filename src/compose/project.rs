@@ -1,0 +1,287 @@
+//! What a text or files mean: the configuration that a Compose program prints, and the config hashes that follow from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use composefile::path::clean;
+use serde_json::Value;
+
+use super::{
+    answer::share_by_id,
+    dialect::{CREATE_HOST_PATH, Dialect, Fields, all_binds, go_json, set_created},
+    version::ComposeVersion,
+};
+use crate::{
+    model::{CreatedPaths, ResourceHashes},
+    text::sha256,
+};
+
+/// The first version that prints `create_host_path: false` and omits `true`; earlier ones print `true` and omit `false` (N28).
+const OMITS_TRUE: ComposeVersion = ComposeVersion(5, 0, 0);
+
+/// The services of a project, and its networks and volumes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Project {
+    /// Each service as Compose resolved it. There are several forms if what Compose printed does not tell which one the files
+    /// have.
+    services: BTreeMap<String, Vec<Fields>>,
+    /// The config hashes of networks and volumes (N13).
+    pub resources: ResourceHashes,
+}
+
+impl Project {
+    /// The project that a program of this version printed as JSON.
+    ///
+    /// `containers` are the IDs of containers by service: `up` hashes the ID of a container whose namespace a service shares
+    /// (N05). `created` says what the text has for `create_host_path`, which no version prints completely.
+    pub fn new(
+        config: &Value,
+        printed_by: ComposeVersion,
+        containers: &BTreeMap<String, String>,
+        created: Option<&CreatedPaths>,
+    ) -> Self {
+        let mut config = config.clone();
+        single_dollars(&mut config);
+        let services = config["services"].as_object();
+        let services = services.into_iter().flatten();
+        let active: BTreeSet<&String> = services.clone().map(|(name, _)| name).collect();
+        let resolved = services.filter_map(|(name, service)| {
+            let mut service = service.as_object()?.clone();
+            // Compose prints optional dependencies on inactive services, and `up` removes them.
+            if let Some(Value::Object(dependencies)) = service.get_mut("depends_on") {
+                dependencies.retain(|name, how| how["required"] != false || active.contains(name));
+            }
+            share_by_id(&mut service, containers);
+            volumes_by_id(&mut service, containers);
+            let created = created.and_then(|created| created.get(name));
+            let forms = match created {
+                Some(created) => vec![with_created(service, created)],
+                None => possible_forms(service, printed_by),
+            };
+            Some((name.clone(), forms))
+        });
+        Self {
+            services: resolved.collect(),
+            resources: resources(&config),
+        }
+    }
+
+    /// The names of its services.
+    pub fn services(&self) -> impl Iterator<Item = &String> {
+        self.services.keys()
+    }
+
+    /// Whether the project has a service.
+    pub fn has(&self, service: &str) -> bool {
+        self.services.contains_key(service)
+    }
+
+    /// Whether `up` adds to a service what the engine or another program answers, so that its hash is unknown.
+    pub fn is_completed(&self, service: &str) -> bool {
+        let Some(service) = self.service(service) else {
+            return false;
+        };
+        let needs = service.get("depends_on").and_then(Value::as_object);
+        let mut needs = needs.into_iter().flat_map(|needs| needs.keys());
+        let is_provided = |name: &String| {
+            self.service(name)
+                .is_some_and(|one| one.contains_key("provider"))
+        };
+        service.contains_key("models")
+            || service.contains_key("use_api_socket")
+            || needs.any(is_provided)
+    }
+
+    /// A service, in the form that is most likely.
+    pub fn service(&self, name: &str) -> Option<&Fields> {
+        self.forms(name).first()
+    }
+
+    /// Whether `hash` is that of a service, as one of these dialects computes it.
+    pub fn has_hash(
+        &self,
+        service: &str,
+        hash: &str,
+        dialects: impl IntoIterator<Item = Dialect>,
+    ) -> bool {
+        let forms = self.forms(service);
+        let mut dialects = dialects.into_iter();
+        dialects.any(|dialect| forms.iter().any(|form| dialect.has_hash(form, hash)))
+    }
+
+    /// Whether `hash` is that of a service, whichever version computed it.
+    pub fn is_of(&self, service: &str, hash: &str) -> bool {
+        self.has_hash(service, hash, Dialect::all())
+    }
+
+    /// The part of a service that the two dialects hash in different ways.
+    pub fn difference(&self, service: &str, one: Dialect, other: Dialect) -> Option<&'static str> {
+        one.difference(other, self.service(service)?)
+    }
+
+    /// The same, with the bind mounts of a service in the long syntax and without `create_host_path`. `None` if no mount
+    /// changes.
+    pub fn with_long_binds(&self, service: &str) -> Option<Self> {
+        let written = self.service(service)?;
+        let mut long = written.clone();
+        for bind in
+            all_binds(&mut long).filter(|bind| bind.get(CREATE_HOST_PATH) == Some(&true.into()))
+        {
+            bind.shift_remove(CREATE_HOST_PATH);
+        }
+        (long != *written).then(|| Self {
+            services: BTreeMap::from([(service.to_owned(), vec![long])]),
+            ..Self::default()
+        })
+    }
+
+    /// The sources of a service's bind mounts that Docker creates if they are missing.
+    pub fn created_sources(&self, service: &str) -> Vec<&str> {
+        let service = self.service(service);
+        let mounts = service.and_then(|service| service.get("volumes")?.as_array());
+        let is_created = |mount: &&Value| mount["bind"][CREATE_HOST_PATH] == true;
+        let created = mounts.into_iter().flatten().filter(is_created);
+        created
+            .filter_map(|mount| mount["source"].as_str())
+            .collect()
+    }
+
+    fn forms(&self, service: &str) -> &[Fields] {
+        self.services.get(service).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Makes the containers in `volumes_from` those of `containers`, by ID.
+fn volumes_by_id(service: &mut Fields, containers: &BTreeMap<String, String>) {
+    let sources = service
+        .get_mut("volumes_from")
+        .and_then(Value::as_array_mut);
+    for source in sources.into_iter().flatten() {
+        let text = source.as_str().unwrap_or_default();
+        let id = match text.strip_prefix("container:") {
+            Some(container) => container.split(':').next(),
+            None => text
+                .split(':')
+                .next()
+                .and_then(|service| Some(containers.get(service)?.as_str())),
+        };
+        if let Some(id) = id {
+            *source = id.into();
+        }
+    }
+}
+
+/// The service with the `create_host_path` of its text: each mount by its path in the container.
+fn with_created(mut service: Fields, created: &BTreeMap<String, Option<bool>>) -> Fields {
+    let mounts = service.get_mut("volumes").and_then(Value::as_array_mut);
+    for mount in mounts.into_iter().flatten() {
+        let target = clean(mount["target"].as_str().unwrap_or_default());
+        if let Some(&creates) = created.get(&target)
+            && let Some(Value::Object(bind)) = mount.get_mut("bind")
+        {
+            set_created(bind, creates);
+        }
+    }
+    service
+}
+
+/// Every form that the service may have in files of which this version printed it.
+fn possible_forms(service: Fields, printed_by: ComposeVersion) -> Vec<Fields> {
+    let (omitted, printed) = if printed_by < OMITS_TRUE {
+        (Some(false), Some(true))
+    } else {
+        (Some(true), Some(false))
+    };
+    let with = |value: Option<bool>| {
+        let mut form = service.clone();
+        for bind in all_binds(&mut form) {
+            if bind.get(CREATE_HOST_PATH).and_then(Value::as_bool) != printed {
+                set_created(bind, value);
+            }
+        }
+        form
+    };
+    let mut forms = vec![with(omitted), with(None)];
+    forms.dedup();
+    forms
+}
+
+/// Replaces each `$$` by `$`: `config` prints every `$` twice.
+fn single_dollars(value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains("$$") => *text = text.replace("$$", "$"),
+        Value::Object(map) => {
+            map.values_mut().for_each(single_dollars);
+            if map.keys().any(|key| key.contains("$$")) {
+                let entries = std::mem::take(map).into_iter();
+                *map = entries
+                    .map(|(key, value)| (key.replace("$$", "$"), value))
+                    .collect();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(single_dollars),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The config hashes of networks and volumes. Compose hashes the JSON that it prints (N13).
+fn resources(config: &Value) -> ResourceHashes {
+    let mut definitions = BTreeMap::new();
+    let mut of = |kind: &str| {
+        let all = config[kind].as_object().into_iter().flatten();
+        let own = all.filter(|(_, resource)| resource["external"] != true);
+        let hashes = own.filter_map(|(_, resource)| {
+            let name = resource["name"].as_str()?.to_owned();
+            let mut resource = resource.as_object()?.clone();
+            // Compose reads it since 5.2.0, and that of Portainer is older.
+            if let Some(Value::Object(ipam)) = resource.get_mut("ipam") {
+                ipam.shift_remove("options");
+            }
+            // Compose hashes a volume without a driver as one of this driver.
+            if kind == "volumes" && !resource.contains_key("driver") {
+                resource.shift_insert(1, "driver".to_owned(), "local".into());
+            }
+            let resource = Value::from(resource);
+            let hash = sha256(&go_json(&resource));
+            definitions.insert(hash.clone(), resource);
+            Some((name, hash))
+        });
+        hashes.collect()
+    };
+    ResourceHashes {
+        networks: of("networks"),
+        volumes: of("volumes"),
+        definitions,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each hash is one that Compose 2.40.3 and 5.6.1 wrote into the label of what they created from this configuration.
+    #[test]
+    fn n13_hashes_of_networks_and_volumes_are_those_of_the_labels() {
+        let config = r#"{"name": "netx", "networks": {
+            "back": {"name": "netx_back", "ipam": {}, "internal": true, "attachable": true, "enable_ipv6": false},
+            "default": {"name": "netx_default", "ipam": {}},
+            "front": {"name": "netx_front", "driver": "bridge", "driver_opts": {"com.docker.network.bridge.name": "br77", "k": "5"},
+              "ipam": {"config": [{"subnet": "10.77.0.0/24", "gateway": "10.77.0.1", "aux_addresses": {"h": "10.77.0.9"}}]},
+              "labels": {"a": "1", "b": "x\u003cy\u0026z"}},
+            "other": {"name": "other", "ipam": {}, "external": true}},
+          "volumes": {
+            "data": {"name": "netx_data"},
+            "opts": {"name": "netx_opts", "driver_opts": {"device": "tmpfs", "o": "size=1m", "type": "tmpfs"}, "labels": {"q": "1"}},
+            "other": {"name": "others", "external": true}}}"#;
+        let hashes = resources(&serde_json::from_str(config).expect("a configuration"));
+        let all = hashes.networks.into_iter().chain(hashes.volumes);
+        let shown: Vec<_> = all.map(|(name, hash)| name + " " + &hash).collect();
+        let expected = [
+            "netx_back 897bfd3972c15196182a409e1e7f598ce1ea2ced3c658f6c0b3175c461faa21b",
+            "netx_default a87878c54bf709844a7abd7711752521f4373a4a42fadd0e6998ad8401b46027",
+            "netx_front 067a326d024e149d495a5fd6d2dd825eaa1eaab3ddae24ddc048f79d9216dba4",
+            "netx_data 30ae98a6e78310215ff3423fc2146c265f04955739610d2f23a57999b5863851",
+            "netx_opts 9bc34015aa2b5414a6b22295ce955de84cad1ee87f4bfbc7f540fbc3ed04eebf",
+        ];
+        assert_eq!(shown, expected);
+    }
+}

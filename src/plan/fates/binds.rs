@@ -1,0 +1,81 @@
+//! Which services need their bind mounts in the long syntax, so that Portainer keeps their containers (B39).
+//!
+//! Compose 5 hashes a bind mount that may create its source in another way than every earlier version (N28). In the long syntax
+//! without `create_host_path`, the earlier ones hash it in that way, too. They do not create the source then.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    compose::{ComposeVersion, Project},
+    plan::{Facts, PortainerCompose, Projects, adoption::portainer_compose},
+    rewrite::faithful::created_paths,
+    snapshot::Inspected,
+};
+
+/// The first version that hashes such a bind mount in its way (N28).
+const FIRST: ComposeVersion = ComposeVersion(5, 0, 0);
+
+/// The services whose bind mounts are sent in the long syntax. `projects` is of the text as it is written, if Compose was asked.
+///
+/// What Portainer has stays: a service with the long syntax there keeps it, unless only the text as it is written keeps its
+/// containers.
+pub fn long_binds(facts: &Facts, projects: Option<&Projects>) -> BTreeSet<String> {
+    let written = created_paths(facts.sent.text, facts.sent.env);
+    let deployed = facts.record.and_then(|record| record.contents);
+    let deployed = deployed.map(|deployed| created_paths(deployed.text, deployed.env));
+    let portainer = portainer_compose(facts).filter(|portainer| portainer.first < FIRST);
+    let is_wanted = |service: &&String| {
+        let is_deployed = deployed.as_ref().is_some_and(|deployed| {
+            let mounts = deployed.get(*service).into_iter().flatten();
+            let long = mounts.filter(|(_, creates)| creates.is_none());
+            let mut long = long.map(|(target, _)| written[*service].get(target));
+            long.any(|creates| creates == Some(&Some(true)))
+        });
+        let Some(projects) = projects else {
+            return is_deployed;
+        };
+        let Some(long) = projects.sent.with_long_binds(service) else {
+            return false;
+        };
+        if missing_source(facts, &projects.sent, service).is_some() {
+            return false;
+        }
+        let keeps = |project: &Project| {
+            portainer.is_some_and(|portainer| keeps_all(facts, project, service, portainer))
+        };
+        match (keeps(&projects.sent), keeps(&long)) {
+            (true, false) => false,
+            (false, true) => {
+                is_deployed || facts.of_service(service).any(|one| is_newer(facts, one))
+            }
+            _ => is_deployed,
+        }
+    };
+    written.keys().filter(is_wanted).cloned().collect()
+}
+
+/// Whether Portainer's Compose keeps every container of a service that has some.
+fn keeps_all(facts: &Facts, project: &Project, service: &str, portainer: PortainerCompose) -> bool {
+    let dialects = portainer.dialects();
+    let is_kept = |hash: &str| {
+        let mut dialects = dialects.iter();
+        dialects.all(|&dialect| project.has_hash(service, hash, [dialect]))
+    };
+    let mut containers = facts.of_service(service).peekable();
+    containers.peek().is_some()
+        && containers.all(|container| facts.label(container, "config-hash").is_some_and(is_kept))
+}
+
+/// Whether a version with the new hash created a container.
+pub fn is_newer(facts: &Facts, container: Inspected) -> bool {
+    facts
+        .label(container, "version")
+        .and_then(ComposeVersion::parse)
+        >= Some(FIRST)
+}
+
+/// A source of a service's bind mounts that does not exist: in the long syntax, the deployment would fail (M13).
+pub fn missing_source<'p>(facts: &Facts, sent: &'p Project, service: &str) -> Option<&'p str> {
+    let mut sources = sent.created_sources(service).into_iter();
+    sources.find(|source| facts.lacks(source))
+}

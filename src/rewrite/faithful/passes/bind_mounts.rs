@@ -1,0 +1,104 @@
+//! Writes bind mounts in the long syntax, without `create_host_path` (B39).
+
+use std::collections::BTreeMap;
+
+use composefile::{
+    document::{Node, NodeId, NodeKind},
+    interpolate::escaped,
+    reader::Reader,
+    services::{MountSpec, MountType, split_at_colons},
+};
+
+use super::paths::absolute_mount;
+use crate::rewrite::faithful::{
+    findings::{Findings, ItemEdit, NewEntry, NewValue, Secrecy},
+    mounts::{creates_path, lists},
+    runs::Runs,
+    shell::effective_text,
+};
+
+/// The propagation options of the short syntax.
+const PROPAGATION: [&str; 6] = [
+    "shared", "rshared", "slave", "rslave", "private", "rprivate",
+];
+
+/// Rewrites the bind mounts of the services in `runs`. A mount stays if a service shares it that is not one of them, or if it
+/// cannot be written in another form: the plan compares what Compose reads.
+pub(super) fn long_binds<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
+    let mut found = Findings::default();
+    if runs.long_binds.is_empty() {
+        return found;
+    }
+    // By the item: its list, and whether every service with it is in `runs`.
+    let mut items: BTreeMap<NodeId, (Node<'d>, Node<'d>, bool)> = BTreeMap::new();
+    for service in &reader.services {
+        let is_wanted = runs.long_binds.contains(service.name);
+        for (_, list) in lists(&reader.chain(*service)) {
+            for item in list.items() {
+                let (.., all) = items.entry(item.id()).or_insert((list, item, true));
+                *all &= is_wanted;
+            }
+        }
+    }
+    for (list, item, _) in items.into_values().filter(|(.., all)| *all) {
+        if item.is_mapping() {
+            let bind = item
+                .get("bind")
+                .filter(|_| creates_path(reader, item) == Some(true));
+            found.edits.removed.extend(bind.and_then(|bind| {
+                let entry = bind.resolved().entry("create_host_path")?;
+                Some((entry.key.id(), entry))
+            }));
+        } else if item.kind() != NodeKind::Alias
+            && item.anchor().is_none()
+            && let Some(entries) = long(reader, item)
+        {
+            let secrecy = match effective_text(reader, item) {
+                Some(text) if item.as_str() == Some(&text) => Secrecy::Public,
+                _ => Secrecy::Secret,
+            };
+            found.edits.items.push(ItemEdit {
+                list: list.resolved(),
+                item,
+                new: Some(NewValue::Mapping(entries)),
+                secrecy,
+            });
+        }
+    }
+    found
+}
+
+/// The long syntax of a bind mount in short syntax. Variables stay in its paths.
+fn long<'d>(reader: &Reader<'d, '_>, item: Node<'d>) -> Option<Vec<NewEntry>> {
+    let read = reader.read(item.as_str()?).ok()?;
+    let spec = MountSpec::parse(&read).filter(|spec| spec.kind == MountType::Bind)?;
+    let text = absolute_mount(reader, item)?;
+    let (source, target) = match split_at_colons(&text)[..] {
+        [source, target] | [source, target, _] => (source.to_owned(), target.to_owned()),
+        // A variable contains the separators.
+        _ => (escaped(spec.source?), escaped(spec.target)),
+    };
+    let of = |key: &str, value: NewValue| (key.to_owned(), value);
+    let text = |key: &str, value: &str| of(key, NewValue::Text(value.to_owned()));
+    let mut entries = vec![
+        text("type", "bind"),
+        text("source", &source),
+        text("target", &target),
+    ];
+    let (mut bind, mut volume) = (Vec::new(), Vec::new());
+    for option in spec.options.unwrap_or_default().split(',') {
+        match option {
+            "ro" => entries.push(of("read_only", NewValue::True)),
+            "z" | "Z" => bind.push(text("selinux", option)),
+            "nocopy" => volume.push(of("nocopy", NewValue::True)),
+            option if PROPAGATION.contains(&option) => bind.push(text("propagation", option)),
+            // Compose ignores all others.
+            _ => {}
+        }
+    }
+    entries.push(of("bind", NewValue::Mapping(bind)));
+    if !volume.is_empty() {
+        entries.push(of("volume", NewValue::Mapping(volume)));
+    }
+    Some(entries)
+}
