@@ -29,7 +29,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
 pub use self::{
-    answer::{Doubt, Rejection, Version, write_limits},
+    answer::{Doubt, Rejection, Version, write_omitted},
     dialect::Dialect,
     folder::{env_file, remove_all as remove_folders},
     project::Project,

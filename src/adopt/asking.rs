@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    compose::{ComposeVersion, Input, Profiles, Program, Project, Values, write_limits},
+    compose::{ComposeVersion, Input, Profiles, Program, Project, Values, write_omitted},
     model::Variable,
     observe::{Before, Situation},
     parallel::side_by_side,
@@ -138,7 +138,7 @@ impl<'a> Asking<'a> {
             env: &stack_env(env),
         };
         let mut config = self.config(&input).map_err(|error| format!("{error:#}"))?;
-        write_limits(&mut config);
+        write_omitted(&mut config, self.compose.version());
         Ok(config.to_string())
     }
 

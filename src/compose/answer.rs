@@ -2,9 +2,12 @@
 
 use std::{collections::BTreeMap, fmt, path::Path};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Program, dialect::Fields};
+use super::{
+    Program,
+    dialect::{CREATE_HOST_PATH, Fields, all_binds, set_created},
+};
 use crate::{
     process::Output,
     text::{Mask, excerpt},
@@ -14,6 +17,9 @@ use crate::{
 const OLDEST: Version = Version::new(2, 26);
 /// The newest Compose whose schema is known.
 const NEWEST: Version = Version::new(5, 6);
+
+/// The first version that prints `create_host_path: false` of a bind mount, and omits `true` (N28).
+const OMITS_TRUE: Version = Version::new(5, 0);
 
 /// The exit status for files that do not exist.
 const FILE_NOT_FOUND: i32 = 14;
@@ -156,11 +162,12 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
     excerpt(&lines.join(" "))
 }
 
-/// Writes each 0 in `ulimits`: Compose omits it in JSON, and rejects a limit without it. Writes a `memswap_limit` of -1 as a
-/// number: old versions of Compose print it as a text, and reject that.
-pub fn write_limits(config: &mut Value) {
+/// Writes what `config` omits and other versions need. Each 0 in `ulimits`: Compose rejects a limit without it. A
+/// `memswap_limit` of -1 as a number: old versions print it as a text, and reject that. From 5.0.0 on, the
+/// `create_host_path: true` of bind mounts, which only newer versions take for the default (N28).
+pub fn write_omitted(config: &mut Value, printed_by: &Version) {
     let services = config.get_mut("services").and_then(Value::as_object_mut);
-    for (_, service) in services.into_iter().flatten() {
+    for service in services.into_iter().flat_map(Map::values_mut) {
         if service["memswap_limit"] == "-1" {
             service["memswap_limit"] = (-1).into();
         }
@@ -169,6 +176,15 @@ pub fn write_limits(config: &mut Value) {
             for key in ["soft", "hard"] {
                 if limit.is_object() && limit.get(key).is_none() {
                     limit[key] = 0.into();
+                }
+            }
+        }
+        if !printed_by.is_older(&OMITS_TRUE)
+            && let Some(service) = service.as_object_mut()
+        {
+            for bind in all_binds(service) {
+                if !bind.contains_key(CREATE_HOST_PATH) {
+                    set_created(bind, Some(true));
                 }
             }
         }

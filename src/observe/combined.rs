@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    compose::{Input, Profiles, Program, Values, write_limits},
+    compose::{Input, Profiles, Program, Values, write_omitted},
     parallel::side_by_side,
     rewrite::{
         combine::{self, Avoid, Resolved, differences, expected, without_fragments},
@@ -100,7 +100,7 @@ pub fn combined(
     let mask = &Mask::new(values.iter().map(String::as_str));
     let writable = |input: &Input, profiles, values| {
         let mut config = program.config(input, profiles, values, mask)?;
-        write_limits(&mut config);
+        write_omitted(&mut config, program.version());
         anyhow::Ok(config)
     };
     let config = |input: &Input, profiles| writable(input, profiles, Values::Resolved);

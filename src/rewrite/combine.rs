@@ -235,12 +235,6 @@ impl Combining<'_, '_> {
                     let place = [place, &[key]].concat();
                     written.insert(key.clone(), self.value(value, model.get(key), &place));
                 }
-                let is_bind = place.last() == Some(&"bind");
-                // Newer versions do not print a value that is the default only in newer versions.
-                if let Some(creates) = model.get("create_host_path").filter(|_| is_bind) {
-                    let entry = written.entry("create_host_path");
-                    entry.or_insert_with(|| creates.clone());
-                }
                 Value::Object(written)
             }
             (Value::Array(items), Value::Array(models)) if items.len() == models.len() => {
@@ -431,14 +425,6 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
         let Some(service) = service.as_object_mut() else {
             continue;
         };
-        let volumes = service.get_mut("volumes").and_then(Value::as_array_mut);
-        let mounts = volumes.into_iter().flatten();
-        for mount in mounts.filter_map(Value::as_object_mut) {
-            // Of the short syntax. Newer versions do not print a value that is the default only in newer versions.
-            if let Some(bind) = mount.get_mut("bind").filter(|bind| is_empty(bind)) {
-                bind["create_host_path"] = Value::from(true);
-            }
-        }
         for key in ["secrets", "configs"] {
             let list = service.get_mut(key).and_then(Value::as_array_mut);
             let files = list.into_iter().flatten();

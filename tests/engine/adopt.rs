@@ -1,6 +1,7 @@
 //! Adoptions on a real engine, by a Portainer that deploys as the real ones do: older versions run the Compose program
 //! (M05–M07), newer versions use Compose as a library in the background (N01, N04–N07).
 
+mod binds;
 mod depends;
 mod edited;
 mod failing;
@@ -17,14 +18,15 @@ use rehearsal::Era;
 
 use crate::host::Compose;
 
-/// Who started the stack, and which Portainer adopts it.
+/// Who started the stack, what the host has now, and which Portainer adopts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Case {
     origin: Origin,
+    host: Origin,
     era: Era,
 }
 
-/// The Compose program that started the stack.
+/// A Compose program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     /// `STACKLIFT_TEST_COMPOSE`.
@@ -33,38 +35,24 @@ enum Origin {
     Five,
 }
 
-const OLD: Case = Case {
-    origin: Origin::Two,
-    era: Era::Sync,
-};
-const NEWER: Case = Case {
-    origin: Origin::Two,
-    era: Era::Async,
-};
-const OLD_FROM_FIVE: Case = Case {
-    origin: Origin::Five,
-    era: Era::Sync,
-};
-const NEWER_FROM_FIVE: Case = Case {
-    origin: Origin::Five,
-    era: Era::Async,
-};
+const OLD: Case = Case::new(Origin::Two, Origin::Two, Era::Sync);
+const NEWER: Case = Case::new(Origin::Two, Origin::Two, Era::Async);
+const OLD_FROM_FIVE: Case = Case::new(Origin::Five, Origin::Five, Era::Sync);
+const NEWER_FROM_FIVE: Case = Case::new(Origin::Five, Origin::Five, Era::Async);
+const NEWER_ON_FIVE: Case = Case::new(Origin::Two, Origin::Five, Era::Async);
+const NEWER_FROM_FIVE_ON_TWO: Case = Case::new(Origin::Five, Origin::Two, Era::Async);
 
 impl Case {
+    const fn new(origin: Origin, host: Origin, era: Era) -> Self {
+        Self { origin, host, era }
+    }
+
     /// `services`, if the Compose that started them is of another generation than that of Portainer, and has another hash
     /// for them (N05).
     fn by_another_version(self, services: &'static [&'static str]) -> &'static [&'static str] {
         match (self.origin, self.era) {
             (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => services,
             _ => &[],
-        }
-    }
-
-    /// `services` with the short form of a bind mount, if Compose 5.6 or later started them: their hash is another one (N05).
-    fn by_short_mounts(self, services: &'static [&'static str]) -> &'static [&'static str] {
-        match self.origin {
-            Origin::Two => &[],
-            Origin::Five => services,
         }
     }
 }

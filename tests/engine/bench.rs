@@ -54,16 +54,17 @@ impl Stack {
 
     /// A stack that is not started. The embedded Portainer deploys onto the real engine.
     pub fn with_portainer() -> Self {
-        Self::between(Compose::new(), Era::Sync)
+        Self::between(Compose::new(), &Compose::new(), Era::Sync)
     }
 
-    /// A stack that is not started. `origin` starts it by hand, and a Portainer of `era` deploys onto the real engine.
-    pub fn between(origin: Compose, era: Era) -> Self {
+    /// A stack that is not started. `origin` starts it by hand, the host has the program `present`, and a Portainer of `era`
+    /// deploys onto the real engine.
+    pub fn between(origin: Compose, present: &Compose, era: Era) -> Self {
         let host = Host::new();
         let portainer = Portainer::start(&host, era);
         let stack = Self::of(host, origin, Some(portainer));
         fs::create_dir(stack.bin()).unwrap();
-        stack.compose.install(&stack.bin());
+        present.install(&stack.bin());
         stack
     }
 

@@ -112,7 +112,8 @@ impl Drop for Image<'_> {
 #[test]
 #[ignore = "needs root, a container engine, STACKLIFT_TEST_RELEASE and STACKLIFT_TEST_COMPOSE_5: scripts/test-packages runs it"]
 fn as_root_a_stack_is_adopted_in_the_image() {
-    let stack = Stack::between(Compose::five(), Era::Sync).running(TEXT, &[(".env", "A=1\n")]);
+    let stack = Stack::between(Compose::five(), &Compose::five(), Era::Sync)
+        .running(TEXT, &[(".env", "A=1\n")]);
     for (path, mode) in [("", 0o700), (".env", 0o600), ("docker-compose.yml", 0o600)] {
         let path = stack.dir().join(path);
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");

@@ -165,7 +165,6 @@ fn what_compose_prints_is_written_as_every_version_reads_it() {
         "networks": {"default": {"name": "web_default", "ipam": {}}, "other": {"name": "other"}},
         "services": {"a": {
             "command": null, "label_file": ["/x"], "labels": {"a$$b": "c$$d"}, "networks": {"default": null},
-            "volumes": [{"type": "bind", "source": "/x", "target": "/y", "bind": {}}],
             "secrets": [{"source": "s", "mode": "0440"}],
             "blkio_config": {"weight": 10, "device_read_bps": [{"Path": "/dev/x", "Rate": "1"}]},
         }},
@@ -186,12 +185,6 @@ fn what_compose_prints_is_written_as_every_version_reads_it() {
   a:
     labels:
       \"a$b\": \"c$$d\"
-    volumes:
-      - type: bind
-        source: /x
-        target: /y
-        bind:
-          create_host_path: true
     secrets:
       - source: s
         mode: 288

@@ -176,7 +176,7 @@ fn take<'n>(
 
 fn has_value(node: Node<'_>, value: &NewValue) -> bool {
     match value {
-        NewValue::Text(text) => {
+        NewValue::Text(text) | NewValue::Word(text) => {
             node.as_str() == Some(text) && node.scalar_type() == Some(ScalarType::Text)
         }
         NewValue::True => node.as_bool() == Some(true),

@@ -131,6 +131,8 @@ pub(super) type NewEntry = (String, NewValue);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NewValue {
     Text(String),
+    /// A text without quotes, if it needs none.
+    Word(String),
     True,
     Mapping(Vec<NewEntry>),
     EmptyList,

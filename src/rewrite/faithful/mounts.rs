@@ -133,7 +133,7 @@ pub(super) fn creates_path(reader: &Reader<'_, '_>, item: Node<'_>) -> Option<bo
     reader.read(node.as_str()?).ok()?.parse().ok()
 }
 
-/// What a text has for `create_host_path`, as Portainer reads it. Nothing if it is not YAML.
+/// What a text has for `create_host_path` of its bind mounts, as Portainer reads it. Nothing if it is not YAML.
 pub fn created_paths(text: &str, env: &[Variable]) -> CreatedPaths {
     let shell = |_: &str| None;
     let context = portainer::context("/", "/", &shell, "");
@@ -143,18 +143,18 @@ pub fn created_paths(text: &str, env: &[Variable]) -> CreatedPaths {
             let chain = reader.chain(*service);
             let items = lists(&chain).into_iter().flat_map(|(_, list)| list.items());
             let paths = items.filter_map(|item| {
-                let creates = creates_path(reader, item);
-                let target = match item.is_mapping() {
-                    true => reader
-                        .read(item.get("target")?.as_str()?)
-                        .ok()?
-                        .into_owned(),
-                    false => {
-                        let text = reader.read(item.as_str()?).ok()?;
-                        MountSpec::parse(&text)?.target.to_owned()
-                    }
+                let read =
+                    |node: Option<Node<'_>>| Some(reader.read(node?.as_str()?).ok()?.into_owned());
+                let (kind, target) = if item.is_mapping() {
+                    let kind = MountType::named(&read(item.get("type"))?);
+                    (kind, read(item.get("target"))?)
+                } else {
+                    let text = read(Some(item))?;
+                    let spec = MountSpec::parse(&text)?;
+                    (spec.kind, spec.target.to_owned())
                 };
-                Some((clean(&target), creates))
+                let creates = creates_path(reader, item);
+                (kind == MountType::Bind).then(|| (clean(&target), creates))
             });
             (service.name.to_owned(), paths.collect())
         });

@@ -239,3 +239,116 @@ fn whole_scalars_are_hidden() {
     let expected = "services:\n  a:\n    image: \"***\"\n    labels:\n      x: \"***\"\n      y: \"***\"\n      z: one-two\n";
     assert_eq!(rewritten.shown(), expected);
 }
+
+/// The text with the bind mounts of these services in the long syntax.
+fn with_long_binds(text: &str, services: &[&str]) -> String {
+    let services = services.iter().map(|name| (*name).to_owned());
+    let runs = Runs::default().with_long_binds(services.collect());
+    let env = "GIVEN=./given\nMODE=ro\nBOTH=./a:/a\n";
+    run_with(text, Some(env), &runs).expect("a rewrite").text
+}
+
+#[test]
+fn b39_bind_mounts_of_every_form_get_the_long_syntax() {
+    let text = "services:
+  a:
+    image: x
+    volumes: # the list
+      - ./conf:/conf          # a comment
+      - ./one.conf:/one.conf:ro
+      - /abs:/rw:rw
+      - ./conf:/z:z,ro
+      - ./conf:/cached:cached
+      - './conf:/nocopy:nocopy'
+      - data:/data
+      - /anonymous
+      - \"./conf:/slave:rslave\"
+      - ${DATA:-./data}:/default
+      - ${GIVEN}:/given:${MODE}
+      - $BOTH
+      - ~/ssh:/home
+      - ./a: b:/colon
+      - {type: bind, source: ./conf, target: /true, bind: {create_host_path: true}}
+      - type: bind
+        source: ./conf
+        target: /both
+        bind:
+          create_host_path: true # a comment
+          propagation: rslave
+      - type: bind
+        source: ./conf
+        target: /block
+        bind:
+          create_host_path: true
+      - {type: bind, source: ./conf, target: /false, bind: {create_host_path: false}}
+  b:
+    image: x
+    volumes: [./conf:/conf]
+volumes: {data: {}}
+";
+    let text = text.replace("      - ./a: b:/colon\n", "");
+    let expected = r#"services:
+  a:
+    image: x
+    volumes: # the list
+      - {type: bind, source: /s/web/conf, target: /conf, bind: {}}          # a comment
+      - {type: bind, source: /s/web/one.conf, target: /one.conf, read_only: true, bind: {}}
+      - {type: bind, source: /abs, target: /rw, bind: {}}
+      - {type: bind, source: /s/web/conf, target: /z, read_only: true, bind: {selinux: z}}
+      - {type: bind, source: /s/web/conf, target: /cached, bind: {}}
+      - {type: bind, source: /s/web/conf, target: /nocopy, bind: {}, volume: {nocopy: true}}
+      - data:/data
+      - /anonymous
+      - {type: bind, source: /s/web/conf, target: /slave, bind: {propagation: rslave}}
+      - {type: bind, source: "${DATA:-/s/web/data}", target: /default, bind: {}}
+      - {type: bind, source: /s/web/given, target: /given, read_only: true, bind: {}}
+      - {type: bind, source: /s/web/a, target: /a, bind: {}}
+      - {type: bind, source: /home/u/ssh, target: /home, bind: {}}
+      - {type: bind, source: /s/web/conf, target: /true, bind: {}}
+      - type: bind
+        source: /s/web/conf
+        target: /both
+        bind:
+          propagation: rslave
+      - type: bind
+        source: /s/web/conf
+        target: /block
+        bind:
+          {}
+      - {type: bind, source: /s/web/conf, target: /false, bind: {create_host_path: false}}
+  b:
+    image: x
+    volumes: [/s/web/conf:/conf]
+volumes: {data: {}}
+"#;
+    assert_eq!(with_long_binds(&text, &["a"]), expected);
+}
+
+#[test]
+fn b39_a_mount_that_another_service_shares_stays() {
+    let text = "services:
+  a: &a
+    image: x
+    volumes: &all [/x:/x]
+  b:
+    image: x
+    volumes: *all
+  c:
+    extends: {service: a}
+    volumes: [/y:/y]
+  d:
+    image: x
+    volumes: &own
+      - /z:/z
+";
+    assert_eq!(
+        with_long_binds(text, &["a", "c"]),
+        text.replace("/y:/y", "{type: bind, source: /y, target: /y, bind: {}}")
+    );
+    let all = text
+        .replace("/x:/x", "{type: bind, source: /x, target: /x, bind: {}}")
+        .replace("/y:/y", "{type: bind, source: /y, target: /y, bind: {}}");
+    assert_eq!(with_long_binds(text, &["a", "b", "c"]), all);
+    let own = text.replace("/z:/z", "{type: bind, source: /z, target: /z, bind: {}}");
+    assert_eq!(with_long_binds(text, &["d"]), own);
+}

@@ -105,7 +105,9 @@ pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]
     let one = |entry @ (name, value): &NewEntry| match value {
         NewValue::Item(_) if is_flow => flat(value),
         NewValue::Item(_) => format!("- {}", flat(value)),
-        NewValue::Text(_) | NewValue::True | NewValue::External(_) => flat_entry(entry),
+        NewValue::Text(_) | NewValue::Word(_) | NewValue::True | NewValue::External(_) => {
+            flat_entry(entry)
+        }
         NewValue::List(_) | NewValue::Mapping(_) if is_flow => flat_entry(entry),
         NewValue::List(items) => {
             let lines = items.iter().map(|one| format!("{deeper}- {}", quoted(one)));
@@ -131,7 +133,8 @@ fn flat_entry((name, value): &NewEntry) -> String {
 pub(super) fn flat(value: &NewValue) -> String {
     let joined = |parts: Vec<String>| parts.join(", ");
     match value {
-        NewValue::Text(text) | NewValue::Item(text) => quoted(text),
+        NewValue::Word(text) if is_word(text) => text.clone(),
+        NewValue::Text(text) | NewValue::Word(text) | NewValue::Item(text) => quoted(text),
         NewValue::True => "true".to_owned(),
         NewValue::External(volume) => format!("{{external: true, name: {}}}", quoted(volume)),
         NewValue::EmptyList => "[]".to_owned(),
@@ -149,15 +152,21 @@ pub(super) fn flat(value: &NewValue) -> String {
 
 /// A name as a key.
 fn key(name: &str) -> String {
-    let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        && !matches!(
-            name.to_ascii_lowercase().as_str(),
-            "null" | "true" | "false" | "y" | "n" | "yes" | "no" | "on" | "off"
-        );
-    if is_plain {
+    let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if is_plain && is_word(name) {
         name.to_owned()
     } else {
         quoted(name)
     }
+}
+
+/// Whether a text needs no quotes anywhere: a word or a path.
+fn is_word(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '/'))
+        && text.bytes().all(is_part)
+        && !matches!(
+            text.to_ascii_lowercase().as_str(),
+            "null" | "true" | "false" | "y" | "n" | "yes" | "no" | "on" | "off"
+        )
 }

@@ -58,7 +58,7 @@ impl Scenario {
 
     /// Writes the Compose file and the files.
     pub fn stopped(case: Case, text: &str, files: &[(&str, &str)]) -> Self {
-        let stack = Stack::between(case.origin.compose(), case.era);
+        let stack = Stack::between(case.origin.compose(), &case.host.compose(), case.era);
         stack.write(text);
         for (name, content) in files {
             stack.file(name, content);

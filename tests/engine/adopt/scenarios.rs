@@ -205,7 +205,7 @@ const PROFILE_FILES: &[(&str, &str)] = &[(".env", "COMPOSE_PROFILES=extra\n")];
 
 fn plain(case: Case) {
     let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
-    scenario.adopts(case.by_short_mounts(&["db"])).stays();
+    scenario.adopts(&[]).stays();
 }
 
 fn health(case: Case) {
@@ -353,7 +353,7 @@ fn variables(case: Case) {
 
 fn several(case: Case) {
     let scenario = Scenario::new(case, SEVERAL, SEVERAL_FILES);
-    let adopted = scenario.adopts(case.by_short_mounts(&["app", "web"]));
+    let adopted = scenario.adopts(&[]);
     adopted.hides_secrets();
     let text = scenario.text_in_portainer();
     for secret in ["MIIBVg", "password-", "of $WORD"] {

@@ -79,7 +79,7 @@ fn long<'d>(reader: &Reader<'d, '_>, item: Node<'d>) -> Option<Vec<NewEntry>> {
         _ => (escaped(spec.source?), escaped(spec.target)),
     };
     let of = |key: &str, value: NewValue| (key.to_owned(), value);
-    let text = |key: &str, value: &str| of(key, NewValue::Text(value.to_owned()));
+    let text = |key: &str, value: &str| of(key, NewValue::Word(value.to_owned()));
     let mut entries = vec![
         text("type", "bind"),
         text("source", &source),

@@ -1,0 +1,69 @@
+//! Bind mounts, which Compose 5 hashes in another way than earlier versions (B39, N28).
+
+use std::os::unix::net::UnixListener;
+
+use super::{Case, by, scenario::Scenario};
+
+by! { b39_bind_mounts_of_every_form:
+    by_newer NEWER "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"
+    by_newer_from_five NEWER_FROM_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+    by_old_from_five OLD_FROM_FIVE "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+    on_five_by_newer_from_two NEWER_ON_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+    on_two_by_newer_from_five NEWER_FROM_FIVE_ON_TWO "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+}
+
+const TEXT: &str = "services:
+  short:
+    $SLEEP
+    volumes: # the list
+      - ./conf:/conf          # a comment
+      - ./one.conf:/one.conf:ro
+      - ./conf:/rw:rw
+      - ./conf:/z:z
+      - ./conf:/Z:ro,Z
+      - ./conf:/cached:cached
+      - ./conf:/consistent:consistent
+      - data:/data
+      - ./conf:/private:rprivate
+      - ${DATA:-./data}:/default
+      - ${GIVEN}:/given:${MODE}
+      - /dev/null:/device
+      - ./socket:/socket
+  long:
+    $SLEEP
+    volumes:
+      - {type: bind, source: ./conf, target: /true, bind: {create_host_path: true}}
+      - type: bind
+        source: ./conf
+        target: /both
+        bind:
+          create_host_path: true # a comment
+          propagation: rprivate
+      - {type: bind, source: ./conf, target: /none}
+  flow:
+    $SLEEP
+    volumes: [./conf:/conf, './one.conf:/one.conf']
+  other:
+    $SLEEP
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes: {data: {}}
+";
+
+const FILES: &[(&str, &str)] = &[
+    (".env", "GIVEN=./given\nMODE=ro\n"),
+    ("conf/a", "a\n"),
+    ("data/a", "a\n"),
+    ("given/a", "a\n"),
+    ("one.conf", "one\n"),
+];
+
+/// Each form stays, also if another service of the stack changes later, and again if nothing does.
+fn b39_bind_mounts_of_every_form(case: Case) {
+    let scenario = Scenario::stopped(case, TEXT, FILES);
+    let _socket = UnixListener::bind(scenario.dir().join("socket")).unwrap();
+    scenario.start();
+    scenario.adopts(&[]).stays();
+    scenario.edit("  other:\n", "  other:\n    labels: {changed: 'yes'}\n");
+    let adopted = scenario.adopts(&["other"]);
+    adopted.stays();
+}
