@@ -30,3 +30,5 @@ mod text;
 mod trace;
 
 pub use cli::main;
+/// For the tests against real Compose programs.
+pub use compose::{ComposeVersion, Dialect, Project};

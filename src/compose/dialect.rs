@@ -98,9 +98,6 @@ const NEVER_HASHED: [&str; 3] = ["build", "pull_policy", "scale"];
 const OLDEST: (u16, u16) = (2, 19);
 const NEWEST: (u16, u16) = (5, 6);
 
-/// Debian builds this version with the compose-go of another one.
-const OF_DEBIAN: (ComposeVersion, ComposeVersion) = (ComposeVersion(2, 26, 1), V2_32);
-
 impl Rule {
     const fn of(
         part: &'static str,
@@ -158,14 +155,18 @@ impl Dialect {
         within.chain([first]).map(Self::of).collect()
     }
 
-    /// Those of all known versions, and of Debian's build.
+    /// That of the 2.26.1 of Debian, which is built with the compose-go of a later version.
+    pub fn of_debian() -> Self {
+        Self {
+            compose_go: Self::of(V2_32).compose_go,
+            ..Self::of(ComposeVersion(2, 26, 1))
+        }
+    }
+
+    /// Those of all known versions.
     pub fn all() -> BTreeSet<Self> {
         let mut all = Self::between(ComposeVersion(0, 0, 0), ComposeVersion(u16::MAX, 0, 0));
-        let (compose, compose_go) = OF_DEBIAN;
-        all.insert(Self {
-            compose_go: Self::of(compose_go).compose_go,
-            ..Self::of(compose)
-        });
+        all.insert(Self::of_debian());
         all
     }
 
@@ -322,44 +323,38 @@ fn networks(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
 }
 
 /// Texts as they are written, and mappings since 2.29.3.
-fn devices(service: Fields, version: ComposeVersion) -> Vec<Fields> {
-    let is_older = version < V2_29_3;
-    let form = |write: fn(&Value, bool) -> Value| {
-        let mut service = service.clone();
-        items(&mut service, "devices").for_each(|device| *device = write(device, is_older));
-        service
-    };
-    // `/a` may have been written as `/a:/a`, and with `:rwm`.
-    let mut forms = vec![form(|device, is_older| {
-        device_form(device, is_older, false)
-    })];
-    if is_older {
-        forms.push(form(|device, is_older| device_form(device, is_older, true)));
-        forms.dedup();
+fn devices(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    let mut open = Vec::new();
+    for (at, device) in items(&mut service, "devices").enumerate() {
+        let mapping = match device.as_str() {
+            Some(text) => {
+                let mut parts = text.splitn(3, ':');
+                let source = parts.next().unwrap_or_default();
+                let (target, permissions) = (parts.next(), parts.next());
+                json!({"source": source, "target": target.unwrap_or(source), "permissions": permissions.unwrap_or("rwm")})
+            }
+            None => device.clone(),
+        };
+        if version >= V2_29_3 {
+            *device = mapping;
+        } else if !device.is_string() {
+            let of = |key: &str| mapping[key].as_str().unwrap_or_default();
+            let (source, target, permissions) = (of("source"), of("target"), of("permissions"));
+            *device = match permissions {
+                "rwm" if source == target => source.into(),
+                "rwm" => format!("{source}:{target}").into(),
+                _ => format!("{source}:{target}:{permissions}").into(),
+            };
+            // `/a` may have been written as `/a:/a`.
+            open.extend((source == target && permissions == "rwm").then_some(at));
+        }
     }
-    forms
-}
-
-fn device_form(device: &Value, is_older: bool, is_long: bool) -> Value {
-    let (source, target, permissions) = if let Some(text) = device.as_str() {
-        let mut parts = text.splitn(3, ':');
-        let source = parts.next().unwrap_or_default();
-        (
-            source,
-            parts.next().unwrap_or(source),
-            parts.next().unwrap_or("rwm"),
-        )
-    } else {
-        let of = |key: &str| device[key].as_str().unwrap_or_default();
-        (of("source"), of("target"), of("permissions"))
-    };
-    match () {
-        () if is_older && device.is_string() => device.clone(),
-        () if !is_older => json!({"source": source, "target": target, "permissions": permissions}),
-        () if permissions != "rwm" => format!("{source}:{target}:{permissions}").into(),
-        () if is_long || source != target => format!("{source}:{target}").into(),
-        () => source.into(),
-    }
+    subsets(&service, &open, |service, at| {
+        if let Some(device) = items(service, "devices").nth(at) {
+            let source = device.as_str().unwrap_or_default();
+            *device = format!("{source}:{source}").into();
+        }
+    })
 }
 
 /// A `watch` has `exec` since 2.32.0, also without a command.
@@ -382,19 +377,18 @@ fn develop(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
 }
 
 /// Before 2.29.0, a port in the long syntax has no default `mode` and `protocol`.
-fn ports(service: Fields, version: ComposeVersion) -> Vec<Fields> {
-    if version >= V2_29 {
-        return vec![service];
-    }
-    let mut bare = service.clone();
-    for port in items(&mut bare, "ports").filter_map(Value::as_object_mut) {
-        port.retain(|key, value| {
-            !(key == "mode" && value == "ingress" || key == "protocol" && value == "tcp")
-        });
-    }
-    let mut forms = vec![service, bare];
-    forms.dedup();
-    forms
+fn ports(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    let is_open = |port: &Value| port["mode"] == "ingress" || port["protocol"] == "tcp";
+    let ports = items(&mut service, "ports").enumerate();
+    let open = ports.filter(|(_, port)| version < V2_29 && is_open(port));
+    let open: Vec<usize> = open.map(|(at, _)| at).collect();
+    subsets(&service, &open, |service, at| {
+        if let Some(Value::Object(port)) = items(service, "ports").nth(at) {
+            port.retain(|key, value| {
+                !(key == "mode" && value == "ingress" || key == "protocol" && value == "tcp")
+            });
+        }
+    })
 }
 
 /// From 2.24.7 to 2.28, variables without a value are left out.
@@ -410,45 +404,46 @@ fn environment(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
 
 /// Before 2.30.0, no count is no `count`; since then, it is that of all devices.
 fn counts(service: Fields, version: ComposeVersion) -> Vec<Fields> {
-    let mut bare = service.clone();
-    if version < V2_30
-        && let Some(reserved) = bare.get_mut("deploy").and_then(|deploy| {
-            deploy
-                .pointer_mut("/resources/reservations/devices")?
-                .as_array_mut()
-        })
-    {
-        for device in reserved.iter_mut().filter_map(Value::as_object_mut) {
-            device.retain(|key, value| key != "count" || *value != -1);
+    let deploy = service.get("deploy");
+    let reserved = deploy.and_then(|deploy| deploy.pointer("/resources/reservations/devices"));
+    let reserved = reserved
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .enumerate();
+    let open = reserved.filter(|(_, device)| version < V2_30 && device["count"] == -1);
+    let open: Vec<usize> = open.map(|(at, _)| at).collect();
+    subsets(&service, &open, |service, at| {
+        let device = format!("/resources/reservations/devices/{at}");
+        let deploy = service.get_mut("deploy");
+        if let Some(Value::Object(device)) = deploy.and_then(|deploy| deploy.pointer_mut(&device)) {
+            device.shift_remove("count");
         }
-    }
-    let mut forms = vec![service, bare];
-    forms.dedup();
-    forms
+    })
 }
 
 /// Before 2.26.0, a text as it is written: `0.5` or `0.50`.
-fn cpus(service: Fields, version: ComposeVersion) -> Vec<Fields> {
-    if version >= V2_26 {
-        return vec![service];
-    }
-    let form = |decimals: &str| {
-        let mut service = service.clone();
-        for side in ["limits", "reservations"] {
-            let side = service
-                .get_mut("deploy")
-                .and_then(|deploy| deploy["resources"].get_mut(side));
-            if let Some(cpus) = side.and_then(|side| side.get_mut("cpus"))
-                && cpus.is_number()
-            {
-                *cpus = format!("{cpus}{decimals}").into();
-            }
+fn cpus(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    const SIDES: [&str; 2] = ["/resources/limits/cpus", "/resources/reservations/cpus"];
+    let mut open = Vec::new();
+    for (at, side) in SIDES.iter().enumerate().filter(|_| version < V2_26) {
+        if let Some(cpus) = service
+            .get_mut("deploy")
+            .and_then(|deploy| deploy.pointer_mut(side))
+            && cpus.is_number()
+        {
+            *cpus = cpus.to_string().into();
+            open.push(at);
         }
-        service
-    };
-    let mut forms = vec![form(""), form("0")];
-    forms.dedup();
-    forms
+    }
+    subsets(&service, &open, |service, at| {
+        if let Some(cpus) = service
+            .get_mut("deploy")
+            .and_then(|deploy| deploy.pointer_mut(SIDES[at]))
+        {
+            *cpus = format!("{}0", cpus.as_str().unwrap_or_default()).into();
+        }
+    })
 }
 
 /// Before 2.24.6, a secret has no default `target`.
@@ -500,6 +495,30 @@ fn replicas(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
     vec![service]
 }
 
+/// The service, with each subset of the places in `open` changed. Of many places, only none and all are.
+pub(super) fn subsets(
+    service: &Fields,
+    open: &[usize],
+    change: impl Fn(&mut Fields, usize),
+) -> Vec<Fields> {
+    const MOST: usize = 7;
+    let all = (1_usize << open.len().min(MOST)) - 1;
+    let masks: Vec<usize> = match open.len() {
+        ..=MOST => (0..=all).collect(),
+        _ => vec![0, all],
+    };
+    let changed = masks.into_iter().map(|mask| {
+        let mut service = service.clone();
+        for (bit, &at) in open.iter().enumerate() {
+            if mask == all || mask & (1 << bit) != 0 {
+                change(&mut service, at);
+            }
+        }
+        service
+    });
+    changed.collect()
+}
+
 fn without(mut service: Fields, key: &str, is_removed: bool) -> Fields {
     if is_removed {
         service.shift_remove(key);
@@ -511,4 +530,134 @@ fn without(mut service: Fields, key: &str, is_removed: bool) -> Fields {
 fn items<'s>(service: &'s mut Fields, key: &str) -> impl Iterator<Item = &'s mut Value> {
     let list = service.get_mut(key).and_then(Value::as_array_mut);
     list.into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use composefile::path::clean;
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::{compose::Project, model::CreatedPaths};
+
+    /// What compose-go marshals for the same services in the versions of Compose, and what three versions print.
+    #[derive(Deserialize)]
+    struct Recorded {
+        /// Those that were recorded.
+        versions: Vec<String>,
+        /// Each version with another hash than the one before it, by service.
+        hashes: BTreeMap<String, Vec<(String, String)>>,
+        /// By the version that printed them.
+        printed: BTreeMap<String, Value>,
+    }
+
+    fn recorded() -> Recorded {
+        let text = include_str!("../../tests/fixtures/config-hashes.json");
+        serde_json::from_str(text).expect("the recorded hashes")
+    }
+
+    fn version(text: &str) -> ComposeVersion {
+        ComposeVersion::parse(text).expect("a version")
+    }
+
+    #[test]
+    fn n36_each_version_hashes_what_any_other_prints() {
+        // What the file has for `create_host_path`, but for the short syntax.
+        let long = [
+            ("/t", Some(true)),
+            ("/y", None),
+            ("/z", None),
+            ("/q", Some(false)),
+            ("/p", None),
+        ];
+        let short = ["/x", "/x2", "/r", "/etc/localtime", "ro", "/s", "/s2"];
+        let short = short.map(|target| (target, Some(true)));
+        let all = long.into_iter().chain(short);
+        let binds = all
+            .map(|(target, creates)| (clean(target), creates))
+            .collect();
+        let Recorded {
+            versions,
+            hashes,
+            printed,
+        } = recorded();
+        let mut written: CreatedPaths = hashes
+            .keys()
+            .map(|service| (service.clone(), BTreeMap::new()))
+            .collect();
+        written.insert("bind".to_owned(), binds);
+        let mut wrong = Vec::new();
+        for (printer, services) in &printed {
+            let config = json!({ "services": services });
+            let project = Project::new(&config, version(printer), &BTreeMap::new(), Some(&written));
+            for of in &versions {
+                for (service, changes) in &hashes {
+                    let of = version(of);
+                    let earlier = changes.iter().rfind(|(since, _)| version(since) <= of);
+                    let (_, hash) = earlier.expect("a hash");
+                    if !project.has_hash(service, hash, [Dialect::of(of)]) {
+                        wrong.push(format!("{service} of {of}, printed by {printer}"));
+                    }
+                }
+            }
+        }
+        assert_eq!(wrong, [""; 0]);
+    }
+
+    #[test]
+    fn n36_versions_with_the_same_rules_are_one_dialect() {
+        let of = |text| Dialect::of(version(text));
+        for (one, other) in [
+            ("2.36.0", "2.40.3"),
+            ("5.0.2", "5.6.1"),
+            ("2.29.0", "2.29.2"),
+        ] {
+            assert_eq!(of(one), of(other), "{one} {other}");
+        }
+        let between = |first, last| Dialect::between(version(first), version(last)).len();
+        assert_eq!(between("2.29.2", "2.29.2"), 1);
+        // `profiles`, devices, `develop`, modes and networks.
+        assert_eq!(between("2.29.7", "2.40.3"), 6);
+        assert_ne!(Dialect::of_debian(), of("2.26.1"));
+        assert!(Dialect::all().contains(&Dialect::of_debian()));
+        let is_known = |text| Dialect::is_known(version(text));
+        assert!(is_known("2.19.0") && is_known("5.6.9"));
+        assert!(!is_known("2.18.1") && !is_known("5.7.0"));
+    }
+
+    #[test]
+    fn n36_the_part_that_differs_is_named() {
+        let service = |value: Value| value.as_object().expect("a service").clone();
+        let of = |text| Dialect::of(version(text));
+        for (fields, one, other, expected) in [
+            (
+                json!({"depends_on": {"a": {}}}),
+                "2.29.2",
+                "2.40.3",
+                Some("`depends_on`"),
+            ),
+            (json!({"depends_on": {"a": {}}}), "2.26.1", "2.29.2", None),
+            (
+                json!({"profiles": ["a"]}),
+                "2.29.2",
+                "5.6.1",
+                Some("`profiles`"),
+            ),
+            (json!({"image": "x"}), "2.24.0", "5.6.1", None),
+            (
+                json!({"image": "x"}),
+                "2.23.3",
+                "5.6.1",
+                Some("the service"),
+            ),
+        ] {
+            assert_eq!(
+                of(one).difference(of(other), &service(fields)),
+                expected,
+                "{one} {other}"
+            );
+        }
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     answer::share_by_id,
-    dialect::{CREATE_HOST_PATH, Dialect, Fields, all_binds, go_json, set_created},
+    dialect::{CREATE_HOST_PATH, Dialect, Fields, all_binds, go_json, set_created, subsets},
     version::ComposeVersion,
 };
 use crate::{
@@ -191,18 +191,19 @@ fn possible_forms(service: Fields, printed_by: ComposeVersion) -> Vec<Fields> {
     } else {
         (Some(true), Some(false))
     };
-    let with = |value: Option<bool>| {
-        let mut form = service.clone();
-        for bind in all_binds(&mut form) {
-            if bind.get(CREATE_HOST_PATH).and_then(Value::as_bool) != printed {
-                set_created(bind, value);
-            }
+    let mut open = Vec::new();
+    let mut service = service;
+    for (at, bind) in all_binds(&mut service).enumerate() {
+        if bind.get(CREATE_HOST_PATH).and_then(Value::as_bool) != printed {
+            set_created(bind, omitted);
+            open.push(at);
         }
-        form
-    };
-    let mut forms = vec![with(omitted), with(None)];
-    forms.dedup();
-    forms
+    }
+    subsets(&service, &open, |service, at| {
+        if let Some(bind) = all_binds(service).nth(at) {
+            set_created(bind, None);
+        }
+    })
 }
 
 /// Replaces each `$$` by `$`: `config` prints every `$` twice.

@@ -7,6 +7,7 @@
 //! folder with a `manifest.jsonl`. They fail without them. `scripts/test` and `scripts/oracle` set both.
 
 mod corpus;
+mod hashes;
 mod judge;
 mod losses;
 mod mutation;
