@@ -20,10 +20,7 @@ use crate::{
     plan::{
         Facts, PortainerCompose, edited,
         facts::services::{Given, SentService},
-        fates::{
-            binds::{is_newer, missing_source},
-            dependents::dependencies,
-        },
+        fates::dependents::dependencies,
     },
     snapshot::Inspected,
     text::{counted, printable},
@@ -334,13 +331,6 @@ impl Deciding<'_> {
             || "another version of Compose".to_owned(),
             |version| format!("Compose {version}"),
         );
-        if is_newer(self.facts, container)
-            && let Some(source) = missing_source(self.facts, sent, service)
-        {
-            return Fate::Recreated(format!(
-                "{creator} started it, and Portainer could keep it only if {source} existed"
-            ));
-        }
         let mut dialects = portainer.dialects().into_iter();
         let part = dialects.find_map(|dialect| sent.difference(service, created_by, dialect));
         Fate::Recreated(format!(
@@ -378,3 +368,6 @@ fn shares(service: &SentService) -> bool {
             source.is_none_or(|source| source.starts_with("container:"))
         })
 }
+
+#[cfg(test)]
+mod tests;

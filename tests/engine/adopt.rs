@@ -13,6 +13,7 @@ mod lost_portainer;
 mod rm;
 mod scenario;
 mod scenarios;
+mod versions;
 
 use rehearsal::Era;
 

@@ -37,7 +37,9 @@ pub fn long_binds(facts: &Facts, projects: Option<&Projects>) -> BTreeSet<String
         let Some(long) = projects.sent.with_long_binds(service) else {
             return false;
         };
-        if missing_source(facts, &projects.sent, service).is_some() {
+        // In the long syntax, the deployment would fail (M13).
+        let mut sources = projects.sent.created_sources(service).into_iter();
+        if sources.any(|source| facts.lacks(source)) {
             return false;
         }
         let keeps = |project: &Project| {
@@ -67,15 +69,9 @@ fn keeps_all(facts: &Facts, project: &Project, service: &str, portainer: Portain
 }
 
 /// Whether a version with the new hash created a container.
-pub fn is_newer(facts: &Facts, container: Inspected) -> bool {
+fn is_newer(facts: &Facts, container: Inspected) -> bool {
     facts
         .label(container, "version")
         .and_then(ComposeVersion::parse)
         >= Some(FIRST)
-}
-
-/// A source of a service's bind mounts that does not exist: in the long syntax, the deployment would fail (M13).
-pub fn missing_source<'p>(facts: &Facts, sent: &'p Project, service: &str) -> Option<&'p str> {
-    let mut sources = sent.created_sources(service).into_iter();
-    sources.find(|source| facts.lacks(source))
 }

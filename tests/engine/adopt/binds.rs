@@ -1,15 +1,15 @@
 //! Bind mounts, which Compose 5 hashes in another way than earlier versions (B39, N28).
 
-use std::os::unix::net::UnixListener;
+use std::{fs, os::unix::net::UnixListener};
 
 use super::{Case, by, scenario::Scenario};
 
 by! { b39_bind_mounts_of_every_form:
     by_newer NEWER "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"
-    by_newer_from_five NEWER_FROM_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
-    by_old_from_five OLD_FROM_FIVE "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
-    on_five_by_newer_from_two NEWER_ON_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
-    on_two_by_newer_from_five NEWER_FROM_FIVE_ON_TWO "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+    by_newer_with_5 NEWER_FROM_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+    by_old_with_5 OLD_FROM_FIVE "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+    from_two_on_five_with_5 NEWER_ON_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+    from_five_on_two_with_5 NEWER_FROM_FIVE_ON_TWO "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
 }
 
 const TEXT: &str = "services:
@@ -66,4 +66,18 @@ fn b39_bind_mounts_of_every_form(case: Case) {
     scenario.edit("  other:\n", "  other:\n    labels: {changed: 'yes'}\n");
     let adopted = scenario.adopts(&["other"]);
     adopted.stays();
+}
+
+/// A source that is gone would make the deployment fail in the long syntax, and would be empty in the short one.
+#[test]
+#[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
+fn b39_a_missing_source_with_5() {
+    let scenario = Scenario::new(super::NEWER_FROM_FIVE, TEXT, FILES);
+    let (given, gone) = (scenario.dir().join("given"), scenario.dir().join("gone"));
+    fs::rename(&given, &gone).unwrap();
+    scenario
+        .run("adopt $PROJECT")
+        .fails("short mounts ./given, which does not exist");
+    fs::rename(&gone, &given).unwrap();
+    scenario.adopts(&[]);
 }

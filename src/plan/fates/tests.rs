@@ -1,0 +1,137 @@
+//! Containers of two versions of Compose, on hosts with two, in Portainers with three (B47).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    plan::{
+        AdoptionFacts, adoption,
+        tests::{World, other, world},
+    },
+    rewrite::faithful::{Runs, created_paths},
+    text::sha256,
+};
+
+const SHORT: &str = "services: {web: {image: x, volumes: ['/a:/a']}}";
+const LONG: &str =
+    "services: {web: {image: x, volumes: [{type: bind, source: /a, target: /a, bind: {}}]}}";
+
+/// The JSON of the service, with this value of `bind`.
+fn service(bind: &Value) -> Value {
+    json!({"image": "x", "volumes": [{"type": "bind", "source": "/a", "target": "/a", "bind": bind}]})
+}
+
+/// What a program of this version reads in a text.
+fn read(text: &str, printed_by: &str) -> Project {
+    let is_short = text == SHORT && printed_by.starts_with('2');
+    let bind = if is_short {
+        json!({"create_host_path": true})
+    } else {
+        json!({})
+    };
+    let config = json!({"services": {"web": service(&bind)}});
+    let version = ComposeVersion::parse(printed_by).expect("a version");
+    let created = created_paths(text, &[]);
+    Project::new(&config, version, &BTreeMap::new(), Some(&created))
+}
+
+/// The stack, started from a file in the short syntax, or with another hash.
+fn started(by: &str, hash: Option<&str>, portainer: &'static str) -> World {
+    let mut world = world(SHORT);
+    world.portainer_version = Some(portainer);
+    // Its Compose is known by what it started.
+    if portainer == "2.46.0" {
+        let mut container = other("other-a-1", "x", &[]);
+        for (name, value) in [
+            ("project.working_dir", "/data/compose/9"),
+            ("version", "5.6.1"),
+        ] {
+            container
+                .labels
+                .insert(format!("com.docker.compose.{name}"), value.to_owned());
+        }
+        world.others.push(container);
+    }
+    let bind = if by.starts_with('2') {
+        json!({"create_host_path": true})
+    } else {
+        json!({})
+    };
+    let labeled = sha256(&service(&bind).to_string());
+    let labels = &mut world.containers[0]["Config"]["Labels"];
+    labels["com.docker.compose.version"] = by.into();
+    labels["com.docker.compose.config-hash"] = hash.unwrap_or(&labeled).into();
+    world
+}
+
+/// The fate of the service, and whether its bind mounts are sent in the long syntax.
+fn planned(world: &mut World, sent: &str, host: &str) -> (Fate, bool) {
+    sent.clone_into(&mut world.compose);
+    let projects = Projects {
+        on_disk: read(SHORT, host),
+        sent: read(sent, host),
+    };
+    world.with_facts(|facts| {
+        let input = AdoptionFacts {
+            redeploys: false,
+            facts,
+            file: "docker-compose.yml",
+            files: &["docker-compose.yml".to_owned()],
+            rewrite: &[],
+            runs: &Runs::default(),
+            projects: Ok(&projects),
+        };
+        let fate = adoption(&input).services[0].fate.clone();
+        (fate, !binds::long_binds(facts, Some(&projects)).is_empty())
+    })
+}
+
+#[test]
+fn b47_no_fate_depends_on_the_version_of_the_host() {
+    for host in ["2.26.1", "5.6.1"] {
+        for (created_by, portainer, short, long) in [
+            ("2.26.1", "2.23.0", true, false),
+            ("2.26.1", "2.45.0", true, false),
+            ("2.26.1", "2.46.0", false, false),
+            ("5.6.1", "2.23.0", false, true),
+            ("5.6.1", "2.45.0", false, true),
+            ("5.6.1", "2.46.0", true, true),
+        ] {
+            let mut world = started(created_by, None, portainer);
+            for (sent, is_kept) in [(SHORT, short), (LONG, long)] {
+                let (fate, lengthens) = planned(&mut world, sent, host);
+                let what = format!("{created_by} on {host} in {portainer}: {sent}: {fate}");
+                assert_eq!(matches!(fate, Fate::Unchanged), is_kept, "{what}");
+                assert!(!matches!(fate, Fate::Unknown(_)), "{what}");
+                // B39: only where it makes the hash equal.
+                assert_eq!(lengthens, sent == SHORT && !short && long, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn b47_a_hash_that_no_version_computes_is_another_configuration() {
+    let changed = "the Compose file or .env has changed since the container started";
+    let unknown = "Compose 9.0.0 started it, which stacklift does not know";
+    for (by, expected) in [
+        ("2.26.1", Fate::Recreated(changed.to_owned())),
+        ("5.6.1", Fate::Recreated(changed.to_owned())),
+        ("9.0.0", Fate::unknown(unknown)),
+    ] {
+        let mut world = started(by, Some("0"), "2.45.0");
+        assert_eq!(
+            planned(&mut world, SHORT, "5.6.1"),
+            (expected, false),
+            "{by}"
+        );
+    }
+    let why = "Compose 5.6.1 started it, and Compose in Portainer treats bind mounts in the short syntax or with `create_host_path` differently";
+    let mut world = started("5.6.1", None, "2.45.0");
+    assert_eq!(
+        planned(&mut world, SHORT, "5.6.1").0,
+        Fate::Recreated(why.to_owned())
+    );
+}
