@@ -142,7 +142,7 @@ pub struct EngineReader {
     client: Client,
     /// The container command, if the API is used and the command is on `PATH`.
     puller: Option<Command>,
-    id: OnceLock<String>,
+    about: OnceLock<About>,
 }
 
 impl Deref for Engine {
@@ -180,7 +180,7 @@ impl Engine {
             adapter,
             client,
             puller,
-            id: OnceLock::new(),
+            about: OnceLock::new(),
         })
     }
 
@@ -243,21 +243,20 @@ impl EngineReader {
 
     /// The ID of the engine, read once. Portainer reports the same ID for its environment (B03).
     pub fn id(&self) -> Result<String> {
-        match self.id.get() {
-            Some(id) => Ok(id.clone()),
-            None => Ok(self.about()?.id),
-        }
+        Ok(self.about()?.id.clone())
     }
 
-    /// What the engine says about itself. One request.
-    pub fn about(&self) -> Result<About> {
+    /// What the engine says about itself, read once.
+    pub fn about(&self) -> Result<&About> {
+        if let Some(about) = self.about.get() {
+            return Ok(about);
+        }
         let about = match &self.client {
             Client::Command(command) => command.about(),
             _ => self.api().and_then(Api::about),
         }
         .context("failed to read the version and ID of Docker")?;
-        self.id.get_or_init(|| about.id.clone());
-        Ok(about)
+        Ok(self.about.get_or_init(|| about))
     }
 
     /// What happened to the containers of `project` since `since`, oldest first, as far as the engine remembers: it keeps

@@ -485,6 +485,8 @@ impl Situation<'_> {
         before.uses = uses;
         before.environment = environment;
         before.details = details;
+        let about = engine.and_then(|engine| engine.about().ok());
+        before.details.engine_version = about.and_then(|about| about.version.clone());
         let none = compose.compose().err().filter(|_| host.is_none());
         before.details.unasked = none.map(ToString::to_string);
         let rejection = checked.and_then(|read| known(read, &mut before.warnings));

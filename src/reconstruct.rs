@@ -274,7 +274,10 @@ impl Read {
             ids: by_id,
             images,
             objects,
-            log_driver: engine.about().ok().and_then(|about| about.log_driver),
+            log_driver: engine
+                .about()
+                .ok()
+                .and_then(|about| about.log_driver.clone()),
             mask,
         })
     }

@@ -4,6 +4,7 @@ use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
     iter,
+    ops::Range,
 };
 
 use anyhow::{Context as _, Result};
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use super::asking::{Asking, sent_of};
 use crate::{
-    compose::env_file,
+    compose::{ComposeVersion, env_file},
     failure::Failure,
     model::{Variable, values},
     observe::{Before, Situation},
@@ -48,6 +49,11 @@ pub struct FromGit {
     /// What the repository needs, if it deploys something else than what runs.
     pub patch: Option<String>,
 }
+
+/// The versions of Portainer that look for a relative `env_file` in the root of the clone (N29). Measured with the first, and with
+/// 2.43.0; those in between are not known to be right.
+const MISPLACES_ENV_FILES: Range<ComposeVersion> =
+    ComposeVersion(2, 39, 4)..ComposeVersion(2, 44, 0);
 
 /// Everything that Portainer would read from the repository now.
 fn fetch(portainer: &PortainerReader, from: &Repository) -> Result<Fetched> {
@@ -197,6 +203,27 @@ impl FromGit {
         }
     }
 
+    /// The blocker if this version of Portainer looks for the env files of the repository in the wrong folder.
+    fn misplaced(&self, before: &Before) -> Option<Blocker> {
+        let version = before.portainer_version.as_deref()?;
+        let is_affected = MISPLACES_ENV_FILES.contains(&ComposeVersion::parse(version)?);
+        let files = self.fetched.files.iter();
+        let paths: BTreeSet<String> = files.flat_map(|(_, text)| env_files(text)).collect();
+        if !is_affected || self.repository.folder().is_empty() || paths.is_empty() {
+            return None;
+        }
+        let what = format!(
+            "Portainer {version} looks for the env files of {} in the root of the repository",
+            self.repository.path
+        );
+        let hint = "upgrade Portainer to 2.44 or later, or move the Compose file to the root of the repository";
+        Some(
+            Blocker::new(what, hint)
+                .details(paths)
+                .short("env files not found"),
+        )
+    }
+
     /// The body of the request that deploys the Git stack again, without the password.
     pub fn redeploy_body(&self, prune: bool) -> Value {
         self.repository.redeploy_body(&self.env, prune)
@@ -340,6 +367,9 @@ pub fn judged(
             let deployed = before.deployed.as_ref().map_or(&now.text, |one| &one.text);
             git.tell_changes(&mut plan, deployed, compose);
         }
+        if !plan.is_left_to_git() {
+            plan.blockers.extend(git.misplaced(before));
+        }
         let link = standing.git.as_ref();
         let kept = link.and_then(|link| link.auto_update.as_ref());
         let wanted = git.repository.auto_update.as_ref();
@@ -356,6 +386,7 @@ pub fn judged(
     let compared = projects.as_ref().map(|_| keys().unwrap_or_default());
     let compared = compared.as_ref().map_err(|why| why.as_str());
     git.judge(&mut plan, (rewrite, best), compared, mask);
+    plan.blockers.extend(git.misplaced(before));
     (Some(git), plan, projects)
 }
 

@@ -76,7 +76,11 @@ fn with_settings(mut settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     let without_key = || not_checked("it needs a valid API key");
     let (api_key, with_key) = match &client {
         Ok(client) if has_key && status.is_ok() => {
-            match peers::with_key((client.reader(), reader), settings, about.as_ref().ok()) {
+            match peers::with_key(
+                (client.reader(), reader),
+                settings,
+                about.as_ref().ok().copied(),
+            ) {
                 Ok(checks) => (api_key, checks),
                 Err(rejected) => (rejected, without_key()),
             }

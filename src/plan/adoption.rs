@@ -19,6 +19,7 @@ use crate::{
         blockers::missing,
         blockers::overridden,
         blockers::permissions,
+        blockers::unsupported::unsupported,
         blockers::validation,
         edited, escape,
         facts::IF_RECREATED,
@@ -140,6 +141,15 @@ pub struct ServicePlan {
 }
 
 impl ServicePlan {
+    /// Whether Portainer creates a container of it, or may do so.
+    fn may_create(&self) -> bool {
+        match self.fate {
+            Fate::Recreated(_) | Fate::Unknown(_) => true,
+            Fate::Started(_) => self.asked.is_none_or(|asked| asked > self.containers.len()),
+            _ => false,
+        }
+    }
+
     /// Gives it a fate for which its containers may be stopped.
     pub fn may_stop(&mut self, facts: &Facts, fate: Fate) {
         self.fate = fate;
@@ -468,6 +478,12 @@ impl Adoption {
             self.warnings
                 .extend(validation::doubts(facts, stack, first));
         }
+        let is_created = |service: &SentService| {
+            let mut planned = self.services.iter();
+            planned.any(|one| one.service == service.name && one.may_create())
+        };
+        let refused = unsupported(facts, stack, compose, is_created);
+        self.blockers.extend(refused);
         self.check_dependencies(facts, stack);
         self.check_copied(facts, stack);
         self.blockers.extend(inline::lost_files(facts, stack));

@@ -115,6 +115,8 @@ pub struct Details {
     pub networks: Option<ListedObjects>,
     /// All volumes of the engine; `None` if they could not be listed.
     pub volumes: Option<ListedObjects>,
+    /// The version of the engine, such as `20.10.24`.
+    pub engine_version: Option<String>,
     /// The variables of Portainer's container; empty if they are unknown.
     pub portainer_env: BTreeMap<String, String>,
     /// Why the Compose program of this host rejects what will be sent; `None` if it accepts it, or if it was not asked.

@@ -7,7 +7,10 @@ use crate::{
     plan::{
         Blocker, BlockerKind, Environment, Facts, Loss, Sent, ServicePlan,
         adoption::portainer_compose,
-        blockers::{conditions, conflicts, inline, missing, overridden, permissions, validation},
+        blockers::{
+            conditions, conflicts, inline, missing, overridden, permissions, unsupported,
+            validation,
+        },
         escape,
         facts::services::{SentStack, SentText, with_sent},
         fates::steering::Steering,
@@ -40,11 +43,13 @@ pub struct Plan {
     pub is_parsed: bool,
 }
 
-/// Whether Portainer's version decides what a migration loses (N14, N17).
+/// Whether Portainer's version decides what a migration loses (N14, N17, N31, N33).
 pub fn depends_on_version(sent: Sent, project: &str) -> bool {
     with_sent(sent, project, |_, stack| {
         stack.is_some_and(|stack| {
-            Steering::new(stack, None, None).is_given() || !inline::files(stack).is_empty()
+            Steering::new(stack, None, None).is_given()
+                || !inline::files(stack).is_empty()
+                || unsupported::may_be(stack)
         })
     })
 }
@@ -124,7 +129,10 @@ impl Plan {
                 .extend(validation::doubt(facts, None, &self.refusals, &[]));
             return;
         };
-        let steering = Steering::new(stack, portainer_compose(facts), None);
+        let compose = portainer_compose(facts);
+        let refused = unsupported::unsupported(facts, stack, compose, |_| true);
+        self.refusals.extend(refused);
+        let steering = Steering::new(stack, compose, None);
         let rejected = steering.rejected().into_iter().map(|one| one.message);
         self.refusals
             .extend(validation::rejects(rejected.collect()));

@@ -436,6 +436,14 @@ impl<'a> Inspected<'a> {
         known.collect()
     }
 
+    /// Whether it has this MAC address in a network.
+    pub fn has_mac_address(self, address: &str) -> bool {
+        let endpoints = self.networks().map(|(_, endpoint)| &endpoint["MacAddress"]);
+        let all = endpoints.filter_map(Value::as_str);
+        let mut all = all.chain([self.text("/Config/MacAddress")]);
+        all.any(|one| one.eq_ignore_ascii_case(address))
+    }
+
     /// Its further networks in which the engine does not show whether it has a chosen MAC address, because it has stopped.
     pub fn hidden_mac_addresses(self) -> Vec<&'a str> {
         let mode = self.network_mode();

@@ -630,6 +630,52 @@ fn m24_env_files_of_a_repository_are_compared() {
 }
 
 #[test]
+fn n29_versions_that_look_for_env_files_in_the_root_of_the_repository() {
+    let text = format!("{PLAIN}    env_file: app.env\n");
+    let env = "blog/app.env";
+    let bench = Bench::new();
+    let dir = bench.stack("web", &text, None);
+    fs::write(dir.join("app.env"), "A=1\n").expect("a file");
+    let folder = dir.to_str().expect("UTF-8");
+    bench.world(|world| world.add_stack(folder, [("app.env", "A=1\n")]));
+    bench.start_as("web", &dir);
+    let files = [(FILE, text.as_str()), (env, "A=1\n")];
+    bench.world(|world| push(world, &files));
+    for (version, is_refused) in [
+        ("2.39.3", false),
+        ("2.39.4", true),
+        ("2.43.1", true),
+        ("2.44.0", false),
+    ] {
+        bench.faults().clear();
+        bench.always(
+            Call::Status,
+            instead(200, &json!({"Version": version}).to_string()),
+        );
+        let plan = run(&bench, &format!("plan web {FLAGS}"));
+        if is_refused {
+            plan.fails(&[
+                "looks for the env files of blog/compose.yaml in the root of the repository",
+                "app.env",
+                "upgrade Portainer to 2.44 or later",
+            ]);
+        } else {
+            plan.hides("looks for the env files");
+        }
+    }
+}
+
+#[test]
+fn n31_a_date_in_a_repository_is_part_of_the_patch() {
+    let text = format!("{PLAIN}    labels: {{built: 2024-01-01}}\n");
+    let bench = bench_of(Era::Async, &text, None, &[(FILE, &text)]);
+    run(&bench, &format!("plan web {FLAGS}")).fails(&[
+        "Compose in Portainer rejects dates without quotes",
+        "+    labels: {built: \"2024-01-01 00:00:00 +0000 UTC\"}",
+    ]);
+}
+
+#[test]
 fn m24_several_compose_files_of_a_repository_are_compared_as_one() {
     let more = "services:\n  a:\n    command: sleep 1000\n";
     let base = PLAIN.replace("    command: sleep 1000\n", "");

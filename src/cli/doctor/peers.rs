@@ -22,7 +22,7 @@ const OLDEST: (u32, u32) = (2, 19);
 type Peers<'a> = (&'a PortainerReader, &'a EngineReader);
 
 /// The engine, and how it is reached.
-pub(super) fn engine(reader: &EngineReader, about: &Result<About>) -> Check {
+pub(super) fn engine(reader: &EngineReader, about: &Result<&About>) -> Check {
     let subject = Subject::Engine;
     let how = reader.adapter();
     if let Err(error) = reader.refuse_podman() {

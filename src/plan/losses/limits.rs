@@ -37,6 +37,7 @@ const LIMITS: [Limit; 15] = [
 const RESTART_POLICY: &str = "restart policy";
 const LOGGING: &str = "logging";
 const IPC_MODE: &str = "IPC mode";
+const MAC_ADDRESS: &str = "MAC address";
 
 /// Where the text may have a limit instead of at its key.
 const DEPLOYED: [(&str, &str); 4] = [
@@ -77,6 +78,13 @@ pub fn changed(container: Inspected, service: &SentService, is_private: bool) ->
     if differs("/HostConfig/IpcMode", &["ipc"], &is_default) {
         names.push(IPC_MODE);
     }
+    // N32
+    if let Some(address) = service.given(&["mac_address"]).known()
+        && container.is_running()
+        && !container.has_mac_address(&address)
+    {
+        names.push(MAC_ADDRESS);
+    }
     names
 }
 
@@ -86,6 +94,7 @@ pub fn name(field: &str) -> Option<&'static str> {
         "RestartPolicy" => Some(RESTART_POLICY),
         "LogConfig" => Some(LOGGING),
         "IpcMode" => Some(IPC_MODE),
+        "MacAddress" => Some(MAC_ADDRESS),
         _ => LIMITS.iter().find(|one| one.1 == field).map(|one| one.0),
     }
 }

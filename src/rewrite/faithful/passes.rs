@@ -7,6 +7,7 @@ mod anonymous_volumes;
 mod bare_variables;
 mod bind_mounts;
 mod builds;
+mod dates;
 mod env_files;
 mod host;
 mod paths;
@@ -14,19 +15,23 @@ mod several_files;
 mod shell_options;
 mod shell_variables;
 
-use composefile::reader::Reader;
+use composefile::{
+    document::{Document, Node, NodeKind},
+    reader::Reader,
+};
 
 use super::{Blocker, findings::Findings, runs::Runs, shape};
 
 type Pass = for<'d> fn(&Reader<'d, '_>) -> Findings<'d>;
 
-const PASSES: [Pass; 7] = [
+const PASSES: [Pass; 8] = [
     // Blocks on, or reports, what no edit can carry over.
     several_files::other_files,
     host::files_of_this_host,
     shell_options::shell_options,
     // Edits the values that mean something else in Portainer.
     shell_variables::shell_variables,
+    dates::dates,
     bare_variables::bare_variables,
     paths::relative_paths,
     builds::builds,
@@ -43,4 +48,15 @@ pub(super) fn run<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Result<Findings<'
     found.append(anonymous_volumes::anonymous_volumes(reader, runs));
     found.append(bind_mounts::long_binds(reader, runs));
     Ok(found)
+}
+
+/// The scalars that are values, where they are written.
+fn values<'d>(document: &'d Document<'d>) -> impl Iterator<Item = Node<'d>> {
+    let mut is_key = vec![false; document.nodes().len()];
+    for entry in document.nodes().flat_map(Node::own_entries) {
+        is_key[entry.key.id().index()] = true;
+    }
+    let scalars = document.nodes();
+    let scalars = scalars.filter(|node| matches!(node.kind(), NodeKind::Scalar(_)));
+    scalars.filter(move |node| !is_key[node.id().index()])
 }

@@ -5,10 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rehearsal::Call;
+use rehearsal::{Call, Era};
 
 use super::{adopt, dir, listed, refuses};
 use crate::bench::{Bench, MARKED, PLAIN, instead};
+use crate::plan::{labeled, with_hashes};
 use crate::restoring::write_file;
 
 #[test]
@@ -271,4 +272,50 @@ fn n17_versions_that_lose_inline_configs() {
     bench.always(Call::Status, instead(200, r#"{"Version":"2.33.6"}"#));
     bench.run("plan web").code(0);
     bench.run("web").code(0).hides("does not put the content");
+}
+
+/// The engine of the rehearsal is 20.10.
+#[test]
+fn n33_settings_that_need_a_newer_engine() {
+    let interval = format!(
+        "{PLAIN}    healthcheck: {{test: [CMD, x], start_period: 2s, start_interval: 1s}}\n"
+    );
+    let address =
+        format!("{PLAIN}    networks: {{default: {{mac_address: '02:42:0a:d6:09:32'}}}}\n");
+    for (text, setting) in [
+        (interval, "a: healthcheck.start_interval"),
+        (address, "a: networks.default.mac_address"),
+    ] {
+        for era in [Era::Sync, Era::Async] {
+            let bench = Bench::web_of(era, &text);
+            // A container that stays has the setting already.
+            with_hashes(&bench, &["plan", "web"], &labeled(&bench)).code(0);
+            bench.stack("web", &text.replace("1000", "2000"), None);
+            let why = format!(
+                "Compose in Portainer cannot create a container with these settings on Docker 20.10.24\n{setting}\nupgrade Docker to 25 or later, or remove these settings from the Compose file"
+            );
+            refuses(&bench, "web", &why);
+            bench.stops(
+                "web",
+                &["cannot create a container with these settings", setting],
+            );
+            bench.world(|world| world.engine.version = "25.0.3".to_owned());
+            bench.run("adopt web --wait 2s --yes").code(0);
+        }
+    }
+}
+
+#[test]
+fn n31_a_date_without_quotes() {
+    let text = format!("{PLAIN}    labels: {{built: 2024-01-01}}\n");
+    let bench = Bench::web_of(Era::Async, &text);
+    bench.stops("web", "Compose in Portainer rejects dates without quotes");
+    let before = bench.containers("web");
+    adopt(&bench, "web --wait 2s --yes").code(0);
+    assert_eq!(bench.containers("web"), before);
+    let sent = bench.first_record().text;
+    assert!(
+        sent.contains(r#"{built: "2024-01-01 00:00:00 +0000 UTC"}"#),
+        "{sent}"
+    );
 }

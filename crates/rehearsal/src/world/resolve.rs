@@ -41,7 +41,11 @@ impl Project {
         let Value::Object(root) = root else {
             return Err("top-level object must be a mapping".to_owned());
         };
-        check(&root).map_err(|what| format!("validating {}: {what}", deployment.file))?;
+        let invalid = |what: String| format!("validating {}: {what}", deployment.file);
+        if deployment.by_library {
+            values::reject_dates(&deployment.text).map_err(invalid)?;
+        }
+        check(&root).map_err(invalid)?;
         let context = Context {
             deployment,
             variables,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use composefile::{
-    document::{Document, Node, ScalarType},
+    document::{Document, Node, Printed, ScalarType},
     interpolate::{Lookup, interpolate},
 };
 
@@ -16,6 +16,16 @@ pub(super) fn read(text: &str, variables: &BTreeMap<String, String>) -> Result<V
     let lookup = |name: &str| variables.get(name).cloned();
     let root = document.root();
     root.map_or(Ok(Value::Null), |root| value_of(root, "", &lookup))
+}
+
+/// What the library says about a date without quotes (N31).
+pub(super) fn reject_dates(text: &str) -> Result<(), String> {
+    let document = Document::parse(text).unwrap_or_default();
+    let mut nodes = document.nodes();
+    match nodes.find(|node| node.printed_date().is_some()) {
+        Some(node) => Err(format!("{} invalid jsonType time.Time", node.path())),
+        None => Ok(()),
+    }
 }
 
 fn value_of(node: Node<'_>, path: &str, lookup: Lookup<'_>) -> Result<Value, String> {
@@ -38,6 +48,9 @@ fn value_of(node: Node<'_>, path: &str, lookup: Lookup<'_>) -> Result<Value, Str
     let Some((text, _)) = node.scalar() else {
         return Ok(Value::Null);
     };
+    if let Some(Printed::Text(date)) = node.printed_date() {
+        return Ok(Value::String(date));
+    }
     Ok(match node.scalar_type() {
         None | Some(ScalarType::Null) => Value::Null,
         Some(ScalarType::Bool) => Value::Bool(text.eq_ignore_ascii_case("true")),

@@ -396,3 +396,26 @@ services:
         "the deployment may fail: b depends on web-web-1, which exited with code 128",
     ]);
 }
+
+/// Compose 2.26 ignores `mac_address` on an engine before 25 if the network has settings; the library does not.
+#[test]
+fn n32_a_mac_address_that_the_container_does_not_have_yet() {
+    let compose = "services:\n  web:\n    image: x\n    mac_address: 02:42:0A:d6:09:32\n";
+    let mut world = world(compose);
+    let loss = "web-web-1: settings reset to those of the Compose file: MAC address";
+    world.loses([loss]);
+    world.set(
+        0,
+        "/NetworkSettings/Networks/web_default/MacAddress",
+        json!("02:42:0a:d6:09:32"),
+    );
+    world.loses([""; 0]);
+    world.set(
+        0,
+        "/NetworkSettings/Networks/web_default/MacAddress",
+        json!("02:42:0a:00:00:02"),
+    );
+    world.loses([loss]);
+    world.set(0, "/Config/MacAddress", json!("02:42:0a:d6:09:32"));
+    world.loses([""; 0]);
+}

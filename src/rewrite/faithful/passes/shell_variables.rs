@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use composefile::{
-    document::{Document, Node, NodeKind},
+    document::Node,
     interpolate::{InterpolateError, interpolate},
     reader::Reader,
 };
@@ -12,6 +12,7 @@ use composefile::{
 use crate::rewrite::faithful::{
     Blocker, Reason,
     findings::{Findings, Scalar},
+    passes::values,
     shell::{self, Substitution},
 };
 
@@ -22,11 +23,7 @@ pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     if !document.text().contains('$') {
         return found;
     }
-    let is_key = keys(document);
-    for node in document.nodes() {
-        if !matches!(node.kind(), NodeKind::Scalar(_)) || is_key[node.id().index()] {
-            continue;
-        }
+    for node in values(document) {
         let text = node.scalar().map(|(text, _)| text);
         let Some(text) = text.filter(|text| text.contains('$')) else {
             continue;
@@ -38,15 +35,6 @@ pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         found.edits.inlined.extend(inline(reader, node, text));
     }
     found
-}
-
-/// Whether each node of a document is a key, which Compose does not interpolate.
-fn keys(document: &Document<'_>) -> Vec<bool> {
-    let mut is_key = vec![false; document.nodes().len()];
-    for entry in document.nodes().flat_map(Node::own_entries) {
-        is_key[entry.key.id().index()] = true;
-    }
-    is_key
 }
 
 fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Scalar<'d>> {

@@ -1,0 +1,99 @@
+//! What Portainer's Compose refuses although Compose programs of a host accept it (N31, N33).
+
+use std::collections::{BTreeSet, HashSet};
+
+use composefile::document::{Node, NodeId};
+
+use crate::{
+    compose::ComposeVersion,
+    plan::{
+        Blocker, Environment, Facts, PortainerCompose,
+        facts::services::{SentService, SentStack},
+    },
+};
+
+/// The first Compose that creates every container on an older engine: it leaves out what the engine does not support.
+const FIRST_FOR_EVERY_ENGINE: ComposeVersion = ComposeVersion(5, 0, 0);
+/// The first engine with API version 1.44.
+const FIRST_ENGINE: u16 = 25;
+
+/// Whether the text has a part that some version of Portainer refuses.
+pub fn may_be(stack: &SentStack) -> bool {
+    !dates(stack).is_empty() || stack.active().iter().any(|one| !settings(one).is_empty())
+}
+
+/// What Portainer's Compose refuses of the text, and of the containers of the services that `is_created` names.
+pub fn unsupported(
+    facts: &Facts,
+    stack: &SentStack,
+    compose: Option<PortainerCompose>,
+    is_created: impl Fn(&SentService) -> bool,
+) -> Vec<Blocker> {
+    let Some(compose) = compose else {
+        return Vec::new();
+    };
+    let dates = if compose.is_library {
+        dates(stack)
+    } else {
+        BTreeSet::new()
+    };
+    let dates = dates.iter().map(|line| format!("line {line}"));
+    let what = "Compose in Portainer rejects dates without quotes";
+    let hint = "put each into quotes, as `docker compose config` prints it";
+    let rejected = Blocker::about(dates.collect(), what, hint);
+    let engine = facts.details.engine_version.as_deref();
+    let is_older = engine
+        .and_then(ComposeVersion::parse)
+        .is_some_and(|ComposeVersion(major, ..)| major < FIRST_ENGINE);
+    let is_here = facts.environment == Environment::SameEngine;
+    let mut created = stack.active();
+    created.retain(|one| {
+        is_older && is_here && compose.last < FIRST_FOR_EVERY_ENGINE && is_created(one)
+    });
+    let of_engine = Blocker::about(
+        created.iter().flat_map(settings).collect(),
+        format!(
+            "Compose in Portainer cannot create a container with these settings on Docker {}",
+            engine.unwrap_or_default()
+        ),
+        format!(
+            "upgrade Docker to {FIRST_ENGINE} or later, or remove these settings from the Compose file"
+        ),
+    );
+    let of_engine = of_engine.map(|one| one.short("needs a newer Docker"));
+    rejected.into_iter().chain(of_engine).collect()
+}
+
+/// The settings of a service that need API version 1.44 (N33).
+fn settings(service: &SentService) -> Vec<String> {
+    let interval = ["healthcheck", "start_interval"];
+    let interval = service.node(&interval).map(|_| interval.join("."));
+    let networks = service.nodes("networks").flat_map(Node::entries);
+    let addresses = networks.filter_map(|entry| {
+        let address = entry.value.get("mac_address")?;
+        let name = entry.name().filter(|_| !address.is_null())?;
+        Some(format!("networks.{name}.mac_address"))
+    });
+    let all: BTreeSet<String> = addresses.chain(interval).collect();
+    all.iter()
+        .map(|one| format!("{}: {one}", service.name))
+        .collect()
+}
+
+/// The lines of the dates without quotes, but for those of extensions, which Compose does not read.
+fn dates(stack: &SentStack) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut done: HashSet<NodeId> = HashSet::new();
+    let mut ahead = Vec::from_iter(stack.reader.document.root());
+    while let Some(node) = ahead.pop() {
+        if !done.insert(node.resolved().id()) {
+            continue;
+        }
+        found.extend(node.printed_date().map(|_| node.resolved().line()));
+        let read = node.entries().into_iter();
+        let read = read.filter(|entry| entry.name().is_none_or(|name| !name.starts_with("x-")));
+        ahead.extend(read.map(|entry| entry.value));
+        ahead.extend(node.items());
+    }
+    found
+}
