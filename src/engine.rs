@@ -246,6 +246,13 @@ impl EngineReader {
         Ok(self.about()?.id.clone())
     }
 
+    /// Reads its ID by the Engine API, while the caller waits for something else. If that fails, whoever needs the ID says why.
+    pub fn read_ahead(&self) {
+        if matches!(self.client, Client::Api(_)) {
+            let _ = self.about();
+        }
+    }
+
     /// What the engine says about itself, read once.
     pub fn about(&self) -> Result<&About> {
         if let Some(about) = self.about.get() {

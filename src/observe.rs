@@ -176,7 +176,12 @@ impl Situation<'_> {
         let (name, normalized) = (name.as_str(), name.portainer_name());
         match (self.host, self.portainer) {
             (Some(host), _) => host.records(&[name, &normalized]),
-            (None, Some(portainer)) => portainer.records(self.endpoint, name, &normalized),
+            (None, Some(portainer)) => {
+                let records = || portainer.records(self.endpoint, name, &normalized);
+                // It takes the engine some milliseconds.
+                let ((), records) = side_by_side(|| self.engine.read_ahead(), records);
+                records
+            }
             (None, None) => Ok(Vec::new()),
         }
     }

@@ -3,8 +3,9 @@
 
 use std::{
     collections::BTreeSet,
-    fmt, fs,
-    io::{self, ErrorKind},
+    fmt,
+    fs::{self, File},
+    io::{self, BufRead as _, BufReader, ErrorKind},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     os::unix::fs::MetadataExt as _,
     path::Path,
@@ -36,20 +37,21 @@ impl Owners {
     /// Reads the sockets in the network namespace of this process. Those that listen count; if there are none, those that
     /// are connected, because a listener can be closed once it has a connection.
     fn of(address: SocketAddr) -> io::Result<Self> {
-        let ipv4 = fs::read_to_string("/proc/net/tcp")?;
-        let ipv6 = fs::read_to_string("/proc/net/tcp6").or_else(|error| match error.kind() {
-            // This kernel has no IPv6.
-            ErrorKind::NotFound => Ok(String::new()),
-            _ => Err(error),
-        })?;
-        let sockets = ipv4.lines().chain(ipv6.lines()).filter_map(Socket::read);
-        let here: Vec<_> = sockets.filter(|one| one.receives(address)).collect();
-        let listens = here.iter().any(|socket| socket.listens);
-        let users = here.iter().filter(|socket| socket.listens == listens);
-        Ok(Self {
-            address,
-            users: users.map(|socket| socket.user).collect(),
-        })
+        let (ipv4, ipv6) = ("/proc/net/tcp", "/proc/net/tcp6");
+        let (own, other) = match on_this_host(address.ip()) {
+            IpAddr::V4(_) => (ipv4, ipv6),
+            IpAddr::V6(_) => (ipv6, ipv4),
+        };
+        // Sockets that listen at one address and port belong to one user, also if one is of IPv4 and one of IPv6.
+        let mut users = users_at(own, address, true)?;
+        if users.is_empty() {
+            users = users_at(other, address, true)?;
+        }
+        if users.is_empty() {
+            users = users_at(own, address, false)?;
+            users.append(&mut users_at(other, address, false)?);
+        }
+        Ok(Self { address, users })
     }
 
     pub fn is_nobody(&self) -> bool {
@@ -89,6 +91,29 @@ impl fmt::Display for Owners {
 }
 
 impl std::error::Error for Owners {}
+
+/// The users of the sockets in a file of the kernel that receive the connections to an address: those that listen, or all. The
+/// kernel lists those that listen first. It looks for the others in a large table, which takes it milliseconds.
+fn users_at(file: &str, address: SocketAddr, listen: bool) -> io::Result<BTreeSet<u32>> {
+    let file = match File::open(file) {
+        // This kernel has no IPv6.
+        Err(error) if error.kind() == ErrorKind::NotFound && file.ends_with('6') => {
+            return Ok(BTreeSet::new());
+        }
+        file => file?,
+    };
+    let mut users = BTreeSet::new();
+    for line in BufReader::with_capacity(1024, file).lines() {
+        let line = line?;
+        let socket = Socket::read(&line);
+        if listen && socket.as_ref().is_some_and(|one| !one.listens) {
+            break;
+        }
+        let here = socket.filter(|one| one.receives(address));
+        users.extend(here.map(|one| one.user));
+    }
+    Ok(users)
+}
 
 /// A line of `/proc/net/tcp` or `/proc/net/tcp6`.
 struct Socket {
@@ -272,6 +297,29 @@ mod tests {
         }
         let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
         assert!(Socket::read(head).is_none());
+    }
+
+    /// What follows the first socket that does not listen costs the kernel milliseconds.
+    #[test]
+    fn b31_only_the_sockets_that_listen_are_read() {
+        let home = format!("{:08X}", u32::from_ne_bytes([127, 0, 0, 1]));
+        let line = |state: &str, user: u32| {
+            format!("  0: {home}:24E3 00000000:0000 {state} 0:0 0:0 0 {user} 0 1\n")
+        };
+        let lines = [
+            "  sl  local_address\n",
+            &line("0A", 1),
+            &line("0A", 2),
+            &line("01", 3),
+            &line("0A", 4),
+        ];
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), lines.concat()).expect("written");
+        let path = file.path().to_str().expect("UTF-8");
+        let address = "127.0.0.1:9443".parse().expect("an address");
+        let users = |listen| users_at(path, address, listen).expect("read");
+        assert_eq!(users(true), BTreeSet::from([1, 2]));
+        assert_eq!(users(false), BTreeSet::from([1, 2, 3, 4]));
     }
 
     #[test]
