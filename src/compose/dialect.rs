@@ -133,6 +133,7 @@ pub struct Dialect {
 }
 
 impl Dialect {
+    /// That of a version.
     pub fn of(version: ComposeVersion) -> Self {
         let first = |is_own| {
             let rules = RULES.iter().filter(|rule| rule.is_own == is_own);
