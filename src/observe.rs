@@ -492,6 +492,10 @@ impl Situation<'_> {
         before.details = details;
         let about = engine.and_then(|engine| engine.about().ok());
         before.details.engine_version = about.and_then(|about| about.version.clone());
+        if before.listed.is_none() {
+            // They are unknown, and not none.
+            before.details.containers = None;
+        }
         let none = compose.compose().err().filter(|_| host.is_none());
         before.details.unasked = none.map(ToString::to_string);
         let rejection = checked.and_then(|read| known(read, &mut before.warnings));

@@ -364,3 +364,16 @@ fn an_unreadable_snapshot_does_not_widen_the_list() {
     let warning = format!("warning: failed to read snapshot {}", other.display());
     assert!(run.err.starts_with(&warning), "{run:?}");
 }
+
+#[test]
+fn b15_containers_that_could_not_be_listed_are_unknown_to_the_snapshot() {
+    let bench = Bench::migrated(PLAIN);
+    bench.always(Call::EngineList, refusal());
+    bench.once(Call::Create, refusal());
+    let unknown = "the snapshot is incomplete: the containers could not be saved";
+    bench.fails("web", unknown).hides("to roll back");
+    bench.faults().clear();
+    let newest = id_of(bench.saved(".json").last().expect("a snapshot"));
+    let says = format!("snapshot {newest} has no container data");
+    bench.fails(&format!("restore web --to {newest}"), &says);
+}
