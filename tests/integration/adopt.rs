@@ -362,7 +362,12 @@ fn m06_an_update_without_an_answer_that_removed_every_container_is_restored() {
     adopt(&bench, "").code(0);
     edit(&bench);
     let before = containers(&bench);
-    let behind = FaultKind::FailureBehind(504, b"<html>".to_vec());
+    let behind = FaultKind::Impatient {
+        status: 504,
+        body: br#"{"message":"The upstream server is timing out"}"#.to_vec(),
+        after: Duration::from_millis(300),
+        fails: true,
+    };
     bench.once(Call::Update, behind);
     let run = adopt(&bench, "--timeout 4s").code(1);
     assert_eq!(containers(&bench), before, "{run:#?}");

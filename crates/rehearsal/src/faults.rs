@@ -100,10 +100,21 @@ impl Call {
 pub enum FaultKind {
     /// Responds with this status and body; the request has no effect. A redirect points to `/login`.
     Status(u16, String),
-    /// Responds with this status and body.
+    /// Responds with this status and body. A redirect points to `/login`.
     Body(u16, Vec<u8>),
-    /// Fails, but the response is that of a proxy, with this status and body.
-    FailureBehind(u16, Vec<u8>),
+    /// A gateway responds at once, with this status and body. Portainer ends a create, update or delete after this time.
+    Impatient {
+        /// The status of the response.
+        status: u16,
+        /// The body of the response.
+        body: Vec<u8>,
+        /// The time until the request ends.
+        after: Duration,
+        /// Whether it fails then.
+        fails: bool,
+    },
+    /// A proxy sends the request twice, and passes on the second response.
+    Repeated,
     /// Responds with a body of invalid bytes.
     Garbage,
     /// Responds with an empty body.

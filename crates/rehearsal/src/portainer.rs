@@ -80,6 +80,9 @@ fn change(
         None => {
             let accepted = world.begin(work, ending);
             drop(world);
+            if ending.is_unattended {
+                return Some(Ok(Response::no_content()));
+            }
             ended(shared, accepted)?
         }
         Some(deployer) if world.era == Era::Async && call != Call::Delete => {

@@ -178,7 +178,7 @@ fn exchange(
     let fault = shared.faults.take(call, &incoming.target);
     let response = match &fault {
         Some(FaultKind::CloseBefore | FaultKind::Hang | FaultKind::Die) => None,
-        Some(FaultKind::Status(status, body)) => Some(failure(*status, body)),
+        Some(FaultKind::Status(status, body)) => Some(failure(*status, body.as_bytes())),
         _ => {
             let ending = ending(fault.as_ref());
             let is_change = portainer::is_change(call);
@@ -186,10 +186,13 @@ fn exchange(
                 return Err(broken_off());
             }
             let response = match peer {
-                _ if ending.fails && !is_change => failure(500, "simulated failure"),
+                _ if ending.fails && !is_change => failure(500, b"simulated failure"),
                 Peer::Portainer => {
-                    let response = portainer::respond(shared, call, incoming, ending);
-                    response.ok_or_else(broken_off)?
+                    let respond = || portainer::respond(shared, call, incoming, ending);
+                    if fault == Some(FaultKind::Repeated) {
+                        respond().ok_or_else(broken_off)?;
+                    }
+                    respond().ok_or_else(broken_off)?
                 }
                 Peer::Engine => engine::respond(&mut shared.world(), call, incoming),
             };
@@ -246,15 +249,18 @@ fn damaged(response: Response, fault: Option<&FaultKind>) -> Option<Response> {
         Some(FaultKind::CloseAfter | FaultKind::HangAfter | FaultKind::DieAfter) => None,
         Some(FaultKind::Garbage) => Some(Response::new(status, JSON, b"\0\xff<{]garbage\x1b[31m")),
         Some(FaultKind::Empty) => Some(Response::new(status, JSON, "")),
-        Some(FaultKind::Body(status, body) | FaultKind::FailureBehind(status, body)) => {
-            Some(typed(*status, body))
+        Some(FaultKind::Body(status, body) | FaultKind::Impatient { status, body, .. }) => {
+            Some(failure(*status, body))
         }
         _ => Some(response),
     }
 }
 
-fn failure(status: u16, body: &str) -> Response {
-    let mut response = typed(status, body.as_bytes());
+fn failure(status: u16, body: &[u8]) -> Response {
+    let mut response = typed(status, body);
+    if body.starts_with(b"<") {
+        response.headers.push(("Server", "gateway/1.0".to_owned()));
+    }
     if (300..400).contains(&status) {
         response.headers.push(("Location", "/login".to_owned()));
     }
@@ -278,9 +284,12 @@ fn ending(fault: Option<&FaultKind>) -> Ending {
     let (delay, fails) = match fault {
         Some(FaultKind::LateSuccess(delay)) => (*delay, false),
         Some(FaultKind::LateFailure(delay)) => (*delay, true),
-        Some(FaultKind::FailureBehind(..)) => (Duration::ZERO, true),
+        Some(FaultKind::Impatient { after, fails, .. }) => (*after, *fails),
         _ => return Ending::default(),
     };
-    let after = millis(delay);
-    Ending { after, fails }
+    Ending {
+        after: millis(delay),
+        fails,
+        is_unattended: matches!(fault, Some(FaultKind::Impatient { .. })),
+    }
 }

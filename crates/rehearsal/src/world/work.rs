@@ -9,6 +9,8 @@ pub(crate) struct Ending {
     pub after: i64,
     /// Whether it fails then.
     pub fails: bool,
+    /// Whether nobody waits for it.
+    pub is_unattended: bool,
 }
 
 /// A request that was accepted.
