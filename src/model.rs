@@ -365,6 +365,14 @@ impl Rights {
     pub fn see_every_stack(&self) -> bool {
         *self == Self::Administrator
     }
+
+    /// What to do about it. A failure to read them says nothing about the API key (B35).
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "check Portainer and any proxy in front of it",
+            _ => "use an administrator's API key",
+        }
+    }
 }
 
 impl fmt::Display for Rights {

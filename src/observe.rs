@@ -504,9 +504,10 @@ impl Situation<'_> {
         let is_warned_of = has_containers && !is_refused;
         if before.may_be_unseen() && is_warned_of && portainer.is_some() && host.is_none() {
             before.warnings.push(format!(
-                "{}; if Portainer already has a stack {}, the deployment will fail (use an administrator's API key)",
+                "{}; if Portainer already has a stack {}, the deployment will fail ({})",
                 before.rights,
-                self.stack.name()
+                self.stack.name(),
+                before.rights.remedy()
             ));
         }
     }

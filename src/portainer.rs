@@ -17,7 +17,7 @@ use ureq::http::Method;
 use crate::{
     backoff::Backoff,
     failure::Failure,
-    model::{Deployment, Record, Variable},
+    model::{Deployment, Record, Variable, portainer_name},
     text::Mask,
     trace::Trace,
 };
@@ -81,11 +81,11 @@ pub struct Stored {
 /// The response to a delete (C51).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deletion {
-    /// 2xx.
+    /// 204.
     Done,
-    /// 404, which does not prove that the record is gone (M03).
+    /// Portainer's 404, which does not prove that the record is gone (M03).
     NotFound,
-    /// 409: the record is deploying (N01).
+    /// Portainer's 409: the record is deploying (N01).
     Busy,
 }
 
@@ -171,14 +171,18 @@ impl Portainer {
     /// Sends a PUT that deploys a record.
     fn deploy(&self, record: &Record, path: &str, body: &Value, action: &str) -> Result<(), Error> {
         let client = &self.0.client;
-        let response = client.change(Method::PUT, path, body, action)?;
-        match wire::deployed(&response.body) {
-            Some(updated) if updated.id == record.id => Ok(()),
-            _ => Err(client.refused(action, response)),
-        }
+        let deployed = client.change_object(&record.id, Method::PUT, path, body, action);
+        deployed.map_err(|error| match error.status() {
+            // Another request deploys it: that may be a repetition of this one by a proxy (N01).
+            Some(409) => error.into_unknown(),
+            _ => error,
+        })
     }
 
-    /// Call C (C53). A response without a non-empty `Id` is [`Error::Refused`], whatever its status (C55).
+    /// Call C (C53). A response without a non-empty `Id` is a failure, whatever its status (C55).
+    ///
+    /// If Portainer responds that the name is taken and lists it, the outcome is unknown: a proxy may have sent the request
+    /// twice (B35).
     pub fn create(&self, endpoint: i64, payload: &Payload) -> Result<Created, Error> {
         let action = "create the stack";
         let (way, mut body) = ("string", payload.body());
@@ -189,13 +193,20 @@ impl Portainer {
         let path = format!("/api/stacks/create/standalone/{way}?endpointId={endpoint}");
         let client = &self.0.client;
         let response = client.change(Method::POST, &path, &body, action)?;
-        match wire::deployed(&response.body) {
-            Some(mut created) => {
-                self.0.hide_in(&mut created.deployment);
-                Ok(created)
-            }
-            None => Err(client.refused(action, response)),
+        if let Some(mut created) = response.object() {
+            self.0.hide_in(&mut created.deployment);
+            return Ok(created);
         }
+        let error = client.error(action, response);
+        let is_absent = || {
+            let (name, normalized) = (payload.name, portainer_name(payload.name));
+            let listed = self.0.records(endpoint, name, &normalized);
+            listed.is_ok_and(|all| all.iter().all(|one| one.endpoint_id != endpoint))
+        };
+        if error.status() == Some(409) && !is_absent() {
+            return Err(error.into_unknown());
+        }
+        Err(error)
     }
 }
 
@@ -223,20 +234,22 @@ impl PortainerReader {
                 let id = wire::engine_id(info).map_err(failed_to(&action))?;
                 Ok(id.map_or(EngineOf::Unnamed, EngineOf::Engine))
             }
-            Err(Error::Refused { response, cause }) if matches!(response.status, 401 | 403 | 404) => {
-                match self.answer_for(endpoint) {
-                    Some(404) => Ok(EngineOf::NoEnvironment),
-                    Some(status @ (401 | 403)) => Ok(EngineOf::Forbidden(status)),
-                    Some(200) => Err(Failure::new(format!(
-                        "Portainer has environment {endpoint}, but its Docker could not be read"
-                    ))
-                    .source(response.as_received())
-                    .hint("check the environment in Portainer: its agent or Docker, or a proxy, refused the request")
-                    .into()),
-                    _ => Err(Error::Refused { response, cause }.into()),
+            Err(error) => match error.response() {
+                Some(response) if matches!(response.status, 401 | 403 | 404) => {
+                    match self.answer_for(endpoint) {
+                        Some(404) => Ok(EngineOf::NoEnvironment),
+                        Some(status @ (401 | 403)) => Ok(EngineOf::Forbidden(status)),
+                        Some(200) => Err(Failure::new(format!(
+                            "Portainer has environment {endpoint}, but its Docker could not be read"
+                        ))
+                        .source(response.summary())
+                        .hint("check the environment in Portainer: its agent or Docker, or a proxy, refused the request")
+                        .into()),
+                        _ => Err(error.into()),
+                    }
                 }
-            }
-            Err(error) => Err(error.into()),
+                _ => Err(error.into()),
+            },
         }
     }
 
@@ -259,8 +272,7 @@ impl PortainerReader {
                 let json = wire::read(response).ok()?;
                 (json["Id"].as_i64() == Some(endpoint)).then_some(200)
             }
-            Err(Error::Refused { response, .. }) => response.message().map(|_| response.status),
-            Err(_) => None,
+            Err(error) => error.status(),
         }
     }
 
@@ -292,11 +304,7 @@ impl PortainerReader {
     /// (N16).
     fn list(&self, endpoint: i64) -> Result<Unread> {
         let response = match self.client.get("/api/stacks", LIST) {
-            Err(Error::Refused { response, .. })
-                if response.status == 500 && response.message().is_some() =>
-            {
-                response
-            }
+            Err(Error::Refused { response, .. }) if response.status == 500 => response,
             listed => return Ok(listed?),
         };
         let path = format!("/api/stacks?filters=%7B%22EndpointID%22%3A{endpoint}%7D");

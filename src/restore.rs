@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::{
-    model::{Deployment, Record, is_portainers},
+    model::{Deployment, Record, Rights, is_portainers},
     plan::Blocker,
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
@@ -108,8 +108,8 @@ enum RecordStep {
     Unknown,
     /// None, because Portainer must not be contacted.
     Skipped,
-    /// None, because the API key may not see or change the Portainer stack (B24), with the reason.
-    OutOfReach(String),
+    /// None, because the API key may not see or change the Portainer stack (B24).
+    OutOfReach(Rights),
     /// None, because only the containers are restored: the record that stays.
     Stays(Option<Record>),
     /// Delete a record that was created since, with its containers (N07).
@@ -444,8 +444,8 @@ impl fmt::Display for RecordStep {
                 "the Portainer stack stays as it is, because it is deployed from Git"
             }
             Self::Nothing | Self::Stays(_) => "",
-            Self::OutOfReach(reason) => {
-                return write!(f, "the Portainer stack is not restored: {reason}");
+            Self::OutOfReach(rights) => {
+                return write!(f, "the Portainer stack is not restored: {rights}");
             }
             Self::Unknown => {
                 "Portainer is left as it is: the snapshot contains no data about the Portainer stack"

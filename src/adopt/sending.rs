@@ -10,7 +10,6 @@ use crate::{
     failure::Failure,
     model::Deployment,
     observe::with_hint,
-    plan::Request,
     portainer::{self, Contents, Payload},
     run::{RecordSeen, Seen, Witness},
 };
@@ -93,14 +92,10 @@ impl Procedure<'_, '_> {
                 let failure = Failure::new(format!("Portainer could not deploy {name}: {reason}"))
                     .body(String::from_utf8_lossy(&response.body))
                     .hint(response.hint_after_create());
-                if response.is_final() {
-                    return Ok(Sent::Failed(failure.into()));
-                }
-                self.settle(&request, payload, failure.into())
+                Ok(Sent::Failed(failure.into()))
             }
-            Err(error @ portainer::Error::Unknown(_)) => {
-                let failure = Failure::new("no response from Portainer").source(error);
-                self.settle(&request, payload, failure.into())
+            Err(error @ portainer::Error::Unknown { .. }) => {
+                self.settle(prepared, payload, error.into())
             }
         }
     }
@@ -172,16 +167,19 @@ impl Procedure<'_, '_> {
         }
     }
 
-    /// Finds the outcome of a request whose response was lost, or came from a proxy that gave up. Looks at Portainer and
+    /// Finds the outcome of a request whose response was lost, or may be another program's (B35). Looks at Portainer and
     /// the engine, and never sends it again (B05, B11).
     ///
     /// That nothing changes any more does not prove that Portainer has finished. So a failure counts as known only if
     /// Portainer says so, or if its `down` has removed everything (M06).
-    fn settle(&mut self, request: &Request, payload: &Payload, lost: Error) -> Result<Sent> {
+    fn settle(&mut self, prepared: &Prepared, payload: &Payload, lost: Error) -> Result<Sent> {
         if let Err(error) = self.run.settle(Witness::PortainerAndEngine) {
             return Err(self.unknown(&lost.context(format!("{error:#}"))));
         }
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
+        // What Portainer had before shows no update.
+        let before = prepared.before.contents.as_ref();
+        let had = before.is_some_and(|(before, _)| is_sent(before, payload));
         match &seen {
             RecordSeen::Exists(id, deployment) => {
                 self.report.portainer_stack = Some(id.clone());
@@ -189,7 +187,7 @@ impl Procedure<'_, '_> {
                     Deployment::Failed(reason) => {
                         return Ok(Sent::Failed(self.failed(reason.as_deref())));
                     }
-                    Deployment::Active if self.has_contents(id, payload) => {
+                    Deployment::Active if !had && self.has_contents(id, payload) => {
                         self.mark(&Progress::deployed(id, "were not verified"));
                         return Ok(Sent::Deployed);
                     }
@@ -198,7 +196,7 @@ impl Procedure<'_, '_> {
                     _ => {}
                 }
             }
-            RecordSeen::Absent if request.creates() && self.is_removed() => {
+            RecordSeen::Absent if prepared.plan.request.creates() && self.is_removed() => {
                 return Ok(Sent::Failed(lost));
             }
             RecordSeen::Absent | RecordSeen::Unknown => {}
@@ -214,7 +212,7 @@ impl Procedure<'_, '_> {
     /// Whether a record has the text and the variables that were sent.
     fn has_contents(&self, id: &str, payload: &Payload) -> bool {
         let read = self.run.portainer.read(id);
-        read.is_ok_and(|(contents, _)| contents.text == payload.text && contents.env == payload.env)
+        read.is_ok_and(|(contents, _)| is_sent(&contents, payload))
     }
 
     /// The failure of a deployment, in Portainer's words.
@@ -226,4 +224,8 @@ impl Procedure<'_, '_> {
             .hint(portainer::remedy(said))
             .into()
     }
+}
+
+fn is_sent(contents: &Contents, payload: &Payload) -> bool {
+    contents.text == payload.text && contents.env == payload.env
 }

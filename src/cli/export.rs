@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
     let Some(record) = exact.or(records.first()) else {
         let missing = format!("found no Portainer stack named {name} on environment {endpoint}");
         let hint = match limits() {
-            Some(rights) => format!("{rights}: use an administrator's API key"),
+            Some(rights) => format!("{rights}: {}", rights.remedy()),
             None => {
                 "run `stacklift list` to see the stacks; choose another environment with --endpoint"
                     .to_owned()

@@ -11,7 +11,7 @@ use crate::{
     model::{Deployment, Grant},
     observe::with_hint,
     portainer::{Created, Error, Response},
-    run::RecordSeen,
+    run::{RecordSeen, Witness},
     text::last_words,
 };
 
@@ -26,56 +26,53 @@ impl Procedure<'_, '_> {
         let creation = self.run.create(self.at.endpoint, &payload, None);
         match creation {
             Ok(created) => Ok(created),
-            Err(Error::Refused { response, .. }) => Err(self.look_after_refusal(&response)),
             Err(error @ Error::NotSent(_)) => {
                 self.mark(|progress| progress.create = Sent::No);
                 Err(error.into())
             }
-            Err(error @ Error::Unknown(_)) => Err(self.look_after_lost_response(error)),
+            Err(error) => Err(self.look_after_failure(error)),
         }
     }
 
-    /// C55. A response without an Id does not prove that there is no stack: a proxy may have responded while Portainer
-    /// continued.
-    fn look_after_refusal(&mut self, response: &Response) -> anyhow::Error {
-        let name = self.at.stack.name();
-        let end = if response.is_final() {
-            End::Over
+    /// C55. Only Portainer's own refusal proves that there is no stack. After any other response, or none, the run waits until
+    /// Portainer has finished (B35). The create is not repeated (B05).
+    fn look_after_failure(&mut self, error: Error) -> anyhow::Error {
+        let (end, unsettled) = if error.is_unknown() {
+            let settled = self.run.settle(Witness::PortainerAndEngine);
+            (End::MayContinue, settled.err())
         } else {
-            End::MayContinue
+            (End::Over, None)
         };
         let found = self.look(end);
-        let status = response.status_line();
-        let message = match &found.record {
-            RecordSeen::Exists(id, deployment) => format!(
-                "unexpected response ({status}), but the stack exists as Portainer stack {id} ({deployment})"
-            ),
-            _ => format!("failed to create the stack {name}: {status}"),
-        };
-        self.mark(|progress| progress.create = Sent::Failed(found));
-        Failure::new(message)
-            .details(String::from_utf8_lossy(&response.body))
-            .hint(response.hint_after_create())
-            .into()
-    }
-
-    /// The response to the create was lost. The create is not repeated (B05).
-    fn look_after_lost_response(&mut self, error: Error) -> anyhow::Error {
-        let found = self.look(End::MayContinue);
-        let message = match &found.record {
-            RecordSeen::Unknown => {
+        let name = self.at.stack.name();
+        let response = error.response().cloned();
+        let status = response.as_ref().map(Response::status_line);
+        let message = match (&found.record, &status) {
+            (RecordSeen::Exists(id, deployment), status) => {
+                let unclear = status.as_deref().unwrap_or("no response from Portainer");
+                format!("{unclear}, but the stack exists as Portainer stack {id} ({deployment})")
+            }
+            (_, Some(status)) => format!("failed to create the stack {name}: {status}"),
+            (RecordSeen::Unknown, None) => {
                 "no response from Portainer, and listing its stacks failed too".to_owned()
             }
-            RecordSeen::Exists(id, deployment) => format!(
-                "no response from Portainer, but the stack exists as Portainer stack {id} ({deployment})"
-            ),
-            RecordSeen::Absent => "no response from Portainer: it does not list the stack, but may still be deploying it".to_owned(),
+            (RecordSeen::Absent, None) => "no response from Portainer: it does not list the stack, but may still be deploying it".to_owned(),
         };
         self.mark(|progress| progress.create = Sent::Failed(found));
-        Failure::new(message)
-            .source(error)
-            .hint("check the stack in Portainer, then run the command again: that is safe")
-            .into()
+        let message = match unsettled {
+            Some(error) => format!("{message}; {error:#}"),
+            None => message,
+        };
+        let failure = Failure::new(message);
+        let failure = match response {
+            Some(response) => failure
+                .details(String::from_utf8_lossy(&response.body))
+                .hint(response.hint_after_create()),
+            None => failure
+                .source(error)
+                .hint("check the stack in Portainer, then run the command again: that is safe"),
+        };
+        failure.into()
     }
 
     /// What exists of the stack after a create that did not succeed.

@@ -12,8 +12,8 @@ use crate::{
     model::{Container, Pull, Record},
     observe::{Before, with_hint},
     plan::{Plan, unavailable_images},
-    portainer::{Deletion, Error},
-    run::Seen,
+    portainer::{Deletion, Error, Response},
+    run::{Seen, Witness},
     stack::{Backup, StackText},
     text::counted,
 };
@@ -169,9 +169,9 @@ impl Procedure<'_, '_> {
         }
         match deletion {
             Deletion::Done => {}
-            Deletion::NotFound => self.require_gone(record)?,
+            Deletion::NotFound => self.require_gone(record, before)?,
             Deletion::Busy => {
-                self.mark(|progress| progress.record = Step::NotBegun);
+                self.mark_if_unchanged(before);
                 let what = format!(
                     "failed to delete Portainer stack {id}: Portainer is busy with that stack"
                 );
@@ -183,36 +183,48 @@ impl Procedure<'_, '_> {
         Ok(())
     }
 
-    /// Sends the delete. If it fails, checks what exists and reports it (B05).
+    /// Sends the delete. If it fails, checks what exists and reports it (B05). If the outcome is unknown, waits before until
+    /// Portainer has finished (B35): a Portainer stack that is gone after a 2xx was deleted, whatever the body (C51), and one
+    /// that still exists may be deleted later.
     fn delete_once(&mut self, record: &Record, before: &Before) -> Result<Deletion> {
-        let name = self.at.stack.name().as_str();
-        self.run.delete(record).map_err(|error| {
-            let is_final = match &error {
-                Error::NotSent(_) => {
-                    self.mark(|progress| progress.record = Step::NotBegun);
-                    return error.into();
-                }
-                Error::Refused { response, .. } => response.is_final(),
-                Error::Unknown(_) => false,
-            };
-            let error = anyhow::Error::from(error);
-            match self.run.portainer.records(self.at.endpoint, name, name) {
-                Ok(records) if records.iter().any(|other| other.id == record.id) => {
-                    if is_final && self.is_unchanged(before) {
-                        self.mark(|progress| progress.record = Step::NotBegun);
-                    }
-                    error.context(format!("Portainer stack {} still exists", record.id))
-                }
-                Ok(_) => {
-                    self.mark(|progress| progress.record = Step::Done(record.id.clone()));
-                    error.context(format!(
-                        "Portainer did not confirm the deletion, but Portainer stack {} was deleted",
-                        record.id
-                    ))
-                }
-                Err(_) => error,
+        let (id, name) = (&record.id, self.at.stack.name().as_str());
+        let error = match self.run.delete(record) {
+            Ok(deletion) => return Ok(deletion),
+            Err(error @ Error::NotSent(_)) => {
+                self.mark(|progress| progress.record = Step::NotBegun);
+                return Err(error.into());
             }
-        })
+            Err(error) => error,
+        };
+        let is_success = error.response().is_some_and(Response::is_success);
+        let is_refused = !error.is_unknown();
+        let error = anyhow::Error::from(error);
+        if let Err(unsettled) = self.run.settle(Witness::PortainerAndEngine) {
+            return Err(error.context(format!("{unsettled:#}")));
+        }
+        match self.run.portainer.records(self.at.endpoint, name, name) {
+            Ok(records) if records.iter().any(|other| other.id == *id) => {
+                if is_refused {
+                    self.mark_if_unchanged(before);
+                }
+                Err(error.context(format!("Portainer stack {id} still exists")))
+            }
+            Ok(_) if is_success => Ok(Deletion::Done),
+            Ok(_) => {
+                self.mark(|progress| progress.record = Step::Done(id.clone()));
+                Err(error.context(format!(
+                    "Portainer did not confirm the deletion, but Portainer stack {id} was deleted"
+                )))
+            }
+            Err(_) => Err(error),
+        }
+    }
+
+    /// The Portainer stack still exists. If its containers are unchanged, too, the delete had no effect.
+    fn mark_if_unchanged(&mut self, before: &Before) {
+        if self.is_unchanged(before) {
+            self.mark(|progress| progress.record = Step::NotBegun);
+        }
     }
 
     /// Whether the containers are the same as before, in the same states. A delete that was refused may have stopped
@@ -231,13 +243,13 @@ impl Procedure<'_, '_> {
     }
 
     /// A 404 does not prove that the record is gone: only a new listing does (M03).
-    fn require_gone(&mut self, record: &Record) -> Result<()> {
+    fn require_gone(&mut self, record: &Record, before: &Before) -> Result<()> {
         let name = self.at.stack.name().as_str();
         let records = self.run.portainer.records(self.at.endpoint, name, name)?;
         if records.iter().all(|other| other.id != record.id) {
             return Ok(());
         }
-        self.mark(|progress| progress.record = Step::NotBegun);
+        self.mark_if_unchanged(before);
         let (id, endpoint) = (&record.id, record.endpoint_id);
         let what = format!(
             "failed to delete Portainer stack {id}: Portainer lists it, but returned 404 for it"

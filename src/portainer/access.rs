@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
@@ -107,11 +107,8 @@ impl PortainerReader {
             let flag = one.as_flag();
             return Err(anyhow!("--access {flag} excludes every other --access"));
         }
-        let people = self.people().map_err(|error| {
-            Failure::new("cannot look up the users and teams of --access")
-                .source(error)
-                .hint("use an administrator's API key")
-        })?;
+        let people = self.people();
+        let people = people.context("cannot look up the users and teams of --access")?;
         let mut access = Access::default();
         for one in grants {
             match one {
@@ -181,7 +178,7 @@ impl Portainer {
         let action = format!("stop Portainer stack {}", record.id);
         let path = path_of(record).replacen('?', "/stop?", 1);
         let client = &self.0.client;
-        client.change_or_refuse(Method::POST, &path, &json!({}), &action)
+        client.change_object(&record.id, Method::POST, &path, &json!({}), &action)
     }
 
     /// Sets the access rights of the resource control `control`.
@@ -195,6 +192,6 @@ impl Portainer {
         });
         let path = format!("/api/resource_controls/{control}");
         let client = &self.0.client;
-        client.change_or_refuse(Method::PUT, &path, &body, action)
+        client.change_object(&control.to_string(), Method::PUT, &path, &body, action)
     }
 }

@@ -272,7 +272,7 @@ mod tests {
             of(tls(rustls::Error::DecryptError)),
             of(ureq::Error::Timeout(Timeout::Global)),
         ] {
-            assert!(matches!(error, Error::Unknown(_)), "{error:?}");
+            assert!(error.is_unknown(), "{error:?}");
         }
     }
 

@@ -10,23 +10,26 @@ use crate::{
     text::{excerpt, last_words, without_credentials},
 };
 
-/// The hint for an HTML page in place of JSON.
-pub(super) const HINT_FOR_HTML: &str = "an HTML page is not a response of the Portainer API: it comes from a proxy, a login page or another program; set --base-url to Portainer's own address";
+/// What to do about a response of another program, if its status does not say more.
+const HINT_FOR_OTHERS: &str = "the response comes from a proxy, a login page or another program: set --base-url to Portainer's own address, without /api";
 
 /// A request that failed. Prints what failed; its source says why, with a hint.
 #[derive(Debug)]
 pub enum Error {
     /// The request never left this host: no connection, no TLS session, an invalid URL.
     NotSent(Box<Cause>),
-    /// A complete response that does not indicate success.
+    /// Portainer itself refused the request, so the request has ended (B35).
     Refused {
-        /// The response of Portainer or of a proxy.
         response: Response,
         /// The response in words.
         cause: Box<Cause>,
     },
-    /// No response, or only a part of one: the request may have been carried out (B05).
-    Unknown(Box<Cause>),
+    /// No response, only a part of one, or one that does not end the request: it may have been carried out, or still be in
+    /// progress (B05, B35).
+    Unknown {
+        response: Option<Response>,
+        cause: Box<Cause>,
+    },
 }
 
 impl Error {
@@ -43,31 +46,64 @@ impl Error {
         }))
     }
 
-    /// A [`Self::Refused`], with the hint for the response.
-    pub(super) fn refused(action: &str, response: Response) -> Self {
+    /// The error of a response that does not indicate success, with the hint for it (B35).
+    pub(super) fn of(action: &str, response: Response) -> Self {
         let failure = Failure::new(response.summary()).hint(response.hint());
-        Self::Refused {
-            cause: Box::new(Cause::new(action, failure)),
-            response,
+        if response.is_refusal() {
+            let cause = Box::new(Cause::new(action, failure));
+            return Self::Refused { response, cause };
+        }
+        let failure = failure.body(String::from_utf8_lossy(&response.body));
+        let cause = Box::new(Cause::new(action, failure));
+        let response = Some(response);
+        Self::Unknown { response, cause }
+    }
+
+    /// A [`Self::Unknown`] without a whole response.
+    pub(super) fn unknown(action: &str, failure: Failure) -> Self {
+        let cause = Box::new(Cause::new(action, failure));
+        let response = None;
+        Self::Unknown { response, cause }
+    }
+
+    /// The same, of a request that may not have ended in spite of the refusal.
+    pub(super) fn into_unknown(self) -> Self {
+        match self {
+            Self::Refused { response, cause } => Self::Unknown {
+                response: Some(response),
+                cause,
+            },
+            error => error,
         }
     }
 
-    /// A [`Self::Unknown`].
-    pub(super) fn unknown(action: &str, failure: Failure) -> Self {
-        Self::Unknown(Box::new(Cause::new(action, failure)))
+    /// Whether the request may have an effect, now or later (B05).
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown { .. })
     }
 
-    /// The status, if there was a response.
+    /// The response of Portainer or of another program, if there was one.
+    pub fn response(&self) -> Option<&Response> {
+        match self {
+            Self::NotSent(_) => None,
+            Self::Refused { response, .. } => Some(response),
+            Self::Unknown { response, .. } => response.as_ref(),
+        }
+    }
+
+    /// The status with which Portainer itself refused the request.
     pub(super) fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { response, .. } => Some(response.status),
-            Self::NotSent(_) | Self::Unknown(_) => None,
+            Self::NotSent(_) | Self::Unknown { .. } => None,
         }
     }
 
     fn cause(&self) -> &Cause {
         match self {
-            Self::NotSent(cause) | Self::Refused { cause, .. } | Self::Unknown(cause) => cause,
+            Self::NotSent(cause) | Self::Refused { cause, .. } | Self::Unknown { cause, .. } => {
+                cause
+            }
         }
     }
 }
@@ -98,8 +134,8 @@ impl Cause {
     }
 }
 
-/// A complete response of Portainer or of a proxy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A complete response of Portainer or of another program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
@@ -108,14 +144,23 @@ pub struct Response {
     pub body: Vec<u8>,
     /// The target of a redirect; it is not followed.
     pub(super) location: Option<String>,
+    /// The header `Server`, which Portainer does not send.
+    pub(super) server: Option<String>,
     /// What to do if this is a 403 because of `--header-file`.
     pub(super) hint_for_403: Option<&'static str>,
 }
 
 impl Response {
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
     /// Why Portainer refused, as one sentence: its own words if it has any. Only its `details` may name the cause (N27).
     pub fn reason(&self) -> String {
-        let Some(message) = self.message().filter(|_| self.status != 401) else {
+        let Some(message) = self
+            .message()
+            .filter(|_| self.is_refusal() && self.status != 401)
+        else {
             return self.summary();
         };
         // In the details, a message that names the cause begins with a capital letter.
@@ -126,98 +171,104 @@ impl Response {
         })
     }
 
-    /// One line: the status, and the start of the `message` of an error object (M01) or the kind of the body.
+    /// One line: what Portainer says, or who else responded, and the first line of that response (B35).
     pub fn summary(&self) -> String {
-        if self.status == 401 && !self.is_html() {
+        let status = self.status_line();
+        if self.status == 401 && self.is_refusal() {
             return "Portainer rejected the API key (401)".to_owned();
         }
-        self.as_received()
-    }
-
-    /// The same, of a response that may be another program's.
-    pub(super) fn as_received(&self) -> String {
-        let status = self.status_line();
-        if self.location.is_some() {
-            status
-        } else if let Some(message) = self.message() {
-            format!("{status}: {}", reason(&message))
-        } else if self.is_html() {
-            format!("{status}, an HTML page")
-        } else if self.body.is_empty() {
-            format!("{status}, without a body")
-        } else {
-            status
+        match self.first_line() {
+            Some(line) => format!("{status}: {line}"),
+            None => format!("{status}, without a body"),
         }
     }
 
-    /// The status and the target of a redirect, for output that shows the body as well.
+    /// The status, and who responded if it was not Portainer, for output that shows the body as well.
     pub fn status_line(&self) -> String {
         let status = self.status;
-        match &self.location {
-            Some(location) => format!("status {status}, a redirect to {}", excerpt(location)),
-            None => format!("status {status}"),
+        if self.is_refusal() {
+            return format!("status {status}");
         }
+        let location = self.location.as_deref().map(excerpt);
+        let location = location.map_or_else(String::new, |to| format!(", a redirect to {to}"));
+        let server = self.server.as_deref().map(excerpt);
+        let server = server.map_or_else(String::new, |name| format!(" (Server: {name})"));
+        format!("something other than Portainer responded with status {status}{location}{server}")
     }
 
-    /// Whether the request has no further effect: Portainer says so itself (M01), or a proxy did not let the
-    /// request through. A proxy that timed out does not know what Portainer does.
-    pub fn is_final(&self) -> bool {
-        match self.status {
+    /// The failure of a read whose response has another form, with the reason. JSON is not quoted, because it may contain
+    /// secrets.
+    pub(super) fn in_another_form(&self, reason: &str) -> Failure {
+        let is_json = [b'{', b'['].contains(self.body.trim_ascii_start().first().unwrap_or(&0));
+        let what = match self.message() {
+            None if is_json => format!("{}: {reason}", self.status_line()),
+            _ => self.summary(),
+        };
+        Failure::new(what).hint(self.hint())
+    }
+
+    /// Whether it is certainly Portainer's own refusal (M01). Other programs respond in JSON with a `message`, too, and a gateway
+    /// that timed out does not know what Portainer does (B35).
+    pub(super) fn is_refusal(&self) -> bool {
+        let is_status = match self.status {
             408 | 499 => false,
-            300..=499 => true,
-            500..=599 => self.message().is_some(),
-            _ => false,
-        }
+            status => (400..=500).contains(&status),
+        };
+        is_status && self.message().is_some() && self.text("details").is_some()
     }
 
     /// What to do after this response to a create.
     pub fn hint_after_create(&self) -> String {
         let again = "then run the command again: that is safe";
-        match self.status {
-            500..=599 if self.message().is_some() => format!("fix that, {again}"),
+        match (self.status, self.is_refusal()) {
+            (500, true) => format!("fix that, {again}"),
             // N20
-            403 if self.message().is_some() && self.hint_for_403.is_none() => format!(
+            (403, true) if self.hint_for_403.is_none() => format!(
                 "use an administrator's API key; if Portainer names an address, its SSRF protection refuses it: allow it in Portainer, {again}"
             ),
-            404 | 405 => format!(
+            (404 | 405, _) => format!(
                 "check --base-url and --endpoint, and that Portainer is 2.19 or later, {again}"
             ),
-            200..=299 => format!("this is not Portainer's response: {}, {again}", self.hint()),
             _ => format!("{}, {again}", self.hint()),
         }
     }
 
     pub(super) fn hint(&self) -> &'static str {
+        if self.is_refusal() {
+            return match self.status {
+                400 => "fix the error that Portainer reports",
+                401 => other_key(),
+                403 => self.hint_for_403.unwrap_or(
+                    "the user of the API key lacks the permission: use an administrator's API key",
+                ),
+                404 => "check --base-url and --endpoint",
+                409 => {
+                    "Portainer is busy with this stack, or another stack, which the API key may not see, has the name: check the stacks in Portainer"
+                }
+                _ => "see Portainer's log for details",
+            };
+        }
         match self.status {
             300..=399 => {
                 "the base URL redirects, perhaps to a login page: set --base-url to Portainer's own address"
             }
             400 if self.expects_https() => "the port expects HTTPS: use https:// in --base-url",
-            400 if self.message().is_some() => "fix the error that Portainer reports",
-            401 => other_key(),
-            403 => self.hint_for_403.unwrap_or(
-                "the user of the API key lacks the permission, or a proxy forbids the request: use an administrator's API key"
-            ),
-            404 => "check --base-url and --endpoint",
-            409 => {
-                "Portainer is busy with this stack, or another stack, which the API key may not see, has the name: check the stacks in Portainer"
+            401 | 403 => {
+                "a proxy in front of Portainer refused the request: pass the headers that it asks for with --header-file, or bypass the proxy with --base-url"
             }
+            404 | 405 => "check --base-url and any proxy in front of Portainer",
             413 => {
                 "the request is too large for a proxy: raise the proxy's limit, or bypass the proxy with --base-url"
             }
             429 => "a proxy limits the request rate: wait, then run the command again",
-            500 if !self.is_html() => "see Portainer's log for details",
             502 => {
                 "a proxy got no response from Portainer: check that Portainer is running, or bypass the proxy with --base-url"
             }
             503 => "Portainer or a proxy is not ready: wait, then run the command again",
-            504 => {
+            408 | 499 | 504 => {
                 "a proxy timed out, and Portainer may still be working: check Portainer, raise the proxy's timeout, or bypass the proxy with --base-url"
             }
-            // The status of a proxy says more than its page.
-            _ if self.is_html() => HINT_FOR_HTML,
-            500..=599 => "see Portainer's log for details",
-            _ => "check --base-url",
+            _ => HINT_FOR_OTHERS,
         }
     }
 
@@ -242,11 +293,11 @@ impl Response {
         .any(|words| memchr::memmem::find(&self.body, words).is_some())
     }
 
-    fn is_html(&self) -> bool {
-        let start = self.body.trim_ascii_start();
-        [&b"<!doctype html"[..], b"<html"]
-            .into_iter()
-            .any(|tag| start.len() >= tag.len() && start[..tag.len()].eq_ignore_ascii_case(tag))
+    /// The `message` of an error object, or the first line that is not empty.
+    fn first_line(&self) -> Option<String> {
+        let body = String::from_utf8_lossy(&self.body);
+        let line = || body.lines().map(excerpt).find(|line| !line.is_empty());
+        self.message().map(|message| reason(&message)).or_else(line)
     }
 }
 
@@ -361,60 +412,88 @@ mod tests {
         Response {
             status,
             body: body.as_bytes().to_vec(),
-            location: None,
-            hint_for_403: None,
+            ..Response::default()
         }
     }
 
     #[test]
     fn a_response_in_one_line() {
-        let long = format!("{{\"message\":\"{}\"}}", "x".repeat(501));
-        for (body, expected) in [
-            ("{\"message\":\" no\\u001b \"}", ": no\\u{1b}"),
-            ("\n <!DOCTYPE HTML><title>x</title>", ", an HTML page"),
-            (
-                "{\"message\":\"failed to deploy a stack:  Container a  Recreate\\n Container a  Recreated\\nError response from daemon: no\\n\"}",
-                ": no",
-            ),
-            (
-                "{\"message\":\"failed: Container a  Creating\\n1\\n2\\n3\\n4\"}",
-                ": 2; 3; 4",
-            ),
-            (
-                "{\"message\":\"failed:  Container a  Creating\\n Container b  Creating\"}",
-                ": failed:  Container a  Creating\\n Container b  Creating",
-            ),
-            ("<HTML>", ", an HTML page"),
-            ("", ", without a body"),
-            (&long, &format!(": {}…", "x".repeat(500))),
-            ("<htm", ""),
-            ("no", ""),
-        ] {
-            let expected = format!("status 500{expected}");
-            assert_eq!(response(500, body).summary(), expected);
-        }
-        let redirect = Response {
-            location: Some("/login".to_owned()),
-            ..response(302, "<html>")
+        let error = |message: &str| {
+            let message = serde_json::to_string(message).expect("JSON");
+            format!("{{\"message\":{message},\"details\":\"\"}}")
         };
-        assert_eq!(redirect.summary(), "status 302, a redirect to /login");
+        let long = "x".repeat(501);
+        for (message, expected) in [
+            (" no\u{1b} ", "no\\u{1b}"),
+            (
+                "failed to deploy a stack:  Container a  Recreate\n Container a  Recreated\nError response from daemon: no\n",
+                "no",
+            ),
+            ("failed: Container a  Creating\n1\n2\n3\n4", "2; 3; 4"),
+            (
+                "failed:  Container a  Creating\n Container b  Creating",
+                "failed:  Container a  Creating\\n Container b  Creating",
+            ),
+            (&long, &format!("{}…", "x".repeat(500))),
+        ] {
+            let expected = format!("status 500: {expected}");
+            assert_eq!(response(500, &error(message)).summary(), expected);
+        }
     }
 
     #[test]
-    fn a_response_that_ends_the_request() {
-        let portainer = "{\"message\":\"no\"}";
-        for (status, body, is_final) in [
-            (200, "{}", false),
-            (302, "", true),
-            (400, "", true),
-            (408, "", false),
-            (499, "", false),
-            (409, portainer, true),
-            (500, portainer, true),
-            (500, "", false),
-            (504, "<html>", false),
+    fn b35_another_program_is_named_with_its_status_its_server_and_its_first_line() {
+        let who = "something other than Portainer responded with status";
+        for (body, expected) in [
+            ("{\"message\":\"no\"}", ": no"),
+            ("\n <!DOCTYPE HTML>\n<title>", ": <!DOCTYPE HTML>"),
+            ("", ", without a body"),
+            ("no\u{1b}", ": no\\u{1b}"),
         ] {
-            assert_eq!(response(status, body).is_final(), is_final, "{status}");
+            let response = Response {
+                server: Some("nginx/1.18.0".to_owned()),
+                ..response(504, body)
+            };
+            let expected = format!("{who} 504 (Server: nginx/1.18.0){expected}");
+            assert_eq!(response.summary(), expected);
+        }
+        let redirect = Response {
+            location: Some("/login".to_owned()),
+            ..response(302, "")
+        };
+        let expected = format!("{who} 302, a redirect to /login, without a body");
+        assert_eq!(redirect.summary(), expected);
+        let secret = response(200, "{\"Env\":\"hunter2\"}").in_another_form("it has no Id");
+        assert_eq!(secret.to_string(), format!("{who} 200: it has no Id"));
+    }
+
+    #[test]
+    fn b35_only_portainers_own_refusal_ends_a_request() {
+        let own = "{\"message\":\"no\",\"details\":\"no\"}";
+        for (status, body, is_refusal) in [
+            (400, own, true),
+            (401, own, true),
+            (403, own, true),
+            (404, own, true),
+            (409, own, true),
+            (500, own, true),
+            (200, own, false),
+            (302, own, false),
+            (408, own, false),
+            (499, own, false),
+            (501, own, false),
+            (502, own, false),
+            (503, own, false),
+            (504, own, false),
+            (500, "{\"message\":\"no\"}", false),
+            (404, "{\"message\":\"no\",\"details\":[]}", false),
+            (403, "{\"details\":\"no\"}", false),
+            (404, "<html>", false),
+            (409, "", false),
+            (500, "{\"message\":\"no\",\"details\":\"n", false),
+        ] {
+            let response = response(status, body);
+            assert_eq!(response.is_refusal(), is_refusal, "{status} {body}");
         }
     }
 }

@@ -210,7 +210,7 @@ impl PortainerReader {
         let json: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         match json["FileContent"].as_str() {
             Some(text) if (200..300).contains(&response.status) => Ok(text.to_owned()),
-            _ => Err(self.client.refused(&action, response)),
+            _ => Err(self.client.error(&action, response)),
         }
     }
 }

@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use ureq::{
     Agent, Body, Proxy, RequestExt,
-    http::{self, HeaderValue, Method, Request, header},
+    http::{self, HeaderName, HeaderValue, Method, Request, StatusCode, header},
     unversioned::{
         resolver::DefaultResolver,
         transport::{ConnectProxyConnector, Connector, SocksConnector, TcpConnector},
@@ -135,12 +135,16 @@ impl Client {
         self.successful(response, action)
     }
 
-    /// A DELETE whose response must be 2xx. The body is discarded (C51).
+    /// A DELETE. Portainer responds with 204 (M04): another 2xx is that of another program (B35). The body of the response
+    /// is discarded (C51).
     pub(super) fn delete(&self, path: &str, action: &str) -> Result<(), Error> {
         let request = Request::delete(self.options.base_url.join(path)).body(());
-        let response = self.send(request, path, action, self.options.timeout)?;
+        let mut response = self.send(request, path, action, self.options.timeout)?;
         // The body is not read: it may be slow, and Portainer sends none.
-        self.successful(response, action).map(drop)
+        if response.status() == StatusCode::NO_CONTENT {
+            return Ok(());
+        }
+        Err(self.failed(&mut response, action))
     }
 
     /// Hides values in everything that Portainer says from now on (B13).
@@ -154,12 +158,12 @@ impl Client {
     }
 
     /// The error of a response that does not indicate success, with the values hidden.
-    pub(super) fn refused(&self, action: &str, mut response: Response) -> Error {
+    pub(super) fn error(&self, action: &str, mut response: Response) -> Error {
         let mask = self.mask();
         response.body = mask.hide_body(&response.body).into_bytes();
         response.location = response.location.map(|location| mask.hide(&location));
         response.hint_for_403 = self.options.headers.hint_for_403();
-        Error::refused(action, response)
+        Error::of(action, response)
     }
 
     fn mask(&self) -> RwLockReadGuard<'_, Mask> {
@@ -171,23 +175,29 @@ impl Client {
         if unread.status().is_success() {
             return Ok(unread);
         }
-        // The status matters more than a body that ends early.
-        let (response, _) = read(&mut unread, LARGEST_ERROR);
-        Err(self.refused(action, response))
+        Err(self.failed(&mut unread, action))
     }
 
-    /// Sends JSON. The response must be 2xx.
-    pub(super) fn change_or_refuse(
+    /// The error of a response that has not been read.
+    fn failed(&self, unread: &mut Unread, action: &str) -> Error {
+        // The status matters more than a body that ends early.
+        let (response, _) = read(unread, LARGEST_ERROR);
+        self.error(action, response)
+    }
+
+    /// Changes the object `id`, which must be the response.
+    pub(super) fn change_object(
         &self,
+        id: &str,
         method: Method,
         path: &str,
         json: &Value,
         action: &str,
     ) -> Result<(), Error> {
         let response = self.change(method, path, json, action)?;
-        match response.status {
-            200..=299 => Ok(()),
-            _ => Err(self.refused(action, response)),
+        match response.object() {
+            Some(object) if object.id == id => Ok(()),
+            _ => Err(self.error(action, response)),
         }
     }
 
@@ -255,15 +265,24 @@ impl Client {
 
 /// Reads at most `limit` bytes of the body. If that fails, the response holds the bytes read before.
 fn read(unread: &mut Unread, limit: u64) -> (Response, io::Result<usize>) {
-    let mut body = Vec::new();
+    let mut response = Response::without_body(unread);
     let mut reader = unread.body_mut().with_config().limit(u64::MAX).reader();
-    let read = reader.by_ref().take(limit).read_to_end(&mut body);
-    let location = unread.headers().get(header::LOCATION);
-    let response = Response {
-        status: unread.status().as_u16(),
-        body,
-        location: location.map(|target| String::from_utf8_lossy(target.as_bytes()).into_owned()),
-        hint_for_403: None,
-    };
+    let read = reader.by_ref().take(limit).read_to_end(&mut response.body);
     (response, read)
+}
+
+impl Response {
+    /// Everything but the body.
+    pub(super) fn without_body(unread: &Unread) -> Self {
+        let text = |name: HeaderName| {
+            let value = unread.headers().get(name)?;
+            Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        Self {
+            status: unread.status().as_u16(),
+            location: text(header::LOCATION),
+            server: text(header::SERVER),
+            ..Self::default()
+        }
+    }
 }

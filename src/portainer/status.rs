@@ -62,11 +62,7 @@ impl PortainerReader {
                     .filter(|(what, _)| is_forbidden(what));
                 Ok(Rights::OwnStacks(restricted.map(|(_, one)| one).collect()))
             }
-            Err(Error::Refused { response, .. })
-                if response.status == 403 && response.message().is_some() =>
-            {
-                Ok(Rights::NoEnvironment)
-            }
+            Err(error) if error.status() == Some(403) => Ok(Rights::NoEnvironment),
             Err(Error::Refused { .. }) => Ok(Rights::OwnStacks(Vec::new())),
             Err(error) => Err(error.into()),
         }

@@ -3,17 +3,18 @@
 //! Invariant: a list that cannot be parsed is an error, never an empty list. So is an entry that may be the stack
 //! but cannot be parsed (B07).
 
-use std::{collections::BTreeSet, io::Read};
+use std::{
+    collections::BTreeSet,
+    io::{self, Read},
+};
 
 use anyhow::Result;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use ureq::http::header::CONTENT_TYPE;
 
 use super::{
-    Repository,
+    Repository, Response,
     connection::truncated,
-    error::HINT_FOR_HTML,
     http::{LARGEST_BODY, Unread},
 };
 use crate::{
@@ -90,11 +91,9 @@ pub struct Created {
     pub deployment: Deployment,
 }
 
-const EMPTY: &str = "the response is empty";
 /// What to do about an entry of the list that cannot be parsed (B07).
 pub const HINT_FOR_UNCLEAR: &str =
     "check the stack in Portainer and any proxy in front of Portainer";
-const HINT_FOR_ADDRESS: &str = "check that --base-url is Portainer's address, without /api";
 
 /// The records of a list whose name is one of `names` (C50). 204 and `null` are empty lists (N03).
 ///
@@ -133,23 +132,37 @@ fn entries(response: Unread, names: Option<&[&str]>) -> Result<Vec<Value>> {
     if response.status() == 204 {
         return Ok(Vec::new());
     }
-    let kind = response.headers().get(CONTENT_TYPE);
-    let is_html = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let mut begun = Response::without_body(&response);
     let body = response.into_body().into_with_config().limit(u64::MAX);
-    let entries = entries::entries(&mut body.reader(), names).map_err(|error| {
-        let what = "cannot parse the response";
-        if is_html {
-            return Failure::new(format!("{what}: it is an HTML page")).hint(HINT_FOR_HTML);
+    let mut reader = Beginning {
+        reader: body.reader(),
+        begun: &mut begun.body,
+    };
+    let entries = entries::entries(&mut reader, names).map_err(|error| match error {
+        entries::Error::Read(error) => truncated(error),
+        entries::Error::Invalid(reason) if begun.body.trim_ascii_start().starts_with(b"[") => {
+            unexpected(reason)
         }
-        match error {
-            entries::Error::Empty => Failure::new(EMPTY).hint(HINT_FOR_ADDRESS),
-            entries::Error::Invalid(reason) => {
-                Failure::new(format!("{what}: {reason}")).hint(HINT_FOR_ADDRESS)
-            }
-            entries::Error::Read(error) => truncated(error),
-        }
+        entries::Error::Invalid(reason) => begun.in_another_form(reason),
+        entries::Error::Empty => begun.in_another_form(""),
     })?;
     Ok(entries)
+}
+
+/// A reader that keeps the beginning of what it reads, for the message if that is no list.
+struct Beginning<'a, R> {
+    reader: R,
+    begun: &'a mut Vec<u8>,
+}
+
+impl<R: Read> Read for Beginning<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        const MOST: usize = 4096;
+        let count = self.reader.read(buffer)?;
+        let left = MOST.saturating_sub(self.begun.len());
+        self.begun.extend_from_slice(&buffer[..count.min(left)]);
+        Ok(count)
+    }
 }
 
 fn name(entry: &Value) -> &str {
@@ -244,30 +257,40 @@ pub(super) fn engine_id(response: Unread) -> Result<Option<String>> {
     Ok(id.map(str::to_owned))
 }
 
-/// The Portainer stack in the response to a create or an update, if it is JSON with a non-empty `Id` (C54).
-pub(super) fn deployed(body: &[u8]) -> Option<Created> {
-    let json: Value = serde_json::from_slice(body).ok()?;
-    let id = match json.get("Id")? {
-        Value::Null => return None,
-        Value::String(id) if id.is_empty() => return None,
-        Value::String(id) => id.clone(),
-        id => id.to_string(),
-    };
-    Some(Created {
-        id,
-        deployment: deployment(&json),
-    })
+impl Response {
+    /// The object that was created or changed, if this is a 2xx that is JSON with a non-empty `Id` (C54).
+    pub(super) fn object(&self) -> Option<Created> {
+        if !self.is_success() {
+            return None;
+        }
+        let json: Value = serde_json::from_slice(&self.body).ok()?;
+        let id = match json.get("Id")? {
+            Value::Null => return None,
+            Value::String(id) if id.is_empty() => return None,
+            Value::String(id) => id.clone(),
+            id => id.to_string(),
+        };
+        Some(Created {
+            id,
+            deployment: deployment(&json),
+        })
+    }
 }
 
-/// A response as JSON. The error does not quote a value, which can be a secret.
+/// A response as JSON. The error does not quote JSON, which can contain a secret.
 pub(super) fn read(response: Unread) -> Result<Value> {
-    let mut body = Vec::new();
+    let mut whole = Response::without_body(&response);
     let config = response.into_body().into_with_config().limit(LARGEST_BODY);
-    if config.reader().read_to_end(&mut body).map_err(truncated)? == 0 {
-        return Err(Failure::new(EMPTY).into());
-    }
-    let json = serde_json::from_slice(&body);
-    Ok(json.map_err(|error| unexpected(entries::not_json(&error)))?)
+    let read = config.reader().read_to_end(&mut whole.body);
+    read.map_err(truncated)?;
+    let json = serde_json::from_slice(&whole.body);
+    Ok(json.map_err(|error: serde_json::Error| {
+        let reason = entries::not_json(&error);
+        if error.is_eof() && !whole.body.is_empty() {
+            return unexpected(reason);
+        }
+        whole.in_another_form(reason)
+    })?)
 }
 
 /// A field of an object, where a missing one is `null`. The error says that it is not `expected`, and does not quote it.
@@ -282,6 +305,7 @@ pub(super) fn field<T: DeserializeOwned>(json: &Value, name: &str, expected: &st
 
 pub(super) fn unexpected(reason: &str) -> Failure {
     Failure::new(format!("cannot parse the response: {reason}"))
+        .hint("check Portainer and any proxy in front of it")
 }
 
 /// `Type`: 1 swarm, 2 Compose, 3 Kubernetes.
@@ -393,10 +417,6 @@ mod tests {
     #[test]
     fn the_field_of_an_unexpected_type_is_named() {
         let cannot = |reason: &str| format!("cannot parse the response: {reason}");
-        for list in ["{}", "3", "\"secret\""] {
-            let reason = cannot("expected a list of stacks");
-            assert_eq!(listed(list), Err(reason), "{list}");
-        }
         assert_eq!(listed("[{"), Err(cannot("it is incomplete")));
         assert_eq!(listed("[secret]"), Err(cannot("it is not JSON")));
         let no_list = "its Env is not a list of variables";
@@ -415,17 +435,33 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_quoted() {
-        for body in [
-            &br#"{"Env":"hunter2","StackFileContent":7}"#[..],
-            b"hunter2",
+    fn b35_a_read_in_another_form_names_another_program() {
+        let other =
+            |what: &str| format!("something other than Portainer responded with status 200{what}");
+        for (body, what) in [
+            ("", ", without a body"),
+            ("<html>\n", ": <html>"),
+            ("Log in\n", ": Log in"),
+            ("{}", ": expected a list of stacks"),
+            ("{\"Id\":\"hunter2\"}", ": expected a list of stacks"),
+            ("{\"message\":\"Log in\"}", ": Log in"),
         ] {
-            for error in [variables(body).err(), text(response(body)).err()] {
-                let error = format!("{:#}", error.expect("an error"));
-                let start = "cannot parse the response: it";
-                assert!(error.starts_with(start), "{error}");
-                assert!(!error.contains("hunter2"), "{error}");
+            assert_eq!(listed(body), Err(other(what)), "{body}");
+            if !body.starts_with('{') {
+                let error = variables(body.as_bytes()).expect_err(body);
+                assert_eq!(format!("{error:#}"), other(what), "{body}");
             }
+        }
+    }
+
+    #[test]
+    fn a_secret_is_not_quoted() {
+        let body = &br#"{"Env":"hunter2","StackFileContent":7}"#[..];
+        for error in [variables(body).err(), text(response(body)).err()] {
+            let error = format!("{:#}", error.expect("an error"));
+            let start = "cannot parse the response: it";
+            assert!(error.starts_with(start), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
         }
     }
 
@@ -438,7 +474,8 @@ mod tests {
             let _ = variables(&bytes);
             let _ = text(response(&bytes));
             let _ = engine_id(response(&bytes));
-            let _ = deployed(&bytes);
+            let created = Response { status: 200, body: bytes, ..Response::default() };
+            let _ = created.object();
         }
     }
 }

@@ -54,12 +54,14 @@ impl Procedure<'_, '_, '_> {
             Blocker::new(what, "rename or remove that container")
         });
         let mut problems: Vec<Blocker> = names_in_use.collect();
-        if let RecordStep::OutOfReach(reason) = record
+        if let RecordStep::OutOfReach(rights) = record
             && self.restore.cause != Cause::Failure
         {
-            let what = format!("the Portainer stack is unknown: {reason}");
-            let hint =
-                "use an administrator's API key, or restore only the containers with --engine-only";
+            let what = format!("the Portainer stack is unknown: {rights}");
+            let hint = format!(
+                "{}, or restore only the containers with --engine-only",
+                rights.remedy()
+            );
             problems.push(Blocker::new(what, hint));
         }
         if let RecordStep::Create(_, Some(git)) = record

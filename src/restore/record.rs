@@ -46,7 +46,7 @@ impl Procedure<'_, '_, '_> {
         match self.run.portainer.rights(self.snapshot().endpoint) {
             Rights::Administrator => {}
             Rights::OwnStacks(_) | Rights::Unknown(_) if record.is_some() => {}
-            rights => return Ok(RecordStep::OutOfReach(rights.to_string())),
+            rights => return Ok(RecordStep::OutOfReach(rights)),
         }
         let Some(saved) = self.snapshot().record.known() else {
             return Ok(RecordStep::Unknown);
@@ -228,13 +228,18 @@ impl Procedure<'_, '_, '_> {
         outcome
     }
 
-    /// Turns a refusal by Portainer into a warning. Any other failure stops the restore.
+    /// Turns a refusal by Portainer into a warning. If the outcome is unknown, waits until Portainer has finished (B35): the
+    /// comparison with the snapshot shows it. Any other failure stops the restore.
     fn tolerate_refusal(&mut self, outcome: Result<(), Error>, action: &str) -> Result<()> {
         match outcome {
             Err(Error::Refused { response, .. }) => {
                 let summary = response.summary();
                 self.trouble(format!("failed to {action}: {summary}"));
                 Ok(())
+            }
+            Err(error @ Error::Unknown { .. }) => {
+                self.run.warn(format!("{:#}", anyhow::Error::from(error)));
+                self.settle()
             }
             outcome => Ok(outcome?),
         }
@@ -248,7 +253,7 @@ impl Procedure<'_, '_, '_> {
         // Compose's `down` fails under load, and succeeds when it runs again. The response says that the first one has
         // ended, so sending the request again repeats nothing whose outcome is unknown (B05).
         if let Err(Error::Refused { response, .. }) = &deleted
-            && (response.status == 500 && response.is_final())
+            && response.status == 500
             && let Ok(listed) = self.find_record()
         {
             match listed {
@@ -270,11 +275,18 @@ impl Procedure<'_, '_, '_> {
                 Ok(())
             }
             Err(error @ Error::NotSent(_)) => Err(error.into()),
-            // If its outcome is unknown, it is waited for: the stack is down until the containers are recreated.
-            Err(error) => match self.settle().and_then(|()| self.find_record()) {
+            Err(error @ Error::Refused { .. }) => match self.find_record() {
                 Ok(None) => Ok(()),
                 _ => Err(error.into()),
             },
+            // The stack is down until the containers are recreated.
+            Err(error @ Error::Unknown { .. }) => {
+                self.settle()?;
+                if self.find_record()?.is_some() {
+                    self.trouble(format!("{:#}", anyhow::Error::from(error)));
+                }
+                Ok(())
+            }
             Ok(Deletion::Done) => Ok(()),
             // A 404 proves nothing (M03). A 409 means that it is deploying again.
             Ok(Deletion::NotFound | Deletion::Busy) => match self.find_record()? {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    model::{Condition, Deployment},
+    model::{Condition, Deployment, Rights},
     observe::list,
     parallel::in_parallel,
     run::State,
@@ -60,8 +60,8 @@ impl Procedure<'_, '_, '_> {
             self.run.warn(list("not checked:", &unchecked));
         }
         let count = matching(saved(self.snapshot()).len());
-        if let (true, RecordStep::OutOfReach(reason)) = (wrong.is_empty(), record) {
-            return self.end_without_record(count, reason);
+        if let (true, RecordStep::OutOfReach(rights)) = (wrong.is_empty(), record) {
+            return self.end_without_record(count, rights);
         }
         let unanswered = self.run.unanswered();
         let again = self
@@ -212,13 +212,13 @@ impl Procedure<'_, '_, '_> {
 
     /// The containers match the snapshot, and the Portainer stack is unknown (B24): that is not *verified*. Inside a run
     /// that failed, the restore of its containers has succeeded.
-    fn end_without_record(&mut self, matching: String, reason: &str) -> Result<()> {
+    fn end_without_record(&mut self, matching: String, rights: &Rights) -> Result<()> {
         if self.restore.cause == Cause::Failure {
             self.run.detail("restored", matching);
             return Ok(());
         }
-        let what = format!("{matching}, but the Portainer stack is unknown: {reason}");
-        let hint = "run the command again with an administrator's API key";
+        let what = format!("{matching}, but the Portainer stack is unknown: {rights}");
+        let hint = format!("{}, then run the command again", rights.remedy());
         Err(Failure::new(what).hint(hint).into())
     }
 

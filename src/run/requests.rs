@@ -190,9 +190,7 @@ impl Run<'_> {
         let response = call(self.changes);
         let is_over = match &response {
             Ok(response) => is_over(response),
-            Err(Error::NotSent(_)) => true,
-            Err(Error::Refused { response, .. }) => response.is_final(),
-            Err(Error::Unknown(_)) => false,
+            Err(error) => !error.is_unknown(),
         };
         if let Some(mut open) = self.open.pop() {
             if is_over {

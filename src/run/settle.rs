@@ -88,7 +88,7 @@ impl Run<'_> {
         for open in &self.open {
             let doing = open.entry.request.doing();
             let what = if open.is_own {
-                format!("this run was {doing} and got no answer")
+                format!("this run was {doing}, and the outcome is unknown")
             } else {
                 format!("an interrupted run was {doing}")
             };

@@ -3,7 +3,7 @@
 use rehearsal::{Call, FaultKind};
 use serde_json::json;
 
-use crate::bench::{Bench, MARKED, PLAIN, done, instead};
+use crate::bench::{Bench, MARKED, PLAIN, done, instead, refusal};
 
 /// What stands in front of the losses.
 const LOSSES: &str = "the stack will lose:";
@@ -28,7 +28,7 @@ fn b01_every_kind_of_loss_is_said_before_the_first_destructive_act() {
     let mut mounts = bench.container("web-a-1").mounts.into_iter();
     let mount = mounts.find(|mount| mount.anonymous).expect("it");
     let volume = mount.name.expect("a name");
-    bench.always(Call::Delete, FaultKind::CloseBefore);
+    bench.always(Call::Delete, refusal());
     let losses = format!(
         "{LOSSES}
   - web-a-1: the anonymous volume at /cache is replaced with an empty one; its data stays in volume {volume}

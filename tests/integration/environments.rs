@@ -94,7 +94,7 @@ fn none_and_several_are_errors_that_name_the_environments() {
 fn an_environment_that_cannot_be_read_is_not_absent() {
     let bench = third();
     unreadable(&bench, 2);
-    auto(&bench, "plan web -v").succeeds("environment 3 (nas) is this host\nenvironment 2 (edge) could not be read: failed to read the Docker ID of environment 2: status 502");
+    auto(&bench, "plan web -v").succeeds("environment 3 (nas) is this host\nenvironment 2 (edge) could not be read: failed to read the Docker ID of environment 2: something other than Portainer responded with status 502");
     unreadable(&bench, 3);
     auto(&bench, "web").fails(&[
         " is known to be this host\nenvironment 1 (local) is another host\n",
@@ -122,7 +122,7 @@ fn a_key_that_does_not_see_every_environment_is_said() {
 fn a_portainer_or_engine_that_does_not_respond_is_an_error_except_for_the_list() {
     let bench = third();
     bench.always(Call::Endpoints, instead(503, ""));
-    let error = "failed to list Portainer's environments: status 503";
+    let error = "failed to list Portainer's environments: something other than Portainer responded with status 503";
     bench.stops(&format!("web {AUTO}"), error);
     auto(&bench, "list").succeeds(&[error, "web"]);
     bench.faults().clear();

@@ -228,7 +228,8 @@ fn m25_what_portainer_cannot_read_is_named() {
         (certificate, "--git-skip-tls-verify"),
         (refused, "has to reach the Git server"),
     ] {
-        let body = json!({ "message": format!("unable to clone git repository, error: {reason}") });
+        let message = format!("unable to clone git repository, error: {reason}");
+        let body = json!({ "message": message, "details": message });
         bench.always(Call::Preview, instead(500, &body.to_string()));
         run(&bench, &format!("adopt web {FLAGS}")).fails(&[reason, hint]);
     }

@@ -3,6 +3,7 @@
 mod access;
 mod adopt;
 mod adopt_all;
+mod answers;
 mod backup;
 mod bench;
 mod beyond;

@@ -13,18 +13,29 @@ fn each_status_has_its_own_hint() {
     for (status, body, hint) in [
         (401, REFUSED, "STACKMGR_API_KEY"),
         (403, REFUSED, "an administrator's API key"),
+        (
+            401,
+            PAGE,
+            "a proxy in front of Portainer refused the request",
+        ),
+        (
+            403,
+            "{\"message\":\"no\"}",
+            "pass the headers that it asks for with --header-file",
+        ),
         (404, REFUSED, "check --base-url and --endpoint"),
+        (404, PAGE, "check --base-url and"),
         (409, REFUSED, taken),
         (413, PAGE, "too large for a proxy"),
         (429, PAGE, "limits the request rate: wait"),
         (500, REFUSED, "Portainer's log"),
-        (501, REFUSED, "Portainer's log"),
+        (501, REFUSED, "a proxy, a login page or another program"),
         (502, PAGE, "a proxy got no response"),
         (503, PAGE, "is not ready: wait"),
         (504, PAGE, "a proxy timed out"),
         (302, "", "perhaps to a login page"),
         (200, PAGE, "a login page or another program"),
-        (500, PAGE, "an HTML page is not a response"),
+        (500, PAGE, "a proxy, a login page or another program"),
     ] {
         for call in [Call::List, Call::Create] {
             // A create that Portainer itself refuses says what to fix.
@@ -43,7 +54,7 @@ fn each_status_has_its_own_hint() {
 
 #[test]
 fn n20_an_address_that_portainer_refuses() {
-    let body = r#"{"message":"service a: image registry ghcr.io blocked"}"#;
+    let body = r#"{"message":"service a: image registry ghcr.io blocked","details":"blocked"}"#;
     for args in ["web", "adopt web --yes"] {
         let bench = Bench::web(PLAIN);
         bench.always(Call::Create, instead(403, body));
@@ -80,8 +91,7 @@ fn it_is_asked_once_and_only_where_something_is_at_stake() {
 fn a_gateway_that_lost_patience_does_not_make_the_stack_absent() {
     let bench = Bench::web(PLAIN);
     bench.once(Call::Create, done(504, PAGE));
-    let error =
-        "unexpected response (status 504), but the stack exists as Portainer stack 1 (active)";
+    let error = "something other than Portainer responded with status 504 (Server: gateway/1.0), but the stack exists as Portainer stack 1 (active)";
     let state = "state: the stack exists as Portainer stack 1 and is deployed; it has 1 container on this host";
     bench.fails("web", &[error, state]).hides("is down");
     bench.once(Call::Create, instead(504, PAGE));

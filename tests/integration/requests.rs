@@ -111,9 +111,11 @@ fn b11_an_interrupted_run_says_what_is_unanswered() {
 #[test]
 fn b11_a_lost_response_stays_in_the_journal_and_a_request_that_was_not_sent_does_not() {
     for (call, kind, left) in [
-        (Call::Create, FaultKind::CloseAfter, 1),
-        (Call::Create, instead(504, "<html>"), 1),
+        (Call::Create, FaultKind::DieAfter, 1),
         (Call::Create, refusal(), 0),
+        // It was waited for.
+        (Call::Create, FaultKind::CloseAfter, 0),
+        (Call::Create, instead(504, "<html>"), 0),
         // Portainer is gone before the create is sent.
         (Call::Me, FaultKind::DieAfter, 0),
     ] {
@@ -170,10 +172,10 @@ fn b11_without_portainer_an_outcome_stays_unknown() {
 fn b11_what_does_not_end_in_time_stops_the_run() {
     let bench = Bench::web_of(Era::Async, PLAIN);
     bench.once(Call::Create, FaultKind::CloseAfter);
-    bench.run("web").code(1);
-    let id = bench.first_record().id;
-    let deploying = json!({"Id": id, "Name": "web", "EndpointId": 1, "Status": 3});
+    let deploying = json!({"Id": 1, "Name": "web", "EndpointId": 1, "Status": 3});
     bench.always(Call::Get, instead(200, &deploying.to_string()));
+    bench.run("web --timeout 1s").code(1);
+    assert_eq!(bench.first_record().id, 1);
     bench.forget_requests();
     for args in ["web --timeout 1s", "restore web --timeout 1s"] {
         let unanswered = "; no response yet to the creation of the stack web";

@@ -289,12 +289,16 @@ fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
         assert_eq!((&control.users, &control.teams), (&vec![7], &vec![3]));
         control.users.clear();
     });
-    let refusal = instead(403, "{\"message\":\"Permission denied\"}");
+    let refusal = instead(403, r#"{"message":"Permission denied","details":"no"}"#);
     bench.always(Call::Access, refusal);
     for _ in 0..2 {
         let why = "\nfailed to restore the access rights of Portainer stack 2: status 403: Permission denied\nPortainer stack 2 differs: the access rights\n";
         bench.fails(&again, why).hides("restored web");
     }
+    // Nor is the page of a proxy a success (B35).
+    bench.always(Call::Access, instead(200, "<html>Log in</html>"));
+    let why = "\nPortainer stack 2 differs: the access rights\n";
+    bench.fails(&again, &["something other than Portainer", why]);
 }
 
 #[test]
@@ -376,7 +380,7 @@ fn b11_a_delete_without_a_response_is_waited_for_and_the_restore_continues() {
         let bench = Bench::migrated(PLAIN);
         bench.once(Call::Delete, fault);
         bench.succeeds("restore web", &[
-            "warning: this run was deleting Portainer stack 1 and got no answer; waiting for Portainer to finish",
+            "warning: this run was deleting Portainer stack 1, and the outcome is unknown; waiting for Portainer to finish",
             "restored web: 1 container",
         ]);
         assert_eq!(bench.containers("web").len(), 1);

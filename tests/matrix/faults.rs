@@ -5,12 +5,13 @@ use std::time::Duration;
 use rehearsal::{Call, Era, FaultKind, Rule};
 
 use crate::{
-    judge::judge,
+    judge::{after_all, judge},
     stage::{Scene, Start, Way, roll_back, sampled, try_every, world},
 };
 
 /// Responses of a proxy in front of Portainer.
 const PAGE: &str = "<!DOCTYPE html><html><body>Bad \u{1b}[31mgateway</body></html>";
+const MESSAGE: &str = r#"{"message":"The upstream server is timing out"}"#;
 
 /// A run, and what goes wrong in it.
 #[derive(Debug)]
@@ -76,8 +77,9 @@ const READ: Calls = &[
     (Call::EngineVolumes, BY_HAND),
     (Call::EngineChanges, BY_HAND),
 ];
-const TELLING: [&str; 8] = [
+const TELLING: [&str; 9] = [
     "garbage",
+    "empty",
     "close-before",
     "hang",
     "slow-drip",
@@ -125,8 +127,22 @@ fn every_kind() -> Vec<FaultKind> {
     let statuses = ["401", "403", "404", "409", "413", "429", "500", "502"];
     kinds.extend(statuses.map(refusal_or_break));
     kinds.extend([200, 302, 502, 503].map(page));
-    // A gateway that timed out while Portainer continued.
-    kinds.push(FaultKind::Body(504, PAGE.as_bytes().to_vec()));
+    kinds.extend([403, 504].map(|status| FaultKind::Status(status, MESSAGE.to_owned())));
+    kinds
+}
+
+/// What another program than Portainer responds to a request that Portainer carries out, or that it is working on (B35).
+pub fn others() -> Vec<FaultKind> {
+    let page = |status| FaultKind::Body(status, PAGE.as_bytes().to_vec());
+    let mut kinds: Vec<FaultKind> = [200, 302, 401, 404, 409, 504].map(page).into();
+    kinds.push(FaultKind::Body(504, MESSAGE.as_bytes().to_vec()));
+    kinds.push(FaultKind::Repeated);
+    kinds.extend([false, true].map(|fails| FaultKind::Impatient {
+        status: 504,
+        body: MESSAGE.as_bytes().to_vec(),
+        after: Duration::from_millis(500),
+        fails,
+    }));
     kinds
 }
 
@@ -146,15 +162,20 @@ fn disturbed(start: Start, rules: &[(Call, FaultKind)]) -> Disturbed {
         start,
         timeout: match start.way {
             _ if rules.iter().any(|(_, kind)| hangs(kind)) => "1s",
-            Way::Migrate => "60s",
-            Way::Adopt => "4s",
+            _ if rules.iter().any(|(_, kind)| *kind == FaultKind::SlowDrip) => "60s",
+            // A quarter of it must be quiet after a lost response.
+            Way::Migrate | Way::Adopt => "4s",
         },
         rules: rules.iter().map(rule).collect(),
     }
 }
 
+fn is_change(call: Call) -> bool {
+    matches!(call, Call::Create | Call::Update | Call::Delete)
+}
+
 /// Each of the calls with each of the kinds. A read is the same in both eras, so it takes them in turn.
-fn crossed(way: Way, calls: Calls, kinds: &[FaultKind]) -> Vec<Disturbed> {
+fn crossed(way: Way, calls: &[(Call, &[Scene])], kinds: &[FaultKind]) -> Vec<Disturbed> {
     let mut all = Vec::new();
     for (call, scenes) in calls {
         for &scene in *scenes {
@@ -164,9 +185,8 @@ fn crossed(way: Way, calls: Calls, kinds: &[FaultKind]) -> Vec<Disturbed> {
                     // A container that the engine does not find has been removed.
                     continue;
                 }
-                let is_read = !matches!(call, Call::Create | Call::Update | Call::Delete);
                 for (index, era) in [Era::Sync, Era::Async].into_iter().enumerate() {
-                    if !is_read || at % 2 == index {
+                    if is_change(*call) || at % 2 == index {
                         let start = Start { way, era, scene };
                         all.push(disturbed(start, &[(*call, kind.clone())]));
                     }
@@ -181,6 +201,9 @@ fn combinations() -> Vec<Disturbed> {
     let mut all = Vec::new();
     for (way, calls) in DECIDING {
         all.extend(crossed(way, calls, &every_kind()));
+        let changes = calls.iter().filter(|(call, _)| is_change(*call));
+        let changes: Vec<_> = changes.copied().collect();
+        all.extend(crossed(way, &changes, &others()));
     }
     let mut once = crossed(Way::Migrate, ASKED_AGAIN, &ONCE.map(refusal_or_break));
     for one in &mut once {
@@ -247,6 +270,7 @@ impl Disturbed {
         let arguments = self.start.arguments();
         let run = bench.run(&format!("{arguments} --timeout {}", self.timeout));
         let mut wrong = judge(self.start, &bench, &before, &run);
+        wrong.extend(after_all(&bench, &before, &run));
         bench.rehearsal.faults().clear();
         bench.rehearsal.revive().expect("alive again");
         let restore = roll_back(&run).filter(|_| number % 2 == 1);

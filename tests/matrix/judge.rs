@@ -1,5 +1,7 @@
 //! What the rules allow a run to leave and to say.
 
+use std::time::Duration;
+
 use rehearsal::{Call, Container, Status, World};
 
 use crate::{
@@ -9,7 +11,8 @@ use crate::{
 
 /// Everything that a run did or said against the rules; empty is well.
 ///
-/// - At most one create or update was sent (B05).
+/// - At most one create or update was sent, and no delete whose outcome is unknown twice (B05).
+/// - While Portainer works on a request, the request is in the journal, and the run does not say that nothing was changed (B35).
 /// - Containers, Portainer stacks and networks of others are as they were; no volume is gone (C52, N02).
 /// - Exit 0: one Portainer stack, deployed, and both containers run. A migration prints its Id (C54). An adoption keeps the
 ///   data, and the container that needs no change.
@@ -21,6 +24,19 @@ pub fn judge(start: Start, bench: &Bench, before: &World, run: &Run) -> Vec<Stri
     let sent = bench.calls(Call::Create).len() + bench.calls(Call::Update).len();
     if sent > 1 {
         wrong.push(format!("{sent} creates and updates were sent"));
+    }
+    let deletes = bench.calls(Call::Delete);
+    // Portainer's own 409 says that it did nothing (N01).
+    if deletes.len() > 1 && deletes[0].status != Some(409) {
+        wrong.push(format!("{} deletes were sent", deletes.len()));
+    }
+    if bench.rehearsal.world(|world| world.is_busy()) {
+        if bench.saved(".request").is_empty() {
+            wrong.push("Portainer works on a request that is not in the journal".to_owned());
+        }
+        if run.err.contains("nothing was changed") {
+            wrong.push("Portainer works on a request, and nothing was changed".to_owned());
+        }
     }
     wrong.extend(match run.code {
         0 => success(start.way, before, &after, run),
@@ -34,8 +50,26 @@ pub fn judge(start: Start, bench: &Bench, before: &World, run: &Run) -> Vec<Stri
     wrong
 }
 
+/// What a run says before it touches containers that it cannot restore.
+const UNSAVED: &str = "the containers could not be saved";
+
+/// What is wrong once Portainer has finished everything: a container of before is gone, and the run named no way back (B35).
+pub fn after_all(bench: &Bench, before: &World, run: &Run) -> Option<String> {
+    bench.rehearsal.skip(Duration::from_mins(1));
+    let after = world(bench);
+    let is_gone = |old: &&Container| {
+        after
+            .container(&old.name)
+            .is_none_or(|one| !one.is_running())
+    };
+    let gone = before.project("web").into_iter().find(is_gone)?;
+    let is_told =
+        run.code != 0 && (run.err.contains("stacklift restore web") || run.err.contains(UNSAVED));
+    (!is_told).then(|| format!("{} is gone, and no way back was named: {run:#?}", gone.name))
+}
+
 /// What changed of everything that is not the stack.
-fn others(before: &World, after: &World) -> Vec<String> {
+pub fn others(before: &World, after: &World) -> Vec<String> {
     let mut wrong = Vec::new();
     let containers = |world: &World| -> Vec<Container> {
         let is_of_stack = |one: &Container| {
@@ -121,7 +155,7 @@ fn failure(way: Way, before: &World, after: &World, run: &Run, said: &[&str]) ->
         }
     };
     // Which containers there were could not be read, and that was said before they were touched.
-    let unknown = run.err.contains("the containers could not be saved");
+    let unknown = run.err.contains(UNSAVED);
     let named = run.err.contains("stacklift restore web --to ");
     if is_lost && named == unknown {
         let not = if named { "" } else { "not " };

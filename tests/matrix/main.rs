@@ -1,5 +1,6 @@
 //! Faults: what a run leaves and says, whatever goes wrong with whatever call; a file a kind of disturbance.
 
+mod answers;
 #[path = "../integration/bench.rs"]
 #[allow(
     dead_code,

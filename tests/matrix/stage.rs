@@ -273,7 +273,7 @@ pub fn data(world: &World) -> Vec<Value> {
     world.project("web").into_iter().map(mounts).collect()
 }
 
-fn with_data(world: &World) -> Value {
+pub fn with_data(world: &World) -> Value {
     json!([stack(world), data(world)])
 }
 

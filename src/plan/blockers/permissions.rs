@@ -147,8 +147,7 @@ pub fn hidden(facts: &Facts) -> Option<Blocker> {
         (may_be_portainers(dir) && !facts.is_same(dir, facts.dir)).then(line)
     });
     let what = "Portainer may have started these containers, and the API key may not see their Portainer stack";
-    let hint = "use an administrator's API key";
-    Blocker::about(started.collect(), what, hint)
+    Blocker::about(started.collect(), what, facts.rights.remedy())
 }
 
 /// The first container that runs Portainer (B04). `port` is `None` if Portainer is not on this host.

@@ -41,7 +41,7 @@ impl Blocking<'_, '_> {
                 if self.facts.rights == Rights::Administrator {
                     "see the warning about it"
                 } else {
-                    "use the API key of an administrator"
+                    self.facts.rights.remedy()
                 },
             );
         }
