@@ -350,7 +350,7 @@ fn devices(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
             open.extend((source == target && permissions == "rwm").then_some(at));
         }
     }
-    subsets(&service, &open, |service, at| {
+    subsets(service, &open, |service, at| {
         if let Some(device) = items(service, "devices").nth(at) {
             let source = device.as_str().unwrap_or_default();
             *device = format!("{source}:{source}").into();
@@ -383,7 +383,7 @@ fn ports(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
     let ports = items(&mut service, "ports").enumerate();
     let open = ports.filter(|(_, port)| version < V2_29 && is_open(port));
     let open: Vec<usize> = open.map(|(at, _)| at).collect();
-    subsets(&service, &open, |service, at| {
+    subsets(service, &open, |service, at| {
         if let Some(Value::Object(port)) = items(service, "ports").nth(at) {
             port.retain(|key, value| {
                 !(key == "mode" && value == "ingress" || key == "protocol" && value == "tcp")
@@ -414,7 +414,7 @@ fn counts(service: Fields, version: ComposeVersion) -> Vec<Fields> {
         .enumerate();
     let open = reserved.filter(|(_, device)| version < V2_30 && device["count"] == -1);
     let open: Vec<usize> = open.map(|(at, _)| at).collect();
-    subsets(&service, &open, |service, at| {
+    subsets(service, &open, |service, at| {
         let device = format!("/resources/reservations/devices/{at}");
         let deploy = service.get_mut("deploy");
         if let Some(Value::Object(device)) = deploy.and_then(|deploy| deploy.pointer_mut(&device)) {
@@ -437,7 +437,7 @@ fn cpus(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
             open.push(at);
         }
     }
-    subsets(&service, &open, |service, at| {
+    subsets(service, &open, |service, at| {
         if let Some(cpus) = service
             .get_mut("deploy")
             .and_then(|deploy| deploy.pointer_mut(SIDES[at]))
@@ -498,12 +498,15 @@ fn replicas(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
 
 /// The service, with each subset of the places in `open` changed. Of many places, only none and all are.
 pub(super) fn subsets(
-    service: &Fields,
+    service: Fields,
     open: &[usize],
     change: impl Fn(&mut Fields, usize),
 ) -> Vec<Fields> {
     const MOST: usize = 7;
     let all = (1_usize << open.len().min(MOST)) - 1;
+    if open.is_empty() {
+        return vec![service];
+    }
     let masks: Vec<usize> = match open.len() {
         ..=MOST => (0..=all).collect(),
         _ => vec![0, all],
@@ -511,7 +514,7 @@ pub(super) fn subsets(
     let changed = masks.into_iter().map(|mask| {
         let mut service = service.clone();
         for (bit, &at) in open.iter().enumerate() {
-            if mask == all || mask & (1 << bit) != 0 {
+            if mask == all || bit < MOST && mask & (1 << bit) != 0 {
                 change(&mut service, at);
             }
         }
@@ -626,6 +629,25 @@ mod tests {
         let is_known = |text| Dialect::is_known(version(text));
         assert!(is_known("2.19.0") && is_known("5.6.9"));
         assert!(!is_known("2.18.1") && !is_known("5.7.0"));
+    }
+
+    #[test]
+    fn n36_of_many_open_places_only_none_and_all_are_changed() {
+        let ports = |bare: bool| -> Value {
+            let port = |at: u8| {
+                let whole = json!({"mode": "ingress", "target": at, "protocol": "tcp"});
+                if bare { json!({"target": at}) } else { whole }
+            };
+            (0..70).map(port).collect()
+        };
+        let service = |bare| Fields::from_iter([("ports".to_owned(), ports(bare))]);
+        let forms = Dialect::of(version("2.28.1")).hashed(&service(false));
+        assert_eq!(forms.len(), 2);
+        assert_eq!(forms[1]["ports"], ports(true));
+        assert_eq!(
+            Dialect::of(version("2.29.0")).hashed(&service(false)).len(),
+            1
+        );
     }
 
     #[test]

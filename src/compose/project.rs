@@ -199,7 +199,7 @@ fn possible_forms(service: Fields, printed_by: ComposeVersion) -> Vec<Fields> {
             open.push(at);
         }
     }
-    subsets(&service, &open, |service, at| {
+    subsets(service, &open, |service, at| {
         if let Some(bind) = all_binds(service).nth(at) {
             set_created(bind, None);
         }

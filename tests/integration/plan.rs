@@ -8,7 +8,7 @@ use std::{
     time::SystemTime,
 };
 
-use rehearsal::Era;
+use rehearsal::{Era, config_hash};
 use serde_json::{Value, json};
 
 use crate::{
@@ -61,13 +61,18 @@ pub fn path_with_hashes(bench: &Bench, hashes: &BTreeMap<String, String>) -> OsS
 
 /// The `PATH` with a Compose 2.26.1 that prints this configuration.
 fn path_with_config(bench: &Bench, config: &Value) -> OsString {
+    path_with_version(bench, "2.26.1", config)
+}
+
+/// The `PATH` with a Compose of a version that prints this configuration.
+fn path_with_version(bench: &Bench, version: &str, config: &Value) -> OsString {
     let bin = bench.programs();
     let file = bin.join("config.json");
     fs::write(&file, config.to_string()).expect("a file");
     write_script(
         &bin.join("docker-compose"),
         &format!(
-            "[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\ncat '{}'\n",
+            "[ \"$1\" = version ] && {{ echo {version}; exit; }}\ncat '{}'\n",
             file.display()
         ),
     );
@@ -499,6 +504,50 @@ fn the_hashes_are_those_of_the_file_of_the_stack() {
     for args in ["plan web", "plan web --file docker-compose.yml"] {
         bench.succeeds(args, "  =  a  keeps running");
     }
+}
+
+/// The host was updated since it started the stack.
+#[test]
+fn b47_another_version_on_the_host_compares_too() {
+    let bench = Bench::web(PLAIN);
+    let services = json!({ "services": configs(&bench, &labeled(&bench)) });
+    for version in ["2.26.1", "2.40.3", "5.6.1"] {
+        let path = path_with_version(&bench, version, &services);
+        let run = bench.run_with("plan web", "PATH", &path);
+        run.succeeds("  =  a  keeps running\n");
+    }
+    bench.label("version", "9.0.0");
+    bench.label("config-hash", "0");
+    let path = path_with_version(&bench, "5.6.1", &services);
+    let unknown =
+        "  ?  a  may be recreated: Compose 9.0.0 started it, which stacklift does not know\n";
+    bench.run_with("plan web", "PATH", &path).succeeds(unknown);
+}
+
+/// Compose 5 prints and hashes a short bind mount without `create_host_path` (N28).
+#[test]
+fn b39_bind_mounts_of_compose_5_are_sent_in_the_long_syntax() {
+    let bench = Bench::web_of(Era::Async, &format!("{PLAIN}    volumes: ['./a:/a']\n"));
+    let source = bench.dir("web").join("a");
+    let service = json!({
+        "image": "busybox:1.36",
+        "volumes": [{"type": "bind", "source": source, "target": "/a", "bind": {}}],
+    });
+    let path = path_with_version(&bench, "5.6.1", &json!({"services": {"a": service}}));
+    // SHA-256 of the service, as Compose 5 and the long syntax give it.
+    let hash = config_hash(&service);
+    let plan = |args: &str| bench.run_with(args, "PATH", &path);
+    let line = format!(
+        "+    volumes: [{{type: bind, source: {}, target: /a, bind: {{}}}}]\n",
+        source.display()
+    );
+    // Of an earlier version, the same hash is that of another file.
+    bench.label("config-hash", &hash);
+    plan("plan web").succeeds("  ~  a  recreated: ");
+    plan("plan web --diff").code(0).hides(&line);
+    bench.label("version", "5.6.1");
+    plan("plan web").succeeds("  =  a  keeps running\n");
+    plan("plan web --diff").succeeds(&line);
 }
 
 /// Watchtower and *Recreate* in Portainer copy the label of the container that they replace.

@@ -42,6 +42,7 @@ pub use self::{
     world::{
         Action, COMPOSE_VERSION, CloneError, Container, Era, Event, Fetch, Files, GitClone,
         GitRepository, GitSettings, Health, Record, ResourceControl, Status, Variable, World,
+        config_hash,
     },
 };
 

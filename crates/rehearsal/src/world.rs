@@ -58,6 +58,7 @@ pub(crate) use self::{
 pub use self::{
     container::Container,
     deployment::COMPOSE_VERSION,
+    entities::config_hash,
     events::{Action, Event},
     record::{Record, ResourceControl, Status, Variable},
     repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},

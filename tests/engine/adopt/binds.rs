@@ -64,8 +64,12 @@ fn b39_bind_mounts_of_every_form(case: Case) {
     scenario.start();
     scenario.adopts(&[]).stays();
     scenario.edit("  other:\n", "  other:\n    labels: {changed: 'yes'}\n");
-    let adopted = scenario.adopts(&["other"]);
-    adopted.stays();
+    scenario.adopts(&["other"]).stays();
+    let row = format!(
+        "{}  4/4         in Portainer  up to date\n",
+        scenario.host.project
+    );
+    scenario.run("list").succeeds(&row);
 }
 
 /// A source that is gone would make the deployment fail in the long syntax, and would be empty in the short one.

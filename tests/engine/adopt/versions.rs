@@ -48,9 +48,14 @@ fn planned(origin: Origin, host: Origin) {
         let status = format!("{{\"Version\":\"{version}\",\"InstanceID\":\"1\"}}");
         let faults = scenario.rehearsal.faults();
         faults.set(Call::Status, FaultKind::Body(200, status.into_bytes()));
-        let kind = |service: &String| match recreated.contains(&service.as_str()) {
-            true => "recreated".to_owned(),
-            false => "unchanged".to_owned(),
+        let kind = |service: &String| {
+            let is_recreated = recreated.contains(&service.as_str());
+            let kind = if is_recreated {
+                "recreated"
+            } else {
+                "unchanged"
+            };
+            kind.to_owned()
         };
         let expected: BTreeMap<String, String> = services
             .iter()

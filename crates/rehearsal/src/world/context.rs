@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     deployment::Deployment,
-    service::config_hash,
+    entities::config_hash,
     values::{labels, pairs, text},
 };
 

@@ -10,10 +10,11 @@ use super::{
     context::Resource,
     create::Run,
     deployment::Deployment,
+    entities::config_hash,
     errors::EngineError,
     mounts::MountSource,
     resolve::Project,
-    service::{Service, config_hash},
+    service::Service,
     state::World,
     values::{labels, many, pairs, text},
 };

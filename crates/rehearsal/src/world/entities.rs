@@ -164,6 +164,16 @@ pub enum HostPath {
     File(String),
 }
 
+/// The hash of a configuration: of its JSON, in which Go escapes these characters.
+pub fn config_hash(config: &Value) -> String {
+    let mut text = config.to_string();
+    for character in ['<', '>', '&', '\u{2028}', '\u{2029}'] {
+        let escape = format!("\\u{:04x}", u32::from(character));
+        text = text.replace(character, &escape);
+    }
+    fingerprint(&text)
+}
+
 /// A hash of a text: 64 hexadecimal digits.
 pub(crate) fn fingerprint(text: &str) -> String {
     let hash = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());

@@ -9,7 +9,6 @@ use super::{
     container::Port,
     context::Context,
     deployment::variables,
-    entities::fingerprint,
     mounts::{self, ServiceMount},
     ports,
     values::{labels, many, pairs, text, texts},
@@ -150,16 +149,6 @@ impl Service {
         }
         config
     }
-}
-
-/// The hash of a configuration: of its JSON, in which Go escapes these characters.
-pub(super) fn config_hash(config: &Value) -> String {
-    let mut text = config.to_string();
-    for character in ['<', '>', '&', '\u{2028}', '\u{2029}'] {
-        let escape = format!("\\u{:04x}", u32::from(character));
-        text = text.replace(character, &escape);
-    }
-    fingerprint(&text)
 }
 
 /// The words of a command.
