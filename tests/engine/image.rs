@@ -24,6 +24,7 @@ const TEXT: &str = "services:
   web:
     $SLEEP
     env_file: .env
+    volumes: ['./conf:/conf:ro']
     ports: ['127.0.0.1:$PORT:80']
 volumes: {data: {}}
 ";
@@ -109,11 +110,9 @@ impl Drop for Image<'_> {
 
 /// A plan in the image says what one on the host says. An adoption there keeps what runs, and leaves its snapshot on the host.
 /// The stack's directory belongs to a user whom the image does not know.
-#[test]
-#[ignore = "needs root, a container engine, STACKLIFT_TEST_RELEASE and STACKLIFT_TEST_COMPOSE_5: scripts/test-packages runs it"]
-fn as_root_a_stack_is_adopted_in_the_image() {
-    let stack = Stack::between(Compose::five(), &Compose::five(), Era::Sync)
-        .running(TEXT, &[(".env", "A=1\n")]);
+fn adopts(origin: Compose) {
+    let stack = Stack::between(origin, &Compose::five(), Era::Sync)
+        .running(TEXT, &[(".env", "A=1\n"), ("conf/a", "a\n")]);
     for (path, mode) in [("", 0o700), (".env", 0o600), ("docker-compose.yml", 0o600)] {
         let path = stack.dir().join(path);
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
@@ -130,7 +129,7 @@ fn as_root_a_stack_is_adopted_in_the_image() {
     // The Compose program of this host is the same one.
     let config = stack.state().with_file_name("docker");
     fs::create_dir_all(config.join("cli-plugins")).expect("a folder");
-    stack.compose.install(&config.join("cli-plugins"));
+    Compose::five().install(&config.join("cli-plugins"));
     let mut on_host = stack.command("plan $PROJECT");
     let on_host = Run::of(on_host.env("DOCKER_CONFIG", config));
     assert_eq!(plan, on_host.all());
@@ -157,4 +156,17 @@ fn as_root_a_stack_is_adopted_in_the_image() {
     image
         .run(&["restore", project, "--yes"])
         .succeeds(&format!("restored {project}"));
+}
+
+#[test]
+#[ignore = "needs root, a container engine, STACKLIFT_TEST_RELEASE and STACKLIFT_TEST_COMPOSE_5: scripts/test-packages runs it"]
+fn as_root_a_stack_is_adopted_in_the_image() {
+    adopts(Compose::five());
+}
+
+/// B47: the image needs no other Compose than its own.
+#[test]
+#[ignore = "needs root, a container engine, STACKLIFT_TEST_RELEASE and STACKLIFT_TEST_COMPOSE_5: scripts/test-packages runs it"]
+fn as_root_a_stack_of_another_version_is_adopted_in_the_image() {
+    adopts(Compose::new());
 }
