@@ -2,7 +2,10 @@
 
 use std::{fs, os::unix::net::UnixListener};
 
+use rehearsal::Status;
+
 use super::{Case, by, scenario::Scenario};
+use crate::host::docker;
 
 by! { b39_bind_mounts_of_every_form:
     by_newer NEWER "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"
@@ -69,6 +72,24 @@ fn b39_bind_mounts_of_every_form(case: Case) {
     let is_own = |row: &&str| row.split(' ').next() == Some(&scenario.host.project);
     let row = list.lines().find(is_own).expect("a row");
     assert!(row.ends_with("in Portainer  up to date"), "{list}");
+}
+
+/// What Portainer recreates from the long syntax keeps it: the same files send nothing.
+#[test]
+#[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
+fn b39_a_recreated_container_with_5() {
+    let scenario = Scenario::new(super::NEWER_FROM_FIVE, TEXT, FILES);
+    scenario.adopts(&[]);
+    let text = scenario.text_in_portainer();
+    docker(&["rm", "-f", &scenario.name("flow"), &scenario.name("long")]);
+    assert_eq!(scenario.update(&text), (200, Status::Active));
+    scenario.run("adopt $PROJECT").succeeds("up to date");
+    scenario.edit("  other:\n", "  other:\n    labels: {changed: 'yes'}\n");
+    scenario.adopts(&["other"]);
+    assert_eq!(
+        scenario.text_in_portainer(),
+        text.replace("  other:\n", "  other:\n    labels: {changed: 'yes'}\n")
+    );
 }
 
 /// A source that is gone would make the deployment fail in the long syntax, and would be empty in the short one.
