@@ -30,6 +30,7 @@ mod progress;
 mod pull;
 mod recover;
 mod sending;
+mod texts;
 mod verify;
 
 pub use prepare::Prepared;
