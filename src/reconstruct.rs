@@ -17,7 +17,7 @@ use self::{
     search::Outcome,
 };
 use crate::{
-    compose::{ComposeVersion, Input, Profiles, Program, Project, Values},
+    compose::{Input, Profiles, Program, Project, Values},
     engine::EngineReader,
     failure::Failure,
     model::{CreatedPaths, Variable, compose_label},
@@ -334,10 +334,7 @@ impl Read {
     /// What Compose reads in a text.
     fn project(&self, compose: &dyn Program, input: &Input, profiles: Profiles) -> Result<Project> {
         let config = compose.config(input, profiles, Values::Resolved, &self.mask)?;
-        let version = compose.version().to_string();
-        let version = ComposeVersion::parse(&version).with_context(|| {
-            format!("the version of Compose on this host is unknown: {version}")
-        })?;
+        let version = compose.version().release;
         let created = match *input {
             Input::Sent { text, .. } => created_paths(text, &[]),
             _ => CreatedPaths::new(),

@@ -68,11 +68,9 @@ impl<'a> Asking<'a> {
         }
         let compose = situation.compose.compose();
         let compose = compose.map_err(|none| format!("{none} to compare the configurations"))?;
-        let version = compose.version().to_string();
-        let unknown = || format!("the version of Compose on this host is unknown: {version}");
         Ok(Self {
+            version: compose.version().release,
             compose,
-            version: ComposeVersion::parse(&version).ok_or_else(unknown)?,
             stack: situation.stack,
             files,
             containers: containers(before, situation.tool),
@@ -138,7 +136,7 @@ impl<'a> Asking<'a> {
             env: &stack_env(env),
         };
         let mut config = self.config(&input).map_err(|error| format!("{error:#}"))?;
-        write_omitted(&mut config, self.compose.version());
+        write_omitted(&mut config, self.version);
         Ok(config.to_string())
     }
 

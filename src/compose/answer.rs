@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 use super::{
     Program,
     dialect::{CREATE_HOST_PATH, Fields, all_binds, set_created},
+    project::OMITS_TRUE,
+    version::ComposeVersion,
 };
 use crate::{
     process::Output,
@@ -14,12 +16,9 @@ use crate::{
 };
 
 /// The oldest Compose program that Portainer contains, as far as this program supports it.
-const OLDEST: Version = Version::new(2, 26);
+const OLDEST: ComposeVersion = ComposeVersion(2, 26, 0);
 /// The newest Compose whose schema is known.
-const NEWEST: Version = Version::new(5, 6);
-
-/// The first version that prints `create_host_path: false` of a bind mount, and omits `true` (N28).
-const OMITS_TRUE: Version = Version::new(5, 0);
+const NEWEST: ComposeVersion = ComposeVersion(5, 6, 0);
 
 /// The exit status for files that do not exist.
 const FILE_NOT_FOUND: i32 = 14;
@@ -68,7 +67,8 @@ pub enum Doubt {
 /// A version of Compose. Only the numbers count; the text is for display.
 #[derive(Debug, Clone)]
 pub struct Version {
-    numbers: (u64, u64),
+    /// The patch level is 0 if it is missing.
+    pub release: ComposeVersion,
     text: String,
 }
 
@@ -76,7 +76,7 @@ impl Rejection {
     /// What a program with this exit status and message says about a text.
     pub fn new(by: &dyn Program, code: i32, message: String) -> Self {
         Self {
-            doubt: doubt(code, &message, by.version()),
+            doubt: doubt(code, &message, by.version().release),
             by: by.name(),
             message,
         }
@@ -84,28 +84,18 @@ impl Rejection {
 }
 
 impl Version {
-    const fn new(major: u64, minor: u64) -> Self {
-        Self {
-            numbers: (major, minor),
-            text: String::new(),
-        }
-    }
-
     /// The version on the first line: `v2.26.1`. `None` if the line is something else.
     pub fn parse(output: &str) -> Option<Self> {
         let line = output.trim().lines().next()?.trim();
         let text = line.strip_prefix('v').unwrap_or(line);
         let is_part = |c: char| c.is_ascii_alphanumeric() || ".-+~_".contains(c);
-        let mut parts = text.split(['.', '-', '+']).map(str::parse::<u64>);
-        let numbers = (parts.next()?.ok()?, parts.next()?.ok()?);
+        let mut parts = text.split(['.', '-', '+']).map(str::parse);
+        let (major, minor) = (parts.next()?.ok()?, parts.next()?.ok()?);
+        let patch = parts.next().and_then(Result::ok).unwrap_or_default();
         (text.chars().all(is_part) && text.len() <= 64).then(|| Self {
-            numbers,
+            release: ComposeVersion(major, minor, patch),
             text: text.to_owned(),
         })
-    }
-
-    fn is_older(&self, than: &Self) -> bool {
-        self.numbers < than.numbers
     }
 }
 
@@ -119,16 +109,14 @@ impl fmt::Display for Version {
 ///
 /// A schema grows from version to version, so an older program may reject a key or a value that a newer one accepts, such as
 /// `pull_policy: daily`. What follows the schema, such as a size that is no number, is the same in each version.
-pub(super) fn doubt(code: i32, message: &str, version: &Version) -> Option<Doubt> {
+pub(super) fn doubt(code: i32, message: &str, version: ComposeVersion) -> Option<Doubt> {
     let has = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
     if code == FILE_NOT_FOUND || has(&ABOUT_FILES) {
         Some(Doubt::Files)
     } else if has(&UNKNOWN_KEY) {
         Some(Doubt::UnknownKey)
-    } else if version.is_older(&OLDEST)
-        || (version.is_older(&NEWEST)
-            && message.starts_with("validating ")
-            && !message.contains(WRONG_TYPE))
+    } else if version < OLDEST
+        || (version < NEWEST && message.starts_with("validating ") && !message.contains(WRONG_TYPE))
     {
         Some(Doubt::Version)
     } else {
@@ -165,7 +153,7 @@ pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> St
 /// Writes what `config` omits and other versions need. Each 0 in `ulimits`: Compose rejects a limit without it. A
 /// `memswap_limit` of -1 as a number: old versions print it as a text, and reject that. From 5.0.0 on, the
 /// `create_host_path: true` of bind mounts, which only newer versions take for the default (N28).
-pub fn write_omitted(config: &mut Value, printed_by: &Version) {
+pub fn write_omitted(config: &mut Value, printed_by: ComposeVersion) {
     let services = config.get_mut("services").and_then(Value::as_object_mut);
     for service in services.into_iter().flat_map(Map::values_mut) {
         if service["memswap_limit"] == "-1" {
@@ -179,7 +167,7 @@ pub fn write_omitted(config: &mut Value, printed_by: &Version) {
                 }
             }
         }
-        if !printed_by.is_older(&OMITS_TRUE)
+        if printed_by >= OMITS_TRUE
             && let Some(service) = service.as_object_mut()
         {
             for bind in all_binds(service) {
@@ -209,16 +197,17 @@ mod tests {
     #[test]
     fn versions_are_read() {
         for (output, expected) in [
-            ("2.26.1-4\n", Some((2, 26))),
-            ("v5.6.1", Some((5, 6))),
-            ("2.40.3-desktop.1", Some((2, 40))),
-            ("1.0.6\nusing podman\n", Some((1, 0))),
+            ("2.26.1-4\n", Some("2.26.1")),
+            ("v5.6.1", Some("5.6.1")),
+            ("2.40.3-desktop.1", Some("2.40.3")),
+            ("1.0.6\nusing podman\n", Some("1.0.6")),
             ("Docker version 20.10.24, build 1", None),
             ("", None),
             ("5", None),
         ] {
             let version = Version::parse(output);
-            assert_eq!(version.map(|version| version.numbers), expected, "{output}");
+            let release = version.map(|version| version.release.to_string());
+            assert_eq!(release.as_deref(), expected, "{output}");
         }
     }
 
@@ -236,7 +225,7 @@ mod tests {
     #[test]
     fn a_rejection_is_in_doubt_where_programs_differ() {
         let (old, supported, newest) = ["1.29.2", "2.26.1", "5.6.1"]
-            .map(|text| Version::parse(text).expect("a version"))
+            .map(|text| Version::parse(text).expect("a version").release)
             .into();
         let size = "decoding failed: error decoding 'services[a].mem_limit': invalid size: 'lots'";
         let schema = "validating docker-compose.yml: services.a.cgroup must be one of the following: \"host\"";
@@ -245,14 +234,14 @@ mod tests {
             "validating docker-compose.yml: services.a Additional property foo is not allowed";
         let file = "env file x.env not found: stat x.env: no such file or directory";
         for (code, message, version, expected) in [
-            (15, size, &old, Some(Doubt::Version)),
-            (15, size, &supported, None),
-            (15, schema, &supported, Some(Doubt::Version)),
-            (15, schema, &newest, None),
-            (15, of_type, &supported, None),
-            (15, key, &newest, Some(Doubt::UnknownKey)),
-            (14, file, &newest, Some(Doubt::Files)),
-            (1, file, &newest, Some(Doubt::Files)),
+            (15, size, old, Some(Doubt::Version)),
+            (15, size, supported, None),
+            (15, schema, supported, Some(Doubt::Version)),
+            (15, schema, newest, None),
+            (15, of_type, supported, None),
+            (15, key, newest, Some(Doubt::UnknownKey)),
+            (14, file, newest, Some(Doubt::Files)),
+            (1, file, newest, Some(Doubt::Files)),
         ] {
             assert_eq!(doubt(code, message, version), expected, "{message}");
         }

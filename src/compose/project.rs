@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The first version that prints `create_host_path: false` and omits `true`; earlier ones print `true` and omit `false` (N28).
-const OMITS_TRUE: ComposeVersion = ComposeVersion(5, 0, 0);
+pub(super) const OMITS_TRUE: ComposeVersion = ComposeVersion(5, 0, 0);
 
 /// The services of a project, and its networks and volumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -100,7 +100,7 @@ pub fn combined(
     let mask = &Mask::new(values.iter().map(String::as_str));
     let writable = |input: &Input, profiles, values| {
         let mut config = program.config(input, profiles, values, mask)?;
-        write_omitted(&mut config, program.version());
+        write_omitted(&mut config, program.version().release);
         anyhow::Ok(config)
     };
     let config = |input: &Input, profiles| writable(input, profiles, Values::Resolved);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{next, show};
 use crate::{
     cli::{Cli, Ended, arguments::ExportArguments, peers, settings::Settings},
-    compose::{self, ComposeVersion, Profiles, Project, Values},
+    compose::{self, Profiles, Project, Values},
     export::{Export, find_lost},
     model::StackKind,
     stack::StackName,
@@ -46,7 +46,7 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
         let program = host.compose().ok()?;
         let (profiles, values) = (Profiles::Active, Values::Resolved);
         let config = program.config(&input, profiles, values, &Mask::default());
-        let version = ComposeVersion::parse(&program.version().to_string())?;
+        let version = program.version().release;
         let of_file = Project::new(&config.ok()?, version, &BTreeMap::new(), None);
         let containers = engine.list(name.as_str()).ok()?;
         let mut of_containers = containers
