@@ -93,9 +93,17 @@ pub fn named<'l>(listed: &'l ListedObjects, name: &str) -> Option<&'l Value> {
     listed.iter().find(|one| one["Name"] == name)
 }
 
-/// What a text has for `create_host_path` of each bind mount, by service and by the path in the container. A mount in the short
-/// syntax has `true`.
-pub type CreatedPaths = BTreeMap<String, BTreeMap<String, Option<bool>>>;
+/// How a text writes the mounts of services: by service, and by the clean path in the container.
+pub type WrittenMounts = BTreeMap<String, BTreeMap<String, WrittenMount>>;
+
+/// How a text writes a mount: no version of Compose prints all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenMount {
+    /// `create_host_path` of a bind mount: `true` in the short syntax.
+    pub creates: Option<bool>,
+    /// The path in the container, which is clean in the short syntax.
+    pub target: String,
+}
 
 /// The config hashes that Compose computes for the networks and volumes of a text, by the engine's names (N13).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

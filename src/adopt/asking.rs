@@ -1,6 +1,6 @@
 //! Asks the Compose program of this host what an adoption compares: what it reads in the files on disk, and in what is sent.
 
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::{
     rewrite::{
         combine::differences,
         env::stack_env,
-        faithful::{Faithful, created_paths},
+        faithful::{Faithful, written_mounts},
     },
     stack::{Files, Stack},
     text::Mask,
@@ -46,70 +46,68 @@ pub(super) struct Asking<'a> {
     compose: &'a dyn Program,
     version: ComposeVersion,
     /// What it reads in the files on disk, which does not depend on what is sent.
-    on_disk: OnceLock<Result<Project, String>>,
+    on_disk: Result<Project, String>,
     stack: &'a Stack,
-    files: &'a Files,
     /// See [`containers`].
     containers: BTreeMap<String, String>,
     mask: &'a Mask,
 }
 
+/// What the Compose program of this host reads in the files of a stack on disk. Fails if there is no program to ask.
+pub(super) fn on_disk(situation: &Situation, files: &Files, mask: &Mask) -> Result<Value, String> {
+    let input = Input::OnDisk {
+        project: Some(situation.stack.name().as_str()),
+        dir: situation.stack.dir(),
+        // By itself, Compose may find another file.
+        files: &files.compose,
+        env_files: &files.env,
+    };
+    let config = program(situation)?.config(&input, Profiles::Active, Values::Resolved, mask);
+    config.map_err(|error| format!("{error:#}"))
+}
+
+fn program<'a>(situation: &Situation<'a>) -> Result<&'a dyn Program, String> {
+    // For all stacks of a host, it would run several times for each.
+    if situation.host.is_some() {
+        return Err("the configurations were not compared".to_owned());
+    }
+    let compose = situation.compose.compose();
+    compose.map_err(|none| format!("{none} to compare the configurations"))
+}
+
 impl<'a> Asking<'a> {
-    /// Fails if there is no program to ask.
+    /// Fails if there is no program to ask. `on_disk` is what it reads in the files on disk.
     pub(super) fn new(
         situation: &Situation<'a>,
-        files: &'a Files,
         before: &Before,
+        on_disk: Result<Value, String>,
         mask: &'a Mask,
     ) -> Result<Self, String> {
-        // For all stacks of a host, it would run several times for each.
-        if situation.host.is_some() {
-            return Err("the configurations were not compared".to_owned());
-        }
-        let compose = situation.compose.compose();
-        let compose = compose.map_err(|none| format!("{none} to compare the configurations"))?;
+        let compose = program(situation)?;
+        let version = compose.version().release;
+        let containers = containers(before, situation.tool);
+        let on_disk = on_disk.map(|config| Project::new(&config, version, &containers, None));
         Ok(Self {
-            version: compose.version().release,
             compose,
+            version,
+            on_disk,
             stack: situation.stack,
-            files,
-            containers: containers(before, situation.tool),
+            containers,
             mask,
-            on_disk: OnceLock::new(),
         })
     }
 
     /// What it reads in the files on disk, and in what is sent.
     pub(super) fn both(&self, sent: Sent) -> Result<Projects, String> {
         let env = stack_env(sent.env);
-        let input = self.input(sent, &env);
-        let of_text = || {
-            let created = created_paths(sent.text, sent.env);
-            let config = self.config(&input).map_err(|error| format!("{error:#}"))?;
-            let (version, containers) = (self.version, &self.containers);
-            let created = Some(&created);
-            Ok::<_, String>(Project::new(&config, version, containers, created))
-        };
-        let (on_disk, sent) = side_by_side(
-            || self.on_disk.get_or_init(|| self.on_disk()).clone(),
-            of_text,
-        );
+        let config = self.config(&self.input(sent, &env));
+        let config = config.map_err(|error| format!("{error:#}"))?;
+        let created = written_mounts(sent.text, sent.env);
+        let (version, containers) = (self.version, &self.containers);
         Ok(Projects {
-            on_disk: on_disk?,
-            sent: sent?,
+            on_disk: self.on_disk.clone()?,
+            sent: Project::new(&config, version, containers, Some(&created)),
         })
-    }
-
-    fn on_disk(&self) -> Result<Project, String> {
-        let input = Input::OnDisk {
-            project: Some(self.stack.name().as_str()),
-            dir: self.stack.dir(),
-            // By itself, Compose may find another file.
-            files: &self.files.compose,
-            env_files: &self.files.env,
-        };
-        let config = self.config(&input).map_err(|error| format!("{error:#}"))?;
-        Ok(Project::new(&config, self.version, &self.containers, None))
     }
 
     fn input<'i>(&'i self, sent: Sent<'i>, env: &'i str) -> Input<'i> {

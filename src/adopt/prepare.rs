@@ -6,7 +6,7 @@ use anyhow::Result;
 use composefile::document::{Document, ParseError};
 
 use super::{
-    asking::{Asking, sent_of},
+    asking::{self, Asking, sent_of},
     git::{self, FromGit},
     texts::Texts,
 };
@@ -14,12 +14,13 @@ use crate::{
     failure::Failure,
     model::{Container, Variable},
     observe::{Before, Depth, Situation, mask},
+    parallel::side_by_side,
     plan::{
         self, AdoptFlags, Adoption, AdoptionFacts, Facts, InPortainer, Keep, Projects, Request,
         Sent,
     },
     portainer::Payload,
-    rewrite::faithful::{Blocker, Faithful, Runs, created_paths},
+    rewrite::faithful::{Blocker, Faithful, Runs, written_mounts},
     snapshot::{Inspected, LastSent},
     stack::StackText,
     text::{Mask, command, listed, numbered, printable},
@@ -58,13 +59,16 @@ impl Prepared {
         let records = situation.records()?;
         let texts = Texts::new(situation, &source)?;
         let mask = mask(&source, sent(&texts.first).env);
-        let mut before = situation.observe(records, sent(&texts.first), &mask, Depth::Everything);
+        let (mut before, on_disk) = side_by_side(
+            || situation.observe(records, sent(&texts.first), &mask, Depth::Everything),
+            || asking::on_disk(situation, &texts.files, &mask),
+        );
         let planner = Planner {
             situation,
             source: &source,
             document: Document::parse(texts.text(&source)),
             texts: &texts,
-            asking: Asking::new(situation, &texts.files, &before, &mask),
+            asking: Asking::new(situation, &before, on_disk, &mask),
             keep,
         };
         let (mut rewrite, mut runs) = planner.lengthen(&before, &texts.first, &Runs::default());
@@ -382,11 +386,11 @@ impl Planner<'_> {
             let Ok(long) = self.texts.rewrite(self.source, &runs) else {
                 break;
             };
-            let created = created_paths(&long.text, &long.env);
+            let written = written_mounts(&long.text, &long.env);
             let before = wanted.len();
             let is_long = |service: &String| {
-                let mut mounts = created.get(service).into_iter().flatten();
-                mounts.all(|(_, creates)| *creates != Some(true))
+                let mut mounts = written.get(service).into_iter().flatten();
+                mounts.all(|(_, mount)| mount.creates != Some(true))
             };
             wanted.retain(is_long);
             if wanted.len() == before {

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use composefile::path::clean;
 use serde_json::{Map, Value, json};
 
 use super::version::ComposeVersion;
@@ -56,11 +57,16 @@ const V5: ComposeVersion = ComposeVersion(5, 0, 0);
 const V5_0_2: ComposeVersion = ComposeVersion(5, 0, 2);
 
 /// The differences of the versions from [`OLDEST`] to [`NEWEST`] (N36), in the order in which they are named.
-const RULES: [Rule; 16] = [
+const RULES: [Rule; 17] = [
     Rule::of(
         "bind mounts in the short syntax or with `create_host_path`",
         &[V5, V5_0_2],
         binds,
+    ),
+    Rule::of(
+        "the `target` of mounts in the long syntax",
+        &[V2_30],
+        mounts,
     ),
     Rule::own("`depends_on`", &[V2_29_3], |service, version| {
         vec![without(service, "depends_on", version >= V2_29_3)]
@@ -178,10 +184,30 @@ impl Dialect {
 
     /// The first part of a service that the other dialect hashes in another way.
     pub fn difference(self, other: Self, service: &Fields) -> Option<&'static str> {
-        let differs = |rule: &&Rule| {
-            self.forms_of(rule, service.clone()) != other.forms_of(rule, service.clone())
-        };
+        let differs = |rule: &&Rule| self.json_of(rule, service) != other.json_of(rule, service);
         RULES.iter().find(differs).map(|rule| rule.part)
+    }
+
+    /// Whether an equal hash proves nothing, although a version of the dialect `created_by` wrote it: these versions hash a part in
+    /// one of several forms, and what was printed does not tell in which.
+    fn is_open(self, created_by: Option<Self>, service: &Fields) -> bool {
+        let mut rules = RULES.iter();
+        rules.any(|rule| {
+            let forms = self.json_of(rule, service);
+            forms.len() > 1 && created_by.is_none_or(|one| one.json_of(rule, service) != forms)
+        })
+    }
+
+    /// Whether these versions certainly keep a container of `service` with this hash that a version of the dialect `created_by`
+    /// created.
+    pub fn keeps(self, service: &Fields, hash: &str, created_by: Option<Self>) -> bool {
+        self.has_hash(service, hash) && !self.is_open(created_by, service)
+    }
+
+    /// What a rule makes of a service, with the order of its keys.
+    fn json_of(self, rule: &Rule, service: &Fields) -> Vec<String> {
+        let forms = self.forms_of(rule, service.clone()).into_iter();
+        forms.map(|form| Value::from(form).to_string()).collect()
     }
 
     /// Whether these versions write `hash` into the label of a container of `service`: the JSON that `config` prints, with real
@@ -271,6 +297,18 @@ fn binds(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
             _ => None,
         };
         set_created(bind, hashed);
+    }
+    vec![service]
+}
+
+/// The path in the container is clean since 2.30.0.
+fn mounts(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
+    for mount in items(&mut service, "volumes").filter(|_| version >= V2_30) {
+        if let Some(target) = mount.get_mut("target")
+            && let Some(path) = target.as_str().filter(|path| path.starts_with('/'))
+        {
+            *target = clean(path).into();
+        }
     }
     vec![service]
 }
@@ -540,11 +578,13 @@ fn items<'s>(service: &'s mut Fields, key: &str) -> impl Iterator<Item = &'s mut
 mod tests {
     use std::collections::BTreeMap;
 
-    use composefile::path::clean;
     use serde::Deserialize;
 
     use super::*;
-    use crate::{compose::Project, model::CreatedPaths};
+    use crate::{
+        compose::Project,
+        model::{WrittenMount, WrittenMounts},
+    };
 
     /// What compose-go marshals for the same services in the versions of Compose, and what three versions print.
     #[derive(Deserialize)]
@@ -576,18 +616,21 @@ mod tests {
             ("/q", Some(false)),
             ("/p", None),
         ];
+        // One letter before a colon is a drive, so this has a relative path in the container.
         let short = ["/x", "/x2", "/r", "/etc/localtime", "ro", "/s", "/s2"];
         let short = short.map(|target| (target, Some(true)));
         let all = long.into_iter().chain(short);
-        let binds = all
-            .map(|(target, creates)| (clean(target), creates))
-            .collect();
+        let written = |(target, creates): (&str, _)| {
+            let (key, target) = (clean(target), target.to_owned());
+            (key, WrittenMount { creates, target })
+        };
+        let binds = all.map(written).collect();
         let Recorded {
             versions,
             hashes,
             printed,
         } = recorded();
-        let mut written: CreatedPaths = hashes
+        let mut written: WrittenMounts = hashes
             .keys()
             .map(|service| (service.clone(), BTreeMap::new()))
             .collect();
@@ -651,6 +694,22 @@ mod tests {
     }
 
     #[test]
+    fn n36_an_equal_hash_of_one_of_several_forms_proves_nothing_of_another_version() {
+        let device = json!({"capabilities": ["gpu"], "count": -1});
+        let service = json!({"deploy": {"resources": {"reservations": {"devices": [device]}}}});
+        let service = service.as_object().expect("a service");
+        let of = |text| Dialect::of(version(text));
+        let (old, newer) = (of("2.29.2"), of("5.6.1"));
+        let hash = sha256(&go_json(&service.clone().into()));
+        // It may have been written without `count`, which only the newer one hashes.
+        assert!(old.has_hash(service, &hash) && newer.has_hash(service, &hash));
+        assert!(!old.keeps(service, &hash, Some(newer)));
+        assert!(!old.keeps(service, &hash, None));
+        assert!(old.keeps(service, &hash, Some(of("2.26.1"))));
+        assert!(newer.keeps(service, &hash, None));
+    }
+
+    #[test]
     fn n36_the_part_that_differs_is_named() {
         let service = |value: Value| value.as_object().expect("a service").clone();
         let of = |text| Dialect::of(version(text));
@@ -667,6 +726,18 @@ mod tests {
                 "2.29.2",
                 "5.6.1",
                 Some("`profiles`"),
+            ),
+            (
+                json!({"networks": {"a": {"priority": 1, "aliases": ["b"]}}}),
+                "2.29.2",
+                "5.6.1",
+                Some("the settings of its networks"),
+            ),
+            (
+                json!({"volumes": [{"type": "volume", "target": "/a/"}]}),
+                "2.29.7",
+                "2.30.0",
+                Some("the `target` of mounts in the long syntax"),
             ),
             (json!({"image": "x"}), "2.24.0", "5.6.1", None),
             (

@@ -11,7 +11,7 @@ use super::{
     version::ComposeVersion,
 };
 use crate::{
-    model::{CreatedPaths, ResourceHashes},
+    model::{ResourceHashes, WrittenMount, WrittenMounts},
     text::sha256,
 };
 
@@ -32,12 +32,12 @@ impl Project {
     /// The project that a program of this version printed as JSON.
     ///
     /// `containers` are the IDs of containers by service: `up` hashes the ID of a container whose namespace a service shares
-    /// (N05). `created` says what the text has for `create_host_path`, which no version prints completely.
+    /// (N05). `written` are the mounts of the text.
     pub fn new(
         config: &Value,
         printed_by: ComposeVersion,
         containers: &BTreeMap<String, String>,
-        created: Option<&CreatedPaths>,
+        written: Option<&WrittenMounts>,
     ) -> Self {
         let mut config = config.clone();
         single_dollars(&mut config);
@@ -52,9 +52,8 @@ impl Project {
             }
             share_by_id(&mut service, containers);
             volumes_by_id(&mut service, containers);
-            let created = created.and_then(|created| created.get(name));
-            let forms = match created {
-                Some(created) => vec![with_created(service, created)],
+            let forms = match written.and_then(|written| written.get(name)) {
+                Some(mounts) => vec![as_written(service, mounts)],
                 None => possible_forms(service, printed_by),
             };
             Some((name.clone(), forms))
@@ -106,6 +105,18 @@ impl Project {
         let forms = self.forms(service);
         let mut dialects = dialects.into_iter();
         dialects.any(|dialect| forms.iter().any(|form| dialect.has_hash(form, hash)))
+    }
+
+    /// Whether versions of a dialect certainly keep a container of a service with this hash.
+    pub fn keeps(
+        &self,
+        service: &str,
+        hash: &str,
+        dialect: Dialect,
+        created_by: Option<Dialect>,
+    ) -> bool {
+        let mut forms = self.forms(service).iter();
+        forms.any(|form| dialect.keeps(form, hash, created_by))
     }
 
     /// Whether `hash` is that of a service, whichever version computed it.
@@ -170,15 +181,17 @@ fn volumes_by_id(service: &mut Fields, containers: &BTreeMap<String, String>) {
     }
 }
 
-/// The service with the `create_host_path` of its text: each mount by its path in the container.
-fn with_created(mut service: Fields, created: &BTreeMap<String, Option<bool>>) -> Fields {
-    let mounts = service.get_mut("volumes").and_then(Value::as_array_mut);
-    for mount in mounts.into_iter().flatten() {
+/// The service with its mounts as the text writes them.
+fn as_written(mut service: Fields, mounts: &BTreeMap<String, WrittenMount>) -> Fields {
+    let all = service.get_mut("volumes").and_then(Value::as_array_mut);
+    for mount in all.into_iter().flatten() {
         let target = clean(mount["target"].as_str().unwrap_or_default());
-        if let Some(&creates) = created.get(&target)
-            && let Some(Value::Object(bind)) = mount.get_mut("bind")
-        {
-            set_created(bind, creates);
+        let Some(written) = mounts.get(&target) else {
+            continue;
+        };
+        mount["target"] = written.target.as_str().into();
+        if let Some(Value::Object(bind)) = mount.get_mut("bind") {
+            set_created(bind, written.creates);
         }
     }
     service

@@ -264,10 +264,12 @@ impl Deciding<'_> {
             return Fate::unknown("Compose on this host printed no configuration for it");
         }
         let started_by = label("version").and_then(ComposeVersion::parse);
+        let created_by = started_by.map(Dialect::of);
         let is_kept = |dialect| sent.has_hash(name, labeled, [dialect]);
         if let Some(portainer) = self.portainer {
             let dialects = portainer.dialects();
-            if dialects.iter().copied().all(is_kept) {
+            let mut certain = dialects.iter();
+            if certain.all(|&dialect| sent.keeps(name, labeled, dialect, created_by)) {
                 return if portainer.is_library && service.node(&["build"]).is_some() {
                     Fate::Recreated("this version of Portainer builds its image again".to_owned())
                 } else {

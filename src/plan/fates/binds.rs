@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    compose::{ComposeVersion, Project},
+    compose::{ComposeVersion, Dialect, Project},
     plan::{Facts, PortainerCompose, Projects, adoption::portainer_compose},
-    rewrite::faithful::created_paths,
+    rewrite::faithful::written_mounts,
     snapshot::Inspected,
 };
 
@@ -20,16 +20,16 @@ const FIRST: ComposeVersion = ComposeVersion(5, 0, 0);
 /// What Portainer has stays: a service with the long syntax there keeps it, unless only the text as it is written keeps its
 /// containers.
 pub fn long_binds(facts: &Facts, projects: Option<&Projects>) -> BTreeSet<String> {
-    let written = created_paths(facts.sent.text, facts.sent.env);
+    let written = written_mounts(facts.sent.text, facts.sent.env);
     let deployed = facts.record.and_then(|record| record.contents);
-    let deployed = deployed.map(|deployed| created_paths(deployed.text, deployed.env));
+    let deployed = deployed.map(|deployed| written_mounts(deployed.text, deployed.env));
     let portainer = portainer_compose(facts).filter(|portainer| portainer.first < FIRST);
     let is_wanted = |service: &&String| {
         let is_deployed = deployed.as_ref().is_some_and(|deployed| {
             let mounts = deployed.get(*service).into_iter().flatten();
-            let long = mounts.filter(|(_, creates)| creates.is_none());
-            let mut long = long.map(|(target, _)| written[*service].get(target));
-            long.any(|creates| creates == Some(&Some(true)))
+            let long = mounts.filter(|(_, mount)| mount.creates.is_none());
+            let mut now = long.filter_map(|(target, _)| written[*service].get(target));
+            now.any(|mount| mount.creates == Some(true))
         });
         let Some(projects) = projects else {
             return is_deployed;
@@ -59,13 +59,15 @@ pub fn long_binds(facts: &Facts, projects: Option<&Projects>) -> BTreeSet<String
 /// Whether Portainer's Compose keeps every container of a service that has some.
 fn keeps_all(facts: &Facts, project: &Project, service: &str, portainer: PortainerCompose) -> bool {
     let dialects = portainer.dialects();
-    let is_kept = |hash: &str| {
-        let mut dialects = dialects.iter();
-        dialects.all(|&dialect| project.has_hash(service, hash, [dialect]))
+    let is_kept = |container: Inspected| {
+        let hash = facts.label(container, "config-hash");
+        let version = facts.label(container, "version");
+        let created_by = version.and_then(ComposeVersion::parse).map(Dialect::of);
+        let keeps = |hash, dialect| project.keeps(service, hash, dialect, created_by);
+        hash.is_some_and(|hash| dialects.iter().all(|&dialect| keeps(hash, dialect)))
     };
     let mut containers = facts.of_service(service).peekable();
-    containers.peek().is_some()
-        && containers.all(|container| facts.label(container, "config-hash").is_some_and(is_kept))
+    containers.peek().is_some() && containers.all(is_kept)
 }
 
 /// Whether a version with the new hash created a container.

@@ -11,7 +11,7 @@ use composefile::{
 
 use super::runs::Runs;
 use crate::{
-    model::{CreatedPaths, Variable},
+    model::{Variable, WrittenMount, WrittenMounts},
     rewrite::{env::stack_env, portainer},
 };
 
@@ -133,8 +133,8 @@ pub(super) fn creates_path(reader: &Reader<'_, '_>, item: Node<'_>) -> Option<bo
     reader.read(node.as_str()?).ok()?.parse().ok()
 }
 
-/// What a text has for `create_host_path` of its bind mounts, as Portainer reads it. Nothing if it is not YAML.
-pub fn created_paths(text: &str, env: &[Variable]) -> CreatedPaths {
+/// How a text writes the mounts of its services, as Portainer reads it. Nothing if it is not YAML.
+pub fn written_mounts(text: &str, env: &[Variable]) -> WrittenMounts {
     let shell = |_: &str| None;
     let context = portainer::context("/", "/", &shell, "");
     let env = stack_env(env);
@@ -142,21 +142,21 @@ pub fn created_paths(text: &str, env: &[Variable]) -> CreatedPaths {
         let services = reader.services.iter().map(|service| {
             let chain = reader.chain(*service);
             let items = lists(&chain).into_iter().flat_map(|(_, list)| list.items());
-            let paths = items.filter_map(|item| {
+            let mounts = items.filter_map(|item| {
                 let read =
                     |node: Option<Node<'_>>| Some(reader.read(node?.as_str()?).ok()?.into_owned());
-                let (kind, target) = if item.is_mapping() {
-                    let kind = MountType::named(&read(item.get("type"))?);
-                    (kind, read(item.get("target"))?)
+                let (is_bind, target) = if item.is_mapping() {
+                    let is_bind = read(item.get("type"))? == "bind";
+                    (is_bind, read(item.get("target"))?)
                 } else {
                     let text = read(Some(item))?;
                     let spec = MountSpec::parse(&text)?;
-                    (spec.kind, spec.target.to_owned())
+                    (spec.kind == MountType::Bind, clean(spec.target))
                 };
-                let creates = creates_path(reader, item);
-                (kind == MountType::Bind).then(|| (clean(&target), creates))
+                let creates = creates_path(reader, item).filter(|_| is_bind);
+                Some((clean(&target), WrittenMount { creates, target }))
             });
-            (service.name.to_owned(), paths.collect())
+            (service.name.to_owned(), mounts.collect())
         });
         services.collect()
     });

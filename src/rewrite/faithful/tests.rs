@@ -256,7 +256,7 @@ fn b39_bind_mounts_of_every_form_get_the_long_syntax() {
     volumes: # the list
       - ./conf:/conf          # a comment
       - ./one.conf:/one.conf:ro
-      - /abs:/rw:rw
+      - /abs:/rw//x/:ro,rw
       - ./conf:/z:z,ro
       - ./conf:/cached:cached
       - './conf:/nocopy:nocopy'
@@ -293,7 +293,7 @@ volumes: {data: {}}
     volumes: # the list
       - {type: bind, source: /s/web/conf, target: /conf, bind: {}}          # a comment
       - {type: bind, source: /s/web/one.conf, target: /one.conf, read_only: true, bind: {}}
-      - {type: bind, source: /abs, target: /rw, bind: {}}
+      - {type: bind, source: /abs, target: /rw/x, bind: {}}
       - {type: bind, source: /s/web/conf, target: /z, read_only: true, bind: {selinux: z}}
       - {type: bind, source: /s/web/conf, target: /cached, bind: {}}
       - {type: bind, source: /s/web/conf, target: /nocopy, bind: {}, volume: {nocopy: true}}

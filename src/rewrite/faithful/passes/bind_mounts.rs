@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use composefile::{
     document::{Node, NodeId, NodeKind},
     interpolate::escaped,
+    path::clean,
     reader::Reader,
     services::{MountSpec, MountType, split_at_colons},
 };
@@ -74,9 +75,13 @@ fn long<'d>(reader: &Reader<'d, '_>, item: Node<'d>) -> Option<Vec<NewEntry>> {
     let spec = MountSpec::parse(&read).filter(|spec| spec.kind == MountType::Bind)?;
     let text = absolute_mount(reader, item)?;
     let (source, target) = match split_at_colons(&text)[..] {
-        [source, target] | [source, target, _] => (source.to_owned(), target.to_owned()),
+        // Compose cleans the path in the short syntax. In the long one, it does since 2.30.
+        [source, target] | [source, target, _] if target.contains('$') => {
+            (source.to_owned(), target.to_owned())
+        }
+        [source, _] | [source, _, _] => (source.to_owned(), escaped(&clean(spec.target))),
         // A variable contains the separators.
-        _ => (escaped(spec.source?), escaped(spec.target)),
+        _ => (escaped(spec.source?), escaped(&clean(spec.target))),
     };
     let of = |key: &str, value: NewValue| (key.to_owned(), value);
     let text = |key: &str, value: &str| of(key, NewValue::Word(value.to_owned()));
@@ -85,20 +90,28 @@ fn long<'d>(reader: &Reader<'d, '_>, item: Node<'d>) -> Option<Vec<NewEntry>> {
         text("source", &source),
         text("target", &target),
     ];
-    let (mut bind, mut volume) = (Vec::new(), Vec::new());
+    let (mut is_read_only, mut bind, mut volume) = (false, Vec::new(), Vec::new());
     for option in spec.options.unwrap_or_default().split(',') {
         match option {
-            "ro" => entries.push(of("read_only", NewValue::True)),
-            "z" | "Z" => bind.push(text("selinux", option)),
+            "ro" | "rw" => is_read_only = option == "ro",
+            "z" | "Z" => set(&mut bind, text("selinux", option)),
             "nocopy" => volume.push(of("nocopy", NewValue::True)),
-            option if PROPAGATION.contains(&option) => bind.push(text("propagation", option)),
-            // Compose ignores all others.
+            option if PROPAGATION.contains(&option) => {
+                set(&mut bind, text("propagation", option));
+            } // Compose ignores all others.
             _ => {}
         }
     }
+    entries.extend(is_read_only.then(|| of("read_only", NewValue::True)));
     entries.push(of("bind", NewValue::Mapping(bind)));
     if !volume.is_empty() {
         entries.push(of("volume", NewValue::Mapping(volume)));
     }
     Some(entries)
+}
+
+/// Writes an entry in place of one with the same key.
+fn set(entries: &mut Vec<NewEntry>, entry: NewEntry) {
+    entries.retain(|(key, _)| *key != entry.0);
+    entries.push(entry);
 }
