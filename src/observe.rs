@@ -24,7 +24,7 @@ use crate::{
     plan::{
         self, Blocker, Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent,
     },
-    portainer::{BaseUrl, Contents, EngineOf, PortainerReader, Repository, Standing},
+    portainer::{BaseUrl, Contents, PortainerReader, Repository, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
     snapshot::{Inspected, Place, Unfinished},
@@ -40,7 +40,7 @@ mod host;
 mod uses;
 
 pub use combined::{Combined, Uncombined, combined};
-pub use environment::{Search, environment};
+pub use environment::{Evidence, Search, compare, environment};
 pub use foreign::{NOT_RECREATED, foreign_of, foreign_since, list, warnings_of};
 pub use host::Host;
 
@@ -132,6 +132,13 @@ impl Before {
         self.record.is_none() && !self.rights.see_every_stack()
     }
 
+    fn evidence(&self) -> Evidence<'_> {
+        Evidence {
+            own: self.listed(),
+            others: self.others.as_deref().unwrap_or_default(),
+        }
+    }
+
     /// Whether the containers are known with all they could lose.
     pub fn is_known(&self) -> bool {
         let listed = self.listed.as_ref();
@@ -190,7 +197,6 @@ impl Situation<'_> {
     /// `sent` needs. `records` are the Portainer stacks with the stack's name.
     pub fn observe(&self, records: Vec<Record>, sent: Sent, mask: &Mask, depth: Depth) -> Before {
         let mut before = Before::default();
-        self.record(records, &mut before);
         let name = self.stack.name();
         let project = name.portainer_name();
         before.own = self.list(name.as_str(), &mut before);
@@ -206,6 +212,7 @@ impl Situation<'_> {
         before.uses = self.labeled(before.listed());
         let others = before.listed.as_ref().map(|all| self.others(all));
         before.others = others.and_then(|read| known(read, &mut before.warnings));
+        self.record(records, &mut before);
         if let Some(place) = self.place() {
             let answers = before.listed.is_some();
             let engine = answers.then(|| self.engine.id().ok()).flatten();
@@ -319,18 +326,20 @@ impl Situation<'_> {
             is_on_this_host: Some(true),
         });
         let elsewhere = elsewhere.into_iter().map(|record| Namesake {
-            is_on_this_host: self.is_on_this_host(record.endpoint_id),
+            is_on_this_host: self.is_on_this_host(record.endpoint_id, before.evidence()),
             record,
         });
         before.namesakes = here.chain(elsewhere).collect();
     }
 
-    /// Whether the engine of an environment is that of this host; `None` if one of them cannot be asked.
-    fn is_on_this_host(&self, endpoint: i64) -> Option<bool> {
-        let ask = || match self.portainer?.engine_of(endpoint).ok()? {
-            EngineOf::Engine(theirs) => Some(self.engine.id().ok()? == theirs),
-            EngineOf::NoEnvironment => Some(false),
-            EngineOf::Unnamed | EngineOf::Forbidden(_) => None,
+    /// Whether an environment is this host; `None` if that is unknown.
+    fn is_on_this_host(&self, endpoint: i64, evidence: Evidence) -> Option<bool> {
+        let ask = || match compare(self.portainer?, Some(self.engine), endpoint, evidence) {
+            Environment::SameEngine | Environment::OtherSocket(_) => Some(true),
+            Environment::OtherEngine { .. }
+            | Environment::Clone { .. }
+            | Environment::NotFound { .. } => Some(false),
+            Environment::Forbidden(_) | Environment::Hidden(_) | Environment::Unknown(_) => None,
         };
         match self.host {
             Some(host) => host.is_on_this_host(endpoint, ask),
@@ -439,7 +448,7 @@ impl Situation<'_> {
         let (compose, host) = (self.compose, self.host);
         let all = before.listed();
         let record = before.record.as_ref();
-        let labeled = before.uses.clone();
+        let (labeled, evidence) = (before.uses.clone(), before.evidence());
         let read_details = || match engine {
             Some(engine) => details(engine, host, all, images),
             None => Default::default(),
@@ -459,7 +468,7 @@ impl Situation<'_> {
             let (environment, rights) = match host {
                 Some(host) => (host.environment.clone(), host.rights.clone()),
                 None => (
-                    environment(portainer, engine, endpoint),
+                    environment(portainer, engine, endpoint, evidence),
                     portainer.rights(endpoint),
                 ),
             };

@@ -141,8 +141,7 @@ struct Planned {
 impl Planned {
     /// Whether the restore changes anything in Portainer or Docker.
     fn has_changes(&self) -> bool {
-        self.record.record().is_some()
-            || self.record.replaces_containers()
+        self.record.sends()
             || !self.containers.is_empty()
             || !self.containers.changing.is_empty()
             || !self.problems.is_empty()
@@ -165,6 +164,11 @@ impl RecordStep {
             | Self::Access(record) => Some(record),
             _ => None,
         }
+    }
+
+    /// Whether the step sends something that changes Portainer.
+    fn sends(&self) -> bool {
+        self.record().is_some() || self.replaces_containers()
     }
 
     /// Whether Portainer removes all of the stack's containers. It does so with a record in error before it updates it
@@ -218,6 +222,8 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
         run,
         touched: false,
         engine_only: false,
+        endpoint: saved.snapshot.endpoint,
+        elsewhere: None,
         kept: BTreeMap::new(),
         filled: BTreeSet::new(),
         replaces_edit: false,
@@ -255,6 +261,10 @@ struct Procedure<'s, 'a, 'r> {
     touched: bool,
     /// Whether the Portainer stack is left out, because of `--engine-only` or because the key does not see it (B24).
     engine_only: bool,
+    /// The environment whose stack is restored (B37).
+    endpoint: i64,
+    /// Why this environment may not be this host.
+    elsewhere: Option<Blocker>,
     /// The volumes that no restored container will use, and that were said to be kept: by name, how they were named.
     kept: BTreeMap<String, String>,
     /// The IDs of the containers into which this run copied the saved files.

@@ -77,6 +77,7 @@ impl Hosts {
             endpoint.engine = docker_in(&folder, *number, &arguments);
         }
         world.engine.id.clone_from(&world.endpoints[&1].engine);
+        world.has_real_engines = true;
         let stacks = own.path().join("stacks");
         fs::create_dir(&stacks).unwrap();
         let script = format!(

@@ -217,7 +217,7 @@ impl Surroundings {
                 let portainer = peers::portainer(&settings, key, true, console)?;
                 let id = match settings.endpoint {
                     Some(id) => Ok(id),
-                    None => match Search::new(portainer.reader(), &engine) {
+                    None => match Search::of_host(portainer.reader(), &engine) {
                         Ok(search) => Ok(peers::found(&search, &settings, console)?),
                         Err(error) => Err(error),
                     },

@@ -106,7 +106,7 @@ pub(super) fn environment(
 ) -> Result<i64> {
     let id = match settings.endpoint {
         Some(id) => id,
-        None => found(&Search::new(portainer, engine)?, settings, console)?,
+        None => found(&Search::of_host(portainer, engine)?, settings, console)?,
     };
     settings.endpoint = Some(id);
     Ok(id)

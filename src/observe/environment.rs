@@ -1,44 +1,118 @@
-//! Which environment of Portainer is the engine of this host (M17).
+//! Which environment of Portainer is this host (M17, B37).
 
 use anyhow::Result;
 
 use crate::{
     engine::EngineReader,
     failure::Failure,
+    model::{Container, Grant},
     parallel::in_parallel,
     plan::Environment,
     portainer::{BaseUrl, EngineOf, NamedEnvironment, PortainerReader},
 };
 
-/// Compares the engine of the environment with the engine of this host, if that engine responds (B03, M17). If they
-/// differ, looks for the environment of this host: a refusal names it.
+/// What runs here, and shows which environment is this host (B37): the IDs of the engines of cloned machines are equal.
+#[derive(Clone, Copy, Default)]
+pub struct Evidence<'a> {
+    /// The containers of the stack. The environment has to list each that runs.
+    pub own: &'a [Container],
+    /// Other containers of this host. They count if nothing of the stack runs, and may change in the meantime: one that the
+    /// environment lists is enough.
+    pub others: &'a [Container],
+}
+
+/// How many containers Portainer is asked for: their IDs are part of the address.
+const MOST_ASKED: usize = 50;
+
+impl<'a> Evidence<'a> {
+    /// Those that Portainer is asked for. It would store the labels of others that say who may use them (M23).
+    fn asked(all: &'a [Container]) -> Vec<&'a Container> {
+        let is_asked =
+            |one: &&Container| one.is_running() && Grant::of_labels(&one.labels).is_empty();
+        all.iter().filter(is_asked).take(MOST_ASKED).collect()
+    }
+
+    /// The name of a container whose absence shows that the environment is not this host.
+    fn missing(self, portainer: &PortainerReader, endpoint: i64) -> Result<Option<&'a str>> {
+        let own = Self::asked(self.own);
+        let is_of_stack = !own.is_empty();
+        let asked = if is_of_stack {
+            own
+        } else {
+            Self::asked(self.others)
+        };
+        let ids: Vec<&str> = asked.iter().map(|one| one.id.as_str()).collect();
+        let listed = portainer.container_ids(endpoint, &ids)?;
+        let is_missing = |one: &&Container| !listed.contains(&one.id);
+        let is_here = !is_of_stack && !asked.iter().all(is_missing);
+        let missing = asked.into_iter().find(is_missing).filter(|_| !is_here);
+        Ok(missing.map(Container::name))
+    }
+}
+
+/// Whether the environment is this host, if the engine of this host responds (B03, M17, B37). If it is not, looks for the
+/// environment that is: a refusal names it.
 pub fn environment(
     portainer: &PortainerReader,
     engine: Option<&EngineReader>,
     endpoint: i64,
+    evidence: Evidence,
 ) -> Environment {
-    let here = || {
-        let search = Search::new(portainer, engine?).ok()?;
-        search.only().map(|one| one.id)
-    };
+    let mut environment = compare(portainer, engine, endpoint, evidence);
+    if let Environment::OtherEngine { here }
+    | Environment::Clone { here, .. }
+    | Environment::NotFound { here } = &mut environment
+    {
+        let search = engine.and_then(|engine| Search::new(portainer, engine, evidence).ok());
+        *here = search.and_then(|search| search.only().map(|found| found.id));
+    }
+    environment
+}
+
+/// The same, without looking for another environment.
+pub fn compare(
+    portainer: &PortainerReader,
+    engine: Option<&EngineReader>,
+    endpoint: i64,
+    evidence: Evidence,
+) -> Environment {
     match portainer.engine_of(endpoint) {
         Ok(EngineOf::Engine(theirs)) => match engine.map(EngineReader::id) {
-            Some(Ok(ours)) if ours == theirs => match portainer.other_socket(endpoint) {
-                Some(socket) => Environment::OtherSocket(socket),
-                None => Environment::SameEngine,
-            },
-            Some(Ok(_)) => Environment::OtherEngine { here: here() },
+            Some(Ok(ours)) if ours == theirs => look_for(portainer, endpoint, evidence),
+            Some(Ok(_)) => Environment::OtherEngine { here: None },
             Some(Err(error)) => Environment::Unknown(format!("{error:#}")),
             None => Environment::Unknown("Docker on this host does not respond".to_owned()),
         },
-        Ok(EngineOf::Unnamed) => Environment::Unknown(UNNAMED.to_owned()),
-        Ok(EngineOf::NoEnvironment) => Environment::NotFound { here: here() },
+        Ok(EngineOf::Unnamed) => {
+            Environment::Unknown("Portainer does not report which Docker it uses".to_owned())
+        }
+        Ok(EngineOf::NoEnvironment) => Environment::NotFound { here: None },
         Ok(EngineOf::Forbidden(status)) => Environment::Forbidden(status),
         Err(error) => Environment::Unknown(format!("{error:#}")),
     }
 }
 
-const UNNAMED: &str = "Portainer does not report which Docker it uses";
+/// Looks for the containers of this host on an environment whose engine has the ID of this host's engine.
+fn look_for(portainer: &PortainerReader, endpoint: i64, evidence: Evidence) -> Environment {
+    let missing = match evidence.missing(portainer, endpoint) {
+        Ok(missing) => missing,
+        Err(error) => return Environment::Unknown(format!("{error:#}")),
+    };
+    if let Some(container) = missing {
+        let container = container.to_owned();
+        let here = None;
+        let user = portainer.user();
+        return if user.is_ok_and(|user| user.is_administrator == Some(true)) {
+            Environment::Clone { container, here }
+        } else {
+            Environment::Hidden(container)
+        };
+    }
+    match portainer.other_socket(endpoint) {
+        Some(socket) => Environment::OtherSocket(socket),
+        None => Environment::SameEngine,
+    }
+}
 
 /// The environments that the API key may see, compared with the engine of this host.
 #[derive(Default)]
@@ -54,25 +128,39 @@ pub struct Search {
 }
 
 impl Search {
-    /// Asks for the engine of every environment. Fails if the environments or the ID of this engine cannot be read.
-    pub fn new(portainer: &PortainerReader, engine: &EngineReader) -> Result<Self> {
-        let ours = engine.id()?;
+    /// Compares every environment with all that runs on this host. Fails if the environments, the ID of this engine or its
+    /// containers cannot be read.
+    pub fn of_host(portainer: &PortainerReader, engine: &EngineReader) -> Result<Self> {
+        let others = &engine.list_all()?;
+        Self::new(portainer, engine, Evidence { own: &[], others })
+    }
+
+    /// Compares every environment with this host. Fails if the environments or the ID of this engine cannot be read.
+    fn new(portainer: &PortainerReader, engine: &EngineReader, evidence: Evidence) -> Result<Self> {
+        engine.id()?;
         let all = portainer.environments()?;
-        let engines = in_parallel(&all, |one| portainer.engine_of(one.id));
+        let compared = in_parallel(&all, |one| {
+            compare(portainer, Some(engine), one.id, evidence)
+        });
         let mut search = Self::default();
-        for (one, theirs) in all.into_iter().zip(engines) {
-            match theirs {
-                Ok(EngineOf::Engine(theirs)) if theirs == ours => search.matching.push(one),
-                Ok(EngineOf::Engine(_)) => search.others.push(one),
+        for (one, compared) in all.into_iter().zip(compared) {
+            match compared {
+                Environment::SameEngine | Environment::OtherSocket(_) => search.matching.push(one),
+                Environment::OtherEngine { .. } | Environment::Clone { .. } => {
+                    search.others.push(one);
+                }
                 // The environment was deleted in the meantime.
-                Ok(EngineOf::NoEnvironment) => {}
-                Ok(EngineOf::Unnamed) => search.unread.push((one, UNNAMED.to_owned())),
-                Ok(EngineOf::Forbidden(status)) => {
+                Environment::NotFound { .. } => {}
+                Environment::Hidden(container) => {
+                    let reason = format!("the API key does not see container {container} there");
+                    search.unread.push((one, reason));
+                }
+                Environment::Forbidden(status) => {
                     let reason = format!("the API key is not allowed to use it ({status})");
                     search.unread.push((one, reason));
                 }
                 // Its hint is about Portainer, which responded with the list.
-                Err(error) => search.unread.push((one, format!("{error:#}"))),
+                Environment::Unknown(reason) => search.unread.push((one, reason)),
             }
         }
         if search.matching.is_empty() {

@@ -8,7 +8,10 @@ use std::{
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{environment::environment, identity, with_hint};
+use super::{
+    environment::{Evidence, environment},
+    identity, with_hint,
+};
 use crate::{
     engine::EngineReader,
     failure::Failure,
@@ -53,10 +56,9 @@ impl Host {
         let of_portainer = |(portainer, endpoint): (&PortainerReader, i64)| {
             let records = portainer.all_records(endpoint);
             // A Portainer that does not respond is asked only once.
-            let others = records.is_ok().then(|| {
-                let environment = environment(portainer, Some(engine), endpoint);
-                (environment, portainer.version(), portainer.rights(endpoint))
-            });
+            let others = records
+                .is_ok()
+                .then(|| (portainer.version(), portainer.rights(endpoint)));
             (records, others)
         };
         let ((containers, networks, volumes), of_portainer) =
@@ -64,13 +66,20 @@ impl Host {
         let doubt = portainer.and_then(|(portainer, _)| portainer.doubt());
         warnings.extend(doubt.map(str::to_owned));
         let (records, others) = of_portainer.unzip();
-        let (environment, version, rights) = others.flatten().unwrap_or_else(|| {
-            let reason = || "Portainer could not be read".to_owned();
-            let environment = Environment::Unknown(reason());
-            (environment, Ok(None), Rights::Unknown(reason()))
-        });
+        let others = others.flatten();
+        let is_read = others.is_some();
+        let unread = || "Portainer could not be read".to_owned();
+        let (version, rights) = others.unwrap_or_else(|| (Ok(None), Rights::Unknown(unread())));
         let portainer_version = known(version, &mut warnings).flatten();
         let containers = known(containers, &mut warnings);
+        let environment = match portainer.filter(|_| is_read) {
+            Some((portainer, endpoint)) => {
+                let others = containers.as_deref().unwrap_or_default();
+                let evidence = Evidence { own: &[], others };
+                environment(portainer, Some(engine), endpoint, evidence)
+            }
+            None => Environment::Unknown(unread()),
+        };
         // Without containers, the other lists fail for the same reason.
         let mut known = |all| containers.as_ref().and_then(|_| known(all, &mut warnings));
         let (networks, volumes) = (known(networks), known(volumes));

@@ -349,11 +349,19 @@ impl<'a> RecordFacts<'a> {
 /// The environment on which the stack will be created (B03, B06).
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub enum Environment {
-    /// Its engine is the engine of this host.
+    /// Its engine is the engine of this host, and lists the containers that run here.
     #[default]
     SameEngine,
     /// Its engine is another one. The ID of the one environment whose engine is this host's, if it was found.
     OtherEngine { here: Option<i64> },
+    /// Its engine has the ID of this host's, and does not list this container, which runs here: a cloned machine (B37). The
+    /// same ID of an environment.
+    Clone {
+        container: String,
+        here: Option<i64>,
+    },
+    /// The same, with an API key that may not see every container.
+    Hidden(String),
     /// Its address is this socket. Portainer's Compose does not use it, but `/var/run/docker.sock` (M17).
     OtherSocket(String),
     /// Portainer has no such environment (404). The same ID.
@@ -375,7 +383,7 @@ pub struct Namesake {
 impl Environment {
     /// Whether its engine is certainly not that of this host.
     pub fn is_other_engine(&self) -> bool {
-        matches!(self, Self::OtherEngine { .. })
+        matches!(self, Self::OtherEngine { .. } | Self::Clone { .. })
     }
 
     /// Whether nothing of it can be read.

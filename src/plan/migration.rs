@@ -87,7 +87,9 @@ impl Plan {
                 .extend(permissions::runs_portainer(listed, facts.portainer_port));
         }
         let is_concerned = match facts.environment {
-            Environment::OtherEngine { .. } | Environment::OtherSocket(_) => !listed.is_empty(),
+            Environment::OtherEngine { .. }
+            | Environment::Clone { .. }
+            | Environment::OtherSocket(_) => !listed.is_empty(),
             _ => self.destroys,
         };
         let environment = permissions::environment(&facts.environment, facts.endpoint);

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow};
 use serde_json::{Value, json};
 use ureq::http::Method;
 
-use super::{Error, Portainer, PortainerReader, Repository, path_of};
+use super::{Error, Portainer, PortainerReader, Repository, failed_to, path_of, wire};
 use crate::{
     failure::Failure,
     model::{Access, Grant, Record, WantedAccess},
@@ -146,22 +146,42 @@ impl PortainerReader {
         endpoint: i64,
         ids: &[&str],
     ) -> Result<BTreeMap<String, (i64, Access)>> {
-        if ids.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let ids = ids.join("%22%2C%22");
-        let path = format!(
-            "/api/endpoints/{endpoint}/docker/containers/json?all=1&filters=%7B%22id%22%3A%5B%22{ids}%22%5D%7D"
-        );
-        let list = self.json(&path, "read who may use the containers")?;
+        let list = self.containers(endpoint, ids, "read who may use the containers")?;
         let own = |one: &Value| {
             let control = one.pointer("/Portainer/ResourceControl")?;
             let id = one["Id"].as_str()?;
             let is_own = control["ResourceId"] == id;
             is_own.then_some((id.to_owned(), (control["Id"].as_i64()?, access_of(control))))
         };
-        let all = list.as_array().into_iter().flatten();
-        Ok(all.filter_map(own).collect())
+        Ok(list.iter().filter_map(own).collect())
+    }
+
+    /// Which of these containers Portainer lists on an environment (B37), by ID. It leaves out those that the API key may not
+    /// see.
+    pub fn container_ids(&self, endpoint: i64, ids: &[&str]) -> Result<BTreeSet<String>> {
+        let action = format!("list the containers of environment {endpoint}");
+        let list = self.containers(endpoint, ids, &action)?;
+        let ids = list.iter().filter_map(|one| one["Id"].as_str());
+        Ok(ids.map(str::to_owned).collect())
+    }
+
+    /// The containers with these IDs, as the engine of an environment lists them.
+    fn containers(&self, endpoint: i64, ids: &[&str], action: &str) -> Result<Vec<Value>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids = ids.join("%22%2C%22");
+        let path = format!(
+            "/api/endpoints/{endpoint}/docker/containers/json?all=1&filters=%7B%22id%22%3A%5B%22{ids}%22%5D%7D"
+        );
+        match self.json(&path, action)? {
+            Value::Array(list) => Ok(list),
+            Value::Null => Ok(Vec::new()),
+            _ => {
+                let unexpected = wire::unexpected("expected a list of containers");
+                Err(failed_to(action)(unexpected.into()))
+            }
+        }
     }
 }
 

@@ -75,7 +75,12 @@ impl Procedure<'_, '_, '_> {
             said(&Vec::from_iter(&planned.networks), "is recreated")
                 .map(|told| format!("network {told}")),
         ];
-        let parts = [Some(step.to_string())].into_iter().chain(parts);
+        let (saved, endpoint) = (self.snapshot().endpoint, self.endpoint);
+        let is_elsewhere = step.sends() && endpoint != saved;
+        let elsewhere = is_elsewhere.then(|| {
+            format!("this is done on environment {endpoint}, because Portainer no longer has environment {saved}")
+        });
+        let parts = [Some(step.to_string()), elsewhere].into_iter().chain(parts);
         let told: Vec<String> = parts.flatten().filter(|part| !part.is_empty()).collect();
         let told = (!told.is_empty()).then(|| told.join("; "));
         told.into_iter().chain(matching).collect()

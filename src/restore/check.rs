@@ -64,6 +64,7 @@ impl Procedure<'_, '_, '_> {
             );
             problems.push(Blocker::new(what, hint));
         }
+        problems.extend(self.elsewhere.clone().filter(|_| record.sends()));
         if let RecordStep::Create(_, Some(git)) = record
             && let Err(error) = self.run.portainer.fetch(git)
         {

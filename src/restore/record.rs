@@ -4,11 +4,13 @@ use anyhow::Result;
 use chrono::DateTime;
 use serde_json::json;
 
-use super::{Procedure, RecordStep, Scope, plan::saved, volumes::RECREATED};
+use super::{Cause, Procedure, RecordStep, Scope, plan::saved, volumes::RECREATED};
 use crate::{
     failure::Failure,
     model::{Deployment, Record, Rights, portainer_name},
-    portainer::{Contents, Deletion, EngineOf, Error, Payload, Repository},
+    observe::{Evidence, environment},
+    plan::{Blocker, Environment, unusable},
+    portainer::{Contents, Deletion, Error, Payload, Repository},
     run::Run,
     snapshot::{LastSent, SavedRecord},
 };
@@ -30,6 +32,9 @@ impl Procedure<'_, '_, '_> {
         if self.restore.scope == Scope::EngineOnly {
             return Ok(RecordStep::Skipped);
         }
+        if self.restore.scope == Scope::Everything && self.restore.cause != Cause::Failure {
+            self.find_environment()?;
+        }
         let mut record = self.find_record().map_err(without_portainer)?;
         if let Some(Record { id, deployment, .. }) = &record
             && *deployment == Deployment::Deploying
@@ -43,7 +48,7 @@ impl Procedure<'_, '_, '_> {
         if self.restore.scope == Scope::Containers {
             return Ok(RecordStep::Stays(record));
         }
-        match self.run.portainer.rights(self.snapshot().endpoint) {
+        match self.run.portainer.rights(self.endpoint) {
             Rights::Administrator => {}
             Rights::OwnStacks(_) | Rights::Unknown(_) if record.is_some() => {}
             rights => return Ok(RecordStep::OutOfReach(rights)),
@@ -100,21 +105,37 @@ impl Procedure<'_, '_, '_> {
         Ok(times.is_some_and(|(taken, created)| created >= taken.timestamp()))
     }
 
+    /// Sets the environment whose stack is restored: that of the snapshot. It may have been removed from Portainer and added
+    /// again with another ID; no environment that still exists is left for another one (B37).
+    fn find_environment(&mut self) -> Result<()> {
+        let (saved, engine) = (self.snapshot().endpoint, self.run.engine);
+        let own = self.run.containers(&self.snapshot().stack)?;
+        let others = engine.list_all()?;
+        let evidence = Evidence {
+            own: &own,
+            others: &others,
+        };
+        let environment = environment(self.run.portainer, Some(engine), saved, evidence);
+        self.elsewhere = None;
+        match environment {
+            Environment::NotFound { here: Some(here) } => self.endpoint = here,
+            Environment::Unknown(reason) => {
+                let what = format!("cannot verify that environment {saved} is this host: {reason}");
+                let hint = "check the environment in Portainer, or restore only the containers with --engine-only";
+                self.elsewhere = Some(Blocker::new(what, hint));
+            }
+            environment => self.elsewhere = unusable(&environment, saved),
+        }
+        Ok(())
+    }
+
     /// The stack's record now, by its name or the name that Portainer gives it (M02).
     pub(super) fn find_record(&self) -> Result<Option<Record>> {
-        let name = &self.snapshot().stack;
-        let endpoint = self.snapshot().endpoint;
+        let (name, endpoint) = (&self.snapshot().stack, self.endpoint);
         let normalized = portainer_name(name);
-        let mut records = self.run.portainer.records(endpoint, name, &normalized)?;
-        let is_on_it = |record: &Record| record.endpoint_id == endpoint;
-        // The environment of this host may have been removed and added again, with another ID.
-        let engine = self.run.engine.id().ok().map(EngineOf::Engine);
-        let is_here = |record: &Record| {
-            engine.is_some() && self.run.portainer.engine_of(record.endpoint_id).ok() == engine
-        };
-        let found = records.iter().position(is_on_it);
-        let found = found.or_else(|| records.iter().position(is_here));
-        Ok(found.map(|at| records.swap_remove(at)))
+        let records = self.run.portainer.records(endpoint, name, &normalized)?;
+        let mut records = records.into_iter();
+        Ok(records.find(|record| record.endpoint_id == endpoint))
     }
 
     /// What counts as last sent afterwards (B22), with the anonymous volumes of the restored containers.
@@ -321,7 +342,7 @@ impl Procedure<'_, '_, '_> {
     }
 
     fn create_record(&mut self, contents: &Contents, git: Option<&Repository>) -> Result<()> {
-        let (name, endpoint) = (&self.snapshot().stack, self.snapshot().endpoint);
+        let (name, endpoint) = (&self.snapshot().stack, self.endpoint);
         self.run.detail("create", "the Portainer stack");
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));

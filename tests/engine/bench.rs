@@ -74,6 +74,7 @@ impl Stack {
         world.deploy_millis = None;
         // The environment has the ID of this host's engine (B03).
         world.engine.id.clone_from(&ENGINE);
+        world.has_real_engines = true;
         for endpoint in world.endpoints.values_mut() {
             endpoint.engine.clone_from(&world.engine.id);
         }

@@ -166,3 +166,101 @@ blog   1/1         unknown  unknown: stacklift doctor --endpoint 99
 web    1/1         unknown  unknown: stacklift doctor --endpoint 99\n",
     );
 }
+
+/// Environment 2 (clone) is a copy of this machine: its engine has the same ID, and other containers.
+fn with_clone() -> Bench {
+    let bench = Bench::web(PLAIN);
+    bench.world(|world| {
+        world.add_endpoint(2, "clone");
+        let engine = world.engine.id.clone();
+        let clone = world.endpoints.get_mut(&2).expect("it");
+        (clone.engine, clone.is_clone) = (engine, true);
+    });
+    bench
+}
+
+const CLONE: &str = "environment 2 is another host, whose Docker has the same ID: container web-a-1 runs on this host, and Portainer does not list it there";
+const FIRST: &str = "environment 1 is this host: pass --endpoint 1, or --endpoint auto";
+
+#[test]
+fn b37_a_clone_of_this_host_is_another_host() {
+    let bench = with_clone();
+    for args in ["adopt web --yes", "migrate web", "plan web", "doctor"] {
+        bench.fails(&format!("{args} --endpoint 2"), &[CLONE, FIRST]);
+    }
+    let run = auto(&bench, "plan web -v");
+    run.succeeds("environment 1 (local) is this host");
+    assert!(bench.nothing_was_changed());
+    // A stack of this name there is another one.
+    bench.record("web", 2);
+    let taken = "on environment 2 has the same name";
+    bench.fails("plan web", taken).hides("this host, too");
+    bench.world(|world| world.records.clear());
+    // Of a stack that does not run, the other containers of the host tell.
+    bench.world(|world| {
+        world.stop_by_hand("web-a-1");
+        world.add_container("other", "busybox");
+    });
+    let run = bench.run("adopt web --yes --endpoint 2").code(1);
+    run.says("container other runs on this host");
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn b37_a_key_that_does_not_see_the_containers_proves_nothing() {
+    const USER: &str = "ptr_user-key-99d2";
+    let bench = with_clone();
+    bench.world(|world| world.add_user(USER, "somebody"));
+    let hidden = "cannot verify that environment 2 is this host: the API key does not see container web-a-1 there";
+    for args in ["adopt web --yes", "web"] {
+        let args = format!("{args} --endpoint 2");
+        let run = bench.run_with(&args, "STACKMGR_API_KEY", USER).code(1);
+        run.says(hidden);
+    }
+    for kind in [instead(403, "{}"), instead(502, "")] {
+        bench.always(Call::Containers, kind);
+        let why = "cannot verify that environment 1 is this host: failed to list the containers of environment 1";
+        bench.fails("adopt web --yes", why);
+        bench.faults().clear();
+    }
+    assert!(bench.nothing_was_changed());
+}
+
+#[test]
+fn b37_a_restore_leaves_the_stack_of_another_environment_alone() {
+    let bench = with_clone();
+    bench.run("adopt web --yes").code(0);
+    bench.world(|world| {
+        world.records.clear();
+        world.endpoints.get_mut(&2).expect("it").is_clone = false;
+    });
+    // Also if it is on this host.
+    let id = bench.record("web", 2);
+    bench.run("restore web --yes").code(0);
+    assert!(bench.world(|world| world.records.contains_key(&id)));
+    // The environment of the snapshot is gone: the clone is not taken for it.
+    bench.world(|world| {
+        world.endpoints.remove(&1);
+        world.endpoints.get_mut(&2).expect("it").is_clone = true;
+    });
+    bench.run("restore web --yes").code(0);
+    assert!(bench.world(|world| world.records.contains_key(&id)));
+    bench.world(|world| world.endpoints.get_mut(&2).expect("it").is_clone = false);
+    let named = "  the Portainer stack is deleted; this is done on environment 2, because Portainer no longer has environment 1";
+    bench.run("restore web --dry-run").says(named);
+    bench.run("restore web --yes").succeeds(named);
+    assert!(bench.world(|world| world.records.is_empty()));
+}
+
+#[test]
+fn b37_a_restore_on_a_clone_is_refused() {
+    let bench = with_clone();
+    bench.run("adopt web --yes").code(0);
+    bench.world(|world| {
+        let other = world.endpoints.remove(&2).expect("it");
+        world.endpoints.insert(1, other);
+    });
+    bench.forget_requests();
+    let why = "environment 1 is another host, whose Docker has the same ID";
+    bench.stops("restore web --yes", &["refusing to restore", why]);
+}

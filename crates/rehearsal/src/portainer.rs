@@ -322,7 +322,13 @@ fn no_control() -> PortainerError {
 /// The containers of an environment, as its engine lists them, each with its access rights: its own, else those of its
 /// stack. Otherwise, the labels become its own (M23).
 fn containers(world: &mut World, endpoint: u64, incoming: &Incoming) -> Value {
-    if world.endpoints[&endpoint].engine != world.engine.id {
+    if world.has_real_engines {
+        let filters = incoming.query("filters").unwrap_or_default();
+        let filters = serde_json::from_str::<Value>(&filters).unwrap_or_default();
+        let ids = filters["id"].as_array().into_iter().flatten();
+        return ids.map(|id| json!({ "Id": id })).collect();
+    }
+    if !world.is_here(endpoint) {
         return json!([]);
     }
     let mut list = engine::list(world, incoming);

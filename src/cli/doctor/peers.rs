@@ -8,7 +8,7 @@ use crate::{
     cli::settings::Settings,
     engine::{About, EngineReader},
     model::Rights,
-    observe::{self, Search},
+    observe::{self, Evidence, Search},
     parallel::side_by_side,
     plan::{self, Environment, management_of},
     portainer::{Owners, PortainerReader, Tls, is_rejected_key, other_key},
@@ -201,13 +201,15 @@ fn environment((portainer, engine): Peers, settings: &Settings) -> Check {
     let (id, name) = if let Some(id) = settings.endpoint {
         (id, id.to_string())
     } else {
-        let search = Search::new(portainer, engine);
+        let search = Search::of_host(portainer, engine);
         match search.and_then(|search| search.found(&settings.base_url).cloned()) {
             Ok(one) => (one.id, one.to_string()),
             Err(error) => return Check::of_error(subject, &error, "pass its ID with --endpoint"),
         }
     };
-    let environment = observe::environment(portainer, Some(engine), id);
+    let others = &engine.list_all().unwrap_or_default();
+    let evidence = Evidence { own: &[], others };
+    let environment = observe::environment(portainer, Some(engine), id, evidence);
     if let Environment::Unknown(reason) = environment {
         let fact = format!("cannot verify that environment {name} is this host: {reason}");
         return Check::failed(subject, fact, "check the environment in Portainer");

@@ -28,6 +28,18 @@ pub fn environment(environment: &Environment, endpoint: i64) -> Option<Blocker> 
             ),
             right_one(here),
         ),
+        Environment::Clone { container, here } => Blocker::new(
+            format!(
+                "environment {endpoint} is another host, whose Docker has the same ID: container {container} runs on this host, and Portainer does not list it there"
+            ),
+            right_one(*here),
+        ),
+        Environment::Hidden(container) => Blocker::new(
+            format!(
+                "cannot verify that environment {endpoint} is this host: the API key does not see container {container} there"
+            ),
+            "use an administrator's API key, or give the user of this key access to the container in Portainer",
+        ),
         // M17
         Environment::OtherSocket(socket) => Blocker::new(
             format!(

@@ -12,6 +12,8 @@ pub struct Endpoint {
     pub name: String,
     /// The ID of its engine.
     pub engine: String,
+    /// Whether it is another machine, whatever the ID of its engine: a clone of this host.
+    pub is_clone: bool,
     /// Whether only administrators may see and use it.
     pub restricted: bool,
     /// Whether only administrators may manage stacks: `allowStackManagementForRegularUsers` is false (M22).

@@ -61,9 +61,9 @@ impl World {
     }
 
     /// Whether an environment is the engine of this host. The containers of others are not simulated.
-    pub(super) fn is_here(&self, endpoint: u64) -> bool {
+    pub(crate) fn is_here(&self, endpoint: u64) -> bool {
         let environment = self.endpoints.get(&endpoint);
-        environment.is_some_and(|one| one.engine == self.engine.id)
+        environment.is_some_and(|one| one.engine == self.engine.id && !one.is_clone)
     }
 
     /// Creates a stack and returns its ID.

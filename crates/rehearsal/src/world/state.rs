@@ -71,6 +71,9 @@ pub struct World {
     pub fetch: Option<Fetch>,
     /// The engine of this host.
     pub engine: Engine,
+    /// Whether the engines are real. Portainer then lists every container that it is asked for by ID, because the world does not
+    /// have them.
+    pub has_real_engines: bool,
     /// The containers of this host's engine, by ID.
     pub containers: BTreeMap<String, Container>,
     /// The volumes of this host's engine.
