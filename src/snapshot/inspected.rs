@@ -269,9 +269,10 @@ impl<'a> Inspected<'a> {
         self.is_running() && !self.is_paused() && self.health() == Some("healthy")
     }
 
-    /// Whether the engine could not start it the last time.
-    pub fn failed_to_start(self) -> bool {
-        !self.is_running() && !self.text("/State/Error").is_empty()
+    /// Why the engine could not start it the last time.
+    pub fn start_error(self) -> Option<&'a str> {
+        let error = self.text("/State/Error");
+        (!self.is_running() && !error.is_empty()).then_some(error)
     }
 
     /// The exit code of the last run, if it has stopped.

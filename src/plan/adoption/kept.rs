@@ -79,10 +79,10 @@ pub struct Keep {
     /// running, and Portainer removes them when the stack is deleted or stopped.
     #[arg(long = "leave-orphans")]
     pub orphans: bool,
-    /// Allow finished containers to run again
+    /// Allow finished and stopped containers to run again
     ///
     /// Portainer starts every container of a stack. Without this flag, stacklift refuses to adopt a stack
-    /// with containers that have exited and that Docker does not restart, such as one-shot jobs. A stack in which nothing
+    /// with containers that have exited, such as one-shot jobs, or that somebody stopped. A stack in which nothing
     /// runs needs it only for a job that another service waits for. Such a job runs twice: `adopt` runs it first, and
     /// sends nothing to Portainer if it fails.
     #[arg(long = "rerun-jobs")]

@@ -12,8 +12,8 @@ pub use needs::images_to_pull;
 use crate::{
     model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
-        Adoption, AdoptionFacts, Blocker, Facts, Fate, InPortainer, Keep, PathKind, Request,
-        ServicePlan,
+        Adoption, AdoptionFacts, Blocker, Facts, Fate, InPortainer, Keep, PathKind, Projects,
+        Request, ServicePlan,
         blockers::conditions::conditions,
         edited::differs_from_adoption,
         facts::{
@@ -37,6 +37,7 @@ pub fn blocking(
 ) -> Vec<Blocker> {
     let mut found = Blocking {
         facts: input.facts,
+        projects: input.projects,
         plan,
         file: input.file,
         keep,
@@ -68,6 +69,7 @@ pub fn blocking(
 
 struct Blocking<'a, 'f> {
     facts: &'a Facts<'f>,
+    projects: Result<&'a Projects, &'a str>,
     plan: &'a Adoption,
     file: &'a str,
     keep: Keep,
@@ -380,8 +382,15 @@ impl<'f> Blocking<'_, 'f> {
         }
     }
 
-    /// Containers that Compose cannot start, and jobs that it would run a second time (M05, N08). Of a stack that is
-    /// stopped as a whole, only a service that another one waits for until it has succeeded is certainly a job.
+    /// Whether the files certainly have another configuration of a service than its container.
+    fn is_edited(&self, container: Inspected, service: &str) -> bool {
+        let tool = self.facts.tool;
+        let is_same = |projects: &Projects| projects.is_as_on_disk(container, service, tool);
+        self.projects.is_ok_and(|projects| !is_same(projects))
+    }
+
+    /// Containers that Compose cannot start, and those that it would start although they have ended or somebody stopped them
+    /// (M05, N08, B42). Of a stack that is stopped as a whole, only a service that another one waits for until it has succeeded is certainly a job.
     fn not_running(&mut self, active: &BTreeSet<&str>, stack: &SentStack) {
         let services = stack.active();
         let dependencies = services.iter().flat_map(conditions);
@@ -390,6 +399,7 @@ impl<'f> Blocking<'_, 'f> {
             .map(|one| one.name)
             .collect();
         let (mut paused, mut removed, mut ended) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut failed, mut of_failed) = (Vec::new(), Vec::new());
         let (mut jobs, mut has_failed) = (BTreeSet::new(), false);
         for container in self.containers() {
             let service = self.facts.label(container, "service").unwrap_or_default();
@@ -397,19 +407,24 @@ impl<'f> Blocking<'_, 'f> {
                 continue;
             }
             let name = container.name();
-            let restart = container.text("/HostConfig/RestartPolicy/Name");
             let is_new_job = container.has_never_run() && awaited.contains(service);
             if container.is_paused() {
                 paused.push(name.to_owned());
             } else if container.is_being_removed() {
                 removed.push(name.to_owned());
-            } else if let (Some(code), "" | "no" | "on-failure") = (container.exit_code(), restart)
+            } else if let Some(why) = container.start_error()
+                && !self.is_edited(container, service)
+            {
+                failed.push(format!("{name}: {why}"));
+                of_failed.push(name.to_owned());
+            } else if let Some(code) = container.exit_code()
                 && !self.keep.jobs
                 && (!self.plan.is_stopped || awaited.contains(service))
             {
                 ended.push(format!("{name} exited with code {code}"));
                 jobs.insert(service);
-                has_failed |= code != 0;
+                // Only somebody who stops it ends one that is restarted whenever it ends.
+                has_failed |= code != 0 || container.is_kept_running();
             } else if is_new_job && !self.keep.jobs && !self.plan.is_stopped {
                 ended.push(format!("{name} has not run since it was created"));
                 jobs.insert(service);
@@ -425,6 +440,12 @@ impl<'f> Blocking<'_, 'f> {
         let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
         let what = "containers are being removed";
         self.blockers.extend(Blocker::about(removed, what, hint));
+        let what = "Docker could not start these containers the last time, and the deployment would fail in the same way";
+        let start = of_failed.join(" ");
+        let hint = format!("fix the reason, then start them: {tool} start {start}");
+        let blocker = Blocker::about(failed, what, hint);
+        self.blockers
+            .extend(blocker.map(|one| one.short("last start failed")));
         if !ended.is_empty() {
             let (what, short) = if has_failed {
                 ("stopped services would be started", "would be started")

@@ -158,12 +158,11 @@ impl Adoption {
 pub fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
     let mut doubts = Vec::new();
     for service in stack.active() {
-        let failed = facts
-            .of_service(service.name)
-            .filter(|one| one.failed_to_start());
-        doubts.extend(failed.map(|one| {
-            let name = one.name();
-            format!("the deployment may fail: {name} failed to start the last time")
+        doubts.extend(facts.of_service(service.name).filter_map(|one| {
+            let (name, why) = (one.name(), one.start_error()?);
+            Some(format!(
+                "the deployment may fail: {name} failed to start the last time: {why}"
+            ))
         }));
         for dependency in conditions(&service).into_iter().filter(|one| one.required) {
             for container in facts.of_service(&dependency.name) {

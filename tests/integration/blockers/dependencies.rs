@@ -69,7 +69,8 @@ fn b20_a_dependency_that_is_not_healthy_or_never_will_be() {
     let text = HEALTH.replace("  web:", "    restart: always\n  web:");
     let bench = Bench::web(&text);
     exits(&bench, "web-db-1", 0);
-    refuses_as(&bench, "web", &format!("{waits} is not running"));
+    let waits_for = format!("{waits} is not running");
+    refuses_as(&bench, "web --rerun-jobs", &waits_for);
 
     let bench = Bench::web(HEALTH);
     let more = "depends_on: {more: {condition: service_healthy}, ";

@@ -115,6 +115,46 @@ fn n08_a_stopped_service_is_not_started_unsaid() {
 }
 
 #[test]
+fn b42_a_container_that_somebody_stopped_is_not_started_unasked() {
+    for policy in ["no", "on-failure", "always", "unless-stopped"] {
+        let text = format!("{PLAIN}  b:\n    image: x\n    restart: {policy}\n");
+        let bench = Bench::web(&text);
+        exits(&bench, "web-b-1", 0);
+        let what = if policy.starts_with(['a', 'u']) {
+            "stopped services would be started"
+        } else {
+            "finished jobs would run again"
+        };
+        let why = format!(
+            "{what}: Portainer starts every service\nweb-b-1 exited with code 0\npass --rerun-jobs to start them, or give them a profile that is not active"
+        );
+        refuses(&bench, "web", &why);
+        adopts(&bench, "web", "web --rerun-jobs");
+    }
+}
+
+#[test]
+fn b42_a_container_whose_last_start_failed_is_not_sent() {
+    let text = format!("{PLAIN}  model:\n    image: x\n");
+    let bench = Bench::web(&text);
+    let error = "could not select device driver \"nvidia\" with capabilities: [[gpu]]";
+    bench.change_container("web-model-1", |one| {
+        one.state = "created".to_owned();
+        error.clone_into(&mut one.error);
+    });
+    let why = format!(
+        "Docker could not start these containers the last time, and the deployment would fail in the same way\nweb-model-1: {error}\nfix the reason, then start them: docker start web-model-1"
+    );
+    for flag in ["", " --rerun-jobs"] {
+        refuses(&bench, &format!("web{flag}"), &why);
+    }
+    bench.succeeds("list", "blocked: last start failed\n");
+    let doubt =
+        format!("the deployment may fail: web-model-1 failed to start the last time: {error}");
+    bench.succeeds("migrate web --dry-run", &doubt);
+}
+
+#[test]
 fn n08_a_stack_that_is_stopped_as_a_whole_is_no_finished_job() {
     let text = format!("{PLAIN}  b:\n    image: x\n");
     let bench = Bench::web(&text);

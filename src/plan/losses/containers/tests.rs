@@ -392,7 +392,7 @@ services:
     let exited = json!({"Running": false, "Status": "exited", "ExitCode": 128, "Error": error});
     world.set(0, "/State", exited);
     world.warns([
-        "the deployment may fail: web-web-1 failed to start the last time",
+        "the deployment may fail: web-web-1 failed to start the last time: port is already allocated",
         "the deployment may fail: b depends on web-web-1, which exited with code 128",
     ]);
 }
