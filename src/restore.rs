@@ -112,6 +112,8 @@ enum RecordStep {
     OutOfReach(Rights),
     /// None, because only the containers are restored: the record that stays.
     Stays(Option<Record>),
+    /// None, because the saved text could not be deployed (B40): Portainer would remove every container first (N07).
+    Undeployable,
     /// Delete a record that was created since, with its containers (N07).
     Delete(Record),
     /// Update the text and variables (M16).
@@ -461,6 +463,9 @@ impl fmt::Display for RecordStep {
                 "Portainer is left as it is: the snapshot contains no data about the Portainer stack"
             }
             Self::Skipped => "Portainer is left as it is, because of --engine-only",
+            Self::Undeployable => {
+                "Portainer is left as it is: it could not deploy the Compose file that it had then"
+            }
             Self::Delete(_) => "the Portainer stack is deleted",
             Self::Update(..) => "the Portainer stack gets its Compose file and variables back",
             Self::Create(_, Some(git)) => {

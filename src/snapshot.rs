@@ -118,6 +118,9 @@ pub struct SavedRecord {
     /// Whether a user had stopped it; `None` if that was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inactive: Option<bool>,
+    /// Whether its deployment had failed (B40). Older versions did not record it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
     /// Its access rights; `None` if they were not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,

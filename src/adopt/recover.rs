@@ -37,9 +37,10 @@ impl Procedure<'_, '_> {
         failure.hint(hints.join("; ")).into()
     }
 
-    /// Checks what a failed deployment left, and restores the original containers if any changed. Notes for the next plan that
-    /// it changed any, or that there were none. Returns the error of the run.
+    /// Checks what a failed deployment left, and restores the original containers if any changed. Notes the failure for the next
+    /// plan (B40). Returns the error of the run.
     pub(super) fn recover(&mut self, sent: Sent, cause: &Error) -> Error {
+        self.run.note_failure(sent, cause);
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         let now = match self.look() {
             Ok(now) => now,
@@ -52,9 +53,6 @@ impl Procedure<'_, '_> {
         };
         let before = self.before.clone();
         let compared = compare((&before, self.looked), &now, self.at.tool);
-        if before.is_empty() || !changes(&compared).is_empty() {
-            self.run.note_failure(sent, cause);
-        }
         self.recover_from(cause, seen, &compared)
     }
 
@@ -64,10 +62,7 @@ impl Procedure<'_, '_> {
         let changes = changes(compared);
         if changes.is_empty() {
             self.report.outcome = Outcome::Unchanged;
-            // A mark that stays only makes the next run look closer.
-            let _ = self.run.is_whole();
-            let hint =
-                self.hint_for_record(&seen, self.differs(&seen, self.snapshot.as_deref()), cause);
+            let (_, hint) = self.end_whole(&seen, cause);
             let has = clause(&seen);
             self.mark(&Progress::Whole(format!("no container was changed; {has}")));
             return because(said(), cause, hint.as_deref());
@@ -130,10 +125,7 @@ impl Procedure<'_, '_> {
             Ok(()) => {
                 self.report.outcome = Outcome::Restored;
                 self.warn_of_jobs();
-                let _ = self.run.is_whole();
-                let differs = self.differs(&seen, self.snapshot.as_deref());
-                let hint = self.hint_for_record(&seen, differs, cause);
-                self.mark_not_deployed(&seen, differs);
+                let (differs, hint) = self.end_whole(&seen, cause);
                 let what = self.told_restored(compared);
                 let has = match &seen {
                     RecordSeen::Exists(id, Deployment::Active)
@@ -150,6 +142,20 @@ impl Procedure<'_, '_> {
             }
             Err(second) => self.not_restored(cause, &second, seen),
         }
+    }
+
+    /// Marks the stack after a failure: the containers are those of before, and Portainer may have what was sent. Returns how
+    /// that [differs](Self::differs), and what to do about it.
+    fn end_whole(
+        &mut self,
+        seen: &RecordSeen,
+        cause: &Error,
+    ) -> (Option<(bool, bool)>, Option<String>) {
+        // A mark that stays only makes the next run look closer.
+        let _ = self.run.is_whole();
+        let differs = self.differs(seen, self.snapshot.as_deref());
+        self.mark_not_deployed(seen, differs);
+        (differs, self.hint_for_record(seen, differs, cause))
     }
 
     /// What had happened to the containers that were restored, and how long each was down.

@@ -64,6 +64,7 @@ impl Procedure<'_, '_, '_> {
                 }
                 RecordStep::Delete(record)
             }
+            (Some(wanted), None) if self.is_undeployable(wanted) => RecordStep::Undeployable,
             (Some(wanted), None) => RecordStep::Create(contents(wanted), self.repository(wanted)?),
             // A text would end its link to Git (M24).
             (Some(_), Some(record)) if record.is_from_git() => RecordStep::Stays(Some(record)),
@@ -75,6 +76,9 @@ impl Procedure<'_, '_, '_> {
                 let access = wanted.access.as_ref();
                 let failed = matches!(record.deployment, Deployment::Failed(_));
                 if now != contents(wanted) || starts || failed {
+                    if self.is_undeployable(wanted) {
+                        return Ok(RecordStep::Undeployable);
+                    }
                     RecordStep::Update(record, contents(wanted))
                 } else if stops {
                     RecordStep::Stop(record)
@@ -85,6 +89,12 @@ impl Procedure<'_, '_, '_> {
                 }
             }
         })
+    }
+
+    /// Whether the deployment of a saved record had failed, or that of its text and variables was the last that failed (B40).
+    fn is_undeployable(&self, saved: &SavedRecord) -> bool {
+        let (failed, _) = self.run.store().failure();
+        saved.failed || failed.has(&saved.text, &saved.env)
     }
 
     /// The repository that a saved record was deployed from.
@@ -190,7 +200,8 @@ impl Procedure<'_, '_, '_> {
             RecordStep::Unknown
             | RecordStep::Skipped
             | RecordStep::OutOfReach(_)
-            | RecordStep::Stays(_) => return Ok(()),
+            | RecordStep::Stays(_)
+            | RecordStep::Undeployable => return Ok(()),
             RecordStep::Nothing => {
                 self.run.set_last_sent(last_sent);
                 return Ok(());

@@ -341,7 +341,7 @@ impl Procedure<'_, '_, '_> {
         unchecked: &mut Vec<String>,
     ) -> Result<()> {
         let saved = match &self.snapshot().record {
-            _ if matches!(step, RecordStep::Stays(_)) => return Ok(()),
+            _ if matches!(step, RecordStep::Stays(_) | RecordStep::Undeployable) => return Ok(()),
             _ if matches!(step, RecordStep::Skipped) => {
                 unchecked.push("the Portainer stack, because of --engine-only".to_owned());
                 return Ok(());

@@ -10,7 +10,7 @@ use super::{Mark, Run, of_projects};
 use crate::{
     engine::{Engine, EngineReader},
     failure::Failure,
-    model::{Changes, Container, Record},
+    model::{Changes, Container, Deployment, Record},
     parallel::in_parallel,
     portainer::{BaseUrl, Contents, Standing},
     snapshot::{Inspected, Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
@@ -169,6 +169,7 @@ impl Run<'_> {
                 text: contents.text,
                 env: contents.env,
                 inactive: Some(standing.inactive),
+                failed: matches!(record.deployment, Deployment::Failed(_)),
                 access: Some(standing.access),
                 git: standing.git.map(|one| json!(one)),
             })

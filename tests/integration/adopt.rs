@@ -86,15 +86,18 @@ fn what_portainer_says_of_a_failed_deployment_is_said_once() {
     let cause = "Error response from daemon: no such device";
     let said = format!("failed to deploy a stack: {progress}{cause}\n");
     let body = json!({"message": said, "details": said}).to_string();
-    let bench = started(Era::Sync);
-    bench.always(Call::Create, instead(500, &body));
+    let failing = || {
+        let bench = started(Era::Sync);
+        bench.always(Call::Create, instead(500, &body));
+        bench
+    };
     let failed = "error: Portainer could not deploy web: no such device\n\
         No container was changed; Portainer does not list the stack.\n\
         fix that, then run the command again: that is safe\n";
     let expected = format!("{NO_COMPOSE}{failed}");
-    assert_eq!(adopt(&bench, "").code(1).err, expected);
+    assert_eq!(adopt(&failing(), "").code(1).err, expected);
     for (args, times) in [("", 1), ("-v", 3)] {
-        let run = adopt(&bench, args).code(1);
+        let run = adopt(&failing(), args).code(1);
         assert_eq!(run.err.matches("no such device").count(), times, "{run:#?}");
         assert_eq!(run.err.contains("Recreate"), times > 1, "{run:#?}");
     }

@@ -24,6 +24,7 @@ mod export;
 mod export_containers;
 mod export_portainer_data;
 mod exposure;
+mod failures;
 mod foreign;
 mod git;
 mod git_server;

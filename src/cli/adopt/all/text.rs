@@ -153,7 +153,9 @@ pub(super) fn show_untried(report: &AllReport, console: &Console) {
     let untried = names(report, |one| one == StackResult::Planned);
     let failed = names(report, |one| one == StackResult::Failed);
     if let (Some(what), Some(failed)) = (said(&untried, "was not tried"), failed.first()) {
-        let hint = format!("fix {failed} and run the command again, or pass --keep-going");
+        let hint = format!(
+            "fix {failed}, adopt it by name, then run the command again; or pass --keep-going"
+        );
         let what = format!("{what}: {failed} failed");
         console.error(&Failure::new(what).hint(hint).into(), None);
     }
