@@ -133,12 +133,13 @@ impl Procedure<'_, '_> {
         let prepared = self.pull(prepared)?;
         let mut prepared = self.wait_for_dependencies(prepared)?;
         let store = self.run.store();
-        let earlier = store.is_unfinished().then(|| {
-            let saved = store.choose(None).ok().map(|saved| saved.snapshot);
+        let mut earlier = None;
+        if store.is_unfinished() {
+            let saved = store.default_of_restore()?.map(|saved| saved.snapshot);
             let containers = saved.as_ref().and_then(|one| one.containers.known());
             let taken = saved.as_ref().map(Snapshot::taken_at).unwrap_or_default();
-            (containers.cloned().unwrap_or_default(), taken)
-        });
+            earlier = Some((containers.cloned().unwrap_or_default(), taken));
+        }
         self.say(&prepared)?;
         if let Request::Nothing(id) = &prepared.plan.request {
             if let Some(sent) = prepared.sent(self.at.tool) {

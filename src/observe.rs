@@ -220,11 +220,12 @@ impl Situation<'_> {
             before.last_sent = store.last_sent();
             before.failed = store.failure();
             if store.is_not_deployed() {
-                let saved = store.choose(None).ok();
+                let saved = known(store.default_of_restore(), &mut before.warnings).flatten();
                 before.deployed = saved.and_then(|one| one.snapshot.record.known().cloned()?);
             }
             if depth == Depth::Everything {
-                before.last_volumes = store.last_volumes().unwrap_or_default();
+                let volumes = known(store.last_volumes(), &mut before.warnings);
+                before.last_volumes = volumes.unwrap_or_default();
             }
         }
         if depth == Depth::Everything || before.destroys() {

@@ -217,6 +217,10 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<bool, Stopped> 
 pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
     run.engine.refuse_podman()?;
     let saved = run.store().choose(restore.snapshot)?;
+    if run.store().is_elsewhere(&saved) {
+        let id = &saved.id;
+        run.warn(format!("snapshot {id} was taken on a Docker engine with another ID: check that this is the same host"));
+    }
     run.restores(&saved);
     let mut procedure = Procedure {
         restore,

@@ -190,6 +190,11 @@ impl Setup {
         self.store
             .get_or_init(|| self.place.open(engine.id().ok().as_deref()))
     }
+
+    /// The same, if it was opened.
+    pub fn opened_store(&self) -> Option<&Store> {
+        self.store.get()
+    }
 }
 
 impl Stopped {

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::model::{Access, Changes, Variable, compose_label};
 
+mod chosen;
 mod folder;
 mod inspected;
 mod interrupted;

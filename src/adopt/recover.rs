@@ -250,7 +250,7 @@ impl Procedure<'_, '_> {
         };
         let strays = now.iter().any(|one| is_temporary(Inspected(one).name()));
         let subject = prepared.before.subject("adopt", &prepared.source, &self.at);
-        let is_whole = store.is_whole(&self.run.read_snapshot(&subject, Seen::default()))?;
+        let is_whole = store.is_whole(&self.run.read_snapshot(&subject, Seen::default()));
         // What was deployed by an edit in Portainer stays: the adoption is refused.
         let is_theirs = prepared.plan.in_portainer.may_be_theirs() && !self.a.flags.overwrite;
         if is_whole && !strays || is_theirs {

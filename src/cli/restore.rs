@@ -1,6 +1,6 @@
 //! `stacklift restore <STACK>`: restores the containers that ran before a run.
 
-use std::time::Duration;
+use std::{io::ErrorKind::PermissionDenied, time::Duration};
 
 use anyhow::Result;
 
@@ -10,14 +10,14 @@ use super::{
     interrupt::Interrupt,
     opened::say_where,
     peers,
-    settings::{KeySource, Settings, git_password},
+    settings::{KeySource, Settings, git_password, other_state_folders},
     table::plain,
 };
 use crate::{
     disk,
     observe::with_hint,
     restore::{self, Cause, Restore, Scope},
-    snapshot::{Known, Store},
+    snapshot::{Known, Place, Store},
     stack::{StackName, stack_dir},
 };
 
@@ -32,11 +32,14 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         if let Err(error) = engine.refuse_podman() {
             console.warning(&with_hint(&error));
         }
-        list(setup.store(&engine), console)?;
+        let store = setup.store(&engine);
+        warn_of_other_users(store, &name, console);
+        let what = match list(store, console)? {
+            Default::Found => "restores the default snapshot; add --to SNAPSHOT for another",
+            Default::Missing => "restores none by default: add --to SNAPSHOT",
+        };
         let command = settings.typed.with(&["restore", name.as_str()]);
-        console.note(&format!(
-            "`{command}` restores the default snapshot; add --to SNAPSHOT for another. The names are times in UTC"
-        ));
+        console.note(&format!("`{command}` {what}. The names are times in UTC"));
         return Ok(());
     }
     let key = key.map(KeySource::read).transpose()?;
@@ -75,7 +78,11 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         git_password: git_password()?,
         dry_run: arguments.dry_run,
     };
-    let has_changes = restore::run(&restore, &mut |event| interrupt.show(&event))?;
+    let ended = restore::run(&restore, &mut |event| interrupt.show(&event));
+    if let (Err(_), Some(store)) = (&ended, setup.opened_store()) {
+        warn_of_other_users(store, &name, console);
+    }
+    let has_changes = ended?;
     if arguments.dry_run && has_changes {
         let mut words = vec!["restore", name.as_str()];
         words.extend(to.into_iter().flat_map(|to| ["--to", to]));
@@ -86,7 +93,37 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
     Ok(())
 }
 
-fn list(store: &Store, console: &Console) -> Result<()> {
+/// Whether a list of snapshots shows the one that a restore uses by default.
+enum Default {
+    Found,
+    Missing,
+}
+
+/// Names the snapshots in the state directories of other users, if there is none in the own one (B40).
+fn warn_of_other_users(store: &Store, name: &StackName, console: &Console) {
+    if !store.ids().is_ok_and(|ids| ids.is_empty()) {
+        return;
+    }
+    for (owner, folder) in other_state_folders() {
+        let found = Place::new(&folder, name.as_str()).has_snapshots();
+        let may_have = match found {
+            Ok(true) => "has",
+            Err(error) if error.kind() == PermissionDenied && disk::is_dir(&folder) => "may have",
+            _ => continue,
+        };
+        let folder = folder.display();
+        console.warning(&match owner {
+            Some(user) => format!(
+                "{user} {may_have} snapshots of {name} in {folder}: to use them, run the command as {user}"
+            ),
+            None => format!(
+                "there are snapshots of {name} in {folder}: to use them, unset STACKLIFT_STATE_DIR"
+            ),
+        });
+    }
+}
+
+fn list(store: &Store, console: &Console) -> Result<Default> {
     for unanswered in store.unanswered()? {
         console.warning(&format!(
             "an interrupted run was {}: Portainer may still be working on it",
@@ -97,7 +134,8 @@ fn list(store: &Store, console: &Console) -> Result<()> {
     if ids.is_empty() {
         store.choose(None)?;
     }
-    let default = store.default_id()?;
+    // The row of one that cannot be read says why.
+    let default = store.default_id().ok().flatten();
     let mut rows = Vec::new();
     for id in ids.into_iter().rev() {
         let [by, containers, record, state] = match store.load(&id) {
@@ -128,5 +166,5 @@ fn list(store: &Store, console: &Console) -> Result<()> {
     }
     let header = ["SNAPSHOT", "BEFORE", "CONTAINERS", "PORTAINER", "STATE"];
     console.table(&header, rows);
-    Ok(())
+    Ok(default.map_or(Default::Missing, |_| Default::Found))
 }

@@ -1,6 +1,12 @@
 //! Loads the settings. Precedence: flags, environment, user settings, system settings, defaults.
 
-use std::{env, ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    env,
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
@@ -31,6 +37,9 @@ use file::Values;
 
 /// The variable that names the directory for snapshots.
 pub(super) const STATE_DIR: &str = "STACKLIFT_STATE_DIR";
+
+/// The directory for snapshots of root.
+const ROOTS_STATE: &str = "/var/lib/stacklift";
 
 /// Set in a container image: the directory for snapshots must be in a mount, because the container does not last.
 const STATE_MOUNT: &str = "STACKLIFT_STATE_MOUNT";
@@ -221,9 +230,40 @@ pub(super) fn state_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// The other directories of this host that may have snapshots, with the name of their user if it is another one.
+pub(super) fn other_state_folders() -> Vec<(Option<String>, PathBuf)> {
+    let own = rustix::process::geteuid();
+    let users = disk::open(Path::new("/etc/passwd")).ok();
+    let users = users.and_then(|(file, _)| io::read_to_string(file).ok());
+    let mut folders: Vec<_> = users_of(&users.unwrap_or_default())
+        .filter(|(_, id, _)| *id != own.as_raw())
+        .map(|(user, id, home)| {
+            let folder = match id {
+                0 => PathBuf::from(ROOTS_STATE),
+                _ => Path::new(home).join(".local/state/stacklift"),
+            };
+            (Some(user.to_owned()), folder)
+        })
+        .collect();
+    folders.extend(default_state_folder().map(|own| (None, own)));
+    let used = state_folder().unwrap_or_default();
+    folders.retain(|(_, folder)| *folder != used);
+    folders
+}
+
+/// The users in the text of `/etc/passwd`: name, ID and home.
+fn users_of(passwd: &str) -> impl Iterator<Item = (&str, u32, &str)> {
+    passwd.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let id = fields.nth(1)?.parse().ok()?;
+        Some((name, id, fields.nth(2)?))
+    })
+}
+
 fn default_state_folder() -> Result<PathBuf> {
     if rustix::process::geteuid().is_root() {
-        return Ok(PathBuf::from("/var/lib/stacklift"));
+        return Ok(PathBuf::from(ROOTS_STATE));
     }
     let dirs = etcetera::choose_base_strategy().ok();
     let state = dirs.and_then(|dirs| dirs.state_dir());
@@ -247,6 +287,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn b40_users_are_read_from_the_file_of_the_system() {
+        let text = "root:x:0:0:root:/root:/bin/bash\nx\nali:x:1000:1000:,,,:/home/ali:/bin/sh\n";
+        let all: Vec<_> = users_of(text).collect();
+        assert_eq!(all, [("root", 0, "/root"), ("ali", 1000, "/home/ali")]);
+    }
 
     #[test]
     fn b14_a_setting_of_the_system_need_not_be_repeated() {

@@ -132,8 +132,8 @@ impl Run<'_> {
             ));
         }
         let store = self.store();
-        let is_whole = store.is_whole(&snapshot)?;
-        store.show_deployed(&mut snapshot)?;
+        let is_whole = store.is_whole(&snapshot);
+        store.show_deployed(&mut snapshot);
         snapshot.ran_whole = Some(is_whole);
         let id = store.save(&snapshot, Utc::now())?;
         let note = match (is_whole, snapshot.containers.known()) {

@@ -82,7 +82,8 @@ impl Place {
         if self.is_locked() {
             return Some(unfinished(Interrupted::InProgress));
         }
-        let before = store.choose(None).ok().map(|saved| saved.snapshot);
+        let before = store.default_of_restore().ok().flatten();
+        let before = before.map(|saved| saved.snapshot);
         let now = now()?;
         let is_same = before
             .as_ref()

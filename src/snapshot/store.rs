@@ -11,20 +11,15 @@ use std::{
 
 use anyhow::{Context, Result};
 use chrono::{DateTime, TimeDelta, Utc};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    SavedRecord, Snapshot, VERSION,
+    SavedRecord, Snapshot,
     folder::{self, time_of},
     is_same_deployment, is_whole,
     requests::{REQUEST, unanswered},
 };
-use crate::{
-    failure::Failure,
-    model::portainer_name,
-    text::{command, sha256},
-};
+use crate::{disk, failure::Failure, model::portainer_name, text::sha256};
 
 /// The directory of the snapshots in the state directory.
 const SNAPSHOTS: &str = "snapshots";
@@ -58,6 +53,8 @@ pub struct Store {
     stack: String,
     /// The directories to read. The first is the one to write.
     dirs: Vec<PathBuf>,
+    /// The directories of the same project on engines with other IDs. Their snapshots are only used by their IDs (B40).
+    others: Vec<PathBuf>,
 }
 
 /// A snapshot on disk.
@@ -87,9 +84,12 @@ impl Place {
         };
         let mut seen = BTreeSet::new();
         dirs.retain(|dir| seen.insert(dir.clone()));
+        let mut others = self.dirs_of_project();
+        others.retain(|dir| !seen.contains(dir));
         Store {
             stack: self.name.clone(),
             dirs,
+            others,
         }
     }
 
@@ -98,6 +98,16 @@ impl Place {
         let dirs = self.dirs_of_project().into_iter();
         let mut names = dirs.flat_map(|dir| folder::names(&dir).unwrap_or_default());
         names.any(|name| name.ends_with(REQUEST))
+    }
+
+    /// Whether the project has snapshots, on any engine. The directory may be that of another user.
+    pub fn has_snapshots(&self) -> io::Result<bool> {
+        let own = self.project();
+        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+        let is_own = |dir: &PathBuf| name(dir).is_some_and(|name| project_of(&name) == Some(&own));
+        let is_one = |file: &PathBuf| name(file).is_some_and(|name| name.ends_with(SNAPSHOT));
+        let mut dirs = disk::entries(&self.all())?.into_iter().filter(is_own);
+        Ok(dirs.any(|dir| disk::entries(&dir).is_ok_and(|all| all.iter().any(is_one))))
     }
 
     /// The project's name.
@@ -177,74 +187,35 @@ impl Store {
 
     /// The IDs of all snapshots, oldest first.
     pub fn ids(&self) -> Result<Vec<String>> {
-        let mut ids = Vec::new();
-        for dir in &self.dirs {
-            ids.extend(ids_in(dir)?);
-        }
-        ids.sort();
-        ids.dedup();
-        Ok(ids)
-    }
-
-    /// The snapshot that `restore` uses by default: the newest of a state that ran whole (B15). Snapshots that a restore
-    /// took do not count, or the next restore would undo it.
-    ///
-    /// Unreadable ones and those without the containers do not count.
-    pub fn default_id(&self) -> Result<Option<String>> {
-        Ok(self.default_of_restore()?.map(|saved| saved.id))
-    }
-
-    /// The newest whole snapshot in which a container ran, if possible one with the Portainer stack, otherwise the newest. An adoption or a migration that did not
-    /// finish is undone, even if nothing ran before it.
-    fn default_of_restore(&self) -> Result<Option<Saved>> {
-        let newest = self.whole()?.next();
-        let is_open = self.is_unfinished() || self.is_not_deployed();
-        if is_open && !self.was_restored() {
-            return Ok(newest);
-        }
-        let known = self.last_that_ran(|snapshot| snapshot.record.known().is_some())?;
-        Ok(known.or(self.last_that_ran(|_| true)?).or(newest))
-    }
-
-    /// The newest whole snapshot that is such a one and in which a container ran.
-    pub fn last_that_ran(&self, is: impl Fn(&Snapshot) -> bool) -> Result<Option<Saved>> {
-        let is_it = |saved: &Saved| saved.snapshot.has_running() && is(&saved.snapshot);
-        Ok(self.whole()?.find(is_it))
-    }
-
-    /// The snapshots that `restore` may choose, newest first.
-    fn whole(&self) -> Result<impl Iterator<Item = Saved>> {
-        let ids = self.ids()?.into_iter().rev();
-        let loaded = ids.filter_map(|id| self.load(&id).ok());
-        Ok(loaded.filter(|saved| saved.snapshot.is_default_of_restore()))
+        ids_of(&self.dirs)
     }
 
     /// Whether a snapshot that is about to be saved shows the whole stack: always, unless the last run failed after it
-    /// changed something and the stack is still not whole.
-    pub fn is_whole(&self, snapshot: &Snapshot) -> Result<bool> {
+    /// changed something and the stack is still not whole, or that is unknown.
+    pub fn is_whole(&self, snapshot: &Snapshot) -> bool {
         if !self.is_unfinished() {
-            return Ok(snapshot.containers.known().is_some());
+            return snapshot.containers.known().is_some();
         }
-        let before = self.whole()?.next();
-        Ok(is_whole(
-            snapshot,
-            before.as_ref().map(|saved| &saved.snapshot),
-        ))
+        let before = self.newest_whole();
+        before.is_ok_and(|before| {
+            let before = before.as_ref().map(|saved| &saved.snapshot);
+            is_whole(snapshot, before)
+        })
     }
 
     /// Gives a snapshot that is about to be saved the Portainer stack that its containers were deployed from, if Portainer has
     /// what an update sent that failed.
-    pub fn show_deployed(&self, snapshot: &mut Snapshot) -> Result<()> {
+    pub fn show_deployed(&self, snapshot: &mut Snapshot) {
         if !self.is_not_deployed() {
-            return Ok(());
+            return;
         }
-        let before = self.whole()?.next();
+        let before = self.newest_whole().ok().flatten();
         let (Some(before), Some(containers), Some(record)) = (
             before.map(|saved| saved.snapshot),
             snapshot.containers.known(),
             snapshot.record.known(),
         ) else {
-            return Ok(());
+            return;
         };
         // Otherwise, it was edited there since. A Git stack only gets another text if its containers do.
         let is_sent =
@@ -253,7 +224,6 @@ impl Store {
             snapshot.record = before.record;
             snapshot.last_sent = before.last_sent;
         }
-        Ok(())
     }
 
     /// Whether the last run that changed something has not ended as intended.
@@ -342,7 +312,7 @@ impl Store {
 
     /// Whether `now` are still the containers of before an update that failed, and Portainer kept what it sent.
     pub fn runs_before_failure(&self, now: &[Value]) -> bool {
-        let before = self.whole().ok().and_then(|mut whole| whole.next());
+        let before = self.newest_whole().ok().flatten();
         let is_same = before.is_some_and(|saved| is_same_deployment(now, &saved.snapshot));
         self.is_not_deployed() && is_same
     }
@@ -353,89 +323,19 @@ impl Store {
         self.dirs.iter().any(|dir| exists(dir.join(NOT_DEPLOYED)))
     }
 
-    /// The names of the volumes in the newest snapshot, if they are known.
-    pub fn last_volumes(&self) -> Option<BTreeSet<String>> {
-        let newest = self.load(self.ids().ok()?.last()?).ok()?;
-        let volumes = newest.snapshot.volumes.known()?.iter();
-        let names = volumes.filter_map(|one| one["Name"].as_str());
-        Some(names.map(str::to_owned).collect())
+    /// The names of the volumes in the newest snapshot; none if they are unknown.
+    pub fn last_volumes(&self) -> Result<BTreeSet<String>> {
+        let newest = self.newest(|_| true)?;
+        let volumes = newest
+            .iter()
+            .filter_map(|saved| saved.snapshot.volumes.known());
+        let names = volumes.flatten().filter_map(|one| one["Name"].as_str());
+        Ok(names.map(str::to_owned).collect())
     }
 
-    /// Reads the snapshot with this ID, or the only one whose ID begins with it; `None` for [`Self::default_id`].
-    pub fn choose(&self, id: Option<&str>) -> Result<Saved> {
-        if let Some(id) = id {
-            let mut ids = self.ids()?;
-            ids.retain(|one| one.starts_with(id));
-            return match ids.as_slice() {
-                [] => self.load(id),
-                [only] => self.load(only),
-                several if several.iter().any(|one| one == id) => self.load(id),
-                several => Err(Failure::new(format!(
-                    "{} snapshots begin with {id}: {}",
-                    several.len(),
-                    several.join(", ")
-                ))
-                .hint("pass more of the ID")
-                .into()),
-            };
-        }
-        if let Some(saved) = self.default_of_restore()? {
-            return Ok(saved);
-        }
-        // The error of an unreadable snapshot says more than that none is complete.
-        if let Some(newest) = self.ids()?.last() {
-            self.load(newest)?;
-            let what = format!("no snapshot shows the complete stack {}", self.stack);
-            let list = command(&["restore", &self.stack, "--list"]);
-            let hint = format!("to list the snapshots, run: {list}; choose one with --to");
-            return Err(Failure::new(what).hint(hint).into());
-        }
-        let state = self.own().ancestors().nth(2);
-        let others = Vec::from_iter(state.map(projects).unwrap_or_default());
-        let others = match others.as_slice() {
-            [] => "no stack has a snapshot".to_owned(),
-            others => format!("stacks with snapshots: {}", others.join(", ")),
-        };
-        let what = format!("{} has no snapshot: there is nothing to undo", self.stack);
-        let hint = if self.last_sent().is_empty() {
-            format!("{others}; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR")
-        } else {
-            "it had no containers before it was adopted: if Portainer has it, delete it there"
-                .to_owned()
-        };
-        Err(Failure::new(what).hint(hint).into())
-    }
-
-    /// Reads the snapshot with this ID.
-    pub fn load(&self, id: &str) -> Result<Saved> {
-        #[derive(Deserialize)]
-        struct Head {
-            version: u32,
-        }
-        let file = file_of(id);
-        let mut paths = self.dirs.iter().map(|dir| dir.join(&file));
-        let Some(path) = paths.find(|path| !id.contains('/') && path.is_file()) else {
-            let what = format!("no snapshot {id} of the stack {}", self.stack);
-            let list = command(&["restore", &self.stack, "--list"]);
-            let hint = format!("to list the snapshots, run: {list}");
-            return Err(Failure::new(what).hint(hint).into());
-        };
-        let failed = || format!("failed to read snapshot {}", path.display());
-        let json = folder::read(&path).with_context(failed)?;
-        let head: Head = serde_json::from_str(&json).with_context(failed)?;
-        if head.version > VERSION {
-            return Err(Failure::new(format!(
-                "snapshot {id} has version {}: this version of stacklift reads versions up to {VERSION}",
-                head.version
-            ))
-            .hint("use the version of stacklift that wrote it, or a later one")
-            .into());
-        }
-        Ok(Saved {
-            id: id.to_owned(),
-            snapshot: serde_json::from_str(&json).with_context(failed)?,
-            path,
-        })
+    /// The stack's name.
+    pub(super) fn stack(&self) -> &str {
+        &self.stack
     }
 
     /// The directory to write.
@@ -446,6 +346,11 @@ impl Store {
     /// The directories to read.
     pub(super) fn dirs(&self) -> &[PathBuf] {
         &self.dirs
+    }
+
+    /// The directories of the same project on engines with other IDs.
+    pub(super) fn others(&self) -> &[PathBuf] {
+        &self.others
     }
 
     pub(super) fn failed_to_write(&self, what: &str, error: io::Error) -> Failure {
@@ -483,8 +388,19 @@ impl Store {
     }
 }
 
-fn file_of(id: &str) -> String {
+pub(super) fn file_of(id: &str) -> String {
     format!("{id}{SNAPSHOT}")
+}
+
+/// The IDs of the snapshots in these directories, oldest first.
+pub(super) fn ids_of(dirs: &[PathBuf]) -> Result<Vec<String>> {
+    let mut ids = Vec::new();
+    for dir in dirs {
+        ids.extend(ids_in(dir)?);
+    }
+    ids.sort();
+    ids.dedup();
+    Ok(ids)
 }
 
 fn ids_in(dir: &Path) -> Result<Vec<String>> {

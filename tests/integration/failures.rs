@@ -1,8 +1,11 @@
-//! B40: a failure is remembered, and a restore never deploys a text that could not be deployed.
+//! B40: a failure is remembered, a restore never deploys a text that could not be deployed, and no snapshot is passed over
+//! without a word.
+
+use std::{fs, os::unix::fs::chown};
 
 use rehearsal::{Call, Era, Status};
 
-use crate::bench::{Bench, PLAIN};
+use crate::bench::{Bench, PLAIN, Run, id_of, set_mode};
 
 /// [`PLAIN`] with another service, whose image disappears during the deployment.
 fn with_other() -> String {
@@ -70,4 +73,88 @@ fn b40_a_restore_does_not_deploy_what_could_not_be_deployed() {
     bench.world(|world| world.records.clear());
     bench.succeeds("restore web", &[left, "web is as it was"]);
     assert!(bench.calls(Call::Create).is_empty());
+}
+
+#[test]
+fn b40_an_unreadable_snapshot_is_named_and_nothing_older_is_taken_unasked() {
+    let bench = Bench::adopted(PLAIN);
+    let older = id_of(&bench.saved(".json")[0]);
+    bench.write(
+        "web",
+        "docker-compose.yml",
+        &format!("{PLAIN}    hostname: b\n"),
+    );
+    bench.run("adopt web").code(0);
+    let newest = bench.saved(".json").pop().expect("a snapshot");
+    fs::write(&newest, "{").expect("a file");
+    let unreadable = format!("failed to read snapshot {}", newest.display());
+    bench.forget_requests();
+    bench.stops("restore web", &[&unreadable[..], "choose it with --to"]);
+    let list = bench.succeeds("restore web --list", &unreadable);
+    list.says("restores none by default: add --to SNAPSHOT")
+        .hides(" default\n");
+    bench.succeeds("plan web", &unreadable);
+    let to = format!("restore web --to {older}");
+    bench.succeeds(&to, "restored web");
+}
+
+#[test]
+fn b40_snapshots_of_another_engine_id_are_named_and_usable() {
+    let bench = Bench::adopted(PLAIN);
+    let id = id_of(&bench.saved(".json")[0]);
+    bench.world(|world| {
+        world.engine.id = "another".to_owned();
+        let environments = world.endpoints.values_mut();
+        environments.for_each(|one| one.engine.clone_from(&world.engine.id));
+    });
+    // Nothing to send: what was last sent is known, and no snapshot is taken.
+    bench.run("adopt web").code(0);
+    bench.forget_requests();
+    let others = format!("  taken on an engine with another ID: {id}\n");
+    let to = format!("for example: stacklift restore web --to {id}\n");
+    bench.stops("restore web", &[&others, &to]).hides("delete");
+    let warning = format!(
+        "warning: snapshot {id} was taken on a Docker engine with another ID: check that this is the same host\n"
+    );
+    bench.succeeds(
+        &format!("restore web --to {id}"),
+        &[&warning, "restored web: 1 container"],
+    );
+}
+
+#[test]
+fn b40_no_snapshot_is_no_reason_to_remove_containers() {
+    let bench = Bench::adopted(PLAIN);
+    fs::remove_dir_all(bench.state()).expect("removed");
+    bench.run("adopt web").code(0);
+    bench.forget_requests();
+    bench
+        .stops("restore web", "error: no snapshot of web in ")
+        .hides("delete");
+}
+
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_snapshots_in_another_state_directory_are_named() {
+    const USER: u32 = 65_534;
+    let bench = Bench::adopted(PLAIN);
+    let home = bench.home().join("own");
+    let folder = home.join(".local/state/stacklift");
+    let project = folder.join("snapshots/web-0123456789abcdef");
+    fs::create_dir_all(&project).expect("directories");
+    fs::write(project.join("20261127T120000.000Z.json"), "{}").expect("a snapshot");
+    for folder in [bench.root(), bench.home()] {
+        set_mode(folder, 0o1777);
+    }
+    chown(&folder, Some(USER), None).expect("root");
+    let says = format!(
+        "warning: there are snapshots of web in {}: to use them, unset STACKLIFT_STATE_DIR\n",
+        folder.display()
+    );
+    let mut command = bench.as_user("restore web --list", USER);
+    command
+        .env("HOME", &home)
+        .env("STACKLIFT_STATE_DIR", home.join("absent"));
+    let none = "no snapshot of web in ";
+    Run::of(&mut command).fails(&[&says[..], none]);
 }

@@ -249,8 +249,11 @@ fn b14_a_snapshot_belongs_to_the_project_on_the_engine() {
     }
     // Another engine has other snapshots.
     bench.always(Call::EngineInfo, done(200, "{\"ID\":\"another\"}"));
-    let says = "web has no snapshot: there is nothing to undo";
-    bench.fails("restore web --list", says);
+    let says = format!(
+        "no snapshot of web in {} was taken on this Docker engine\n  taken on an engine with another ID: {id}\n",
+        bench.state().display()
+    );
+    bench.fails("restore web --list", &says);
     // Where the engine's ID cannot be read, all are listed.
     bench.always(Call::EngineInfo, instead(500, ""));
     bench.succeeds("restore web --list", &id);
@@ -344,7 +347,7 @@ fn b11_a_restore_without_a_snapshot_names_the_unanswered_request() {
     let bench = Bench::on_disk(PLAIN);
     bench.once(Call::Create, FaultKind::Hang);
     killed_in_flight(&bench, "web");
-    let none = "web has no snapshot: there is nothing to undo";
+    let none = "error: no snapshot of web in ";
     let state =
         "state: nothing was changed; no response yet to the creation of the stack web, sent 2";
     bench.fails("restore web", &[none, state]);
