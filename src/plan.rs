@@ -30,7 +30,9 @@ pub use facts::{
     Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent, Source,
     services::{external_volumes, image_references},
 };
-pub use fates::{Fate, Projects, binds::long_binds, versions::PortainerCompose};
+pub use fates::{
+    Fate, Projects, binds::long_binds, dependents::shared_namespaces, versions::PortainerCompose,
+};
 pub use losses::{
     Loss, LossKind, files,
     foreign::{Foreign, Touch, foreign},

@@ -35,6 +35,7 @@ mod containers;
 mod difference;
 mod files;
 mod health;
+mod namespaces;
 mod networks;
 mod plan;
 mod recipe;
@@ -216,28 +217,13 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<bool, Stopped> 
 /// Restores the stack as a part of a run that holds the locks. Returns whether there was anything to change.
 pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
     run.engine.refuse_podman()?;
-    let saved = run.store().choose(restore.snapshot)?;
+    let saved = choose(restore, run)?;
     if run.store().is_elsewhere(&saved) {
         let id = &saved.id;
         run.warn(format!("snapshot {id} was taken on a Docker engine with another ID: check that this is the same host"));
     }
     run.restores(&saved);
-    let mut procedure = Procedure {
-        restore,
-        saved: &saved,
-        run,
-        touched: false,
-        engine_only: false,
-        endpoint: saved.snapshot.endpoint,
-        elsewhere: None,
-        kept: BTreeMap::new(),
-        filled: BTreeSet::new(),
-        replaces_edit: false,
-        own: None,
-        trouble: Vec::new(),
-        before: Vec::new(),
-        since: None,
-    };
+    let mut procedure = Procedure::new(restore, &saved, run);
     let ended = procedure.steps();
     // An adoption that restores names them itself.
     let is_run = !restore.dry_run && restore.cause != Cause::Failure;
@@ -245,6 +231,28 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
         procedure.name_foreign();
     }
     ended
+}
+
+/// What a restore could not bring back if every container was removed now (B16).
+pub fn check_ahead(restore: &Restore, run: &mut Run) -> Result<Vec<Blocker>> {
+    let saved = choose(restore, run)?;
+    let procedure = Procedure::new(restore, &saved, run);
+    let nothing = BTreeSet::new();
+    let planned = Planned {
+        record: RecordStep::Nothing,
+        existing: procedure.existing()?,
+        containers: Plan::new(&saved.snapshot, &[], (&nothing, &nothing)),
+        networks: BTreeSet::new(),
+        keeps: false,
+        problems: Vec::new(),
+    };
+    procedure.problems(&planned)
+}
+
+fn choose(restore: &Restore, run: &Run) -> Result<Saved> {
+    let mut saved = run.store().choose(restore.snapshot)?;
+    namespaces::repair(&mut saved.snapshot, run.engine)?;
+    Ok(saved)
 }
 
 impl Restore<'_> {
@@ -285,6 +293,27 @@ struct Procedure<'s, 'a, 'r> {
     before: Vec<Value>,
     /// The time just before the first change.
     since: Option<SystemTime>,
+}
+
+impl<'s, 'a, 'r> Procedure<'s, 'a, 'r> {
+    fn new(restore: &'s Restore<'s>, saved: &'s Saved, run: &'r mut Run<'a>) -> Self {
+        Self {
+            restore,
+            saved,
+            run,
+            touched: false,
+            engine_only: false,
+            endpoint: saved.snapshot.endpoint,
+            elsewhere: None,
+            kept: BTreeMap::new(),
+            filled: BTreeSet::new(),
+            replaces_edit: false,
+            own: None,
+            trouble: Vec::new(),
+            before: Vec::new(),
+            since: None,
+        }
+    }
 }
 
 impl<'s> Procedure<'s, '_, '_> {

@@ -157,6 +157,14 @@ impl<T> Known<T> {
         }
     }
 
+    /// The value to change, if it is known.
+    pub fn known_mut(&mut self) -> Option<&mut T> {
+        match self {
+            Self::Known(known) => Some(known),
+            Self::Unknown(_) => None,
+        }
+    }
+
     /// The reason, if it is unknown.
     pub fn unknown(&self) -> Option<&str> {
         match self {

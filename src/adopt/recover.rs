@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    OnFailure, Prepared, Procedure,
+    Adopt, OnFailure, Prepared, Procedure,
     compared::{Compared, changes, compare, is_temporary},
     progress::{Progress, clause},
     verify::{not_running, services},
@@ -20,7 +20,7 @@ use crate::{
     restore::{self, Cause, Restore, Scope},
     run::{RecordSeen, Seen},
     snapshot::Inspected,
-    text::{bulleted, down, shell_word},
+    text::{bulleted, down, numbered, shell_word},
 };
 
 impl Procedure<'_, '_> {
@@ -209,29 +209,27 @@ impl Procedure<'_, '_> {
         }
     }
 
+    /// Says before anything is sent what could not be restored after a failure (B16).
+    pub(super) fn say_what_cannot_be_restored(&mut self) -> Result<()> {
+        // A rehearsal has not every path that containers mount.
+        let is_rehearsed = self.at.compose.is_rehearsed;
+        let Some(snapshot) = self.snapshot.clone().filter(|_| !is_rehearsed) else {
+            return Ok(());
+        };
+        let restore = restoring(self.a, &snapshot, Scope::Containers, Cause::Failure);
+        let problems = restore::check_ahead(&restore, self.run)?;
+        if !problems.is_empty() {
+            let problems = numbered(&problems);
+            self.run.warn(format!(
+                "if the deployment fails, the stack cannot be restored completely:\n{problems}"
+            ));
+        }
+        Ok(())
+    }
+
     /// Restores the containers of a snapshot under the locks of this run.
     fn restore(&mut self, snapshot: &str, scope: Scope, cause: Cause) -> Result<()> {
-        let stack = self.at.stack;
-        restore::within(
-            &Restore {
-                name: stack.name(),
-                dir: stack.dir(),
-                file: Some(stack.file()),
-                base_url: self.at.base_url,
-                peers: self.a.peers,
-                setup: self.a.setup,
-                snapshot: Some(snapshot),
-                scope,
-                force: false,
-                timeout: self.a.timeout,
-                unhealthy: self.a.wait,
-                consent: self.a.consent,
-                cause,
-                git_password: self.at.git.and_then(|git| git.password.clone()),
-                dry_run: false,
-            },
-            self.run,
-        )?;
+        restore::within(&restoring(self.a, snapshot, scope, cause), self.run)?;
         Ok(())
     }
 
@@ -452,6 +450,32 @@ impl Procedure<'_, '_> {
         Some(before.map_or((true, true), |before| {
             (before.text != now.text, before.env != now.env)
         }))
+    }
+}
+
+fn restoring<'a>(
+    adopt: &'a Adopt<'a>,
+    snapshot: &'a str,
+    scope: Scope,
+    cause: Cause,
+) -> Restore<'a> {
+    let at = &adopt.situation;
+    Restore {
+        name: at.stack.name(),
+        dir: at.stack.dir(),
+        file: Some(at.stack.file()),
+        base_url: at.base_url,
+        peers: adopt.peers,
+        setup: adopt.setup,
+        snapshot: Some(snapshot),
+        scope,
+        force: false,
+        timeout: adopt.timeout,
+        unhealthy: adopt.wait,
+        consent: adopt.consent,
+        cause,
+        git_password: at.git.and_then(|git| git.password.clone()),
+        dry_run: false,
     }
 }
 

@@ -24,17 +24,22 @@ use crate::{
 };
 
 impl Procedure<'_, '_, '_> {
-    /// Refuses a restore that cannot succeed and lists every reason. With `--force`, warns instead.
+    /// Refuses a restore that cannot succeed and lists every reason. With `--force`, and where nobody asked for the restore, warns
+    /// instead: after a failure, what can come back comes back.
     pub(super) fn check(&mut self, planned: &Planned) -> Result<()> {
         let problems = &planned.problems;
         if problems.is_empty() {
             return Ok(());
         }
         let lines = numbered(problems);
-        if self.restore.force {
-            self.run.warn(format!(
-                "the restore will be incomplete; continuing because of --force:\n{lines}"
-            ));
+        if self.restore.force || self.restore.cause != Cause::Wanted {
+            let why = if self.restore.force {
+                "continuing because of --force"
+            } else {
+                "what is possible is restored"
+            };
+            self.run
+                .warn(format!("the restore will be incomplete; {why}:\n{lines}"));
             return Ok(());
         }
         let count = counted(problems.len(), "problem");
@@ -71,10 +76,7 @@ impl Procedure<'_, '_, '_> {
             let hint = "fix that, or restore only the containers with --engine-only; for a private repository, set STACKLIFT_GIT_PASSWORD: a snapshot does not contain the password";
             problems.push(Blocker::new(format!("{error:#}"), hint));
         }
-        // After a failure, the containers come back even if Portainer refuses its file.
-        if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = record
-            && self.restore.cause == Cause::Wanted
-        {
+        if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = record {
             let missing = self.missing_external_volumes(contents)?.into_iter();
             problems.extend(missing.map(|name| {
                 Blocker::new(
@@ -110,11 +112,8 @@ impl Procedure<'_, '_, '_> {
         let started = [&recreated[..], &started].concat();
         problems.extend(self.missing_images(&recreated)?);
         problems.extend(self.missing_networks(&recreated)?);
-        // After a failure, what can come back comes back.
-        if self.restore.cause == Cause::Wanted {
-            problems.extend(self.taken_addresses(&started, planned)?);
-            problems.extend(recreated.iter().flat_map(|one| missing_paths(*one)));
-        }
+        problems.extend(self.taken_addresses(&started, planned)?);
+        problems.extend(recreated.iter().flat_map(|one| missing_paths(*one)));
         problems.extend(self.missing_partners(&recreated)?);
         problems.extend(self.ports_in_use(&started, &planned.existing)?);
         Ok(problems)

@@ -151,18 +151,17 @@ pub(super) fn is_stranger(snapshot: &Snapshot, container: Inspected) -> bool {
 
 /// Whether `now` has the configuration of `wanted`, and shares with the containers that match the saved ones.
 ///
-/// `ids` maps saved containers to those that match them. IDs of containers outside the snapshot must be the same.
+/// `ids` maps saved containers to those that match them. IDs of containers outside the snapshot must be the same. The saved
+/// container itself is kept if it still shares with one that no longer existed then.
 fn matches(wanted: Inspected, now: Inspected, ids: &NewIds, saved: &[Inspected]) -> bool {
-    let expected: Option<Vec<&str>> = wanted
-        .shares_with()
-        .into_iter()
-        .map(|id| match ids.get(id) {
-            Some(new) => Some(new.as_str()),
-            None if saved.iter().any(|other| other.id() == id) => None,
-            None => Some(id),
-        })
-        .collect();
+    let is_saved = |id: &str| saved.iter().any(|other| other.id() == id);
+    let is_expected = |(wanted_id, id): (&&str, &&str)| match ids.get(*wanted_id) {
+        Some(new) => new == id || wanted.id() == now.id() && !is_saved(id),
+        None => !is_saved(wanted_id) && wanted_id == id,
+    };
+    let (expected, shared) = (wanted.shares_with(), now.shares_with());
     !now.is_being_removed()
-        && expected.is_some_and(|expected| expected == now.shares_with())
+        && expected.len() == shared.len()
+        && expected.iter().zip(&shared).all(is_expected)
         && wanted.differences(now).is_empty()
 }

@@ -222,11 +222,6 @@ impl<'a> Inspected<'a> {
     /// The containers that it refers to, by ID or name, each with the field of `HostConfig`. Links in networks other than the
     /// default bridge are names, which the engine resolves again.
     pub fn refers_to(self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        let modes = ["NetworkMode", "PidMode", "IpcMode"].into_iter();
-        let shared = modes.filter_map(move |field| {
-            let mode = self.text(&format!("/HostConfig/{field}"));
-            Some((field, mode.strip_prefix("container:")?))
-        });
         let listed = ["Links", "VolumesFrom"].into_iter().flat_map(move |field| {
             let items = self.items(&format!("/HostConfig/{field}"));
             // `/other:/self/alias`, `other:ro`
@@ -235,7 +230,16 @@ impl<'a> Inspected<'a> {
                 Some((field, other.trim_start_matches('/')))
             })
         });
-        shared.chain(listed)
+        self.shared_namespaces().chain(listed)
+    }
+
+    /// The containers whose network, PID or IPC namespace it shares, by ID, each with the field of `HostConfig`.
+    pub fn shared_namespaces(self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let modes = ["NetworkMode", "PidMode", "IpcMode"].into_iter();
+        modes.filter_map(move |field| {
+            let mode = self.text(&format!("/HostConfig/{field}"));
+            Some((field, mode.strip_prefix("container:")?))
+        })
     }
 
     /// The IDs of the containers whose network, PID or IPC namespace or volumes it shares.

@@ -1,11 +1,11 @@
-//! B40: a failure is remembered, a restore never deploys a text that could not be deployed, and no snapshot is passed over
+//! B16: after a failure, what can come back comes back. B40: a failure is remembered, a restore never deploys a text that could not be deployed, and no snapshot is passed over
 //! without a word.
 
-use std::{fs, os::unix::fs::chown};
+use std::{fs, os::unix::fs::chown, time::Duration};
 
-use rehearsal::{Call, Era, Status};
+use rehearsal::{Call, Era, FaultKind, Status};
 
-use crate::bench::{Bench, PLAIN, Run, id_of, set_mode};
+use crate::bench::{Bench, PLAIN, Run, id_of, refusal, set_mode};
 
 /// [`PLAIN`] with another service, whose image disappears during the deployment.
 fn with_other() -> String {
@@ -157,4 +157,94 @@ fn as_root_snapshots_in_another_state_directory_are_named() {
         .env("STACKLIFT_STATE_DIR", home.join("absent"));
     let none = "no snapshot of web in ";
     Run::of(&mut command).fails(&[&says[..], none]);
+}
+
+/// A deployment that fails, and removes every container (M06).
+fn removes_all() -> FaultKind {
+    FaultKind::LateFailure(Duration::ZERO)
+}
+
+const SHARES: &str = "services:
+  db:
+    image: x:1
+    volumes: [data:/data]
+  vpn:
+    image: x:1
+    container_name: gateway
+  web:
+    image: x:1
+    network_mode: service:vpn
+volumes:
+  data:
+";
+
+/// Tools that update images replace a container under a new ID.
+#[test]
+fn b16_the_namespace_of_a_replaced_container_is_taken_from_its_service() {
+    let bench = Bench::web(SHARES);
+    bench.world(|world| {
+        let old = world.container("gateway").expect("a container").id.clone();
+        let mut gateway = world.containers.remove(&old).expect("a container");
+        gateway.id = "f00d".repeat(16);
+        world.containers.insert(gateway.id.clone(), gateway);
+    });
+    // The saved container itself is kept.
+    bench.once(Call::Create, refusal());
+    bench.fails("adopt web", "No container was changed");
+    bench.forget_requests();
+    bench.succeeds("restore web", "web is as it was: 3 containers match");
+    assert!(bench.nothing_was_changed());
+    bench.once(Call::Create, removes_all());
+    bench.fails(
+        "adopt web",
+        "All 3 containers had been removed and were restored",
+    );
+    let vpn = bench.container("gateway").id;
+    let web = bench.container("web-web-1");
+    assert_eq!(web.host_config["NetworkMode"], format!("container:{vpn}"));
+    assert_eq!(web.state, "running");
+}
+
+#[test]
+fn b16_after_a_failure_what_can_come_back_comes_back() {
+    let text = "services:\n  db:\n    image: x:1\n  web:\n    image: y:1\n";
+    let bench = Bench::web(text);
+    bench.stack("web", &text.replace("y:1", "z:1"), None);
+    bench.world(|world| {
+        world.images.retain(|_, image| !image.tags.contains("y:1"));
+        world.add_image("z:1");
+    });
+    bench.once(Call::Create, removes_all());
+    let problem = "  1. the image of web-web-1 no longer exists: y:1";
+    let ahead = "warning: if the deployment fails, the stack cannot be restored completely:\n";
+    let later = "warning: the restore will be incomplete; what is possible is restored:\n";
+    bench.fails(
+        "adopt web",
+        &[
+            &format!("{ahead}{problem}")[..],
+            &format!("{later}{problem}"),
+            "could not be restored: web-db-1 was recreated, web-web-1 no longer exists",
+        ],
+    );
+    assert_eq!(bench.container("web-db-1").state, "running");
+}
+
+#[test]
+fn b16_a_directory_that_was_moved_is_named_by_the_restore_after_a_failure() {
+    let text = "services:\n  old:\n    image: x:1\n    volumes: ['./was:/data']\n";
+    let bench = Bench::web(text);
+    let dir = bench.dir("web");
+    fs::rename(dir.join("was"), dir.join("is")).expect("moved");
+    bench.stack("web", &text.replace("was", "is"), None);
+    bench.once(Call::Create, removes_all());
+    let run = bench.fails("adopt web", "could not deploy web");
+    let lost = format!(
+        "web-old-1 needs {}, which does not exist\n",
+        dir.join("was").display()
+    );
+    assert_eq!(
+        run.err.matches(&lost).count(),
+        2,
+        "before and after: {run:#?}"
+    );
 }

@@ -1,11 +1,13 @@
 //! Services that need another one, and what happens to them if it is recreated (N05).
 
+use std::collections::BTreeMap;
+
 use composefile::document::Node;
 
 use crate::{
     plan::{
-        Fate, PortainerCompose,
-        facts::services::{Given, SentService},
+        Fate, PortainerCompose, Sent,
+        facts::services::{Given, SentService, with_services},
         fates::versions::Dependents,
     },
     snapshot::Inspected,
@@ -51,14 +53,39 @@ pub fn dependencies(service: &SentService) -> Vec<Dependency> {
             add(from.split(':').next().unwrap_or_default(), false, true);
         }
     }
-    for key in ["network_mode", "pid", "ipc"] {
-        if let Given::Is(mode) = service.given(&[key])
-            && let Some(name) = mode.strip_prefix("service:")
-        {
+    for mode in namespaces(service).into_values() {
+        if let Some(name) = mode.strip_prefix("service:") {
             add(name, true, true);
         }
     }
     found
+}
+
+/// The namespaces that a service of `sent` shares: the field of Docker's `HostConfig`, and `service:…` or `container:…`.
+pub fn shared_namespaces(
+    sent: Sent,
+    project: &str,
+    service: &str,
+) -> BTreeMap<&'static str, String> {
+    with_services(sent, project, |services| {
+        let found = services.iter().find(|one| one.name == service);
+        found.map(namespaces).unwrap_or_default()
+    })
+}
+
+fn namespaces(service: &SentService) -> BTreeMap<&'static str, String> {
+    let keys = [
+        ("network_mode", "NetworkMode"),
+        ("pid", "PidMode"),
+        ("ipc", "IpcMode"),
+    ];
+    let given = keys.map(|(key, field)| match service.given(&[key]) {
+        Given::Is(mode) => Some((field, mode)),
+        Given::No | Given::Unknown => None,
+    });
+    let is_shared = |mode: &str| mode.starts_with("service:") || mode.starts_with("container:");
+    let shared = given.into_iter().flatten();
+    shared.filter(|(_, mode)| is_shared(mode)).collect()
 }
 
 /// Changes the fates of services that follow those that they need, transitively.
