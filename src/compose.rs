@@ -65,6 +65,9 @@ const JSON: [&str; 2] = ["--format", "json"];
 /// Why the program of a rehearsal combines no files.
 pub const NOT_COMBINED: &str = "a rehearsal cannot combine several Compose files";
 
+/// Why the program did not answer about the stack in a directory: the next question would take as much (B43).
+static FAILED: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+
 /// A text that every Compose program accepts.
 const VALID: Input = Input::Sent {
     project: "valid",
@@ -375,6 +378,9 @@ impl Compose {
     ) -> Result<(Output, Option<PathBuf>)> {
         let mut options = options.to_vec();
         options.extend(input.project().iter().flat_map(|project| ["-p", project]));
+        if let Some(why) = input.dir().and_then(|dir| lock(&FAILED).get(dir).cloned()) {
+            bail!(why);
+        }
         let owner = input.dir().map(disk::user_of).transpose();
         let owner = owner.context("failed to find the owner of the stack's directory")?;
         let user = owner.flatten();
@@ -412,7 +418,7 @@ impl Compose {
             }
         };
         let temporary = folder.as_ref().map(folder::Folder::path);
-        let output = self.run(user, &options, arguments, |process| {
+        let ended = self.run(user, &options, arguments, |process| {
             // Files on disk have a directory.
             let dir = temporary.or(input.dir()).unwrap_or(Path::new("/"));
             match input {
@@ -420,8 +426,11 @@ impl Compose {
                 _ => process.env_clear().envs(container_environment()),
             };
             process.current_dir(dir);
-        })?;
-        Ok((output, temporary.map(Path::to_owned)))
+        });
+        if let (Err(error), Some(dir)) = (&ended, input.dir()) {
+            lock(&FAILED).insert(dir.to_owned(), format!("{error:#}"));
+        }
+        Ok((ended?, temporary.map(Path::to_owned)))
     }
 
     /// Runs `config` with the rights of a user, or with all of this process (B29).
@@ -451,6 +460,12 @@ impl Compose {
             elapsed: started.elapsed(),
         });
         let name = format!("`{} config`", self.name);
+        if let Ok(output) = &output
+            && answer::is_out_of_memory(output)
+        {
+            let most = process::MEMORY >> 20;
+            bail!("{name} needs more than {most} MiB of memory: it was ended");
+        }
         output.map_err(|error| match error {
             RunError::TimedOut => anyhow!("{name} did not finish within {:.0?}", LIMITS.time),
             RunError::TooLarge => {

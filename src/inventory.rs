@@ -18,7 +18,7 @@ use crate::{
     engine::EngineReader,
     model::{Container, Record, compose_label},
     observe::{Host, Situation, interrupted, with_hint},
-    parallel::in_parallel,
+    parallel::{caught, in_parallel},
     plan::{AdoptFlags, Blocker, Keep, runs_portainer, unusable},
     portainer::{BaseUrl, PortainerReader, is_rejected_key, other_key},
     report::{
@@ -98,7 +98,9 @@ impl<'a> Inventory<'a> {
         let found = self.find(&host)?;
         let done = AtomicUsize::new(0);
         let stacks = in_parallel(&found, |one| {
-            let (interrupted, adopt) = (self.interrupted(one), self.plan(one, &host));
+            let planned = caught(|| (self.interrupted(one), self.plan(one, &host)));
+            let (interrupted, adopt) =
+                planned.unwrap_or_else(|panic| (None, WayReport::failed(&panic.into())));
             let mut entry = self.entry(one, &host, interrupted.as_ref(), adopt, command);
             entry.next_command = self.next(one, &entry, command);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, found.len());

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    panic,
+    panic::{self, AssertUnwindSafe},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
 };
@@ -52,7 +52,34 @@ pub fn side_by_side<A: Send, B>(
     })
 }
 
+/// Runs a task whose panic is an error, so that it ends only what it belongs to (B43).
+pub fn caught<T>(task: impl FnOnce() -> T) -> Result<T, Panicked> {
+    panic::catch_unwind(AssertUnwindSafe(task)).map_err(|_| Panicked)
+}
+
+/// A bug of this program, whose message is on standard error.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("stacklift failed here: this is a bug, and its message is above")]
+pub struct Panicked;
+
 /// Locks it, also if a thread panicked meanwhile.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b43_a_panic_ends_only_its_own_task() {
+        let done = in_parallel(&[1, 2, 3], |&number| {
+            caught(|| {
+                assert!(number != 2, "a bug");
+                number
+            })
+            .ok()
+        });
+        assert_eq!(done, [Some(1), None, Some(3)]);
+    }
 }

@@ -348,3 +348,10 @@ fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     absolute.insert(0, "crate".to_owned());
     absolute
 }
+
+/// With `panic = "abort"`, a bug in one stack would end a list of all.
+#[test]
+fn b43_a_panic_unwinds_in_a_release() {
+    let manifest = include_str!("../Cargo.toml");
+    assert!(!manifest.lines().any(|line| line.starts_with("panic")));
+}

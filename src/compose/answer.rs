@@ -35,6 +35,13 @@ const ABOUT_FILES: [&str; 5] = [
 /// A part of the message about a file that Compose would fetch.
 const REMOTE: &str = "remote resource is disabled";
 
+/// How the line of a Go program starts that ends for want of memory.
+const OUT_OF_MEMORY: [&[u8]; 3] = [
+    b"fatal error: runtime: out of memory",
+    b"fatal error: runtime: cannot allocate memory",
+    b"runtime: cannot allocate memory",
+];
+
 /// A part of the message about a value of the wrong type. From 2.26.1 to 5.6.1, the types are the same, but for `ignore` of a
 /// `watch`, which no deployment reads.
 const WRONG_TYPE: &str = " must be a ";
@@ -122,6 +129,13 @@ pub(super) fn doubt(code: i32, message: &str, version: ComposeVersion) -> Option
     } else {
         None
     }
+}
+
+/// Whether the program ended because it has a limit of memory (B43).
+pub(super) fn is_out_of_memory(output: &Output) -> bool {
+    let is_said = |line: &[u8]| OUT_OF_MEMORY.iter().any(|start| line.starts_with(start));
+    let mut lines = output.stderr.split(|&byte| byte == b'\n');
+    !output.status.success() && lines.any(is_said)
 }
 
 /// What to do about a message of the program, if that is known.

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use composefile::{
     document::{Document, Node},
     dotenv,
-    interpolate::interpolate,
+    interpolate::{interpolate, occurrences},
     path::Base,
     reader::NAME_FILES,
     services::{Service, one_or_many, services},
@@ -27,6 +27,9 @@ const MOST: usize = 64 << 20;
 
 /// What each file counts at least: thousands of small files take time, too.
 const LEAST: usize = 64 << 10;
+
+/// What each port of a range counts: Compose prints an entry for each.
+const PORT: usize = 100;
 
 /// The Compose files of each service, in the order in which Compose reads them.
 pub type Origins = BTreeMap<String, Vec<String>>;
@@ -133,6 +136,7 @@ impl Reading<'_> {
             return Ok(());
         };
         for document in documents(&text) {
+            self.take(self.expanded(&document), "values in", path)?;
             for item in document.get("include").into_iter().flat_map(Node::items) {
                 self.include(item, path, dir, depth)?;
             }
@@ -286,18 +290,49 @@ impl Reading<'_> {
             Err(error) => return Err(unreadable(what, path, error, hint).into()),
         };
         let bytes = read.as_ref().map_or(0, |bytes: &Arc<[u8]>| bytes.len());
-        let left = self.left.checked_sub(bytes.max(LEAST));
+        self.take(bytes.max(LEAST), what, path)?;
+        self.texts.insert(path.to_owned(), read.clone());
+        Ok(read)
+    }
+
+    /// Counts what is read. Fails if it is too much.
+    fn take(&mut self, bytes: usize, what: &str, path: &Path) -> Result<()> {
+        let left = self.left.checked_sub(bytes);
         self.left = left.ok_or_else(|| {
             Failure::new(format!(
                 "the stack has too many files, or too large ones: with the {what} {}, they exceed {} MiB",
                 path.display(),
                 MOST >> 20
             ))
-            .hint("check which files the stack includes")
+            .hint("check which files the stack includes, and which values and ranges of ports they repeat")
         })?;
-        self.texts.insert(path.to_owned(), read.clone());
-        Ok(read)
+        Ok(())
     }
+
+    /// The bytes that Compose adds to a text: the values of its variables, and each port of a range (B43).
+    fn expanded(&self, document: &Document) -> usize {
+        let written = document.nodes().filter_map(Node::as_str);
+        let values = written.map(|text| {
+            let all = occurrences(text).into_iter();
+            let values = all.filter_map(|one| self.value(one.name));
+            values.map(|value| value.len()).sum::<usize>()
+        });
+        let services = services(document);
+        let ports = services.iter().filter_map(|one| one.node.get("ports"));
+        let ports = ports.flat_map(Node::items).filter_map(Node::as_str);
+        let ports = ports.map(|port| ports_of(port) * PORT);
+        values.chain(ports).fold(0, usize::saturating_add)
+    }
+}
+
+/// How many ports a port in the short syntax stands for.
+fn ports_of(port: &str) -> usize {
+    let ranges = port.split(':').filter_map(|part| {
+        let (first, last) = part.split('/').next()?.split_once('-')?;
+        let [first, last]: [usize; 2] = [first.parse().ok()?, last.parse().ok()?];
+        last.checked_sub(first)
+    });
+    ranges.max().unwrap_or_default()
 }
 
 /// The documents of a text. Some versions of Compose read several.

@@ -8,6 +8,7 @@ mod backup;
 mod bench;
 mod beyond;
 mod blockers;
+mod bounds;
 mod calling;
 mod calls;
 mod certificates;

@@ -199,6 +199,7 @@ impl<'t> EnvParser<'t, '_> {
         };
         let expanded = interpolate(value, &lookup).map_err(|error| match error {
             InterpolateError::Invalid => "invalid interpolation format",
+            InterpolateError::TooLong => "variables make the values longer than 16 MiB",
             InterpolateError::Required(_) => "required variable is missing a value",
         });
         if too_long.get() {

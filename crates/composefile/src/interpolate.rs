@@ -23,6 +23,9 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// The deepest nesting that is accepted, so that no text can exhaust the stack.
 const MAX_DEPTH: usize = 64;
 
+/// The most bytes that a text may have. One short text can name a long value many times.
+const MAX_EXPANDED: usize = 16 << 20;
+
 /// Why a text cannot be interpolated. Never holds a variable's value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InterpolateError {
@@ -32,13 +35,17 @@ pub enum InterpolateError {
     /// `${VAR?…}` of a variable that is not set, or `${VAR:?…}` of one that is not set or empty. Holds its name.
     #[error("required variable {0} is missing a value")]
     Required(String),
+    /// The values are too long.
+    #[error("the variables expand to more than {} MiB", MAX_EXPANDED >> 20)]
+    TooLong,
 }
 
 /// Replaces every variable in `text` with its value from `lookup`.
 ///
 /// # Errors
 ///
-/// If a form is invalid, nested more than 64 levels deep, or requires a variable that has no value.
+/// If a form is invalid, nested more than 64 levels deep, or requires a variable that has no value, or if the values are longer
+/// than 16 MiB.
 pub fn interpolate<'t>(
     text: &'t str,
     lookup: Lookup<'_>,
@@ -74,7 +81,13 @@ fn substitute(
         let word = &text[variable.word.clone()];
         match variable.takes_word(value.as_deref()) {
             Some(true) => substitute(word, lookup, depth + 1, out)?,
-            Some(false) => out.push_str(&value.unwrap_or_default()),
+            Some(false) => {
+                let value = value.unwrap_or_default();
+                if out.len() + value.len() > MAX_EXPANDED {
+                    return Err(InterpolateError::TooLong);
+                }
+                out.push_str(&value);
+            }
             None => return Err(InterpolateError::Required(variable.name.to_owned())),
         }
     }

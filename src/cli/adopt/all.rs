@@ -27,7 +27,7 @@ use crate::{
     inventory::{Files, Found, Inventory, adoption, missing},
     model::WantedAccess,
     observe::{Host, with_hint},
-    parallel::{in_parallel, lock},
+    parallel::{caught, in_parallel, lock},
     plan::Adoption,
     report::{AllEntry, AllReport, Outcome, Readiness, StackResult, VERSION, WayReport},
     run::{Peers, State, Stopped},
@@ -274,9 +274,11 @@ impl All<'_> {
             (None, Files::Stack(_)) if is_broken && self.arguments.all => {
                 unplanned(StackResult::Unfinished, Readiness::Unknown)
             }
-            (None, Files::Stack(stack)) => self
-                .prepare(found, stack, interrupted.as_ref())
-                .unwrap_or_else(|error| failed(&error)),
+            (None, Files::Stack(stack)) => {
+                let prepared = caught(|| self.prepare(found, stack, interrupted.as_ref()));
+                let prepared = prepared.unwrap_or_else(|panic| Err(panic.into()));
+                prepared.unwrap_or_else(|error| failed(&error))
+            }
             (None, Files::Unusable(_, error)) => failed(error),
             (None, Files::None) => unplanned(StackResult::NoFile, Readiness::NoFile),
         };

@@ -55,8 +55,8 @@ pub fn held_by(
             let what = format!("the address {address} in network {network} is used by {other}");
             Blocker::new(what, "stop that container, or change the address")
         }));
-        for name in names(&service) {
-            let Some(other) = others.iter().find(|other| other.names.contains(&name)) else {
+        for &other in others {
+            let Some(name) = other.names.iter().find(|name| has_name(&service, name)) else {
                 continue;
             };
             let project = other.compose_label(tool, "project");
@@ -124,17 +124,19 @@ pub fn paused(facts: &Facts) -> Vec<String> {
     paused.map(|one| one.name().to_owned()).collect()
 }
 
-/// The names of the containers of a service, if they are known.
-pub fn names(service: &SentService) -> Vec<String> {
+/// Whether a container of a service will have this name, as far as that is known.
+pub fn has_name(service: &SentService, name: &str) -> bool {
     match service.given(&["container_name"]) {
-        Given::Is(name) => vec![name],
+        Given::Is(given) => given == name,
         Given::No => {
-            let project = service.stack.project;
-            let numbers = 1..=service.replicas().unwrap_or_default();
-            let name = |number| format!("{project}-{}-{number}", service.name);
-            numbers.map(name).collect()
+            let prefix = format!("{}-{}-", service.stack.project, service.name);
+            let number = name.strip_prefix(&prefix);
+            let number = number.filter(|text| !text.starts_with(['0', '+']));
+            let number: Option<usize> = number.and_then(|text| text.parse().ok());
+            // It may be billions (B43).
+            number.is_some_and(|number| Some(number) <= service.replicas())
         }
-        Given::Unknown => Vec::new(),
+        Given::Unknown => false,
     }
 }
 

@@ -22,6 +22,9 @@ use super::{
 /// The exit code of a container that Compose stopped.
 const STOPPED: i64 = 143;
 
+/// The most containers of a service: a file may ask for billions.
+const MOST_REPLICAS: usize = 1000;
+
 /// The services with new containers, and whether they had older ones.
 type Replaced = BTreeMap<String, bool>;
 
@@ -60,6 +63,11 @@ impl World {
     /// to start.
     pub(super) fn create_all(&mut self, deployment: &Deployment) -> Result<Vec<String>, String> {
         let project = self.resolve(deployment)?;
+        let mut services = project.services.iter();
+        if let Some(service) = services.find(|one| one.replicas() > MOST_REPLICAS) {
+            let name = &service.name;
+            return Err(format!("{name}: too many containers for a rehearsal"));
+        }
         if !deployment.is_here {
             return Ok(Vec::new());
         }

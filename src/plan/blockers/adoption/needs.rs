@@ -10,7 +10,7 @@ use crate::{
     model::{Container, Pull, has_address, named},
     plan::{
         Blocker, Fate, Sent,
-        blockers::conflicts::{held_by, names, used_on_host},
+        blockers::conflicts::{has_name, held_by, used_on_host},
         blockers::missing,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
         fates::redefined::DOWN,
@@ -137,8 +137,8 @@ impl Blocking<'_, '_> {
             else {
                 continue;
             };
-            let has_name = |names: &[String]| names.iter().any(|name| name == id);
-            let is_it = |one: &&Container| one.id.starts_with(id) || has_name(&one.names);
+            let is_named = |one: &Container| one.names.iter().any(|name| name == id);
+            let is_it = |one: &&Container| one.id.starts_with(id) || is_named(one);
             let mut found = others.iter().filter(is_it).peekable();
             let (why, verb) = if found.peek().is_none() {
                 ("does not exist", "create")
@@ -149,7 +149,7 @@ impl Blocking<'_, '_> {
             };
             // The deployment may start one of the stack itself.
             let is_own = facts.listed().iter().any(|one| is_it(&one));
-            if !is_own && !stack.active().iter().any(|one| has_name(&names(one))) {
+            if !is_own && !stack.active().iter().any(|one| has_name(one, id)) {
                 let what = format!("{} needs the container {id}, which {why}", service.name);
                 let hint = format!("{verb} that container first, or correct its name");
                 self.add(what, hint);

@@ -59,6 +59,10 @@ fn invalid(node: Node<'_>, error: &InterpolateError) -> Blocker {
             format!("required variable {name} is not set"),
             format!("set {name} in .env: Compose rejects the stack without it"),
         ),
+        InterpolateError::TooLong => (
+            error.to_string(),
+            "shorten the values of the variables".to_owned(),
+        ),
         InterpolateError::Invalid => (
             "invalid interpolation".to_owned(),
             "write `$$` for a literal dollar sign: Compose rejects the stack as it is".to_owned(),
