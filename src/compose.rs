@@ -31,7 +31,7 @@ use serde_json::Value;
 pub use self::{
     answer::{Doubt, Rejection, Version, write_omitted},
     dialect::Dialect,
-    folder::{env_file, remove_all as remove_folders},
+    folder::{Folder, env_file, remove_all as remove_folders},
     project::Project,
     version::ComposeVersion,
 };

@@ -20,7 +20,7 @@ use rehearsal::World;
 
 use self::{
     embedded::{Embedded, FACTS, FLAGS},
-    stage::{folder, of_examples, of_user},
+    stage::{of_examples, of_user},
 };
 use super::{
     Cli, Ended, adopt as adopt_command,
@@ -49,7 +49,8 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     let name = StackName::new(named)?;
     name.refuse_management_plane()?;
     // Holds every file of the rehearsal.
-    let folder = folder()?;
+    let folder = compose::Folder::of_rehearsal();
+    let folder = folder.context("failed to create a temporary directory for the rehearsal")?;
     remove_on_signal(folder.path(), console)?;
     let is_own = is_own(&name, arguments, common, &settings.location);
     let stage = if is_own {

@@ -22,6 +22,9 @@ use crate::{
 
 const PREFIX: &str = "stacklift-";
 
+/// How the rest of the name starts if it is the folder of a rehearsal, which may contain any file.
+const COPIES: &str = "copies-";
+
 /// The length of the random end of a name.
 const RANDOM: usize = 6;
 
@@ -61,7 +64,7 @@ pub fn remove_all() {
 }
 
 /// A folder that is removed when it is dropped.
-pub(super) struct Folder {
+pub struct Folder {
     dir: TempDir,
     /// Locked while this process lives.
     lock: File,
@@ -71,13 +74,22 @@ pub(super) struct Folder {
 impl Folder {
     /// A shared one can be read by the programs of [`OWN_GROUP`], too.
     pub(super) fn new(is_shared: bool) -> io::Result<Self> {
+        Self::create(PREFIX, is_shared)
+    }
+
+    /// One for the copies of a rehearsal.
+    pub fn of_rehearsal() -> io::Result<Self> {
+        Self::create(&[PREFIX, COPIES].concat(), false)
+    }
+
+    fn create(prefix: &str, is_shared: bool) -> io::Result<Self> {
         static ABANDONED: Once = Once::new();
         ABANDONED.call_once(|| remove_abandoned(&env::temp_dir()));
         disk::check_path(&env::temp_dir())?;
         // Held until it is in the list, so that an interrupt does not miss it.
         let mut folders = lock(&FOLDERS);
         let dir = tempfile::Builder::new()
-            .prefix(PREFIX)
+            .prefix(prefix)
             .rand_bytes(RANDOM)
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir()?;
@@ -103,7 +115,7 @@ impl Folder {
         file.set_permissions(fs::Permissions::from_mode(mode))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
@@ -138,18 +150,20 @@ fn remove_abandoned(temporary: &Path) {
     let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
-        let random = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let is_ours = random.is_some_and(|random| {
-            random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        });
-        if is_ours {
-            remove_if_abandoned(&entry.path()).ok();
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
+            continue;
+        };
+        let copies = rest.strip_prefix(COPIES);
+        let random = copies.unwrap_or(rest);
+        if random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            remove_if_abandoned(&entry.path(), copies.is_some()).ok();
         }
     }
 }
 
-/// Removes a folder of this user that no process has locked, and that contains nothing but the files of a [`Folder`].
-fn remove_if_abandoned(path: &Path) -> io::Result<()> {
+/// Removes a folder of this user that no process has locked. Unless it is one of a rehearsal, it contains nothing but the files
+/// of a [`Folder`].
+fn remove_if_abandoned(path: &Path, is_rehearsed: bool) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     let is_private = found.is_dir()
         && found.uid() == rustix::process::geteuid().as_raw()
@@ -161,6 +175,9 @@ fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     // Held until the folder is gone.
     let lock = File::open(path)?;
     lock.try_lock()?;
+    if is_rehearsed {
+        return fs::remove_dir_all(path);
+    }
     let mut files = Vec::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -198,6 +215,9 @@ mod tests {
         };
         folder("stacklift-killed", ENV_FILE, 0o700, 120);
         folder("stacklift-Kille2", "docker-compose.yml", 0o700, 120);
+        folder("stacklift-copies-killed", "photo.jpg", 0o700, 120);
+        let rehearsing = folder("stacklift-copies-livess", ENV_FILE, 0o700, 120);
+        rehearsing.try_lock().expect("a lock");
         let lives = folder("stacklift-livess", ENV_FILE, 0o700, 120);
         lives.try_lock().expect("a lock");
         folder("stacklift-younge", ENV_FILE, 0o700, 0);
@@ -215,6 +235,7 @@ mod tests {
         left.sort();
         let expected = [
             "another-abc123",
+            "stacklift-copies-livess",
             "stacklift-linked",
             "stacklift-livess",
             "stacklift-others",

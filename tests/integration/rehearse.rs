@@ -3,13 +3,14 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
+    os::unix::process::CommandExt as _,
     process::{Command, Stdio},
 };
 
-use rehearsal::seed;
+use rehearsal::{Options, Rehearsal, World, seed};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bench::{Bench, PLAIN, Run, Texts, words};
+use crate::bench::{Bench, KEY, PLAIN, Run, Texts, words};
 
 /// The binary without a home, settings, an engine and a key.
 fn bare<'a>(args: impl Texts<'a>) -> Command {
@@ -211,4 +212,27 @@ fn a_rehearsal_fails_only_where_the_adoption_would_or_says_so() {
     bench.stack("mine", text, None);
     bench.write("mine", "docker-compose.override.yml", text);
     rehearse().fails(": a rehearsal cannot combine several Compose files\n     plan and adopt combine them with the Compose program of this host\n");
+}
+
+/// Other users of the host do not reach it, even if they know the key (B45).
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b45_a_rehearsal_serves_only_its_own_user() {
+    let options = Options {
+        is_private: true,
+        ..Options::default()
+    };
+    let rehearsal = Rehearsal::start(World::new(KEY), &options).expect("a rehearsal");
+    let url = rehearsal.base_url();
+    let (_, port) = url.rsplit_once(':').expect("a port");
+    // What is no TLS is answered with an alert.
+    let script =
+        format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo no TLS >&3; head -c 1 <&3 | wc -c");
+    let answered = |user| {
+        let mut shell = Command::new("/bin/bash");
+        let output = shell.args(["-c", &script]).uid(user).output();
+        String::from_utf8(output.expect("it runs").stdout).expect("UTF-8")
+    };
+    assert_eq!(answered(0).trim(), "1");
+    assert_eq!(answered(54_321).trim(), "0");
 }

@@ -13,6 +13,7 @@ mod deployer;
 mod engine;
 mod faults;
 mod http;
+mod peer;
 mod portainer;
 mod request;
 pub mod seed;
@@ -63,6 +64,8 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// Deploys onto a real engine instead of the world.
     pub compose: Option<Arc<dyn Deploy>>,
+    /// Whether Portainer only serves the user of this process.
+    pub is_private: bool,
 }
 
 impl Rehearsal {
@@ -86,7 +89,9 @@ impl Rehearsal {
             let deploying = Mutex::default();
             Arc::new(Deployer { compose, deploying })
         });
-        let server = Server::start(Shared::new(world, certificate, deployer), socket)
+        let mut shared = Shared::new(world, certificate, deployer);
+        shared.is_private = options.is_private;
+        let server = Server::start(shared, socket)
             .context("failed to listen on 127.0.0.1 and on the socket of the engine")?;
         Ok(Self {
             server,

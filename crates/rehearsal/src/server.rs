@@ -22,7 +22,7 @@ use super::{
     engine,
     faults::{FaultKind, Peer},
     http::{self, Incoming, JSON, Response, TEXT},
-    portainer,
+    peer, portainer,
     request::Request,
     shared::{Shared, lock},
     world::{Ending, millis},
@@ -136,6 +136,9 @@ fn reserve_port() -> io::Result<(OwnedFd, u16)> {
 
 fn serve_portainer(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
     stream.set_nodelay(true)?;
+    if shared.is_private && !peer::is_own(&stream)? {
+        return Ok(());
+    }
     let port = stream.peer_addr()?.port();
     let tls = Arc::clone(&lock(&shared.certificate).config);
     let connection = ServerConnection::new(tls).map_err(io::Error::other)?;

@@ -43,6 +43,8 @@ pub(super) struct Shared {
     sockets: Mutex<Sockets>,
     /// How far the clock of the world is ahead, in milliseconds.
     ahead: AtomicI64,
+    /// See [`super::Options`].
+    pub is_private: bool,
 }
 
 /// The open sockets: the listener of each API and its connections.
@@ -65,6 +67,7 @@ impl Shared {
             ending: Condvar::new(),
             sockets: Mutex::default(),
             ahead: AtomicI64::new(0),
+            is_private: false,
         }
     }
 

@@ -59,6 +59,7 @@ impl Embedded {
         let options = Options {
             era: of.arguments.era,
             folder: Some(of.folder.to_owned()),
+            is_private: true,
             ..Options::default()
         };
         let rehearsal = Rehearsal::start(world, &options)?;

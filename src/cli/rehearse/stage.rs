@@ -4,7 +4,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -14,7 +13,7 @@ use composefile::{
     path, services,
 };
 use rehearsal::{World, seed};
-use tempfile::TempDir;
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::{
     disk,
@@ -196,23 +195,34 @@ fn write_copy(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(what)
 }
 
-pub(super) fn folder() -> Result<TempDir> {
-    tempfile::Builder::new()
-        .prefix("stacklift-")
-        .permissions(fs::Permissions::from_mode(0o700))
-        .tempdir()
-        .context("failed to create a temporary directory for the rehearsal")
-}
-
-/// A random API key for this rehearsal.
+/// An API key that nobody else can know (B45).
 fn key() -> Result<String> {
-    let folder = folder()?;
-    let random = folder.path().file_name().unwrap_or_default();
-    Ok(format!("ptr_{}", random.to_string_lossy()))
+    let mut random = [0; 16];
+    let read = getrandom(&mut random, GetRandomFlags::empty());
+    anyhow::ensure!(
+        read == Ok(random.len()),
+        "failed to create a random API key"
+    );
+    let digits = random.iter().map(|byte| format!("{byte:02x}"));
+    Ok(format!("ptr_{}", digits.collect::<String>()))
 }
 
 pub(super) fn path_text(path: &Path) -> Result<&str> {
     let shown = path.display();
     path.to_str()
         .with_context(|| format!("the path of the directory {shown} is not valid UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b45_the_key_of_a_rehearsal_is_random() {
+        let [one, other] = [key(), key()].map(|key| key.expect("a key"));
+        assert_ne!(one, other);
+        let digits = one.strip_prefix("ptr_").expect("a key");
+        assert_eq!(digits.len(), 32, "128 bits");
+        assert!(digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    }
 }
