@@ -76,8 +76,8 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
         environment: at.endpoint,
         ..AdoptReport::default()
     };
-    let (lock, peers, setup) = (at.stack.lock(), adopt.peers, adopt.setup);
-    let ended = run::under_lock(lock, Access::Change, peers, setup, listener, |run| {
+    let (dir, peers, setup) = (at.stack.dir(), adopt.peers, adopt.setup);
+    let ended = run::under_lock(dir, Access::Change, peers, setup, listener, |run| {
         let mut procedure = Procedure {
             a: adopt,
             at,

@@ -126,41 +126,11 @@ pub fn is_ours(metadata: &Metadata) -> bool {
     [0, geteuid().as_raw()].contains(&metadata.uid())
 }
 
-/// Opens a directory, to lock it.
-pub fn open_dir(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    in_time(path, move |path| {
-        Ok(openat(CWD, path, flags, Mode::empty())?.into())
-    })
-}
-
 /// What is in a directory, as paths.
 pub fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     in_time(dir, |dir| {
         fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect()
     })
-}
-
-/// A process that has locked a file with `flock`, and its program. `None` if the system does not tell.
-pub fn holder(file: &File) -> Option<(u32, String)> {
-    let file = file.metadata().ok()?;
-    let (major, minor) = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
-    let id = format!("{major:02x}:{minor:02x}:{}", file.ino());
-    // 1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    let process = locks.lines().find_map(|line| {
-        let mut fields = line.split_whitespace().skip(1);
-        let is_flock = fields.next() == Some("FLOCK");
-        let process = fields.nth(2)?.parse().ok()?;
-        (is_flock && fields.next() == Some(&id)).then_some(process)
-    })?;
-    Some((process, program_of(process)?))
-}
-
-/// The name of the program that a process runs.
-pub fn program_of(process: u32) -> Option<String> {
-    let name = fs::read(format!("/proc/{process}/comm")).ok()?;
-    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
 
 /// Reads a file of the stack in the directory `dir`. `path` is absolute or relative to `dir`. It fails with [`Refused`] for

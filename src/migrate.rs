@@ -48,8 +48,7 @@ pub struct Migration<'a> {
 pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped> {
     let Situation { stack, tool, .. } = migration.situation;
     let (peers, setup) = (migration.peers, migration.setup);
-    let lock = stack.lock();
-    run::under_lock(lock, Access::Change, peers, setup, listener, |run| {
+    run::under_lock(stack.dir(), Access::Change, peers, setup, listener, |run| {
         let mut procedure = Procedure {
             m: migration,
             at: migration.situation,

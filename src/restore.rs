@@ -19,7 +19,7 @@ use crate::{
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Inspected, Saved, Snapshot, Unanswered},
-    stack::{Stack, StackName, lock_dir},
+    stack::{Stack, StackName},
 };
 pub use away::away;
 pub use difference::Difference;
@@ -203,7 +203,6 @@ impl RecordStep {
 
 /// Restores the stack. Returns whether there was anything to change.
 pub fn run(restore: &Restore, listener: &mut Listener) -> Result<bool, Stopped> {
-    let lock = lock_dir(restore.name, restore.dir);
     let (peers, setup) = (restore.peers, restore.setup);
     let procedure = |run: &mut Run| within(restore, run);
     let access = if restore.dry_run {
@@ -211,7 +210,7 @@ pub fn run(restore: &Restore, listener: &mut Listener) -> Result<bool, Stopped> 
     } else {
         Access::Change
     };
-    run::under_lock(lock, access, peers, setup, listener, procedure)
+    run::under_lock(restore.dir, access, peers, setup, listener, procedure)
 }
 
 /// Restores the stack as a part of a run that holds the locks. Returns whether there was anything to change.

@@ -5,6 +5,7 @@
 
 use std::{
     cell::OnceCell,
+    path::Path,
     time::{Duration, SystemTime},
 };
 
@@ -16,8 +17,7 @@ use crate::{
     plan::ServicePlan,
     portainer::{BaseUrl, Portainer, PortainerReader},
     rewrite::env::secrets,
-    snapshot::{Place, ProjectLock, Store, check_state_dir},
-    stack::Lock,
+    snapshot::{Place, StackLock, Store, check_state_dir},
     text::{Mask, excerpt},
 };
 
@@ -126,8 +126,7 @@ pub struct Run<'a> {
     pub sees_every_stack: bool,
     setup: &'a Setup,
     changes: &'a Portainer,
-    lock: Lock,
-    _project: ProjectLock,
+    lock: StackLock,
     listener: &'a mut Listener<'a>,
     state: State,
     /// The requests that are not known to have finished, oldest first.
@@ -205,24 +204,22 @@ impl Stopped {
     }
 }
 
-/// Runs `procedure` on a locked stack and project, with [`State::untouched`] as the first state.
+/// Runs `procedure` on a stack in the directory `dir`, which is locked with its project, with [`State::untouched`] as the first state.
 ///
 /// An error of the procedure stops the run in the state that the procedure set last.
 pub fn under_lock<'a, T>(
-    lock: Result<Lock>,
+    dir: &Path,
     access: Access,
     peers: &'a Peers,
     setup: &'a Setup,
     listener: &'a mut Listener<'a>,
     procedure: impl FnOnce(&mut Run<'a>) -> Result<T>,
 ) -> Result<T, Stopped> {
-    let lock = lock.map_err(Stopped::untouched)?;
-    // The directory alone is not enough: another run may have been given another directory, or it may not exist.
-    let (project, mark) = match access {
-        Access::Change => (setup.place.lock(), Mark::NotSet),
-        Access::Read => (setup.place.lock_to_read(), Mark::Reads),
+    let (lock, mark) = match access {
+        Access::Change => (setup.place.lock(dir), Mark::NotSet),
+        Access::Read => (setup.place.lock_to_read(dir), Mark::Reads),
     };
-    let project = project.map_err(Stopped::untouched)?;
+    let lock = lock.map_err(Stopped::untouched)?;
     let mut run = Run {
         portainer: peers.portainer.reader(),
         engine: &peers.engine,
@@ -230,7 +227,6 @@ pub fn under_lock<'a, T>(
         setup,
         changes: &peers.portainer,
         lock,
-        _project: project,
         listener,
         state: State::untouched(),
         open: Vec::new(),
@@ -260,7 +256,7 @@ impl<'a> Run<'a> {
     }
 
     /// The proof that this run alone works on the stack.
-    pub fn lock(&self) -> &Lock {
+    pub fn lock(&self) -> &StackLock {
         &self.lock
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    fs::{self, File},
+    fs,
     io::{self, ErrorKind},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -320,11 +320,6 @@ impl Stack {
             Err(error) => Err(unreadable("env file", &path, error, HINT).into()),
         }
     }
-
-    /// Locks the stack's directory: see [`lock_dir`].
-    pub fn lock(&self) -> Result<Lock> {
-        lock_dir(&self.name, &self.dir)
-    }
 }
 
 /// The error of a stack that is not found, with the one directory in which its containers were started.
@@ -469,52 +464,6 @@ fn listed(dir: &Path) -> Result<Option<String>> {
     let file = first.trim_start_matches("./");
     let is_here = !file.contains('/') && disk::is_file(&dir.join(file));
     Ok(is_here.then(|| file.to_owned()))
-}
-
-/// Locks a stack's directory against a second run: `flock`, which leaves no file behind.
-///
-/// A directory that does not exist cannot be locked. The lock of the project prevents that two restores overlap.
-pub fn lock_dir(name: &StackName, path: &Path) -> Result<Lock> {
-    if !is(path, fs::Metadata::is_dir)? {
-        return Ok(Lock { _dir: None });
-    }
-    let what = || format!("failed to lock the directory {}", path.display());
-    let dir = disk::open_dir(path).with_context(what)?;
-    match dir.try_lock() {
-        Ok(()) => Ok(Lock { _dir: Some(dir) }),
-        Err(fs::TryLockError::WouldBlock) => Err(is_locked(name, path, &dir).into()),
-        Err(fs::TryLockError::Error(error)) => Err(error).with_context(what),
-    }
-}
-
-/// Everybody who may read a directory can lock it.
-fn is_locked(name: &StackName, path: &Path, dir: &File) -> Failure {
-    let own = disk::program_of(std::process::id());
-    match disk::holder(dir) {
-        Some((process, program)) if Some(&program) != own.as_ref() => Failure::new(format!(
-            "the process {process} ({}), which is not stacklift, has locked the directory {}",
-            printable(&program),
-            path.display()
-        ))
-        .hint("end that process, then run the command again"),
-        holder => {
-            let process = holder.map_or_else(String::new, |(process, _)| {
-                format!(", the process {process},")
-            });
-            Failure::new(format!(
-                "another run of stacklift is working on the stack {name}"
-            ))
-            .hint(format!(
-                "wait for that run{process} to finish, then run the command again"
-            ))
-        }
-    }
-}
-
-/// The proof that no other run works on the stack. Dropping it unlocks the stack.
-#[derive(Debug)]
-pub struct Lock {
-    _dir: Option<File>,
 }
 
 fn is(path: &Path, kind: impl Fn(&fs::Metadata) -> bool) -> Result<bool> {

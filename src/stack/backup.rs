@@ -8,10 +8,11 @@ use std::{
 use anyhow::Result;
 use chrono::NaiveDate;
 
-use super::{Lock, Stack, StackText};
+use super::{Stack, StackText};
 use crate::{
     disk::{Dir, Existing, Refused, Rights},
     failure::Failure,
+    snapshot::StackLock,
 };
 
 /// The outcome of a backup.
@@ -26,7 +27,7 @@ pub enum Backup {
 impl Stack {
     /// Copies the Compose file to its backup of that day, unless one exists (C21, C22). The copy has the rights that the file
     /// had when it was read (B30); the copy and its directory are synced before this returns.
-    pub fn back_up(&self, source: &StackText, day: NaiveDate, _lock: &Lock) -> Result<Backup> {
+    pub fn back_up(&self, source: &StackText, day: NaiveDate, _lock: &StackLock) -> Result<Backup> {
         // A date is displayed as %Y-%m-%d (C20).
         let name = format!("{}.bak-pre-stackmgr-migration-{day}", self.file);
         let path = self.dir.join(&name);
@@ -74,7 +75,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::stack::StackName;
+    use crate::{snapshot::Place, stack::StackName};
 
     #[test]
     fn b30_content_and_mode_are_of_the_same_file() {
@@ -90,7 +91,9 @@ mod tests {
         write("public", 0o644);
         let source = stack.read_own().expect("read");
         fs::rename(root.path().join("public"), root.path().join("a.yml")).expect("replaced");
-        let lock = stack.lock().expect("a lock");
+        let state = root.path().join("state");
+        let lock = Place::new(&state, "web").lock(root.path());
+        let lock = lock.expect("a lock");
         let made = stack
             .back_up(&source, NaiveDate::MIN, &lock)
             .expect("a backup");

@@ -262,11 +262,11 @@ fn an_older_snapshot_stays_readable_and_a_newer_one_is_refused() {
 }
 
 #[test]
-fn a_directory_that_somebody_else_has_locked_is_refused() {
+fn b45_whoever_can_read_a_directory_cannot_stop_a_run_on_it() {
     let bench = Bench::migrated(PLAIN);
     let lock = fs::File::open(bench.dir("web")).expect("the directory");
     lock.try_lock().expect("the lock");
-    for args in ["restore web", "web"] {
-        bench.fails(args, "which is not stacklift, has locked the directory");
+    for args in ["web", "restore web"] {
+        bench.run(args).code(0);
     }
 }

@@ -322,30 +322,3 @@ fn b33_programs_get_only_absolute_directories_on_path() {
         assert_eq!(line, format!("{bin}/docker {bin}:/usr/bin:/bin"));
     }
 }
-
-#[test]
-#[ignore = "needs root: run scripts/test as root"]
-fn as_root_a_process_that_holds_the_lock_of_a_directory_is_named() {
-    let bench = Bench::new();
-    let dir = bench.started("web", PLAIN, None);
-    set_mode(bench.root(), 0o755);
-    let mut holder = Command::new("flock")
-        .args(["--shared", "--no-fork"])
-        .arg(&dir)
-        .args(["sh", "-c", "echo held; exec sleep 600"])
-        .uid(USER)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("flock");
-    let mut held = [0; 4];
-    std::io::Read::read_exact(&mut holder.stdout.take().expect("a pipe"), &mut held).expect("held");
-    let run = bench.run("web");
-    holder.kill().expect("killed");
-    holder.wait().expect("ended");
-    run.fails(&format!(
-        "the process {} (sleep), which is not stacklift, has locked the directory {}",
-        holder.id(),
-        dir.display()
-    ));
-    bench.run("web").code(0);
-}
