@@ -2,6 +2,7 @@
 
 mod comparison;
 pub mod kept;
+mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use crate::{
     compose::ComposeVersion,
+    compose::dialect::Fields,
     model::{Deployment, Grant, PORTAINER_FOLDERS, Pull},
     plan::{
         Awaited, Blocker, Environment, Facts, Fate, InPortainer, Loss, NOT_PULLED,
@@ -55,6 +57,20 @@ pub struct AdoptionFacts<'a> {
     pub projects: Result<&'a Projects, &'a str>,
     /// Whether Portainer is to deploy its Git stack again.
     pub redeploys: bool,
+}
+
+impl<'a> AdoptionFacts<'a> {
+    /// What Compose prints for a service, if a container certainly has that configuration: of the files on disk, or of what is
+    /// sent.
+    fn hashed(&self, container: Inspected, service: &str) -> Option<&'a Fields> {
+        let (hash, projects) = (
+            self.facts.label(container, "config-hash")?,
+            self.projects.ok()?,
+        );
+        let mut all = [&projects.on_disk, &projects.sent].into_iter();
+        let found = all.find(|project| project.is_of(service, hash))?;
+        found.service(service)
+    }
 }
 
 /// What an adoption would do.

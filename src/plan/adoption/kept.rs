@@ -2,18 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::{path::clean, reader::DEFAULT_FILES, services::services};
+use composefile::{path::clean, reader::DEFAULT_FILES};
+
+use super::variables::{deployed_variables, instead_of, is_literal, other_variables};
 
 use crate::{
     plan::{
-        Adoption, AdoptionFacts, Blocker, Facts, Fate, Projects,
+        Adoption, AdoptionFacts, Blocker, Facts, Fate,
         facts::services::{Given, SentService, with_services},
         losses::mounts,
         losses::replacement,
     },
     rewrite::faithful::{Runs, ServiceRuns},
     snapshot::Inspected,
-    text::{said, sha256, shell_word},
+    text::{sha256, shell_word},
 };
 
 /// The flags that decide what an adoption does.
@@ -119,12 +121,6 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 containers: containers.len(),
                 ..ServiceRuns::default()
             };
-            let is_as_on_disk = |container| {
-                let is_it = |projects: &Projects| {
-                    projects.is_as_on_disk(container, service.name, facts.tool)
-                };
-                input.projects.is_ok_and(is_it)
-            };
             let inherited = inherited_volumes(facts, service);
             let leaves = last_sent.is_some_and(|last| last.left_anonymous.contains(service.name));
             for &container in &containers {
@@ -135,27 +131,40 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
                 } else if !unnamed.is_empty() {
                     runs.left_anonymous.insert(service.name.to_owned());
                 }
-                if !stays && !is_as_on_disk(container) {
-                    let foreign = replacement::foreign_variables(facts, container, service);
-                    let deployed = deployed.get(service.name);
-                    // The user has changed the files since, unless the last adoption kept the variable.
-                    let is_deployed = |name: &str, value: &str| {
-                        let given = deployed.and_then(|deployed| deployed.get(name));
-                        let kept = last_sent.map(|last| last.kept_instead_of(service.name, name));
-                        kept.flatten().is_none()
-                            && matches!(given, Some(Given::Is(given)) if given == value)
-                    };
-                    let foreign = foreign.into_iter().flatten();
-                    let kept = foreign.filter(|(name, value)| !is_deployed(name, value));
-                    found
-                        .variables
-                        .extend(kept.map(|(name, value)| (name.to_owned(), value.to_owned())));
+            }
+            let fate = planned.map(|one| &one.fate);
+            let is_replaced = !found.volumes.is_empty()
+                || matches!(fate, Some(Fate::Recreated(_) | Fate::Unknown(_)));
+            let mut starts_again = true;
+            for &container in &containers {
+                let (foreign, is_in_hash) = match input.hashed(container, service.name) {
+                    Some(hashed) if is_replaced => {
+                        let foreign = replacement::unhashed_variables(facts, container, hashed);
+                        (foreign, false)
+                    }
+                    None if !stays => {
+                        let foreign = replacement::foreign_variables(facts, container, service);
+                        (foreign, true)
+                    }
+                    _ => continue,
+                };
+                let deployed = deployed.get(service.name);
+                // The user has changed the files since, unless the last adoption kept the variable.
+                let is_deployed = |name: &str, value: &str| {
+                    let given = deployed.and_then(|deployed| deployed.get(name));
+                    let kept = last_sent.map(|last| last.kept_instead_of(service.name, name));
+                    kept.flatten().is_none()
+                        && matches!(given, Some(Given::Is(given)) if given == value)
+                };
+                let foreign = foreign.into_iter().flatten();
+                for (name, value) in foreign.filter(|(name, value)| !is_deployed(name, value)) {
+                    starts_again &= is_in_hash;
+                    found.variables.insert(name.to_owned(), value.to_owned());
                 }
             }
             if containers.is_empty() {
                 found.volumes.extend(remembered_volumes(facts, service));
             }
-            let fate = planned.map(|one| &one.fate);
             let is_created = matches!(fate, Some(Fate::Started(_) | Fate::Recreated(_)));
             if is_created && containers.len() < 2 {
                 let paths = new_anonymous(facts, service);
@@ -191,36 +200,11 @@ pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Bl
             };
             let foreign: Vec<String> = others.into_iter().filter(|name| !is_edited(name)).collect();
             if !foreign.is_empty() {
-                blockers.push(other_variables(service, &foreign, input.files));
+                blockers.push(other_variables(input, service, &foreign, starts_again));
             }
             runs.services.insert(service.name.to_owned(), found);
         }
         (runs, blockers)
-    })
-}
-
-/// Whether the only Compose file gives a variable the same value in every shell. An env file may take it from the shell, and what
-/// Compose combines from several files has the values of env files, too.
-fn is_literal(input: &AdoptionFacts, service: &str, variable: &str) -> bool {
-    let document = input.facts.source.document.ok();
-    let mut services = document.map(services).unwrap_or_default().into_iter();
-    let found = services.find(|one| one.name == service);
-    let variables = found.map(|one| one.environment()).unwrap_or_default();
-    let mut values = variables
-        .iter()
-        .filter(|one| one.name == variable)
-        .filter_map(|one| one.value);
-    input.files.len() == 1 && values.any(|value| !value.contains('$'))
-}
-
-/// The variables that the Portainer stack gives each service now, as far as they are known.
-fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>> {
-    let contents = facts.record.as_ref().and_then(|record| record.contents);
-    contents.map_or_else(BTreeMap::new, |deployed| {
-        with_services(deployed, facts.project, |services| {
-            let variables = |one: &SentService| Some((one.name.to_owned(), one.environment()?));
-            services.iter().filter_map(variables).collect()
-        })
     })
 }
 
@@ -272,33 +256,6 @@ fn created_name(facts: &Facts, service: &str, path: &str) -> String {
     sha256(&[facts.project, service, path].join("\0"))
 }
 
-/// The digests of what the text says of these variables.
-fn instead_of<'n>(
-    service: &SentService,
-    names: impl Iterator<Item = &'n String>,
-) -> BTreeMap<String, String> {
-    let given = service.environment().unwrap_or_default();
-    let digest = |name: &String| sha256(&format!("{:?}", given.get(name)));
-    names.map(|name| (name.clone(), digest(name))).collect()
-}
-
-fn other_variables(service: &SentService, names: &[String], files: &[String]) -> Blocker {
-    let given = service.environment().unwrap_or_default();
-    let is_given = |name: &&String| matches!(given.get(*name), Some(Given::Is(_)));
-    let (other, missing): (Vec<&String>, Vec<&String>) = names.iter().partition(is_given);
-    let differs = said(&other, "has another value in the files");
-    let parts: Vec<String> = differs
-        .into_iter()
-        .chain(said(&missing, "is not in the files"))
-        .collect();
-    let (name, how, up) = (service.name, parts.join(", and "), up(files));
-    let what = format!("{name} does not run with the variables of its files: {how}");
-    let hint = format!(
-        "pass --keep-variables to keep the values of the containers; to use those of the files, which recreates the container, go to the stack's directory and run: {up}"
-    );
-    Blocker::new(what, hint).short("variables differ")
-}
-
 /// The command that starts the files of a stack by hand.
 pub fn up(files: &[String]) -> String {
     let files = match files {
@@ -318,12 +275,15 @@ mod tests {
         compose::{ComposeVersion, Project},
         model::Variable,
         plan::{
-            Adoption, adoption, blocking,
+            Adoption, Projects, adoption, blocking,
             tests::{World, container, world},
         },
     };
 
     const PLAIN: &str = "services:\n  web:\n    image: x\n    environment: {A: 1, B: }\n";
+
+    /// What Compose computes the hash of the container's label from.
+    const HASHED: &str = r#"{"environment":{"A":"1","B":"hunter2","C":"hunter2"},"image":"x"}"#;
 
     fn with_plan<T>(
         world: &World,
@@ -375,15 +335,15 @@ mod tests {
             {"Type": "volume", "Name": "web_named", "Destination": "/named"},
         ]);
         web["Config"]["Env"] = json!(["PATH=/bin", "VERSION=1", "A=1", "B=hunter2", "C=hunter2"]);
-        web["Config"]["Labels"]["com.docker.compose.config-hash"] =
-            json!(sha256(r#"{"image":"x"}"#));
+        web["Config"]["Labels"]["com.docker.compose.config-hash"] = json!(sha256(HASHED));
         web["Config"]["Labels"]["com.docker.compose.version"] = json!("2.29.2");
         world
     }
 
     /// What Compose reads of a service that the container has the hash of.
     fn as_it_runs() -> Projects {
-        let config = json!({"services": {"web": {"image": "x"}}});
+        let web: serde_json::Value = serde_json::from_str(HASHED).expect("JSON");
+        let config = json!({"services": {"web": web}});
         let version = ComposeVersion(2, 29, 2);
         let project = Project::new(&config, version, &BTreeMap::new(), None);
         Projects {
@@ -420,7 +380,12 @@ mod tests {
     fn a_value_that_was_edited_in_the_file_is_a_change() {
         let world = running("services: {web: {image: x, environment: [A=2, 'B=${B}', C]}}");
         let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
-        let said = ": B has another value in the files, and C is not in the files\n";
+        let said = ": B and C are not in the files\npass --keep-variables to keep the values of the containers, or add B and C to .env, and to `environment` of the service if it is not there; ";
+        assert!(blockers[0].contains(said), "{blockers:?}");
+        let world =
+            running("services: {web: {image: x, environment: [A, 'B=${OTHER:-x}', C=hunter2]}}");
+        let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
+        let said = ": A and OTHER are not in the files\n";
         assert!(blockers[0].contains(said), "{blockers:?}");
         let world = running("services: {web: {image: x, environment: {A: 2, B: x, C: 'y'}}}");
         let (runs, blockers) = found(&world, Keep::default(), Err("unknown"));
@@ -463,6 +428,49 @@ mod tests {
         assert_eq!((runs.is_empty(), blockers), (true, Vec::new()));
         let (runs, blockers) = found(&world, Keep::default(), Ok(&as_it_runs()));
         assert_eq!((runs.is_empty(), blockers), (false, Vec::new()));
+    }
+
+    /// `proxies` of the Docker configuration, which are in no file and no hash.
+    #[test]
+    fn n34_variables_that_are_in_no_hash_are_refused_and_kept() {
+        let mut world = running(PLAIN);
+        let env = world.containers[0]["Config"]["Env"].as_array_mut();
+        let proxy = "http://proxy:3128";
+        env.expect("a list")
+            .push(json!(format!("HTTP_PROXY={proxy}")));
+        let (runs, blockers) = found(&world, Keep::default(), Ok(&as_it_runs()));
+        assert!(runs.services["web"].variables.is_empty(), "{runs:?}");
+        let [blocker] = blockers.as_slice() else {
+            panic!("{blockers:?}");
+        };
+        let start =
+            "web does not run with the variables of its files: HTTP_PROXY is not in the files\n";
+        assert!(blocker.starts_with(start), "{blocker}");
+        assert!(blocker.contains("add HTTP_PROXY to .env"), "{blocker}");
+        assert!(
+            blocker.ends_with("docker compose up -d --force-recreate"),
+            "{blocker}"
+        );
+        let keep = Keep {
+            variables: true,
+            ..Keep::default()
+        };
+        let (runs, blockers) = found(&world, keep, Ok(&as_it_runs()));
+        let kept = [("HTTP_PROXY".to_owned(), proxy.to_owned())].into();
+        assert_eq!(
+            (&runs.services["web"].variables, blockers),
+            (&kept, Vec::new())
+        );
+        // A container that stays keeps them.
+        let keep = Keep {
+            anonymous: true,
+            ..Keep::default()
+        };
+        let (runs, blockers) = found(&world, keep, Ok(&as_it_runs()));
+        assert_eq!(
+            (runs.services["web"].variables.len(), blockers),
+            (0, Vec::new())
+        );
     }
 
     #[test]

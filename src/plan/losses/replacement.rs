@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    compose::dialect::Fields,
     model::tagged,
     plan::{
         Facts, Sent,
@@ -198,6 +199,23 @@ pub fn foreign_variables<'c>(
         None => image.get(name) != Some(value),
     };
     Some(container.env().filter(is_foreign).collect())
+}
+
+/// The variables of a container that neither its configuration, which Compose printed and whose hash it has, nor its image gives
+/// it (N34). `None` if they are unknown.
+pub fn unhashed_variables<'c>(
+    facts: &Facts,
+    container: Inspected<'c>,
+    hashed: &Fields,
+) -> Option<Vec<(&'c str, &'c str)>> {
+    let image = image_env(facts, container.image_id())?;
+    let given = hashed.get("environment");
+    let is_given = |name: &str| given.is_some_and(|given| given.get(name).is_some());
+    let all = container.env();
+    Some(
+        all.filter(|(name, value)| !is_given(name) && image.get(name) != Some(value))
+            .collect(),
+    )
 }
 
 /// The variables of an image; `None` if those of a container cannot be distinguished from them.

@@ -1,0 +1,115 @@
+//! The variables that only running containers have: from another shell, or from the Docker configuration (N34).
+
+use std::collections::BTreeMap;
+
+use composefile::{interpolate::occurrences, services::services};
+
+use super::kept::up;
+use crate::{
+    plan::{
+        AdoptionFacts, Blocker, Facts,
+        facts::services::{Given, SentService, with_services},
+    },
+    text::{listed, said, sha256},
+};
+
+/// Whether the only Compose file gives a variable the same value in every shell. An env file may take it from the shell, and what
+/// Compose combines from several files has the values of env files, too.
+pub(super) fn is_literal(input: &AdoptionFacts, service: &str, variable: &str) -> bool {
+    let written = written(input, service, variable).into_iter().flatten();
+    written.into_iter().any(|value| !value.contains('$'))
+}
+
+/// The variables that the Portainer stack gives each service now, as far as they are known.
+pub(super) fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>> {
+    let contents = facts.record.as_ref().and_then(|record| record.contents);
+    contents.map_or_else(BTreeMap::new, |deployed| {
+        with_services(deployed, facts.project, |services| {
+            let variables = |one: &SentService| Some((one.name.to_owned(), one.environment()?));
+            services.iter().filter_map(variables).collect()
+        })
+    })
+}
+
+/// The digests of what the text says of these variables.
+pub(super) fn instead_of<'n>(
+    service: &SentService,
+    names: impl Iterator<Item = &'n String>,
+) -> BTreeMap<String, String> {
+    let given = service.environment().unwrap_or_default();
+    let digest = |name: &String| sha256(&format!("{:?}", given.get(name)));
+    names.map(|name| (name.clone(), digest(name))).collect()
+}
+
+/// The refusal of a service whose container has the variables `names` otherwise than the files. `starts_again` is whether
+/// Compose recreates it from the files.
+pub(super) fn other_variables(
+    input: &AdoptionFacts,
+    service: &SentService,
+    names: &[String],
+    starts_again: bool,
+) -> Blocker {
+    let given = service.environment().unwrap_or_default();
+    let (mut other, mut missing) = (Vec::new(), Vec::new());
+    for name in names {
+        let unset = unset(input, service.name, name);
+        if !unset.is_empty() {
+            missing.extend(unset);
+        } else if matches!(given.get(name), Some(Given::Is(_))) {
+            other.push(name.clone());
+        } else {
+            missing.push(name.clone());
+        }
+    }
+    missing.sort();
+    missing.dedup();
+    let differs = said(&other, "has another value in the files");
+    let absent = said(&missing, "is not in the files");
+    let how: Vec<String> = differs.into_iter().chain(absent).collect();
+    let (name, how) = (service.name, how.join(", and "));
+    let what = format!("{name} does not run with the variables of its files: {how}");
+    let add = match missing.as_slice() {
+        [] => String::new(),
+        missing => format!(
+            ", or add {} to .env, and to `environment` of the service if it is not there",
+            listed(missing)
+        ),
+    };
+    let up = up(input.files);
+    let drop = if starts_again {
+        format!(
+            "to use those of the files, which recreates the container, go to the stack's directory and run: {up}"
+        )
+    } else {
+        // N34
+        format!(
+            "to drop them, remove `proxies` from the Docker configuration if they are from there, go to the stack's directory and run: {up} --force-recreate"
+        )
+    };
+    let hint = format!("pass --keep-variables to keep the values of the containers{add}; {drop}");
+    Blocker::new(what, hint).short("variables differ")
+}
+
+/// The variables that the only Compose file takes the value of a variable from, and that `.env` does not have.
+fn unset(input: &AdoptionFacts, service: &str, variable: &str) -> Vec<String> {
+    let env = input.facts.sent.env;
+    let values = written(input, service, variable).into_iter().flatten();
+    let names = values.flat_map(|value| {
+        occurrences(value)
+            .into_iter()
+            .map(|one| one.name.to_owned())
+    });
+    names
+        .filter(|name| env.iter().all(|one| one.name != *name))
+        .collect()
+}
+
+/// What the only Compose file writes for a variable of a service.
+fn written<'a>(input: &AdoptionFacts<'a>, service: &str, variable: &str) -> Option<Vec<&'a str>> {
+    let document = input.facts.source.document.ok()?;
+    let mut services = services(document).into_iter();
+    let found = services.find(|one| one.name == service)?;
+    let variables = found.environment().into_iter();
+    let of = variables.filter(|one| one.name == variable);
+    (input.files.len() == 1).then(|| of.filter_map(|one| one.value).collect())
+}
