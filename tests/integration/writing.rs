@@ -2,12 +2,8 @@
 
 use std::{
     fs,
-    os::unix::{
-        fs::{MetadataExt as _, chown, lchown, symlink},
-        process::CommandExt as _,
-    },
+    os::unix::fs::{MetadataExt as _, chown, lchown, symlink},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
 };
 
 use crate::bench::{Bench, PLAIN, Run, key_file, mode, set_mode, write_script};
