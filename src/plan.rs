@@ -14,7 +14,8 @@ mod words;
 
 pub use adoption::{
     Adoption, AdoptionFacts, Request, ServicePlan, adoption, fate_of,
-    kept::{AdoptFlags, Keep, runs, up},
+    kept::{AdoptFlags, Keep, runs},
+    variables::up,
 };
 pub use blockers::permissions::environment as unusable;
 pub use blockers::{

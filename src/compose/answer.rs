@@ -6,8 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Program,
-    dialect::{CREATE_HOST_PATH, Fields, all_binds, set_created},
-    project::OMITS_TRUE,
+    dialect::{CREATE_HOST_PATH, Fields, OMITS_TRUE, all_binds, set_created},
     version::ComposeVersion,
 };
 use crate::{

@@ -267,6 +267,9 @@ pub fn go_json(value: &Value) -> String {
     json
 }
 
+/// The first version that prints `create_host_path: false` and omits `true`; earlier ones print `true` and omit `false` (N28).
+pub(super) const OMITS_TRUE: ComposeVersion = V5;
+
 /// The key of a bind mount that says whether Docker creates a missing source.
 pub(super) const CREATE_HOST_PATH: &str = "create_host_path";
 

@@ -7,16 +7,15 @@ use serde_json::Value;
 
 use super::{
     answer::share_by_id,
-    dialect::{CREATE_HOST_PATH, Dialect, Fields, all_binds, go_json, set_created, subsets},
+    dialect::{
+        CREATE_HOST_PATH, Dialect, Fields, OMITS_TRUE, all_binds, go_json, set_created, subsets,
+    },
     version::ComposeVersion,
 };
 use crate::{
     model::{ResourceHashes, WrittenMount, WrittenMounts},
     text::sha256,
 };
-
-/// The first version that prints `create_host_path: false` and omits `true`; earlier ones print `true` and omit `false` (N28).
-pub(super) const OMITS_TRUE: ComposeVersion = ComposeVersion(5, 0, 0);
 
 /// The services of a project, and its networks and volumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

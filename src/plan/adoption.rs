@@ -2,7 +2,7 @@
 
 mod comparison;
 pub mod kept;
-mod variables;
+pub mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::{path::clean, reader::DEFAULT_FILES};
+use composefile::path::clean;
 
 use super::variables::{deployed_variables, instead_of, is_literal, other_variables};
 
@@ -15,7 +15,7 @@ use crate::{
     },
     rewrite::faithful::{Runs, ServiceRuns},
     snapshot::Inspected,
-    text::{sha256, shell_word},
+    text::sha256,
 };
 
 /// The flags that decide what an adoption does.
@@ -256,16 +256,6 @@ fn created_name(facts: &Facts, service: &str, path: &str) -> String {
     sha256(&[facts.project, service, path].join("\0"))
 }
 
-/// The command that starts the files of a stack by hand.
-pub fn up(files: &[String]) -> String {
-    let files = match files {
-        [one] if DEFAULT_FILES.contains(&one.as_str()) => &[],
-        files => files,
-    };
-    let flags = files.iter().map(|file| format!(" -f {}", shell_word(file)));
-    format!("docker compose{} up -d", flags.collect::<String>())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -397,7 +387,7 @@ mod tests {
     fn the_command_that_starts_a_stack_names_its_files() {
         let command = |files: &str| {
             let files: Vec<String> = files.split(", ").map(str::to_owned).collect();
-            up(&files)
+            crate::plan::adoption::variables::up(&files)
         };
         assert_eq!(command("compose.yaml"), "docker compose up -d");
         assert_eq!(command("web.yml"), "docker compose -f web.yml up -d");

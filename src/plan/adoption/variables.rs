@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use composefile::{interpolate::occurrences, services::services};
+use composefile::{interpolate::occurrences, reader::DEFAULT_FILES, services::services};
 
-use super::kept::up;
 use crate::{
     plan::{
         AdoptionFacts, Blocker, Facts,
         facts::services::{Given, SentService, with_services},
     },
-    text::{listed, said, sha256},
+    text::{listed, said, sha256, shell_word},
 };
 
 /// Whether the only Compose file gives a variable the same value in every shell. An env file may take it from the shell, and what
@@ -112,4 +111,14 @@ fn written<'a>(input: &AdoptionFacts<'a>, service: &str, variable: &str) -> Opti
     let variables = found.environment().into_iter();
     let of = variables.filter(|one| one.name == variable);
     (input.files.len() == 1).then(|| of.filter_map(|one| one.value).collect())
+}
+
+/// The command that starts the files of a stack by hand.
+pub fn up(files: &[String]) -> String {
+    let files = match files {
+        [one] if DEFAULT_FILES.contains(&one.as_str()) => &[],
+        files => files,
+    };
+    let flags = files.iter().map(|file| format!(" -f {}", shell_word(file)));
+    format!("docker compose{} up -d", flags.collect::<String>())
 }
