@@ -93,10 +93,19 @@ pub fn named<'l>(listed: &'l ListedObjects, name: &str) -> Option<&'l Value> {
     listed.iter().find(|one| one["Name"] == name)
 }
 
-/// How a text writes the mounts of services: by service, and by the clean path in the container.
-pub type WrittenMounts = BTreeMap<String, BTreeMap<String, WrittenMount>>;
+/// How a text writes its services, as far as no version of Compose prints all of it.
+pub type WrittenServices = BTreeMap<String, WrittenService>;
 
-/// How a text writes a mount: no version of Compose prints all of it.
+/// How a text writes a service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WrittenService {
+    /// Its mounts, by the clean path in the container.
+    pub mounts: BTreeMap<String, WrittenMount>,
+    /// Whether it has ports in the long syntax.
+    pub has_long_ports: bool,
+}
+
+/// How a text writes a mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenMount {
     /// `create_host_path` of a bind mount: `true` in the short syntax.

@@ -20,12 +20,12 @@ use crate::{
     compose::{Input, Profiles, Program, Project, Values},
     engine::EngineReader,
     failure::Failure,
-    model::{Variable, WrittenMounts, compose_label},
+    model::{Variable, WrittenServices, compose_label},
     rewrite::{
         combine::written,
         env::stack_env,
         export::ExportedFiles,
-        faithful::{FROM_CONTAINERS, MARK, encoded, written_mounts},
+        faithful::{FROM_CONTAINERS, MARK, encoded, written_services},
     },
     snapshot::Inspected,
     text::{Mask, counted, printable, without_credentials},
@@ -336,8 +336,8 @@ impl Read {
         let config = compose.config(input, profiles, Values::Resolved, &self.mask)?;
         let version = compose.version().release;
         let created = match *input {
-            Input::Sent { text, .. } => written_mounts(text, &[]),
-            _ => WrittenMounts::new(),
+            Input::Sent { text, .. } => written_services(text, &[]),
+            _ => WrittenServices::new(),
         };
         let containers = self.containers();
         Ok(Project::new(&config, version, &containers, Some(&created)))

@@ -14,7 +14,7 @@ use crate::{
     rewrite::{
         combine::differences,
         env::stack_env,
-        faithful::{Faithful, written_mounts},
+        faithful::{Faithful, written_services},
     },
     stack::{Files, Stack},
     text::Mask,
@@ -102,7 +102,7 @@ impl<'a> Asking<'a> {
         let env = stack_env(sent.env);
         let config = self.config(&self.input(sent, &env));
         let config = config.map_err(|error| format!("{error:#}"))?;
-        let created = written_mounts(sent.text, sent.env);
+        let created = written_services(sent.text, sent.env);
         let (version, containers) = (self.version, &self.containers);
         Ok(Projects {
             on_disk: self.on_disk.clone()?,

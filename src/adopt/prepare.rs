@@ -20,7 +20,7 @@ use crate::{
         Sent,
     },
     portainer::Payload,
-    rewrite::faithful::{Blocker, Faithful, Runs, written_mounts},
+    rewrite::faithful::{Blocker, Faithful, Runs, written_services},
     snapshot::{Inspected, LastSent},
     stack::StackText,
     text::{Mask, command, listed, numbered, printable},
@@ -386,10 +386,11 @@ impl Planner<'_> {
             let Ok(long) = self.texts.rewrite(self.source, &runs) else {
                 break;
             };
-            let written = written_mounts(&long.text, &long.env);
+            let written = written_services(&long.text, &long.env);
             let before = wanted.len();
             let is_long = |service: &String| {
-                let mut mounts = written.get(service).into_iter().flatten();
+                let own = written.get(service).into_iter();
+                let mut mounts = own.flat_map(|own| &own.mounts);
                 mounts.all(|(_, mount)| mount.creates != Some(true))
             };
             wanted.retain(is_long);

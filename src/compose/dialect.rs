@@ -78,7 +78,7 @@ const RULES: [Rule; 17] = [
     Rule::of("the settings of its networks", &[V2_36], networks),
     Rule::of("`devices`", &[V2_29_3], devices),
     Rule::of("`develop`", &[V2_32], develop),
-    Rule::of("`ports` without `mode` or `protocol`", &[V2_29], ports),
+    Rule::of(PORTS, &[V2_29], ports),
     Rule::of("variables without a value", &[V2_24_7, V2_29], environment),
     Rule::of("reserved devices without `count`", &[V2_30], counts),
     Rule::of("`cpus` of `deploy`", &[V2_26], cpus),
@@ -96,6 +96,8 @@ const RULES: [Rule; 17] = [
     ),
     Rule::own("the service", &[V2_24], replicas),
 ];
+
+const PORTS: &str = "`ports` without `mode` or `protocol`";
 
 /// What no version hashes.
 const NEVER_HASHED: [&str; 3] = ["build", "pull_policy", "scale"];
@@ -190,8 +192,11 @@ impl Dialect {
 
     /// Whether an equal hash proves nothing, although a version of the dialect `created_by` wrote it: these versions hash a part in
     /// one of several forms, and what was printed does not tell in which.
-    fn is_open(self, created_by: Option<Self>, service: &Fields) -> bool {
-        let mut rules = RULES.iter();
+    fn is_open(self, created_by: Option<Self>, service: &Fields, has_long_ports: bool) -> bool {
+        // In the short syntax, a port always has a mode and a protocol.
+        let mut rules = RULES
+            .iter()
+            .filter(|rule| has_long_ports || rule.part != PORTS);
         rules.any(|rule| {
             let forms = self.json_of(rule, service);
             forms.len() > 1 && created_by.is_none_or(|one| one.json_of(rule, service) != forms)
@@ -200,8 +205,14 @@ impl Dialect {
 
     /// Whether these versions certainly keep a container of `service` with this hash that a version of the dialect `created_by`
     /// created.
-    pub fn keeps(self, service: &Fields, hash: &str, created_by: Option<Self>) -> bool {
-        self.has_hash(service, hash) && !self.is_open(created_by, service)
+    pub fn keeps(
+        self,
+        service: &Fields,
+        hash: &str,
+        created_by: Option<Self>,
+        has_long_ports: bool,
+    ) -> bool {
+        self.has_hash(service, hash) && !self.is_open(created_by, service, has_long_ports)
     }
 
     /// What a rule makes of a service, with the order of its keys.
@@ -586,7 +597,7 @@ mod tests {
     use super::*;
     use crate::{
         compose::Project,
-        model::{WrittenMount, WrittenMounts},
+        model::{WrittenMount, WrittenService, WrittenServices},
     };
 
     /// What compose-go marshals for the same services in the versions of Compose, and what three versions print.
@@ -633,11 +644,17 @@ mod tests {
             hashes,
             printed,
         } = recorded();
-        let mut written: WrittenMounts = hashes
+        let mut written: WrittenServices = hashes
             .keys()
-            .map(|service| (service.clone(), BTreeMap::new()))
+            .map(|service| (service.clone(), WrittenService::default()))
             .collect();
-        written.insert("bind".to_owned(), binds);
+        written.insert(
+            "bind".to_owned(),
+            WrittenService {
+                mounts: binds,
+                has_long_ports: false,
+            },
+        );
         let mut wrong = Vec::new();
         for (printer, services) in &printed {
             let config = json!({ "services": services });
@@ -706,10 +723,10 @@ mod tests {
         let hash = sha256(&go_json(&service.clone().into()));
         // It may have been written without `count`, which only the newer one hashes.
         assert!(old.has_hash(service, &hash) && newer.has_hash(service, &hash));
-        assert!(!old.keeps(service, &hash, Some(newer)));
-        assert!(!old.keeps(service, &hash, None));
-        assert!(old.keeps(service, &hash, Some(of("2.26.1"))));
-        assert!(newer.keeps(service, &hash, None));
+        assert!(!old.keeps(service, &hash, Some(newer), false));
+        assert!(!old.keeps(service, &hash, None, false));
+        assert!(old.keeps(service, &hash, Some(of("2.26.1")), false));
+        assert!(newer.keeps(service, &hash, None, false));
     }
 
     #[test]

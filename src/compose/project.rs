@@ -13,7 +13,7 @@ use super::{
     version::ComposeVersion,
 };
 use crate::{
-    model::{ResourceHashes, WrittenMount, WrittenMounts},
+    model::{ResourceHashes, WrittenMount, WrittenServices},
     text::sha256,
 };
 
@@ -23,6 +23,8 @@ pub struct Project {
     /// Each service as Compose resolved it. There are several forms if what Compose printed does not tell which one the files
     /// have.
     services: BTreeMap<String, Vec<Fields>>,
+    /// The services that may have ports in the long syntax.
+    long_ports: BTreeSet<String>,
     /// The config hashes of networks and volumes (N13).
     pub resources: ResourceHashes,
 }
@@ -31,12 +33,12 @@ impl Project {
     /// The project that a program of this version printed as JSON.
     ///
     /// `containers` are the IDs of containers by service: `up` hashes the ID of a container whose namespace a service shares
-    /// (N05). `written` are the mounts of the text.
+    /// (N05). `written` is how the text writes the services.
     pub fn new(
         config: &Value,
         printed_by: ComposeVersion,
         containers: &BTreeMap<String, String>,
-        written: Option<&WrittenMounts>,
+        written: Option<&WrittenServices>,
     ) -> Self {
         let mut config = config.clone();
         single_dollars(&mut config);
@@ -52,13 +54,19 @@ impl Project {
             share_by_id(&mut service, containers);
             volumes_by_id(&mut service, containers);
             let forms = match written.and_then(|written| written.get(name)) {
-                Some(mounts) => vec![as_written(service, mounts)],
+                Some(written) => vec![as_written(service, &written.mounts)],
                 None => possible_forms(service, printed_by),
             };
             Some((name.clone(), forms))
         });
+        let services: BTreeMap<String, Vec<Fields>> = resolved.collect();
+        let is_long = |name: &&String| {
+            let written = written.and_then(|written| written.get(*name));
+            written.is_none_or(|written| written.has_long_ports)
+        };
         Self {
-            services: resolved.collect(),
+            long_ports: services.keys().filter(is_long).cloned().collect(),
+            services,
             resources: resources(&config),
         }
     }
@@ -114,8 +122,9 @@ impl Project {
         dialect: Dialect,
         created_by: Option<Dialect>,
     ) -> bool {
+        let has_long_ports = self.long_ports.contains(service);
         let mut forms = self.forms(service).iter();
-        forms.any(|form| dialect.keeps(form, hash, created_by))
+        forms.any(|form| dialect.keeps(form, hash, created_by, has_long_ports))
     }
 
     /// Whether `hash` is that of a service, whichever version computed it.
@@ -140,6 +149,7 @@ impl Project {
         }
         (long != *written).then(|| Self {
             services: BTreeMap::from([(service.to_owned(), vec![long])]),
+            long_ports: self.long_ports.clone(),
             ..Self::default()
         })
     }

@@ -31,7 +31,7 @@ use std::{collections::BTreeSet, fmt, ops::Range};
 
 pub use blocker::{Blocker, NO_COMPOSE, Reason};
 pub use encode::encoded;
-pub use mounts::written_mounts;
+pub use mounts::written_services;
 pub(in crate::rewrite) use reading::read_over;
 pub use renamed::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK, renamed};
 pub use runs::{Runs, ServiceRuns};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::{
     compose::{ComposeVersion, Dialect, Project},
     plan::{Facts, PortainerCompose, Projects, adoption::portainer_compose},
-    rewrite::faithful::written_mounts,
+    rewrite::faithful::written_services,
     snapshot::Inspected,
 };
 
@@ -20,15 +20,18 @@ const FIRST: ComposeVersion = ComposeVersion(5, 0, 0);
 /// What Portainer has stays: a service with the long syntax there keeps it, unless only the text as it is written keeps its
 /// containers.
 pub fn long_binds(facts: &Facts, projects: Option<&Projects>) -> BTreeSet<String> {
-    let written = written_mounts(facts.sent.text, facts.sent.env);
+    let written = written_services(facts.sent.text, facts.sent.env);
     let deployed = facts.record.and_then(|record| record.contents);
-    let deployed = deployed.map(|deployed| written_mounts(deployed.text, deployed.env));
+    let deployed = deployed.map(|deployed| written_services(deployed.text, deployed.env));
     let portainer = portainer_compose(facts).filter(|portainer| portainer.first < FIRST);
     let is_wanted = |service: &&String| {
         let is_deployed = deployed.as_ref().is_some_and(|deployed| {
-            let mounts = deployed.get(*service).into_iter().flatten();
+            let mounts = deployed
+                .get(*service)
+                .into_iter()
+                .flat_map(|one| &one.mounts);
             let long = mounts.filter(|(_, mount)| mount.creates.is_none());
-            let mut now = long.filter_map(|(target, _)| written[*service].get(target));
+            let mut now = long.filter_map(|(target, _)| written[*service].mounts.get(target));
             now.any(|mount| mount.creates == Some(true))
         });
         let Some(projects) = projects else {

@@ -10,7 +10,7 @@ use crate::{
         AdoptionFacts, adoption,
         tests::{World, other, world},
     },
-    rewrite::faithful::{Runs, written_mounts},
+    rewrite::faithful::{Runs, written_services},
     text::sha256,
 };
 
@@ -33,7 +33,7 @@ fn read(text: &str, printed_by: &str) -> Project {
     };
     let config = json!({"services": {"web": service(&bind)}});
     let version = ComposeVersion::parse(printed_by).expect("a version");
-    let created = written_mounts(text, &[]);
+    let created = written_services(text, &[]);
     Project::new(&config, version, &BTreeMap::new(), Some(&created))
 }
 

@@ -11,7 +11,7 @@ use composefile::{
 
 use super::runs::Runs;
 use crate::{
-    model::{Variable, WrittenMount, WrittenMounts},
+    model::{Variable, WrittenMount, WrittenService, WrittenServices},
     rewrite::{env::stack_env, portainer},
 };
 
@@ -133,8 +133,8 @@ pub(super) fn creates_path(reader: &Reader<'_, '_>, item: Node<'_>) -> Option<bo
     reader.read(node.as_str()?).ok()?.parse().ok()
 }
 
-/// How a text writes the mounts of its services, as Portainer reads it. Nothing if it is not YAML.
-pub fn written_mounts(text: &str, env: &[Variable]) -> WrittenMounts {
+/// How a text writes its services, as Portainer reads it. Nothing if it is not YAML.
+pub fn written_services(text: &str, env: &[Variable]) -> WrittenServices {
     let shell = |_: &str| None;
     let context = portainer::context("/", "/", &shell, "");
     let env = stack_env(env);
@@ -156,7 +156,12 @@ pub fn written_mounts(text: &str, env: &[Variable]) -> WrittenMounts {
                 let creates = creates_path(reader, item).filter(|_| is_bind);
                 Some((clean(&target), WrittenMount { creates, target }))
             });
-            (service.name.to_owned(), mounts.collect())
+            let ports = chain.iter().filter_map(|base| base.node.get("ports"));
+            let written = WrittenService {
+                mounts: mounts.collect(),
+                has_long_ports: ports.flat_map(Node::items).any(Node::is_mapping),
+            };
+            (service.name.to_owned(), written)
         });
         services.collect()
     });
