@@ -13,7 +13,7 @@ pub(super) fn is_own(stream: &TcpStream) -> io::Result<bool> {
     let user = sockets.lines().find_map(|line| {
         let mut fields = line.split_whitespace().skip(1);
         let is_it = ends.iter().all(|end| fields.next() == end.as_deref());
-        fields.nth(5).filter(|_| is_it)?.parse().ok()
+        fields.nth(4).filter(|_| is_it)?.parse().ok()
     });
     Ok(user == Some(rustix::process::geteuid().as_raw()))
 }
