@@ -11,17 +11,20 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, Receiver},
+    sync::{
+        Mutex,
+        mpsc::{self, Receiver},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use rustix::process::{
-    DumpableBehavior, Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group, prlimit,
-    set_dumpable_behavior,
+    DumpableBehavior, Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group,
+    set_dumpable_behavior, setrlimit,
 };
 
-use crate::{backoff::Backoff, disk};
+use crate::{backoff::Backoff, disk, parallel::lock};
 
 /// What the names of this program's settings start with. One of them is the API key (B13).
 const OWN_PREFIXES: [&[u8]; 2] = [b"STACKMGR_", b"STACKLIFT_"];
@@ -144,9 +147,7 @@ pub fn run(
     if let Some(Ok(path)) = path.map(|path| env::join_paths(absolute(&path))) {
         command.env("PATH", path);
     }
-    let mut child = command.spawn()?;
-    // It has just begun. In a container, root may lack the right for a child of another user.
-    prlimit(Some(Pid::from_child(&child)), Resource::Data, memory()).ok();
+    let mut child = spawn(&mut command)?;
     let stdout = child.stdout.take().map(|pipe| drain(pipe, limits.output));
     let stderr = child.stderr.take().map(|pipe| drain(pipe, limits.output));
     let output = collect(&mut child, [stdout, stderr], limits.output, deadline);
@@ -182,14 +183,18 @@ pub fn run_as(
     })?
 }
 
-/// [`MEMORY`], unless this process has less.
-fn memory() -> Rlimit {
-    let maximum = getrlimit(Resource::Data).maximum;
-    let most = maximum.map_or(MEMORY, |maximum| maximum.min(MEMORY));
-    Rlimit {
-        current: Some(most),
-        maximum: Some(most),
-    }
+/// Starts a program with [`MEMORY`], unless this process has less. It inherits the limit: to limit a program of another user that
+/// runs, root may lack a right in a container.
+fn spawn(command: &mut Command) -> io::Result<Child> {
+    static STARTING: Mutex<()> = Mutex::new(());
+    let _alone = lock(&STARTING);
+    let own = getrlimit(Resource::Data);
+    let most = own.current.map_or(MEMORY, |own| own.min(MEMORY));
+    let current = Some(most);
+    setrlimit(Resource::Data, Rlimit { current, ..own })?;
+    let child = command.spawn();
+    setrlimit(Resource::Data, own)?;
+    child
 }
 
 fn collect(
@@ -250,10 +255,7 @@ mod tests {
             time: Duration::from_mins(1),
             output: 1 << 10,
         };
-        // The limit is set when the shell has begun.
-        let script =
-            "until grep -q 'Max data size *1610612736 ' /proc/$$/limits; do :; done; ulimit -d";
-        let ended = run(Path::new("/bin/sh"), &["-c", script], limits, |_| ());
+        let ended = run(Path::new("/bin/sh"), &["-c", "ulimit -d"], limits, |_| ());
         let printed = ended.ok().map(|output| output.stdout);
         assert_eq!(printed.as_deref(), Some(&b"1572864\n"[..]));
     }
