@@ -6,8 +6,11 @@
 use std::{
     fs::{self, File, Metadata},
     io::{self, Read as _},
-    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
-    path::{Path, PathBuf},
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{FileTypeExt as _, MetadataExt as _},
+    },
+    path::{Component, Path, PathBuf},
     sync::{Mutex, mpsc},
     thread,
     time::Duration,
@@ -65,9 +68,12 @@ pub enum Refused {
     NotRegular,
     #[error("it is larger than {} MiB", MOST >> 20)]
     TooLarge,
-    /// The user who owns the stack's directory cannot read it.
-    #[error("the owner of the stack's directory (user {0}) cannot read it")]
+    /// The user who owns the stack's directory, or a link or directory on the way to it, cannot read it.
+    #[error("the owner of its directory, or of a link to it (user {0}) cannot read it")]
     NotReadableBy(u32),
+    /// A link would mean another file where it was written.
+    #[error("a link or `..` is on the path to it")]
+    Link,
     /// It contains secrets and is not only for root and the caller.
     #[error("it must be a file that is owned by you or root and not accessible to others")]
     Exposed,
@@ -134,25 +140,68 @@ pub fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Reads a file of the stack in the directory `dir`. `path` is absolute or relative to `dir`. It fails with [`Refused`] for
-/// anything but a regular file of at most [`MOST`] bytes. If root runs in a directory of another user, it also does for a
-/// file that the user cannot read.
+/// anything but a regular file of at most [`MOST`] bytes. If root runs, and the directory, or a link or a directory on the way
+/// from it to the file, belongs to another user, it also does for a file that the first such user cannot read (B44).
 pub fn read(dir: &Path, path: &Path) -> io::Result<Contents> {
+    read_with(dir, path, Links::Followed)
+}
+
+/// The same for a file below a directory. Fails with [`Refused::Link`] for a path with a link or `..` in it.
+pub fn read_below(dir: &Path, path: &Path) -> io::Result<Contents> {
+    read_with(dir, path, Links::Refused)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Links {
+    Followed,
+    Refused,
+}
+
+fn read_with(dir: &Path, path: &Path, links: Links) -> io::Result<Contents> {
     let whole = dir.join(path);
     let path = path.strip_prefix(dir).unwrap_or(path).to_owned();
     let dir = dir.to_owned();
+    if links == Links::Refused
+        && !path
+            .components()
+            .all(|one| matches!(one, Component::Normal(_)))
+    {
+        return Err(Refused::Link.into());
+    }
     in_time(&whole, move |_| {
         let (folder, seen) = opened(&dir)?;
-        let user = giver(&seen);
+        let mut user = giver(&seen);
+        let found = walk::walk_below(&folder, &path, &mut |_, stat| {
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            if kind == FileType::Symlink && links == Links::Refused {
+                return Err(Refused::Link.into());
+            }
+            if [FileType::Symlink, FileType::Directory].contains(&kind) {
+                user = user.or_else(|| other_user(stat));
+            }
+            Ok(())
+        });
+        let found = match found {
+            Err(error) if user.is_none() || Refused::of(&error).is_some() => return Err(error),
+            found => found.ok(),
+        };
         if let Some(user) = user {
             take_rights_of(user)?;
         }
-        let opened = open_at(&folder, &path).map_err(|error| match user {
+        let opened = match found.filter(|_| user.is_none() && geteuid().is_root()) {
+            // What is on the way may be another file now.
+            Some(found) => {
+                let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+                open_at(CWD, Path::new(&path))
+            }
+            None => open_at(&folder, &path),
+        };
+        read_opened(opened.map_err(|error| match user {
             Some(user) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Refused::NotReadableBy(user).into()
             }
             _ => error,
-        });
-        read_opened(opened?)
+        })?)
     })
 }
 
@@ -331,8 +380,13 @@ fn opened(dir: &Path) -> io::Result<(OwnedFd, Vec<Stat>)> {
 fn giver(seen: &[Stat]) -> Option<u32> {
     let is_link = |one: &&Stat| FileType::from_raw_mode(one.st_mode) == FileType::Symlink;
     let (links, dirs): (Vec<&Stat>, Vec<&Stat>) = seen.iter().partition(is_link);
-    let mut owners = dirs.last().into_iter().chain(&links).map(|one| one.st_uid);
-    owners.find(|&uid| uid != 0 && geteuid().is_root())
+    let mut owners = dirs.last().into_iter().chain(&links);
+    owners.find_map(|one| other_user(one))
+}
+
+/// If this is root: the owner, unless that is root.
+fn other_user(stat: &Stat) -> Option<u32> {
+    Some(stat.st_uid).filter(|&uid| uid != 0 && geteuid().is_root())
 }
 
 /// Gives the rights of a user to this thread only. The thread does not get back those of root.

@@ -17,15 +17,30 @@ use rustix::{
 /// The most links on a path, as in the kernel.
 const MOST_LINKS: usize = 40;
 
+/// Gets the path and the state of what is on the way.
+pub(super) type See<'s> = dyn FnMut(&Path, &Stat) -> io::Result<()> + 's;
+
 const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens a directory, without the right to read it. `see` gets the path and the state of each directory and link on the way,
 /// and may refuse it.
-pub(super) fn walk(
-    path: &Path,
-    see: &mut dyn FnMut(&Path, &Stat) -> io::Result<()>,
-) -> io::Result<OwnedFd> {
-    let (mut dir, mut shown) = start(path, see)?;
+pub(super) fn walk(path: &Path, see: &mut See) -> io::Result<OwnedFd> {
+    let dir = follow(start(path, see)?, path, see)?;
+    Ok(openat(&dir, ".", STEP | OFlags::DIRECTORY, Mode::empty())?)
+}
+
+/// Opens what is at a path, which may be relative to a directory, in the same way.
+pub(super) fn walk_below(dir: &OwnedFd, path: &Path, see: &mut See) -> io::Result<OwnedFd> {
+    let from = if path.is_absolute() {
+        start(path, see)?
+    } else {
+        (dir.try_clone()?, PathBuf::new())
+    };
+    follow(from, path, see)
+}
+
+fn follow(from: (OwnedFd, PathBuf), path: &Path, see: &mut See) -> io::Result<OwnedFd> {
+    let (mut dir, mut shown) = from;
     let mut ahead = parts(path);
     let mut links = 0;
     while let Some(part) = ahead.pop() {
@@ -53,7 +68,7 @@ pub(super) fn walk(
         see(&shown, &stat)?;
         dir = next;
     }
-    Ok(openat(&dir, ".", STEP | OFlags::DIRECTORY, Mode::empty())?)
+    Ok(dir)
 }
 
 /// Fails unless every existing directory and link on an absolute path belongs to root or to the caller, and only they can
@@ -85,10 +100,7 @@ pub(super) fn is_private(group: u32) -> bool {
     group == 0 || group == geteuid().as_raw()
 }
 
-fn start(
-    path: &Path,
-    see: &mut dyn FnMut(&Path, &Stat) -> io::Result<()>,
-) -> io::Result<(OwnedFd, PathBuf)> {
+fn start(path: &Path, see: &mut See) -> io::Result<(OwnedFd, PathBuf)> {
     let from = Path::new(if path.is_absolute() { "/" } else { "." });
     let dir = openat(CWD, from, STEP | OFlags::DIRECTORY, Mode::empty())?;
     see(from, &fstat(&dir)?)?;

@@ -292,8 +292,7 @@ impl Place {
             return Ok(None);
         };
         let path = self.here.join(below);
-        let dir = path.parent().unwrap_or(&self.here);
-        match disk::read(dir, &path) {
+        match disk::read_below(&self.here, below) {
             Ok(contents) => {
                 let text = String::from_utf8(contents.bytes);
                 let text = text.ok().with_context(|| format!("{} is not UTF-8", path.display()))?;

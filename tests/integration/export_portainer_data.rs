@@ -266,3 +266,33 @@ fn what_portainer_did_not_start_is_not_searched() {
     let says = "no container of web was started by Portainer\nhint: if the Compose file is lost, run: stacklift export web --from containers\n";
     bench.fails(EXPORT, says);
 }
+
+/// A link would lead out of Portainer's data, or to another file than in its container (B44).
+#[test]
+fn b44_a_link_in_the_data_of_portainer_is_not_followed() {
+    for linked in [
+        "compose/7/docker-compose.yml",
+        "compose/7/stack.env",
+        "compose/7",
+    ] {
+        let bench = lost();
+        let data = data(&bench, "old");
+        let (path, away) = (data.join(linked), bench.root().join("away.env"));
+        fs::rename(&path, &away).expect("renamed");
+        std::os::unix::fs::symlink(&away, &path).expect("a link");
+        let to = bench.root().join("web");
+        bench
+            .run(&export_command(&data, &to))
+            .fails("a link or `..` is on the path to it")
+            .hides(MARKED);
+        assert!(!to.exists());
+    }
+    let bench = lost();
+    let folder = "/data/compose/7/../../..";
+    bench.label("project.config_files", &format!("{folder}/outside.yml"));
+    let data = data(&bench, "old");
+    fs::write(data.join("../outside.yml"), TEXT).expect("a file");
+    let to = bench.root().join("web");
+    let run = bench.run(&export_command(&data, &to)).code(1);
+    run.says("a link or `..` is on the path to it");
+}

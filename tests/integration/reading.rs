@@ -308,3 +308,43 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
     set_mode(bench.root(), 0o755);
     hidden.says(&format!("config` as the user {USER}: Permission denied"));
 }
+
+/// Nobody gets a file of root by a link in a directory of root (B44).
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_b44_a_link_below_a_directory_of_root_has_the_rights_of_its_owner() {
+    const EXCERPT: &str = "excerpt-of-a-file-of-root";
+    const REFUSED: &str = "(user 54321) cannot read it";
+    let text = "services: {a: {image: busybox, env_file: [data/app.env]}}\n";
+    for link in ["data/app.env", ".env", "data/deep"] {
+        let bench = Bench::new();
+        let dir = bench.stack("web", text, None);
+        let private = tempfile::tempdir().expect("a folder");
+        let secret = private.path().join("app.env");
+        fs::write(&secret, format!("A={EXCERPT}\n")).expect("a file");
+        set_mode(&secret, 0o600);
+        fs::create_dir(dir.join("data")).expect("a folder");
+        fs::write(dir.join("data/app.env"), "A=1\n").expect("a file");
+        chown(dir.join("data/app.env"), Some(USER), None).expect("root");
+        set_mode(dir.join("data/app.env"), 0o644);
+        // A container's user owns the folder, and a group may write to the stack's directory.
+        chown(dir.join("data"), Some(USER), None).expect("root");
+        set_mode(&dir, 0o2775);
+        ended(&bench, "plan web").hides(REFUSED);
+        let target = if link == "data/deep" {
+            let text = text.replace("app.env", "deep/app.env");
+            bench.stack("web", &text, None);
+            private.path()
+        } else {
+            &secret
+        };
+        fs::remove_file(dir.join(link)).ok();
+        symlink(target, dir.join(link)).expect("a link");
+        lchown(dir.join(link), Some(USER), None).expect("root");
+        for args in ["plan web", "adopt web --yes", "list"] {
+            let run = ended(&bench, args).hides(EXCERPT);
+            run.says(REFUSED);
+        }
+        assert!(bench.nothing_was_changed());
+    }
+}
