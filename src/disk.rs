@@ -21,7 +21,10 @@ use rustix::{
     fs::{CWD, FileType, Gid, Mode, OFlags, Stat, Uid, makedev, openat},
     io::Errno,
     process::{DumpableBehavior, geteuid, set_dumpable_behavior},
-    thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid},
+    thread::{
+        CapabilitySet, capabilities, set_capabilities, set_thread_groups, set_thread_res_gid,
+        set_thread_res_uid,
+    },
 };
 
 use crate::parallel::lock;
@@ -222,10 +225,19 @@ pub fn user_of(dir: &Path) -> io::Result<Option<u32>> {
     })
 }
 
-/// Runs a task, and the programs that it starts, with the rights of a user and of [`OWN_GROUP`].
-pub fn with_rights_of<T: Send>(user: u32, task: impl FnOnce() -> T + Send) -> io::Result<T> {
+/// Runs a task that can start programs with `Command::uid` for a user. They have the groups of that user and [`OWN_GROUP`].
+pub fn with_groups_of<T: Send>(user: u32, task: impl FnOnce() -> T + Send) -> io::Result<T> {
     let task = || {
-        take_rights_of(user)?;
+        let (group, groups) = groups_of(user);
+        set_thread_groups(&groups)?;
+        set_thread_res_gid(group, group, group)?;
+        // The kernel resets it when a group changes.
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        // `Command` drops the groups of root's programs, if it can.
+        let mut rights = capabilities(None)?;
+        rights.effective.remove(CapabilitySet::SETGID);
+        rights.permitted.remove(CapabilitySet::SETGID);
+        set_capabilities(None, rights)?;
         Ok(task())
     };
     thread::scope(|scope| scope.spawn(task).join())
@@ -393,8 +405,7 @@ fn other_user(stat: &Stat) -> Option<u32> {
 ///
 /// Only the effective IDs change: the user may not send a signal to the thread.
 fn take_rights_of(user: u32) -> io::Result<()> {
-    let (group, mut groups) = groups_of(user);
-    groups.push(Gid::from_raw(OWN_GROUP));
+    let (group, groups) = groups_of(user);
     set_thread_groups(&groups)?;
     set_thread_res_gid(None, group, None)?;
     set_thread_res_uid(None, Uid::from_raw(user), None)?;
@@ -403,12 +414,13 @@ fn take_rights_of(user: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The primary group of a user, and all others. A user whom this host does not know has none.
+/// The primary group of a user, and all others with [`OWN_GROUP`]. A user whom this host does not know has none.
 fn groups_of(user: u32) -> (Gid, Vec<Gid>) {
     let [users, groups] =
         ["/etc/passwd", "/etc/group"].map(|file| fs::read_to_string(file).unwrap_or_default());
     let (group, others) = groups_in(user, &users, &groups);
-    let others = others.into_iter().map(Gid::from_raw).collect();
+    let others = others.into_iter().chain([OWN_GROUP]);
+    let others = others.map(Gid::from_raw).collect();
     (Gid::from_raw(group), others)
 }
 

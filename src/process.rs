@@ -131,6 +131,9 @@ pub fn run(
         .stderr(Stdio::piped())
         // A container command runs its plugins as separate processes.
         .process_group(0);
+    if let Some(path) = env::var_os("PATH") {
+        command.env("PATH", path);
+    }
     prepare(&mut command);
     for (name, _) in env::vars_os() {
         let starts_with = |prefix: &&[u8]| name.as_bytes().starts_with(prefix);
@@ -139,10 +142,9 @@ pub fn run(
         }
     }
     let mut prepared = command.get_envs().filter(|(name, _)| *name == "PATH");
-    let path = match prepared.next() {
-        Some((_, path)) => path.map(OsStr::to_owned),
-        None => env::var_os("PATH"),
-    };
+    let path = prepared
+        .next()
+        .and_then(|(_, path)| path.map(OsStr::to_owned));
     // A directory of PATH contains no colon.
     if let Some(Ok(path)) = path.map(|path| env::join_paths(absolute(&path))) {
         command.env("PATH", path);
@@ -162,8 +164,8 @@ pub fn run(
     output
 }
 
-/// The same with the rights of a user. The user need not be able to reach the program, but must be allowed to run it. The
-/// real user stays: the user cannot look into the program.
+/// The same as a user, with all of its IDs (B44), and without `PATH`. The user need not be able to reach the program, but must be
+/// allowed to run it.
 pub fn run_as(
     user: u32,
     program: &Path,
@@ -175,10 +177,10 @@ pub fn run_as(
     let path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
     // The interpreter of a script would open this path again.
     let path = if is_native(&path)? { &path } else { program };
-    disk::with_rights_of(user, || {
+    disk::with_groups_of(user, || {
         run(path, arguments, limits, |process| {
-            process.arg0(program);
             prepare(process);
+            process.arg0(program).uid(user).env_remove("PATH");
         })
     })?
 }

@@ -279,14 +279,13 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
     let secret = bench.root().join("secret");
     fs::write(&secret, EXCERPT).expect("a file");
     set_mode(&secret, 0o600);
-    // Without -p, a shell takes back the rights of its real user.
     let bin = tempfile::tempdir().expect("a folder");
     let program = bin.path().join("docker-compose");
     let script = format!(
-        "#!/bin/bash -p\n[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\n\
+        "#!/bin/bash\n[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\n\
         ls >/dev/null || exit 1\n[ -e docker-compose.yml ] && {{ cat docker-compose.yml >/dev/null || exit 1; }}\n\
         grep -q 'image: valid' docker-compose.yml && exit 0\n\
-        echo \"asked in $PWD as $EUID: $(cat {} 2>&1)\" >&2\nexit 15\n",
+        echo \"asked in $PWD with $(grep ^Uid: /proc/$$/status | tr -s '\\t' ' '), $(ulimit -d) KiB, $(env | grep -c ^PATH=) PATH, as $EUID: $(cat {} 2>&1)\" >&2\nexit 15\n",
         secret.display()
     );
     fs::write(&program, script).expect("a script");
@@ -299,7 +298,16 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
     let root = bench.root().to_str().expect("UTF-8");
     let rehearsal = ["rehearse", "web", "--as", "migrate", "--stacks-root", root];
     for args in [&["plan", "web"][..], &["web"], &rehearsal] {
-        run(args).says(&[&format!("as {USER}: cat: "), "Permission denied"]);
+        // B44: it cannot become root again.
+        let ids = format!("Uid: {USER} {USER} {USER} {USER}");
+        // B43: it inherits its limit.
+        let limit = "1572864 KiB, 0 PATH, ";
+        run(args).says(&[
+            &ids,
+            limit,
+            &format!("as {USER}: cat: "),
+            "Permission denied",
+        ]);
     }
     // The user hides the directory from everybody, and could still replace the files from inside it.
     chown(bench.root(), Some(USER), None).expect("root");
