@@ -6,7 +6,9 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    compose::{ComposeVersion, Input, Profiles, Program, Project, Values, write_omitted},
+    compose::{
+        ComposeVersion, Input, Profiles, Program, Project, Rejection, Values, write_omitted,
+    },
     model::Variable,
     observe::{Before, Situation},
     parallel::side_by_side,
@@ -47,6 +49,8 @@ pub(super) struct Asking<'a> {
     version: ComposeVersion,
     /// What it reads in the files on disk, which does not depend on what is sent.
     on_disk: Result<Project, String>,
+    /// Whether what is sent is a rewrite of files that it accepts, and not of a repository.
+    accepts_files: bool,
     stack: &'a Stack,
     /// See [`containers`].
     containers: BTreeMap<String, String>,
@@ -90,6 +94,7 @@ impl<'a> Asking<'a> {
         Ok(Self {
             compose,
             version,
+            accepts_files: on_disk.is_ok() && situation.git.is_none(),
             on_disk,
             stack: situation.stack,
             containers,
@@ -108,6 +113,20 @@ impl<'a> Asking<'a> {
             on_disk: self.on_disk.clone()?,
             sent: Project::new(&config, version, containers, Some(&created)),
         })
+    }
+
+    /// Why Compose rejects what is sent, if it does. There is no [`Doubt`](crate::compose::Doubt) about its version if it accepts
+    /// the files that are rewritten (B06).
+    pub(super) fn rejection(&self, sent: Sent) -> Option<Rejection> {
+        let env = stack_env(sent.env);
+        let mut rejection = self
+            .compose
+            .check(&self.input(sent, &env), self.mask)
+            .ok()??;
+        if self.accepts_files {
+            rejection.doubt = None;
+        }
+        Some(rejection)
     }
 
     fn input<'i>(&'i self, sent: Sent<'i>, env: &'i str) -> Input<'i> {

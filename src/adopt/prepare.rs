@@ -331,6 +331,10 @@ impl Planner<'_> {
             [] => self.projects(sent),
             _ => Err("nothing can be sent".to_owned()),
         };
+        let rejection = match (&projects, &self.asking) {
+            (Err(_), Ok(asking)) if problems.is_empty() => asking.rejection(sent),
+            _ => None,
+        };
         let (texts, keep) = (self.texts, self.keep);
         let (plan, more) = self.with_facts(before, sent, |facts| {
             let input = AdoptionFacts {
@@ -340,6 +344,7 @@ impl Planner<'_> {
                 rewrite: problems,
                 runs,
                 projects: projects.as_ref().map_err(String::as_str),
+                rejection: rejection.as_ref().or(before.details.rejection.as_ref()),
                 redeploys,
             };
             let mut plan = plan::adoption(&input);

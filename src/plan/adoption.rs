@@ -11,8 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    compose::ComposeVersion,
-    compose::dialect::Fields,
+    compose::{ComposeVersion, Rejection, dialect::Fields},
     model::{Deployment, Grant, PORTAINER_FOLDERS, Pull},
     plan::{
         Awaited, Blocker, Environment, Facts, Fate, InPortainer, Loss, NOT_PULLED,
@@ -55,6 +54,8 @@ pub struct AdoptionFacts<'a> {
     pub runs: &'a faithful::Runs,
     /// What Compose reads, or why that is unknown.
     pub projects: Result<&'a Projects, &'a str>,
+    /// Why Compose rejects what is sent, if it does.
+    pub rejection: Option<&'a Rejection>,
     /// Whether Portainer is to deploy its Git stack again.
     pub redeploys: bool,
 }
@@ -200,7 +201,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
         plan.check_surroundings(input);
         plan.check_name(input);
         if let Some(stack) = stack {
-            let refusals = validation::refusals(facts, text, Some(stack), false);
+            let refusals = validation::refusals(facts, text, Some(stack), false, input.rejection);
             plan.block(refusals, input.file);
             let compose = portainer_compose(facts);
             let mut redefined = Redefined::new(input, compose);

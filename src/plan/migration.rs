@@ -124,8 +124,10 @@ impl Plan {
         }
         self.refusals.extend(hidden);
         self.refusals.extend(admin_only);
-        self.refusals
-            .extend(validation::refusals(facts, text, stack, is_damaged));
+        let rejection = facts.details.rejection.as_ref();
+        self.refusals.extend(validation::refusals(
+            facts, text, stack, is_damaged, rejection,
+        ));
         let Some(stack) = stack else {
             self.warnings
                 .extend(validation::doubt(facts, None, &self.refusals, &[]));

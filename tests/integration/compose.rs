@@ -1,6 +1,7 @@
 //! B06 and B13: the Compose program of the host, asked about the text before anything is destroyed.
 
 use std::{
+    ffi::OsString,
     fs,
     os::unix::fs::chown,
     path::Path,
@@ -9,9 +10,14 @@ use std::{
     time::Duration,
 };
 
+use rehearsal::{Era, config_hash};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
-use crate::bench::{Bench, KEY, MARKED, PLAIN, Run};
+use crate::{
+    bench::{Bench, KEY, MARKED, PLAIN, Run},
+    plan::{configs, labeled},
+};
 
 /// Starts PLAIN by hand, and puts `compose` and `env` on disk.
 fn changed(compose: &str, env: Option<&str>) -> Bench {
@@ -53,6 +59,61 @@ fn b06_what_compose_rejects_is_refused() {
     assert!(bench.nothing_was_changed());
     Run::of(&mut with_plugin(&bench, "web --force", script))
         .succeeds(&["continuing because of --force", "invalid size"]);
+}
+
+/// The host's Compose, which prints `config` and fails with `script` for what is sent.
+fn with_compose(bench: &Bench, version: &str, config: &Value, script: &str) -> OsString {
+    let text = format!(
+        "[ \"$1\" = version ] && {{ echo {version}; exit; }}\n{VALID}\
+         [ \"$PWD\" = '{}' ] || {{ {script}; }}\ncat <<'END'\n{config}\nEND\n",
+        bench.dir("web").display()
+    );
+    bench.script("docker-compose", &text);
+    bench.path(&[])
+}
+
+#[test]
+fn b06_an_adoption_sends_no_text_that_compose_rejects_if_it_accepts_the_files() {
+    let bench = Bench::web(PLAIN);
+    let config = json!({ "services": configs(&bench, &labeled(&bench)) });
+    // Without the files that it accepts, each may be a doubt about its version.
+    for reason in [
+        "invalid size: lots",
+        "validating docker-compose.yml: services.a.cgroup must be one of host",
+        "services.a Additional property later is not allowed",
+    ] {
+        let script = format!("echo '{reason}' >&2; exit 15");
+        let path = with_compose(&bench, "2.26.1", &config, &script);
+        let blocked = format!(
+            "Compose would reject the file that is sent\n     - docker-compose 2.26.1: {reason}\n"
+        );
+        for args in ["plan web", "adopt web"] {
+            bench.run_with(args, "PATH", &path).says(&blocked);
+        }
+        assert!(bench.nothing_was_changed(), "{reason}");
+    }
+    // It gave no answer.
+    let path = with_compose(&bench, "2.26.1", &config, "kill -9 $$");
+    let unknown = "  ?  a  may be recreated: `docker-compose config` failed (signal: 9 (SIGKILL))";
+    bench.run_with("plan web", "PATH", &path).succeeds(unknown);
+}
+
+#[test]
+fn b06_compose_is_asked_about_the_bind_mounts_that_an_adoption_writes() {
+    let bench = Bench::web_of(Era::Async, &format!("{PLAIN}    volumes: ['./a:/a']\n"));
+    let source = bench.dir("web").join("a");
+    let service = json!({
+        "image": "busybox:1.36",
+        "volumes": [{"type": "bind", "source": source, "target": "/a", "bind": {}}],
+    });
+    bench.label("config-hash", &config_hash(&service));
+    bench.label("version", "5.6.1");
+    let config = json!({"services": {"a": service}});
+    let script = "grep -q 'type: bind' docker-compose.yml && { echo bad >&2; exit 15; }";
+    let path = with_compose(&bench, "5.6.1", &config, script);
+    let run = bench.run_with("adopt web", "PATH", &path).code(1);
+    run.says("the file that is sent\n     - docker-compose 5.6.1: bad\n");
+    assert!(bench.nothing_was_changed());
 }
 
 #[test]

@@ -283,6 +283,7 @@ mod tests {
         world.with_facts(|facts| {
             let input = AdoptionFacts {
                 redeploys: false,
+                rejection: None,
                 facts,
                 file: "docker-compose.yml",
                 files: &["docker-compose.yml".to_owned()],

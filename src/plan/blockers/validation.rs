@@ -23,18 +23,23 @@ use crate::{
 };
 
 /// The reasons for which every Compose version rejects the text. `is_damaged`: the rewrite damages the text, which
-/// explains why it is not YAML.
+/// explains why it is not YAML. `rejection`: of the Compose program of this host.
 pub fn refusals(
     facts: &Facts,
     text: &SentText,
     stack: Option<&SentStack>,
     is_damaged: bool,
+    rejection: Option<&Rejection>,
 ) -> Vec<Blocker> {
     let hint = "write the variable on one line, with matching quotes and a name without spaces";
     let what = "Compose would reject .env as Portainer stores it";
     let problems = text.env_error.iter().map(|error| problem(facts, error));
     let env = Blocker::about(problems.collect(), what, hint);
-    let lines = Lines::new(facts.source.compose);
+    let lines = Lines::new(if facts.is_adoption {
+        ""
+    } else {
+        facts.source.compose
+    });
     let blockers = faithful::rewrite(text.text, Some(text.env), text.context, &Runs::default())
         .err()
         .unwrap_or_default();
@@ -49,7 +54,7 @@ pub fn refusals(
     let mut rejected: Vec<String> = rejections.map(|one| lines.describe(one)).collect();
     let unmountable = stack.map_or_else(Vec::new, |stack| unmountable(stack, &lines));
     // Compose stops at the first error, which is usually one of those above.
-    if let Some(rejection) = &facts.details.rejection
+    if let Some(rejection) = rejection
         && rejected.is_empty()
         && unmountable.is_empty()
         && env.is_none()

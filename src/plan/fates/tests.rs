@@ -76,6 +76,7 @@ fn planned(world: &mut World, sent: &str, host: &str) -> (Fate, bool) {
     world.with_facts(|facts| {
         let input = AdoptionFacts {
             redeploys: false,
+            rejection: None,
             facts,
             file: "docker-compose.yml",
             files: &["docker-compose.yml".to_owned()],
