@@ -56,13 +56,9 @@ const V2_36: ComposeVersion = ComposeVersion(2, 36, 0);
 const V5: ComposeVersion = ComposeVersion(5, 0, 0);
 const V5_0_2: ComposeVersion = ComposeVersion(5, 0, 2);
 
-/// The differences of the versions from [`OLDEST`] to [`NEWEST`] (N36), in the order in which they are named.
+/// The differences of the versions from [`OLDEST`] to [`NEWEST`] (N36), in the order in which they are named: last the one that
+/// the text prevents if no other remains (B39).
 const RULES: [Rule; 17] = [
-    Rule::of(
-        "bind mounts in the short syntax or with `create_host_path`",
-        &[V5, V5_0_2],
-        binds,
-    ),
     Rule::of(
         "the `target` of mounts in the long syntax",
         &[V2_30],
@@ -95,6 +91,11 @@ const RULES: [Rule; 17] = [
         older_lists,
     ),
     Rule::own("the service", &[V2_24], replicas),
+    Rule::of(
+        "bind mounts in the short syntax or with `create_host_path`",
+        &[V5, V5_0_2],
+        binds,
+    ),
 ];
 
 const PORTS: &str = "`ports` without `mode` or `protocol`";
@@ -731,6 +732,7 @@ mod tests {
 
     #[test]
     fn n36_the_part_that_differs_is_named() {
+        let short = json!({"type": "bind", "source": "/a", "target": "/a", "bind": {"create_host_path": true}});
         let service = |value: Value| value.as_object().expect("a service").clone();
         let of = |text| Dialect::of(version(text));
         for (fields, one, other, expected) in [
@@ -746,6 +748,19 @@ mod tests {
                 "2.29.2",
                 "5.6.1",
                 Some("`profiles`"),
+            ),
+            // B39 would prevent that of the bind mount.
+            (
+                json!({"depends_on": {"a": {}}, "volumes": [short]}),
+                "5.6.1",
+                "2.29.2",
+                Some("`depends_on`"),
+            ),
+            (
+                json!({"volumes": [short]}),
+                "5.6.1",
+                "2.29.2",
+                Some("bind mounts in the short syntax or with `create_host_path`"),
             ),
             (
                 json!({"networks": {"a": {"priority": 1, "aliases": ["b"]}}}),
