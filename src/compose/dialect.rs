@@ -328,24 +328,54 @@ fn mounts(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
     vec![service]
 }
 
-/// A number, and a text of octal digits since 2.34.0.
+/// A number, and a text of octal digits since 2.34.0. Earlier versions read a text as a decimal number: `"0440"` as 440.
 fn modes(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
-    for key in ["secrets", "configs"] {
-        for mode in items(&mut service, key).filter_map(|file| file.get_mut("mode")) {
-            let number = match &*mode {
-                Value::String(octal) => u32::from_str_radix(octal, 8).ok(),
-                number => number.as_u64().and_then(|number| number.try_into().ok()),
-            };
-            if let Some(number) = number {
-                *mode = if version < V2_34 {
-                    number.into()
-                } else {
-                    format!("0{number:o}").into()
-                };
+    let octal = |digits: &str| u32::from_str_radix(digits, 8).ok();
+    let form = |mode: u32| -> Value {
+        if version < V2_34 {
+            mode.into()
+        } else {
+            format!("0{mode:o}").into()
+        }
+    };
+    // What is hashed of a mode that was written as a text, if what is printed does not tell.
+    let mut texts = Vec::new();
+    for (at, mode) in file_modes(&mut service).enumerate() {
+        let (number, text) = match &*mode {
+            Value::String(digits) => {
+                let decimal = digits.parse().ok().filter(|_| version < V2_34);
+                (octal(digits), decimal)
             }
+            number => {
+                let number = number.as_u64().and_then(|number| number.try_into().ok());
+                let digits = number.filter(|_| version >= V2_34);
+                (
+                    number,
+                    digits.and_then(|digits: u32| octal(&digits.to_string())),
+                )
+            }
+        };
+        if let Some(number) = number {
+            *mode = form(number);
+            texts.extend(text.map(|text| (at, form(text))));
         }
     }
-    vec![service]
+    let open: Vec<usize> = (0..texts.len()).collect();
+    subsets(service, &open, |service, index| {
+        let (at, text) = &texts[index];
+        if let Some(mode) = file_modes(service).nth(*at) {
+            text.clone_into(mode);
+        }
+    })
+}
+
+/// The modes of a service's secrets and configs.
+fn file_modes(service: &mut Fields) -> impl Iterator<Item = &mut Value> {
+    let lists = service
+        .iter_mut()
+        .filter(|(key, _)| ["secrets", "configs"].contains(&key.as_str()));
+    let files = lists.filter_map(|(_, list)| list.as_array_mut()).flatten();
+    files.filter_map(|file| file.get_mut("mode"))
 }
 
 /// The keys of a network are sorted since 2.36.0.
@@ -712,6 +742,43 @@ mod tests {
             Dialect::of(version("2.29.0")).hashed(&service(false)).len(),
             1
         );
+    }
+
+    #[test]
+    fn n36_a_mode_that_is_a_text_was_a_decimal_number() {
+        let service = |first: Value, second: Value| -> Fields {
+            let file = |source: &str, mode| json!({"source": source, "target": format!("/run/secrets/{source}"), "mode": mode});
+            let secrets = [file("s", first), file("t", second)];
+            let service = json!({
+                "command": null, "entrypoint": null, "image": "busybox", "networks": {"default": null}, "secrets": secrets,
+            });
+            service.as_object().expect("a service").clone()
+        };
+        // What compose-go hashes of `[{source: s, mode: "0440"}, {source: t, mode: 0440}]`, and what these versions print.
+        let decimal = "c48592339446563d7b80be2c02fe632982974be0f097e7aaf92e1226e0387544";
+        let octal = "e9d0265030e294b6d4bb531ab1238396950fa96e763e0c5b2cc712df253ec981";
+        let of = |text| Dialect::of(version(text));
+        for printed in [
+            service(440.into(), 288.into()),
+            service("0440".into(), "0440".into()),
+        ] {
+            for (text, hash) in [
+                ("2.26.1", decimal),
+                ("2.29.2", decimal),
+                ("2.33.1", decimal),
+                ("2.34.0", octal),
+                ("5.6.1", octal),
+            ] {
+                assert!(of(text).has_hash(&printed, hash), "{text} {printed:?}");
+                assert!(of(text).keeps(&printed, hash, Some(of(text)), false));
+            }
+            assert!(!of("2.29.2").has_hash(&printed, octal));
+            assert!(!of("2.40.3").has_hash(&printed, decimal));
+        }
+        let printed = service("0440".into(), "0440".into());
+        // Only a Compose that reads texts in the same way certainly keeps it.
+        assert!(of("2.29.2").keeps(&printed, decimal, Some(of("2.26.1")), false));
+        assert!(!of("2.29.2").keeps(&printed, decimal, None, false));
     }
 
     #[test]

@@ -429,7 +429,7 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
             let list = service.get_mut(key).and_then(Value::as_array_mut);
             let files = list.into_iter().flatten();
             for mode in files.filter_map(|file| file.get_mut("mode")) {
-                // Compose before 2.40 reads the text `"0440"`, which newer versions print, as 440.
+                // Compose before 2.34 reads the text `"0440"`, which newer versions print, as 440.
                 let octal = mode.as_str().filter(|text| text.starts_with('0'));
                 if let Some(number) = octal.and_then(|text| u32::from_str_radix(text, 8).ok()) {
                     *mode = Value::from(number);
