@@ -8,10 +8,10 @@ use serde_json::json;
 use super::{Prepared, Procedure, prepare::missing, progress::Progress};
 use crate::{
     failure::Failure,
-    model::Deployment,
+    model::{Deployment, Record},
     observe::with_hint,
     portainer::{self, Contents, Payload},
-    run::{RecordSeen, Seen, Witness},
+    run::{RecordSeen, Seen, Witness, edited_meanwhile},
 };
 
 /// How long before the request the events begin that are asked for: clocks are read one after the other.
@@ -62,6 +62,7 @@ impl Procedure<'_, '_> {
         self.create_volumes(prepared)?;
         self.keep_labels(prepared);
         self.since = SystemTime::now().checked_sub(MARGIN);
+        self.check_edits(prepared)?;
         let unknown = "the outcome is unknown: Portainer may be deploying the stack, and may have recreated its containers";
         self.mark(&Progress::Sent(unknown.to_owned()));
         let record = prepared.before.record.as_ref();
@@ -88,16 +89,47 @@ impl Procedure<'_, '_> {
                 Err(error.into())
             }
             Err(portainer::Error::Refused { response, .. }) => {
-                let reason = response.reason();
+                let said = (response.reason(), response.hint_after_create());
+                let updated = record.filter(|_| !request.creates() && response.status == 404);
+                let (reason, hint) = match updated {
+                    Some(Record { id, .. }) if self.is_gone() => (
+                        format!("Portainer stack {id} was deleted during this run"),
+                        "run the command again: it makes a new plan".to_owned(),
+                    ),
+                    _ => said,
+                };
                 let failure = Failure::new(format!("Portainer could not deploy {name}: {reason}"))
                     .body(String::from_utf8_lossy(&response.body))
-                    .hint(response.hint_after_create());
+                    .hint(hint);
                 Ok(Sent::Failed(failure.into()))
             }
             Err(error @ portainer::Error::Unknown { .. }) => {
                 self.settle(prepared, payload, error.into())
             }
         }
+    }
+
+    /// Stops if the Portainer stack was edited since it was read: the update would overwrite that (B22). If it cannot be read, the
+    /// response to the update says why.
+    fn check_edits(&self, prepared: &Prepared) -> Result<()> {
+        let before = prepared.before.contents.as_ref();
+        let record = prepared.before.record.as_ref();
+        let Some((record, (before, standing))) = record.zip(before) else {
+            return Ok(());
+        };
+        let now = self.run.portainer.read(&record.id);
+        match now {
+            Ok((now, _)) if standing.git.is_none() && now != *before => {
+                Err(edited_meanwhile(&record.id).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether Portainer lists no stack of this name. A 404 alone does not prove it (M03).
+    fn is_gone(&self) -> bool {
+        let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
+        seen == RecordSeen::Absent
     }
 
     /// Creates the volumes that the text names and that do not exist. A later adoption uses them if this one fails.

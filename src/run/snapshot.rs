@@ -72,10 +72,7 @@ impl Run<'_> {
             if let (Some(planned), Some(Some(saved))) = (planned, snapshot.record.known())
                 && (planned.text != saved.text || planned.env != saved.env)
             {
-                let id = &saved.id;
-                let what = format!("Portainer stack {id} was edited after this run had read it");
-                let hint = "look at the edit, then run the command again";
-                return Err(Failure::new(what).hint(hint).into());
+                return Err(edited_meanwhile(&saved.id).into());
             }
             let unknown = snapshot.unknowns();
             if unknown.is_empty() {
@@ -252,4 +249,12 @@ pub fn read_layer(engine: &Engine, container: Inspected, changes: &Changes) -> L
         let archive = engine.archive(container.id(), path, most)?;
         Ok((archive.bytes, archive.is_whole))
     })
+}
+
+/// The refusal of an update that would overwrite an edit in Portainer during the run (B22).
+pub fn edited_meanwhile(id: &str) -> Failure {
+    Failure::new(format!(
+        "Portainer stack {id} was edited after this run had read it"
+    ))
+    .hint("look at the edit, then run the command again")
 }

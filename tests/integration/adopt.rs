@@ -403,10 +403,38 @@ fn an_edit_in_portainer_during_the_run_is_not_overwritten() {
     edit(&bench);
     bench.forget_requests();
     let theirs = json!({"StackFileContent": format!("{TEXT}# theirs\n")}).to_string();
-    let rule = Rule::new(Call::File, done(200, &theirs)).after(1);
-    bench.faults().add(rule);
     let edited = "Portainer stack 1 was edited after this run had read it";
-    bench.stops("adopt web --wait 2s", edited);
+    // Before the snapshot, and before the update.
+    for reads in [1, 2] {
+        let rule = Rule::new(Call::File, done(200, &theirs)).after(reads);
+        bench.faults().add(rule);
+        bench.stops("adopt web --wait 2s", edited);
+        bench.faults().clear();
+    }
+}
+
+/// Portainer removes the containers, too.
+#[test]
+fn a_stack_that_was_deleted_in_portainer_during_the_run_is_named() {
+    for era in ERAS {
+        let bench = started(era);
+        adopt(&bench, "").code(0);
+        edit(&bench);
+        let before = containers(&bench);
+        // The update fails, and what was there before it is gone.
+        let absent = r#"{"message":"Unable to find a stack with the specified identifier inside the database","details":"Object not found inside the database"}"#;
+        bench.once(Call::Update, done(404, absent));
+        bench.world_with(Call::Update, |world| {
+            world.records.clear();
+            world.containers.clear();
+        });
+        let run = adopt(&bench, "").fails(&[
+            "Portainer could not deploy web: Portainer stack 1 was deleted during this run",
+            "\nrun the command again: it makes a new plan\n",
+        ]);
+        run.hides("--base-url");
+        assert_eq!(containers(&bench), before);
+    }
 }
 
 #[test]
