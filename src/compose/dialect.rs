@@ -56,14 +56,9 @@ const V2_36: ComposeVersion = ComposeVersion(2, 36, 0);
 const V5: ComposeVersion = ComposeVersion(5, 0, 0);
 const V5_0_2: ComposeVersion = ComposeVersion(5, 0, 2);
 
-/// The differences of the versions from [`OLDEST`] to [`NEWEST`] (N36), in the order in which they are named: last the one that
+/// The differences of the versions from [`OLDEST`] to [`NEWEST`] (N36), in the order in which they are named: last those that
 /// the text prevents if no other remains (B39).
 const RULES: [Rule; 17] = [
-    Rule::of(
-        "the `target` of mounts in the long syntax",
-        &[V2_30],
-        mounts,
-    ),
     Rule::own("`depends_on`", &[V2_29_3], |service, version| {
         vec![without(service, "depends_on", version >= V2_29_3)]
     }),
@@ -91,6 +86,11 @@ const RULES: [Rule; 17] = [
         older_lists,
     ),
     Rule::own("the service", &[V2_24], replicas),
+    Rule::of(
+        "the `target` of mounts in the long syntax",
+        &[V2_30],
+        mounts,
+    ),
     Rule::of(
         "bind mounts in the short syntax or with `create_host_path`",
         &[V5, V5_0_2],
@@ -318,14 +318,21 @@ fn binds(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
 
 /// The path in the container is clean since 2.30.0.
 fn mounts(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
-    for mount in items(&mut service, "volumes").filter(|_| version >= V2_30) {
+    if version >= V2_30 {
+        clean_targets(&mut service);
+    }
+    vec![service]
+}
+
+/// Cleans the path of each mount in the container.
+pub(super) fn clean_targets(service: &mut Fields) {
+    for mount in items(service, "volumes") {
         if let Some(target) = mount.get_mut("target")
             && let Some(path) = target.as_str().filter(|path| path.starts_with('/'))
         {
             *target = clean(path).into();
         }
     }
-    vec![service]
 }
 
 /// A number, and a text of octal digits since 2.34.0. Earlier versions read a text as a decimal number: `"0440"` as 440.

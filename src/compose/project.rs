@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::{
     answer::share_by_id,
     dialect::{
-        CREATE_HOST_PATH, Dialect, Fields, OMITS_TRUE, all_binds, go_json, set_created, subsets,
+        CREATE_HOST_PATH, Dialect, Fields, OMITS_TRUE, all_binds, clean_targets, go_json,
+        set_created, subsets,
     },
     version::ComposeVersion,
 };
@@ -137,8 +138,8 @@ impl Project {
         one.difference(other, self.service(service)?)
     }
 
-    /// The same, with the bind mounts of a service in the long syntax and without `create_host_path`. `None` if no mount
-    /// changes.
+    /// The same, with the bind mounts of a service in the long syntax and without `create_host_path`, and with clean paths in the
+    /// container. `None` if no mount changes.
     pub fn with_long_binds(&self, service: &str) -> Option<Self> {
         let written = self.service(service)?;
         let mut long = written.clone();
@@ -147,6 +148,7 @@ impl Project {
         {
             bind.shift_remove(CREATE_HOST_PATH);
         }
+        clean_targets(&mut long);
         (long != *written).then(|| Self {
             services: BTreeMap::from([(service.to_owned(), vec![long])]),
             long_ports: self.long_ports.clone(),

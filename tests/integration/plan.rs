@@ -550,6 +550,23 @@ fn b39_bind_mounts_of_compose_5_are_sent_in_the_long_syntax() {
     plan("plan web --diff").succeeds(&line);
 }
 
+/// Compose 5 hashes the clean path, and that of this Portainer the path as it is written (N36).
+#[test]
+fn b39_the_path_in_the_container_is_sent_as_compose_5_hashes_it() {
+    let volumes = "    volumes: [{type: bind, source: ./a, target: /a/, bind: {}}]\n";
+    let bench = Bench::web(&format!("{PLAIN}{volumes}"));
+    let service = json!({
+        "image": "busybox:1.36",
+        "volumes": [{"type": "bind", "source": bench.dir("web").join("a"), "target": "/a", "bind": {}}],
+    });
+    let path = path_with_version(&bench, "5.6.1", &json!({"services": {"a": service}}));
+    let plan = |args: &str| bench.run_with(args, "PATH", &path);
+    bench.label("config-hash", &config_hash(&service));
+    bench.label("version", "5.6.1");
+    plan("plan web").succeeds("  =  a  keeps running\n");
+    plan("plan web --diff").succeeds(", target: /a, bind: {}}]\n");
+}
+
 /// Watchtower and *Recreate* in Portainer copy the label of the container that they replace.
 #[test]
 fn n05_a_container_whose_image_another_tool_changed_may_be_recreated() {

@@ -30,9 +30,13 @@ pub fn long_binds(facts: &Facts, projects: Option<&Projects>) -> BTreeSet<String
                 .get(*service)
                 .into_iter()
                 .flat_map(|one| &one.mounts);
-            let long = mounts.filter(|(_, mount)| mount.creates.is_none());
-            let mut now = long.filter_map(|(target, _)| written[*service].mounts.get(target));
-            now.any(|mount| mount.creates == Some(true))
+            let mut mounts = mounts.filter_map(|(path, mount)| {
+                Some((path, mount, written[*service].mounts.get(path)?))
+            });
+            mounts.any(|(path, mount, now)| {
+                (mount.creates.is_none() && now.creates == Some(true))
+                    || (mount.target == *path && now.target != *path)
+            })
         });
         let Some(projects) = projects else {
             return is_deployed;

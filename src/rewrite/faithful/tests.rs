@@ -325,6 +325,54 @@ volumes: {data: {}}
 }
 
 #[test]
+fn b39_the_path_in_the_container_is_sent_clean() {
+    let text = "services:
+  a:
+    image: x
+    volumes:
+      - {type: bind, source: /d, target: /d/, bind: {create_host_path: true}}
+      - type: volume
+        source: data
+        target: \"/e//f\" # a comment
+      - {type: tmpfs, target: '${MODE}/'}
+volumes: {data: {}}
+";
+    let expected = text
+        .replace("/d/, bind: {create_host_path: true}", "/d, bind: {}")
+        .replace("/e//f", "/e/f");
+    assert_eq!(with_long_binds(text, &["a"]), expected);
+}
+
+#[test]
+fn b39_an_anchor_of_a_mount_is_written_out_where_it_is_used() {
+    let text = "services:
+  a:
+    image: x
+    volumes:
+      - &one /d:/d
+      - &two {type: bind, source: /e, target: /e, bind: {create_host_path: true}}
+      - &three /f:/f
+      - /g:/g
+  b:
+    image: x
+    volumes: [*one, *two]
+  c:
+    image: x
+    labels: {other: *three}
+";
+    let long = |path: &str| format!("{{type: bind, source: /{path}, target: /{path}, bind: {{}}}}");
+    let expected = text
+        .replace("&one /d:/d", &long("d"))
+        .replace("*one", &long("d"))
+        .replace("bind: {create_host_path: true}", "bind: {}")
+        .replace("/g:/g", &long("g"));
+    assert_eq!(with_long_binds(text, &["a", "b"]), expected);
+    // Another service uses the anchors.
+    let expected = text.replace("/g:/g", &long("g"));
+    assert_eq!(with_long_binds(text, &["a"]), expected);
+}
+
+#[test]
 fn b39_a_mount_that_another_service_shares_stays() {
     let text = "services:
   a: &a

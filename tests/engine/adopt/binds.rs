@@ -32,6 +32,7 @@ const TEXT: &str = "services:
       - ${GIVEN}:/given:${MODE}
       - /dev/null:/device
       - ./socket:/socket
+      - &anchored ./conf:/anchored
   long:
     $SLEEP
     volumes:
@@ -43,9 +44,10 @@ const TEXT: &str = "services:
           create_host_path: true # a comment
           propagation: rprivate
       - {type: bind, source: ./conf, target: /none}
+      - {type: bind, source: ./conf, target: /slash/, bind: {create_host_path: true}}
   flow:
     $SLEEP
-    volumes: [./conf:/conf, './one.conf:/one.conf']
+    volumes: [./conf:/conf, './one.conf:/one.conf', *anchored]
   other:
     $SLEEP
 networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}

@@ -23,6 +23,9 @@ const PROPAGATION: [&str; 6] = [
     "shared", "rshared", "slave", "rslave", "private", "rprivate",
 ];
 
+/// An item of `volumes` with its list.
+type Item<'d> = (Node<'d>, Node<'d>);
+
 /// Rewrites the bind mounts of the services in `runs`. A mount stays if a service shares it that is not one of them, or if it
 /// cannot be written in another form: the plan compares what Compose reads.
 pub(super) fn long_binds<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
@@ -30,18 +33,25 @@ pub(super) fn long_binds<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'
     if runs.long_binds.is_empty() {
         return found;
     }
-    // By the item: its list, and whether every service with it is in `runs`.
-    let mut items: BTreeMap<NodeId, (Node<'d>, Node<'d>, bool)> = BTreeMap::new();
+    // By the node that is written: the items that are or repeat it with their lists, and whether every service with them is in
+    // `runs`.
+    let mut items: BTreeMap<NodeId, (BTreeMap<NodeId, Item<'d>>, bool)> = BTreeMap::new();
     for service in &reader.services {
         let is_wanted = runs.long_binds.contains(service.name);
         for (_, list) in lists(&reader.chain(*service)) {
             for item in list.items() {
-                let (.., all) = items.entry(item.id()).or_insert((list, item, true));
+                let (uses, all) = items
+                    .entry(item.resolved().id())
+                    .or_insert_with(|| (BTreeMap::new(), true));
+                uses.insert(item.id(), (list.resolved(), item));
                 *all &= is_wanted;
             }
         }
     }
-    for (list, item, _) in items.into_values().filter(|(.., all)| *all) {
+    for (id, (uses, _)) in items.into_iter().filter(|(_, (_, all))| *all) {
+        let Some(&(_, item)) = uses.values().next() else {
+            continue;
+        };
         if item.is_mapping() {
             let bind = item
                 .get("bind")
@@ -50,23 +60,48 @@ pub(super) fn long_binds<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'
                 let entry = bind.resolved().entry("create_host_path")?;
                 Some((entry.key.id(), entry))
             }));
-        } else if item.kind() != NodeKind::Alias
-            && item.anchor().is_none()
-            && let Some(entries) = long(reader, item)
-        {
-            let secrecy = match effective_text(reader, item) {
-                Some(text) if item.as_str() == Some(&text) => Secrecy::Public,
-                _ => Secrecy::Secret,
-            };
-            found.edits.items.push(ItemEdit {
-                list: list.resolved(),
-                item,
-                new: Some(NewValue::Mapping(entries)),
-                secrecy,
-            });
+            clean_target(&mut found, item);
+        } else if is_whole(reader, id, &uses) {
+            for (list, item) in uses.into_values() {
+                found.edits.items.extend(long_item(reader, list, item));
+            }
         }
     }
     found
+}
+
+/// Whether the items are all that an anchor is used for: it is removed with them.
+fn is_whole(reader: &Reader<'_, '_>, id: NodeId, uses: &BTreeMap<NodeId, Item<'_>>) -> bool {
+    let nodes = reader.document.nodes();
+    let mut aliases =
+        nodes.filter(|node| node.kind() == NodeKind::Alias && node.resolved().id() == id);
+    uses.contains_key(&id) && aliases.all(|alias| uses.contains_key(&alias.id()))
+}
+
+/// Writes the path in the container as Compose has it since 2.30 (N36).
+fn clean_target<'d>(found: &mut Findings<'d>, item: Node<'d>) {
+    let Some(node) = item.get("target").map(Node::resolved) else {
+        return;
+    };
+    let target = node.as_str().unwrap_or_default();
+    if target.starts_with('/') && !target.contains('$') && clean(target) != target {
+        found.set(node, clean(target), Secrecy::Public);
+    }
+}
+
+/// The long syntax of an item, if it is a bind mount in the short syntax.
+fn long_item<'d>(reader: &Reader<'d, '_>, list: Node<'d>, item: Node<'d>) -> Option<ItemEdit<'d>> {
+    let entries = long(reader, item)?;
+    let secrecy = match effective_text(reader, item) {
+        Some(text) if item.as_str() == Some(&text) => Secrecy::Public,
+        _ => Secrecy::Secret,
+    };
+    Some(ItemEdit {
+        list,
+        item,
+        new: Some(NewValue::Mapping(entries)),
+        secrecy,
+    })
 }
 
 /// The long syntax of a bind mount in short syntax. Variables stay in its paths.
