@@ -174,14 +174,11 @@ impl PortainerReader {
         let path = format!(
             "/api/endpoints/{endpoint}/docker/containers/json?all=1&filters=%7B%22id%22%3A%5B%22{ids}%22%5D%7D"
         );
-        match self.json(&path, action)? {
-            Value::Array(list) => Ok(list),
-            Value::Null => Ok(Vec::new()),
-            _ => {
-                let unexpected = wire::unexpected("expected a list of containers");
-                Err(failed_to(action)(unexpected.into()))
-            }
-        }
+        let Value::Array(list) = self.json(&path, action)? else {
+            let unexpected = wire::unexpected("expected a list of containers");
+            return Err(failed_to(action)(unexpected.into()));
+        };
+        Ok(list)
     }
 }
 

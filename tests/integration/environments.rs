@@ -217,7 +217,17 @@ fn b37_a_key_that_does_not_see_the_containers_proves_nothing() {
         let run = bench.run_with(&args, "STACKMGR_API_KEY", USER).code(1);
         run.says(hidden);
     }
-    for kind in [instead(403, "{}"), instead(502, "")] {
+    // Something does not serve the list: an empty one is `[]`.
+    let refused = r#"{"message":"Not found","details":"Not found"}"#;
+    for kind in [
+        instead(403, "{}"),
+        instead(502, ""),
+        instead(404, refused),
+        instead(405, ""),
+        instead(501, ""),
+        instead(204, ""),
+        instead(200, "null"),
+    ] {
         bench.always(Call::Containers, kind);
         let why = "cannot verify that environment 1 is this host: failed to list the containers of environment 1";
         bench.fails("adopt web --yes", why);
