@@ -461,12 +461,14 @@ impl<'a> Inspected<'a> {
         hidden.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The aliases in one network, without the short ID that old engines add.
+    /// The aliases in one network, without short IDs: engines before 25 add that of the container, and *Recreate* in Portainer
+    /// keeps that of the container before it.
     pub fn aliases(self, endpoint: &'a Value) -> BTreeSet<&'a str> {
-        let short = self.short_id();
         let aliases = endpoint["Aliases"].as_array().into_iter().flatten();
         let names = aliases.filter_map(Value::as_str);
-        names.filter(|alias| *alias != short).collect()
+        names
+            .filter(|alias| *alias != self.short_id() && !is_short_id(alias))
+            .collect()
     }
 
     /// The hostname, if it was set. By default it is the short ID, or the hostname of the container whose network it
@@ -483,6 +485,12 @@ impl<'a> Inspected<'a> {
         let id = self.id();
         id.get(..12).unwrap_or(id)
     }
+}
+
+/// Whether a name looks like a short ID.
+fn is_short_id(name: &str) -> bool {
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    name.len() == 12 && name.bytes().all(is_hex)
 }
 
 /// Whether a generated MAC address of this IPv4 address is `mac`.

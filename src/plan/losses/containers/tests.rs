@@ -166,7 +166,8 @@ services:
 #[test]
 fn b01_networks_and_aliases() {
     let networks = json!({
-        "web_default": {"Aliases": ["web-web-1", "web", "extra"]},
+        // One is the short ID of the container before *Recreate* in Portainer.
+        "web_default": {"Aliases": ["web-web-1", "web", "extra", "0a1b2c3d4e5f"]},
         "monitoring": {"Aliases": []},
     });
     let pointer = "/NetworkSettings/Networks";
