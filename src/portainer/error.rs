@@ -391,6 +391,9 @@ mod tests {
         let named = "failed to deploy a stack:  Container a  Starting\nError response from daemon: driver failed on endpoint a";
         assert_eq!(reason(named), "driver failed on endpoint a");
         assert_eq!(reason("no such image"), "no such image");
+        let yaml = "failed to deploy a stack:  Container a  Starting\nyaml: unmarshal errors:\n  line 3: mapping key \"a\" already defined at line 2\n  line 5: no\n";
+        let expected = "yaml: unmarshal errors: line 3: mapping key \"a\" already defined at line 2; line 5: no";
+        assert!(reason(yaml).starts_with(expected), "{}", reason(yaml));
         for (body, expected) in [
             (
                 r#"{"message": "failed to deploy a stack: no\n", "details": "Failed to deploy a stack: no\n"}"#,

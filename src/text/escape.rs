@@ -29,7 +29,8 @@ pub fn excerpt(text: &str) -> String {
 }
 
 /// What the output of a failed deployment ends with, as an [`excerpt`]: its last three lines that do not report progress.
-/// Compose begins a line of progress with a blank; the first line may begin with Portainer's own words.
+/// Compose begins a line of progress with a blank, like lines that continue one with a colon at its end. The first line may begin
+/// with Portainer's own words.
 pub fn last_words(text: &str) -> String {
     const MOST: usize = 3;
     let mut lines: Vec<&str> = text.trim().lines().collect();
@@ -41,11 +42,21 @@ pub fn last_words(text: &str) -> String {
         portainers = format!("{words}: ");
         lines.remove(0);
     }
-    lines.retain(|line| !line.starts_with(' '));
+    let mut continues = false;
+    lines.retain(|line| {
+        let is_indented = line.starts_with(' ');
+        let is_kept = !is_indented || continues;
+        continues = is_kept && (is_indented || line.ends_with(':'));
+        is_kept
+    });
     if lines.is_empty() {
         return excerpt(text);
     }
-    let last = lines[lines.len().saturating_sub(MOST)..].join("; ");
+    let last: Vec<&str> = lines[lines.len().saturating_sub(MOST)..]
+        .iter()
+        .map(|line| line.trim_start())
+        .collect();
+    let last = last.join("; ").replace(":; ", ": ");
     excerpt(&(portainers + &last))
 }
 
