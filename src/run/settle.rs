@@ -215,8 +215,9 @@ impl Run<'_> {
         let base_url = &self.setup.base_url;
         let port = base_url.is_this_host().then(|| base_url.port());
         let all = self.engine.list_all().unwrap_or_default().into_iter();
-        all.filter(|one| one.state == "running" && one.runs_portainer(port).is_some())
-            .collect()
+        let running =
+            all.filter(|one| one.state == "running" && one.runs_portainer(port).is_some());
+        asked(running.collect(), port)
     }
 
     /// A Compose process in Portainer's container. A process of another stack counts as well: a create may be waiting
@@ -239,6 +240,17 @@ impl Run<'_> {
         let longest = Duration::from_secs(graces.max().flatten().unwrap_or_default().into());
         QUIET.max(longest + AFTER_GRACE)
     }
+}
+
+/// Those that may be the Portainer at this port of this host: if one of them certainly is, no other one.
+fn asked(mut portainers: Vec<Container>, port: Option<u16>) -> Vec<Container> {
+    let is_asked = |one: &Container| {
+        one.runs_portainer(None).is_some() && port.is_some_and(|port| one.publishes(port))
+    };
+    if portainers.iter().any(is_asked) {
+        portainers.retain(is_asked);
+    }
+    portainers
 }
 
 /// Whether the Portainer stack alone shows that the request has finished. Only a single request to this Portainer can be
@@ -305,6 +317,7 @@ fn unsettled(requests: &[Request], look: &Look, after: Duration) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::PublishedPort;
 
     fn request(kind: RequestKind) -> Request {
         Request {
@@ -349,6 +362,33 @@ mod tests {
             };
             assert!(!is_over(one, &busy, "https://h"));
         }
+    }
+
+    #[test]
+    fn b11_compose_of_another_portainer_on_this_engine_does_not_count() {
+        let container = |name: &str, image: &str, host_port: u16| Container {
+            names: vec![name.to_owned()],
+            image: image.to_owned(),
+            ports: vec![PublishedPort {
+                address: "0.0.0.0".to_owned(),
+                host_port,
+                container_port: 9443,
+                protocol: "tcp".to_owned(),
+            }],
+            ..Container::default()
+        };
+        let names = |all: &[Container], port| -> Vec<String> {
+            let all = asked(all.to_vec(), port).into_iter();
+            all.map(|one| one.name().to_owned()).collect()
+        };
+        let own = container("own", "portainer/portainer-ce", 9443);
+        let other = container("other", "portainer/portainer-ce", 9444);
+        let proxy = container("proxy", "traefik", 443);
+        let all = [own, other, proxy];
+        assert_eq!(names(&all, Some(9443)), ["own"]);
+        // Each may be behind the proxy.
+        assert_eq!(names(&all, Some(443)), ["own", "other", "proxy"]);
+        assert_eq!(names(&all, None), ["own", "other", "proxy"]);
     }
 
     #[test]
