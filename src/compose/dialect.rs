@@ -191,17 +191,23 @@ impl Dialect {
         RULES.iter().find(differs).map(|rule| rule.part)
     }
 
-    /// Whether an equal hash proves nothing, although a version of the dialect `created_by` wrote it: these versions hash a part in
-    /// one of several forms, and what was printed does not tell in which.
-    fn is_open(self, created_by: Option<Self>, service: &Fields, has_long_ports: bool) -> bool {
+    /// The part for which an equal hash proves nothing, although a version of the dialect `created_by` wrote it: these versions hash
+    /// it in one of several forms, and what was printed does not tell in which.
+    pub fn open_part(
+        self,
+        created_by: Option<Self>,
+        service: &Fields,
+        has_long_ports: bool,
+    ) -> Option<&'static str> {
         // In the short syntax, a port always has a mode and a protocol.
         let mut rules = RULES
             .iter()
             .filter(|rule| has_long_ports || rule.part != PORTS);
-        rules.any(|rule| {
+        let is_open = |rule: &&Rule| {
             let forms = self.json_of(rule, service);
             forms.len() > 1 && created_by.is_none_or(|one| one.json_of(rule, service) != forms)
-        })
+        };
+        rules.find(is_open).map(|rule| rule.part)
     }
 
     /// Whether these versions certainly keep a container of `service` with this hash that a version of the dialect `created_by`
@@ -213,7 +219,8 @@ impl Dialect {
         created_by: Option<Self>,
         has_long_ports: bool,
     ) -> bool {
-        self.has_hash(service, hash) && !self.is_open(created_by, service, has_long_ports)
+        let open = || self.open_part(created_by, service, has_long_ports);
+        self.has_hash(service, hash) && open().is_none()
     }
 
     /// What a rule makes of a service, with the order of its keys.

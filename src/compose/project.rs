@@ -128,6 +128,17 @@ impl Project {
         forms.any(|form| dialect.keeps(form, hash, created_by, has_long_ports))
     }
 
+    /// The part of a service for which an equal hash proves nothing to versions of a dialect.
+    pub fn open_part(
+        &self,
+        service: &str,
+        dialect: Dialect,
+        created_by: Option<Dialect>,
+    ) -> Option<&'static str> {
+        let has_long_ports = self.long_ports.contains(service);
+        dialect.open_part(created_by, self.service(service)?, has_long_ports)
+    }
+
     /// Whether `hash` is that of a service, whichever version computed it.
     pub fn is_of(&self, service: &str, hash: &str) -> bool {
         self.has_hash(service, hash, Dialect::all())

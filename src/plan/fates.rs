@@ -276,10 +276,18 @@ impl Deciding<'_> {
                     Fate::Unchanged
                 };
             }
-            if dialects.into_iter().any(is_kept) {
-                return Fate::unknown(
-                    "this version of Portainer may have a Compose that treats it differently",
-                );
+            let (kept, others): (Vec<_>, Vec<_>) =
+                dialects.into_iter().partition(|&dialect| is_kept(dialect));
+            if let Some(&first) = kept.first() {
+                let mut kept = kept.into_iter();
+                let mut others = others.into_iter();
+                let part = kept
+                    .find_map(|one| sent.open_part(name, one, created_by))
+                    .or_else(|| others.find_map(|other| sent.difference(name, first, other)));
+                return Fate::Unknown(format!(
+                    "Compose in this version of Portainer may treat {} differently",
+                    part.unwrap_or("the service")
+                ));
             }
         }
         // Of the same configuration, each version computes its own hash.

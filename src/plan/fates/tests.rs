@@ -73,6 +73,11 @@ fn planned(world: &mut World, sent: &str, host: &str) -> (Fate, bool) {
         on_disk: read(SHORT, host),
         sent: read(sent, host),
     };
+    planned_of(world, &projects)
+}
+
+/// The same, of what Compose reads.
+fn planned_of(world: &World, projects: &Projects) -> (Fate, bool) {
     world.with_facts(|facts| {
         let input = AdoptionFacts {
             redeploys: false,
@@ -82,10 +87,10 @@ fn planned(world: &mut World, sent: &str, host: &str) -> (Fate, bool) {
             files: &["docker-compose.yml".to_owned()],
             rewrite: &[],
             runs: &Runs::default(),
-            projects: Ok(&projects),
+            projects: Ok(projects),
         };
         let fate = adoption(&input).services[0].fate.clone();
-        (fate, !binds::long_binds(facts, Some(&projects)).is_empty())
+        (fate, !binds::long_binds(facts, Some(projects)).is_empty())
     })
 }
 
@@ -135,4 +140,23 @@ fn b47_a_hash_that_no_version_computes_is_another_configuration() {
         planned(&mut world, SHORT, "5.6.1").0,
         Fate::Recreated(why.to_owned())
     );
+}
+
+#[test]
+fn b47_what_is_unknown_of_a_service_is_named() {
+    let device = json!({"capabilities": ["gpu"], "count": -1});
+    let deploy = json!({"resources": {"reservations": {"devices": [device]}}});
+    let service = json!({"deploy": deploy, "image": "x"});
+    let config = json!({"services": {"web": service}});
+    let version = ComposeVersion(5, 6, 1);
+    let project = Project::new(&config, version, &BTreeMap::new(), None);
+    let projects = Projects {
+        on_disk: project.clone(),
+        sent: project,
+    };
+    let mut world = started("5.6.1", Some(&sha256(&service.to_string())), "2.21.0");
+    "services: {web: {image: x, deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}}}"
+        .clone_into(&mut world.compose);
+    let why = "Compose in this version of Portainer may treat reserved devices without `count` differently";
+    assert_eq!(planned_of(&world, &projects).0, Fate::unknown(why));
 }
