@@ -29,9 +29,11 @@ use rustix::{
 
 use crate::parallel::lock;
 
+mod memory;
 mod walk;
 mod write;
 
+pub use memory::holds_files;
 pub use walk::check_path;
 pub use write::{Dir, Existing, INCOMPLETE, Rights};
 

@@ -269,6 +269,12 @@ pub struct Changes {
     pub listed: Vec<Change>,
     /// The number of all changes.
     pub total: usize,
+    /// The paths of its mounts in memory that hold files, which are lost when it stops (B36).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_memory: Vec<String>,
+    /// Whether such a mount could not be looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_unseen_memory: bool,
 }
 
 impl Changes {

@@ -38,6 +38,7 @@ pub use losses::{
     Loss, LossKind, files,
     foreign::{Foreign, Touch, foreign},
     limits::{compose_key, name as limit_name},
+    memory::UNSEEN_MEMORY,
     mounts::copied_files,
 };
 pub use migration::{Plan, depends_on_version, migration};

@@ -35,6 +35,7 @@ mod containers;
 mod difference;
 mod files;
 mod health;
+mod memory;
 mod namespaces;
 mod networks;
 mod plan;

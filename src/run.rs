@@ -32,7 +32,7 @@ mod state;
 pub use consent::{Consent, Declined};
 pub use seen::RecordSeen;
 pub use settle::Witness;
-pub use snapshot::{Seen, Subject, edited_meanwhile, read_changes, read_layer};
+pub use snapshot::{Seen, Subject, edited_meanwhile, look_into_memory, read_changes, read_layer};
 pub use state::{RestoreCommand, State};
 
 use requests::Open;

@@ -20,6 +20,7 @@ mod interrupted;
 mod journal;
 mod layer;
 mod lock;
+mod memory;
 mod pins;
 mod requests;
 mod sent;

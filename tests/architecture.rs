@@ -199,7 +199,7 @@ fn b33_only_one_module_runs_programs() {
     only_these_use(&["Command::new"], &["process", "cli/rehearse", "engine"]);
 }
 
-const DISK: [&str; 3] = ["disk", "disk/walk", "disk/write"];
+const DISK: [&str; 4] = ["disk", "disk/memory", "disk/walk", "disk/write"];
 
 /// Fails unless these modules, and no others, use one of these functions.
 #[track_caller]

@@ -395,12 +395,17 @@ pub(super) fn not_running(container: Inspected) -> Option<String> {
     Some(format!("{} does not run: {end}", container.name()))
 }
 
-/// The files that were lost with a container that was recreated.
+/// The files that were lost with a container that was recreated or restarted.
 fn lost_files(prepared: &Prepared, one: &Compared) -> Option<String> {
-    let before = one.before.filter(|_| one.change == Change::Recreated)?;
     let changes = &prepared.before.details.changes;
-    let changes = changes.get(before.id()).and_then(Known::known)?;
-    plan::files(before, changes, &[])
+    let changes = changes.get(one.before?.id()).and_then(Known::known)?;
+    let before = one.before.filter(|_| one.change == Change::Recreated);
+    let written = before.and_then(|before| plan::files(before, changes, &[]));
+    let in_memory = changes.in_memory.join(", ");
+    let in_memory = (!in_memory.is_empty()).then(|| format!("the files in memory at {in_memory}"));
+    let lost = [written, in_memory].into_iter().flatten();
+    let lost = lost.collect::<Vec<_>>().join("; ");
+    (!lost.is_empty()).then_some(lost)
 }
 
 /// Whether the plan says that a service gets fewer containers.
@@ -422,7 +427,8 @@ fn unexpected<'a>(
         return one.differences();
     };
     let name = before.name();
-    let loses = |loss: &Loss| loss.subject.as_deref() == Some(name);
+    let loses =
+        |loss: &Loss| loss.subject.as_deref() == Some(name) && loss.kind != LossKind::Memory;
     let mut lost = prepared.plan.losses.iter().chain(&prepared.plan.changes);
     if lost.any(loses) || !prepared.is_up_to_date(before, service, tool) {
         return Vec::new();

@@ -24,11 +24,6 @@ pub(super) fn details(
     let inspected = containers.as_deref().unwrap_or_default();
     let image_of = |one: &Value| one["Image"].as_str().map(str::to_owned);
     references.extend(inspected.iter().filter_map(image_of));
-    let changes = match host {
-        Some(_) => BTreeMap::new(),
-        None => read_changes(engine, inspected),
-    };
-    let images = images(engine, host, references, &mut failures);
     let (networks, volumes) = match host {
         Some(host) => (host.networks.clone(), host.volumes.clone()),
         None => (
@@ -36,6 +31,13 @@ pub(super) fn details(
             known(engine.all_volumes(), &mut failures),
         ),
     };
+    let changes = if host.is_some() {
+        BTreeMap::new()
+    } else {
+        let volumes = volumes.as_deref().map_or(&[][..], Vec::as_slice);
+        read_changes(engine, inspected, volumes)
+    };
+    let images = images(engine, host, references, &mut failures);
     let details = Details {
         containers,
         at,

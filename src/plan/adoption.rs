@@ -31,7 +31,7 @@ use crate::{
         fates::versions::takes_name_of_other_host,
         fates::{self, Deciding},
         losses::mounts::{copied, copied_files},
-        losses::{LossKind, containers, record},
+        losses::{LossKind, containers, memory, record},
     },
     rewrite::faithful,
     snapshot::Inspected,
@@ -603,6 +603,9 @@ impl Adoption {
         });
         let mut lost: Vec<Loss> = losses.filter(is_lost).collect();
         self.warnings.extend(unknown);
+        let (in_memory, unseen) = memory::losses(facts, &self.services);
+        lost.extend(in_memory);
+        self.warnings.extend(unseen);
         lost.extend(facts.uses.lost().as_ref().and_then(record::use_lost));
         lost.extend(record::volumes_left(facts));
         if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {

@@ -3,6 +3,7 @@
 pub mod containers;
 pub mod foreign;
 pub mod limits;
+pub mod memory;
 pub mod mounts;
 pub mod ports;
 pub mod record;
@@ -48,6 +49,8 @@ pub enum LossKind {
     Other,
     /// The files that a container has written.
     Files,
+    /// The files that a container has in memory (B36).
+    Memory,
     /// Of the Portainer stack.
     Record,
     /// The access rights of the Portainer stack, which an update keeps (M16).

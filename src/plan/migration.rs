@@ -14,7 +14,7 @@ use crate::{
         escape,
         facts::services::{SentStack, SentText, with_sent},
         fates::steering::Steering,
-        losses::{LossKind, containers, record, text_lost},
+        losses::{LossKind, containers, memory, record, text_lost},
     },
     rewrite::{
         damage::damages,
@@ -199,6 +199,9 @@ impl Plan {
         }
         let (running, unknown) = containers::losses(facts, stack, &text);
         self.losses.extend(running);
+        let (in_memory, unseen) = memory::losses(facts, &self.services);
+        self.losses.extend(in_memory);
+        self.warnings.extend(unseen);
         self.losses.extend(text_lost(&text));
         self.warnings.extend(unknown);
         if let Some(record) = &facts.record {

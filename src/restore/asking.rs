@@ -49,8 +49,11 @@ impl Procedure<'_, '_, '_> {
         let again: Vec<String> = ended.map(|one| self.called(*one)).collect();
         let mut kept = own(self.snapshot(), existing);
         kept.retain(|one| !plan.removes(*one) && !plan.changing.contains_key(one.name()));
-        let matching =
-            (!step.replaces_containers() && !kept.is_empty()).then(|| matching(kept.len()));
+        let same = kept
+            .iter()
+            .filter(|one| !self.has_lost_memory(**one))
+            .count();
+        let matching = (!step.replaces_containers() && same > 0).then(|| matching(same));
         kept.retain(|_| planned.keeps);
         let parts = [
             said(&names(&recreated), "is removed and recreated").map(|told| told + &down),

@@ -82,14 +82,16 @@ impl Procedure<'_, '_, '_> {
     /// What is lost, and what is replaced; `None` if nothing is.
     fn read_replaced(&mut self, planned: &Planned) -> Result<(Vec<String>, Option<Snapshot>)> {
         let step = &planned.record;
+        let in_memory = self.memory_lost(planned)?;
         if !planned.touches() && step.record().is_none() {
-            return Ok((Vec::new(), None));
+            return Ok((in_memory, None));
         }
         let (certain, possible) = self.removed(planned);
         let removed = [certain, possible].concat();
         self.run.wait("reading what will be replaced");
         let replaced = self.read(step)?;
-        let lost = self.what_is_lost(step, &replaced, &removed);
+        let mut lost = self.what_is_lost(step, &replaced, &removed);
+        lost.extend(in_memory);
         Ok((lost, Some(replaced)))
     }
 

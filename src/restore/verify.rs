@@ -21,7 +21,7 @@ use crate::{
     run::State,
     snapshot::{Inspected, Known},
     stack::export_words,
-    text::{down, plural, said, shell_word},
+    text::{down, listed, plural, said, shell_word},
 };
 
 impl Procedure<'_, '_, '_> {
@@ -32,6 +32,7 @@ impl Procedure<'_, '_, '_> {
         let (troubles, mut unchecked) = (wrong.len(), Vec::new());
         wrong.extend(self.wrong_containers(&existing));
         wrong.extend(self.wrong_networks().context(failed)?);
+        let emptied = self.emptied(&existing, &mut unchecked).context(failed)?;
         let files = self.wrong_files(&existing, &mut unchecked);
         wrong.extend(files.context(failed)?);
         wrong.extend(self.lost_volumes().context(failed)?);
@@ -60,16 +61,26 @@ impl Procedure<'_, '_, '_> {
             self.run.warn(list("not checked:", &unchecked));
         }
         let count = matching(saved(self.snapshot()).len());
+        let mut lost = String::new();
+        if !emptied.is_empty() {
+            let all = listed(&emptied);
+            let what = format!("the files in memory at {all} are lost");
+            lost = format!(", but {what}");
+            if self.restore.cause == Cause::Failure {
+                self.run.warn(what);
+            }
+        }
         if let (true, RecordStep::OutOfReach(rights)) = (wrong.is_empty(), record) {
-            return self.end_without_record(count, rights);
+            return self.end_without_record(count + &lost, rights);
         }
         let unanswered = self.run.unanswered();
         let again = self
             .run
             .undo_command(&self.snapshot().stack, &self.saved.id);
         if is_restored && (!wrong.is_empty() || !unanswered.is_empty()) {
-            self.run
-                .set_state(State::new("the containers match the snapshot"));
+            self.run.set_state(State::new(format!(
+                "the containers match the snapshot{lost}"
+            )));
         }
         if !wrong.is_empty() {
             self.say_what_is_left();
@@ -88,7 +99,7 @@ impl Procedure<'_, '_, '_> {
         if !unanswered.is_empty() {
             let requests = unanswered.join(" and ");
             let what = format!(
-                "{count}, but the outcome of {requests} is unknown: Portainer may still change the stack"
+                "{count}{lost}, but the outcome of {requests} is unknown: Portainer may still change the stack"
             );
             let hint = format!("when Portainer responds again, run: {again}");
             return Err(Failure::new(what).hint(hint).into());
@@ -108,14 +119,21 @@ impl Procedure<'_, '_, '_> {
             let names = volumes.created.join(", ");
             matching = format!("{matching}, but a restore created the {these} {names} empty");
         }
-        self.say_what_was_done(record, &existing, &matching);
+        self.say_what_was_done(record, &existing, (&matching, &lost));
         self.say_what_is_left();
         Ok(())
     }
 
     /// The result, how long each container was down, and where the stack is now.
-    fn say_what_was_done(&mut self, record: &RecordStep, existing: &[Value], matching: &str) {
+    fn say_what_was_done(
+        &mut self,
+        record: &RecordStep,
+        existing: &[Value],
+        (matching, but): (&str, &str),
+    ) {
         let name = self.restore.name;
+        let told = if but.is_empty() { " is as it was" } else { "" };
+        let matching = format!("{matching}{but}");
         if self.restore.cause == Cause::Failure {
             return self.run.detail("restored", matching);
         }
@@ -126,9 +144,7 @@ impl Procedure<'_, '_, '_> {
                 let list = self.run.command(&["restore", name.as_str(), "--list"]);
                 earlier = format!("; for an earlier state, run: {list}");
             }
-            return self
-                .run
-                .line(format!("{name} is as it was: {matching}{earlier}"));
+            return self.run.line(format!("{name}{told}: {matching}{earlier}"));
         }
         let events = self.run.events(&self.snapshot().stack, self.since);
         let downs: Vec<(String, f64)> = self

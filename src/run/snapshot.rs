@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Mark, Run, of_projects};
 use crate::{
+    disk,
     engine::{Engine, EngineReader},
     failure::Failure,
     model::{Changes, Container, Deployment, Record},
@@ -179,7 +180,8 @@ impl Run<'_> {
         let changes = if is_seen {
             seen.changes
         } else {
-            read_changes(self.engine, inspected)
+            let volumes = volumes.known().map_or(&[][..], Vec::as_slice);
+            read_changes(self.engine, inspected, volumes)
         };
         let layers = in_parallel(inspected, |container| {
             let container = Inspected(container);
@@ -231,16 +233,40 @@ impl Run<'_> {
     }
 }
 
-/// The files that each container has changed, by its ID.
+/// The files that each container has changed or holds in memory, by its ID. `volumes` are those that they mount.
 pub fn read_changes(
     engine: &EngineReader,
     containers: &[Value],
+    volumes: &[Value],
 ) -> BTreeMap<String, Known<Changes>> {
     let changes = in_parallel(containers, |container| {
-        let id = Inspected(container).id();
-        (id.to_owned(), Known::from_result(engine.changes(id)))
+        let container = Inspected(container);
+        let id = container.id();
+        let read = engine.changes(id).map(|changes| Changes {
+            listed: changes.listed,
+            total: changes.total,
+            ..look_into_memory(container, volumes)
+        });
+        (id.to_owned(), Known::from_result(read))
     });
     changes.into_iter().collect()
+}
+
+/// Looks for files in the mounts in memory of a container (B36), and for nothing else. Without a process, it has none.
+pub fn look_into_memory(container: Inspected, volumes: &[Value]) -> Changes {
+    let mut found = Changes::default();
+    let process = container.at("/State/Pid").and_then(Value::as_u64);
+    let Some(process) = process.filter(|process| *process > 0) else {
+        return found;
+    };
+    for path in container.in_memory(volumes) {
+        match disk::holds_files(process, container.id(), path) {
+            Ok(true) => found.in_memory.push(path.to_owned()),
+            Ok(false) => {}
+            Err(_) => found.has_unseen_memory = true,
+        }
+    }
+    found
 }
 
 /// The files of a container's own layer that are small enough to be saved.

@@ -373,7 +373,7 @@ impl<'a> Inspected<'a> {
         is_below(path, &self.mount_points())
     }
 
-    fn mount_points(self) -> Vec<&'a str> {
+    pub(super) fn mount_points(self) -> Vec<&'a str> {
         let tmpfs = self.fields("/HostConfig/Tmpfs");
         self.mounts()
             .filter_map(|mount| mount["Destination"].as_str())

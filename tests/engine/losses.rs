@@ -30,3 +30,55 @@ fn b01_no_mount_port_or_setting_of_an_unedited_file_is_named() {
     let is_unexpected = |line: &&str| !line.contains("privileged-1: it is stopped");
     assert_eq!(others.into_iter().find(is_unexpected), None);
 }
+
+/// A link of a user of the container does not lead to the `/etc/apt` of the host.
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b36_files_in_memory_are_lost_with_their_container() {
+    let text = "services:
+  a:
+    $SLEEP
+    volumes: ['ram:/r', /cache]
+    tmpfs: [/empty, /var/apt]
+  b:
+    $SLEEP
+    volumes: ['kept:/k']
+networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
+volumes:
+  ram: {driver_opts: {type: tmpfs, device: tmpfs}}
+  kept: {driver_opts: {type: tmpfs, device: tmpfs}}
+";
+    let stack = Stack::with_portainer().running(text, &[]);
+    stack.sh(
+        "a",
+        "echo x > /r/file; mv /var /old; ln -s ../../../../../etc /var",
+    );
+    stack.sh("b", "echo x > /k/file; echo x > /dev/shm/file");
+    let lost = |service: &str, path: &str| format!("{path} of {}", stack.name(service));
+    let run = stack.run("migrate --dry-run $PROJECT").all();
+    let rows = run
+        .lines()
+        .filter_map(|line| line.split_once("the files in memory at "));
+    let rows: Vec<_> = rows.map(|(of, path)| (of.trim(), path)).collect();
+    let expected = [("a", "/r"), ("b", "/dev/shm"), ("b", "/k")];
+    assert_eq!(rows, expected, "{run}");
+    assert_eq!(run.matches("is unknown: only root").count(), 1, "{run}");
+
+    stack.edit("  a:\n", "  a:\n    labels: {changed: 'yes'}\n");
+    stack
+        .run("plan $PROJECT")
+        .succeeds("the files in memory at /r")
+        .hides("/k");
+    stack
+        .run("adopt $PROJECT")
+        .succeeds("the files in memory at /r");
+    let emptied = format!("but the files in memory at {}", lost("a", "/r"));
+    stack
+        .run("restore $PROJECT")
+        .succeeds(&[&*emptied, &lost("b", "/k")]);
+    assert_eq!(stack.sh("a", "ls /r"), "");
+    stack
+        .run("restore $PROJECT")
+        .succeeds(&emptied)
+        .hides("as it was");
+}

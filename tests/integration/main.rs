@@ -37,6 +37,7 @@ mod kept;
 mod limits;
 mod list;
 mod listing;
+mod memory;
 mod newer;
 mod order;
 mod output;

@@ -103,6 +103,7 @@ pub(super) fn inspected(world: &World, container: &Container) -> Value {
             "Running": running,
             "Paused": container.state == "paused",
             "Restarting": restarting,
+            "Pid": if running { container.process } else { 0 },
             "ExitCode": container.exit_code,
             "Error": container.error,
             "StartedAt": time(container.started),

@@ -18,6 +18,8 @@ pub struct Container {
     pub image_id: String,
     /// `created`, `running`, `paused`, `restarting` or `exited`.
     pub state: String,
+    /// The number of its first process on this host; 0 if it has none.
+    pub process: u64,
     /// The exit code of the last run.
     pub exit_code: i64,
     /// The error of the last start; empty if it succeeded.

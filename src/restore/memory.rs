@@ -1,0 +1,110 @@
+//! The files in memory, which no restore brings back (B36).
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::{
+    Planned, Procedure,
+    plan::{StateChange, named, own, saved},
+};
+use crate::{
+    model::{Changes, Container},
+    plan::UNSEEN_MEMORY,
+    run::look_into_memory,
+    snapshot::{Inspected, Known},
+};
+
+impl Procedure<'_, '_, '_> {
+    /// The files in memory of the containers that the restore removes or stops, or that Portainer may remove.
+    pub(super) fn memory_lost(&self, planned: &Planned) -> Result<Vec<String>> {
+        let (mut stopped, possible) = self.removed(planned);
+        let stops = |one: &Inspected| {
+            let changes = planned.containers.changing.get(one.name());
+            changes.is_some_and(|all| all.contains(&StateChange::Stop))
+        };
+        let own = own(self.snapshot(), &planned.existing).into_iter();
+        stopped.extend(own.filter(stops));
+        let certain = stopped.len();
+        stopped.extend(possible);
+        let volumes = stopped.iter().flat_map(|one| one.volumes());
+        let volumes: BTreeSet<&str> = volumes.map(|(name, _)| name).collect();
+        let volumes = self.run.engine.inspect_volumes(volumes)?;
+        let changes: Vec<Changes> = (stopped.iter())
+            .map(|one| look_into_memory(*one, &volumes))
+            .collect();
+        if changes.iter().all(|one| *one == Changes::default()) {
+            return Ok(Vec::new());
+        }
+        let mut others = self.run.engine.list_all()?;
+        others.retain(|other| stopped.iter().all(|one| one.id() != other.id));
+        let others: Vec<&Container> = others.iter().collect();
+        let mut told = Vec::new();
+        for (at, (container, changes)) in stopped.iter().zip(&changes).enumerate() {
+            let name = container.name();
+            let are = if at < certain { "are" } else { "may be" };
+            let emptied = container.emptied(changes, &others).into_iter();
+            let lost =
+                emptied.map(|path| format!("{name}: the files in memory at {path} {are} lost"));
+            told.extend(lost);
+        }
+        let is_unseen = changes.iter().any(|one| one.has_unseen_memory);
+        told.extend(is_unseen.then(|| UNSEEN_MEMORY.to_owned()));
+        Ok(told)
+    }
+
+    /// The files in memory of the saved containers that have stopped since the snapshot.
+    pub(super) fn emptied(
+        &self,
+        existing: &[Value],
+        unchecked: &mut Vec<String>,
+    ) -> Result<Vec<String>> {
+        let snapshot = self.snapshot();
+        let (kept, stopped): (Vec<Inspected>, Vec<_>) = saved(snapshot)
+            .into_iter()
+            .partition(|old| named(existing, old.name()).is_some_and(|now| runs_on(*old, now)));
+        let known = stopped.into_iter().filter_map(|old| {
+            let changes = snapshot.changes.get(old.id()).and_then(Known::known)?;
+            let has_any = changes.has_unseen_memory || !changes.in_memory.is_empty();
+            has_any.then_some((old, changes))
+        });
+        let known: Vec<_> = known.collect();
+        if known.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut others = self.run.engine.list_all()?;
+        others.retain(|one| {
+            kept.iter().any(|old| old.id() == one.id)
+                || existing.iter().all(|now| Inspected(now).id() != one.id)
+        });
+        let others: Vec<&Container> = others.iter().collect();
+        let mut lost = Vec::new();
+        for (old, changes) in known {
+            let name = old.name();
+            let emptied = old.emptied(changes, &others).into_iter();
+            lost.extend(emptied.map(|path| format!("{path} of {name}")));
+            if changes.has_unseen_memory {
+                unchecked.push(format!("the files in memory of {name}"));
+            }
+        }
+        Ok(lost)
+    }
+
+    /// Whether a container has not the files in memory that it had in the snapshot.
+    pub(super) fn has_lost_memory(&self, now: Inspected) -> bool {
+        let snapshot = self.snapshot();
+        let had = |old: Inspected| {
+            let changes = snapshot.changes.get(old.id()).and_then(Known::known);
+            changes.is_some_and(|changes| !changes.in_memory.is_empty())
+        };
+        let mut all = saved(snapshot).into_iter();
+        all.any(|old| old.name() == now.name() && had(old) && !runs_on(old, now))
+    }
+}
+
+/// Whether it is the same container since the same start.
+fn runs_on(old: Inspected, now: Inspected) -> bool {
+    let start = "/State/StartedAt";
+    now.id() == old.id() && now.text(start) == old.text(start)
+}
