@@ -174,7 +174,6 @@ impl Procedure<'_, '_> {
         let containers = prepared.before.details.containers.clone();
         self.before = containers.unwrap_or_default();
         self.take_snapshot(&prepared)?;
-        self.say_what_cannot_be_restored()?;
         self.check_dependencies(&prepared.plan)?;
         // A deployment that fails may stop every container (M06).
         let before: Vec<Inspected> = self.before.iter().map(Inspected).collect();

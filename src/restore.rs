@@ -14,14 +14,16 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::{
-    model::{Deployment, Record, Rights, is_portainers},
-    plan::Blocker,
+    engine::EngineReader,
+    model::{Deployment, Record, Rights, is_portainers, portainer_name},
+    plan::{Blocker, Sent},
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Inspected, Saved, Snapshot, Unanswered},
     stack::{Stack, StackName},
 };
 pub use away::away;
+use check::Needs;
 pub use difference::Difference;
 pub use health::{Limits, wait_for};
 use plan::{Plan, own};
@@ -233,25 +235,36 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
     ended
 }
 
-/// What a restore could not bring back if every container was removed now (B16).
-pub fn check_ahead(restore: &Restore, run: &mut Run) -> Result<Vec<Blocker>> {
-    let saved = choose(restore, run)?;
-    let procedure = Procedure::new(restore, &saved, run);
-    let nothing = BTreeSet::new();
-    let planned = Planned {
-        record: RecordStep::Nothing,
-        existing: procedure.existing()?,
-        containers: Plan::new(&saved.snapshot, &[], (&nothing, &nothing)),
-        networks: BTreeSet::new(),
-        keeps: false,
-        problems: Vec::new(),
+/// What a restore could not bring back if every container was removed now (B16). `texts` are what Portainer has, and the Compose
+/// file.
+pub fn check_ahead(
+    engine: &EngineReader,
+    (containers, networks): (&[Value], &[Value]),
+    of: (&str, &str),
+    texts: &[Sent],
+) -> Result<Vec<Blocker>> {
+    let containers = namespaces::repaired(engine, containers, of, texts)?;
+    let containers: Vec<Inspected> = containers.iter().map(Inspected).collect();
+    let needs = Needs {
+        engine,
+        tool: of.1,
+        containers: &containers,
+        networks,
     };
-    procedure.problems(&planned)
+    needs.missing(&containers, (&containers, &containers, &BTreeSet::new()))
 }
 
 fn choose(restore: &Restore, run: &Run) -> Result<Saved> {
     let mut saved = run.store().choose(restore.snapshot)?;
-    namespaces::repair(&mut saved.snapshot, run.engine)?;
+    let snapshot = &mut saved.snapshot;
+    if let Some(containers) = snapshot.containers.known_mut() {
+        let record = snapshot.record.known().and_then(Option::as_ref);
+        let record = record.map(|record| Sent::new(&record.text, &record.env));
+        let file = Sent::new(&snapshot.compose.text, &[]);
+        let texts: Vec<Sent> = record.into_iter().chain([file]).collect();
+        let of = (&*portainer_name(&snapshot.stack), &*snapshot.tool);
+        *containers = namespaces::repaired(run.engine, containers, of, &texts)?;
+    }
     Ok(saved)
 }
 

@@ -12,14 +12,15 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    model::{Container, Variable},
-    observe::{Before, Depth, Situation, mask},
+    model::{Container, Variable, compose_label},
+    observe::{Before, Depth, Situation, mask, with_hint},
     parallel::side_by_side,
     plan::{
         self, AdoptFlags, Adoption, AdoptionFacts, Facts, InPortainer, Keep, Projects, Request,
         Sent,
     },
     portainer::Payload,
+    restore,
     rewrite::faithful::{Blocker, Faithful, Runs, written_services},
     snapshot::{Inspected, LastSent},
     stack::StackText,
@@ -109,7 +110,7 @@ impl Prepared {
                     git::judged(situation, &before, read, best, &mask, plan_of, asking);
             }
         }
-        complete(&mut plan, &runs, situation, &before, &mask);
+        complete(&mut plan, &runs, (situation, &source), &before, &mask);
         let combined = texts.combined.as_ref().map(|one| one.files(&texts.files));
         Ok(Self {
             dir: stack.dir_text().to_owned(),
@@ -408,12 +409,20 @@ impl Planner<'_> {
 }
 
 /// Adds what the plan means for other stacks, and for a restore.
-fn complete(plan: &mut Adoption, runs: &Runs, situation: &Situation, before: &Before, mask: &Mask) {
+fn complete(
+    plan: &mut Adoption,
+    runs: &Runs,
+    (situation, source): (&Situation, &StackText),
+    before: &Before,
+    mask: &Mask,
+) {
     plan.warnings
         .extend(warnings(plan, runs, situation, before));
     let containers = before.details.containers.as_deref().unwrap_or_default();
     let touched = plan.touched(containers);
     situation.lose_foreign(before, &touched, &mut plan.losses, &mut plan.warnings);
+    plan.warnings
+        .extend(unrestorable(plan, situation, before, source));
     // A failed adoption restores containers.
     if let Err(error) = situation.engine.require_api() {
         let hint = Failure::hint_of(&error).unwrap_or_default();
@@ -421,6 +430,42 @@ fn complete(plan: &mut Adoption, runs: &Runs, situation: &Situation, before: &Be
         plan.blockers.push(blocker);
     }
     plan::hide_values(&mut plan.blockers, &mut plan.warnings, mask);
+}
+
+/// What could not be restored if the deployment failed (B16). A rehearsal has not every path that containers mount, and the list of
+/// a whole host does not show it.
+fn unrestorable(
+    plan: &Adoption,
+    situation: &Situation,
+    before: &Before,
+    source: &StackText,
+) -> Option<String> {
+    let is_asked = situation.host.is_none() && !situation.compose.is_rehearsed;
+    if !is_asked || matches!(plan.request, Request::Nothing(_)) {
+        return None;
+    }
+    let (name, tool) = (situation.stack.name(), situation.tool);
+    let project = name.portainer_name();
+    let label = compose_label(tool, "project");
+    let mut networks = before.details.networks.as_deref()?.clone();
+    networks.retain(|one| {
+        let of = one["Labels"][&label].as_str();
+        of == Some(name.as_str()) || of == Some(&*project)
+    });
+    let record = before.contents.as_ref();
+    let record = record.map(|(contents, _)| Sent::new(&contents.text, &contents.env));
+    let file = Sent::new(&source.compose, &[]);
+    let texts: Vec<Sent> = record.into_iter().chain([file]).collect();
+    let containers = before.details.containers.as_deref()?;
+    let of = (&*project, tool);
+    match restore::check_ahead(situation.engine, (containers, &networks), of, &texts) {
+        Ok(problems) if problems.is_empty() => None,
+        Ok(problems) => Some(format!(
+            "if the deployment fails, the stack cannot be restored completely:\n{}",
+            numbered(&problems)
+        )),
+        Err(error) => Some(with_hint(&error)),
+    }
 }
 
 /// What is sent; nothing if the rewrite is blocked.

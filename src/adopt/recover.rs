@@ -20,7 +20,7 @@ use crate::{
     restore::{self, Cause, Restore, Scope},
     run::{RecordSeen, Seen},
     snapshot::Inspected,
-    text::{bulleted, down, numbered, shell_word},
+    text::{bulleted, down, shell_word},
 };
 
 impl Procedure<'_, '_> {
@@ -207,24 +207,6 @@ impl Procedure<'_, '_> {
                 ));
             }
         }
-    }
-
-    /// Says before anything is sent what could not be restored after a failure (B16).
-    pub(super) fn say_what_cannot_be_restored(&mut self) -> Result<()> {
-        // A rehearsal has not every path that containers mount.
-        let is_rehearsed = self.at.compose.is_rehearsed;
-        let Some(snapshot) = self.snapshot.clone().filter(|_| !is_rehearsed) else {
-            return Ok(());
-        };
-        let restore = restoring(self.a, &snapshot, Scope::Containers, Cause::Failure);
-        let problems = restore::check_ahead(&restore, self.run)?;
-        if !problems.is_empty() {
-            let problems = numbered(&problems);
-            self.run.warn(format!(
-                "if the deployment fails, the stack cannot be restored completely:\n{problems}"
-            ));
-        }
-        Ok(())
     }
 
     /// Restores the containers of a snapshot under the locks of this run.

@@ -8,12 +8,13 @@ use serde_json::Value;
 use super::{
     Cause, Planned, Procedure, RecordStep,
     containers::image_of,
-    networks::{are_free, subnets},
+    networks::{are_free, existing_networks, subnets},
     plan::{StateChange, is_stranger, own, saved},
     text,
 };
 use crate::{
     disk,
+    engine::EngineReader,
     failure::Failure,
     model::{Container, has_address, portainer_name},
     parallel::in_parallel,
@@ -110,11 +111,14 @@ impl Procedure<'_, '_, '_> {
         };
         let started: Vec<Inspected> = containers.iter().copied().filter(starts).collect();
         let started = [&recreated[..], &started].concat();
-        problems.extend(self.missing_images(&recreated)?);
-        problems.extend(self.missing_networks(&recreated)?);
-        problems.extend(self.taken_addresses(&started, planned)?);
-        problems.extend(recreated.iter().flat_map(|one| missing_paths(*one)));
-        problems.extend(self.missing_partners(&recreated)?);
+        let needs = Needs {
+            engine: self.run.engine,
+            tool: &self.snapshot().tool,
+            containers: &containers,
+            networks: self.saved_networks(),
+        };
+        let own = own(self.snapshot(), &planned.existing);
+        problems.extend(needs.missing(&recreated, (&started, &own, &planned.networks))?);
         problems.extend(self.ports_in_use(&started, &planned.existing)?);
         Ok(problems)
     }
@@ -135,23 +139,6 @@ impl Procedure<'_, '_, '_> {
         let unhealthy = containers.filter(|one| one.health() == Some("unhealthy"));
         let names: Vec<&str> = unhealthy.filter(is_needed).map(Inspected::name).collect();
         said(&names, "is unhealthy").filter(|_| step.deploys(snapshot))
-    }
-
-    /// By ID: it does not matter whether the image's name refers to another image now.
-    fn missing_images(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
-        let engine = self.run.engine;
-        let found = in_parallel(recreated, |container| image_of(engine, *container));
-        let mut problems = Vec::new();
-        for (container, image) in recreated.iter().zip(found) {
-            if image?.is_none() {
-                let (name, image) = (container.name(), container.image_name());
-                let id = container.image_id();
-                let what = format!("the image of {name} no longer exists: {image} ({id})");
-                let hint = "load exactly that image again, for example with docker load; a different version has a different ID";
-                problems.push(Blocker::new(what, hint));
-            }
-        }
-        Ok(problems)
     }
 
     fn missing_volumes(&self) -> Result<Vec<Blocker>> {
@@ -184,12 +171,74 @@ impl Procedure<'_, '_, '_> {
         Ok(names)
     }
 
+    fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Blocker>> {
+        let own = own(self.snapshot(), existing);
+        let mut others = self.run.engine.list_all()?;
+        others.retain(|other| other.is_running() && own.iter().all(|one| one.id() != other.id));
+        let mut problems = Vec::new();
+        for container in recreated.iter().filter(|container| container.is_running()) {
+            for (address, port, protocol) in container.fixed_ports() {
+                let publishes = |other: &&Container| publishes(other, address, port, protocol);
+                if let Some(other) = others.iter().find(publishes) {
+                    let (name, other) = (container.name(), other.name().trim_start_matches('/'));
+                    let what = format!(
+                        "{name} needs port {port}/{protocol}, which container {other} publishes"
+                    );
+                    problems.push(Blocker::new(what, "stop that container"));
+                }
+            }
+        }
+        Ok(problems)
+    }
+}
+
+/// Containers, and what they need in order to be recreated.
+pub(super) struct Needs<'n, 'v> {
+    pub engine: &'n EngineReader,
+    pub tool: &'n str,
+    /// All of the stack.
+    pub containers: &'n [Inspected<'v>],
+    /// Those of the stack.
+    pub networks: &'n [Value],
+}
+
+impl Needs<'_, '_> {
+    /// What `recreated` containers need and is missing. Others, of which `own` exist, are started in networks that are not
+    /// `replaced`.
+    pub(super) fn missing(
+        &self,
+        recreated: &[Inspected],
+        started: (&[Inspected], &[Inspected], &BTreeSet<String>),
+    ) -> Result<Vec<Blocker>> {
+        let mut problems = self.missing_images(recreated)?;
+        problems.extend(self.missing_networks(recreated)?);
+        problems.extend(self.taken_addresses(started)?);
+        problems.extend(recreated.iter().flat_map(|one| missing_paths(*one)));
+        problems.extend(self.missing_partners(recreated)?);
+        Ok(problems)
+    }
+
+    /// By ID: it does not matter whether the image's name refers to another image now.
+    fn missing_images(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
+        let found = in_parallel(recreated, |container| image_of(self.engine, *container));
+        let mut problems = Vec::new();
+        for (container, image) in recreated.iter().zip(found) {
+            if image?.is_none() {
+                let (name, image) = (container.name(), container.image_name());
+                let id = container.image_id();
+                let what = format!("the image of {name} no longer exists: {image} ({id})");
+                let hint = "load exactly that image again, for example with docker load; a different version has a different ID";
+                problems.push(Blocker::new(what, hint));
+            }
+        }
+        Ok(problems)
+    }
+
     /// The networks that other projects own, and the fixed addresses that are taken.
     fn missing_networks(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
-        let all = self.run.engine.all_networks()?;
+        let all = self.engine.all_networks()?;
         let of = |one| [text(one, "Name"), text(one, "Id")];
         let known: BTreeSet<&str> = all.iter().flat_map(of).collect();
-        let own = self.saved_networks();
         let names: BTreeSet<&str> = recreated
             .iter()
             .flat_map(|container| container.networks())
@@ -200,11 +249,15 @@ impl Procedure<'_, '_, '_> {
         let fixed: BTreeSet<&str> = with_address.map(|(network, _)| network).collect();
         let mut problems = Vec::new();
         for name in names {
-            match own.iter().find(|network| text(network, "Name") == name) {
+            match self
+                .networks
+                .iter()
+                .find(|network| text(network, "Name") == name)
+            {
                 None if !known.contains(name) => {
                     let what =
                         format!("network {name} does not exist and is not part of the stack");
-                    let hint = format!("create it: {} network create {name}", self.snapshot().tool);
+                    let hint = format!("create it: {} network create {name}", self.tool);
                     problems.push(Blocker::new(what, hint));
                 }
                 Some(network) if fixed.contains(name) && !are_free(network, &all) => {
@@ -220,19 +273,21 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// The fixed addresses that a network which stays does not have, or which another container has.
-    fn taken_addresses(&self, recreated: &[Inspected], planned: &Planned) -> Result<Vec<Blocker>> {
-        let all = recreated.iter().flat_map(|container| {
+    fn taken_addresses(
+        &self,
+        (started, own, replaced): (&[Inspected], &[Inspected], &BTreeSet<String>),
+    ) -> Result<Vec<Blocker>> {
+        let all = started.iter().flat_map(|container| {
             let fixed = container.fixed_addresses();
             fixed.map(|(network, address)| (container.name(), network, address))
         });
         let fixed: Vec<(&str, &str, &str)> = all
-            .filter(|(_, network, _)| !planned.networks.contains(*network))
+            .filter(|(_, network, _)| !replaced.contains(*network))
             .collect();
         if fixed.is_empty() {
             return Ok(Vec::new());
         }
-        let networks = self.existing_networks()?;
-        let own = own(self.snapshot(), &planned.existing);
+        let networks = existing_networks(self.engine, self.networks)?;
         let mut problems = Vec::new();
         for (container, name, address) in fixed {
             let Some(network) = networks.get(name) else {
@@ -258,12 +313,11 @@ impl Procedure<'_, '_, '_> {
 
     /// The containers outside the snapshot whose namespaces or volumes a saved container shares.
     fn missing_partners(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
-        let containers = saved(self.snapshot());
         let mut problems = Vec::new();
         for container in recreated {
             for id in container.shares_with() {
-                let is_saved = containers.iter().any(|other| other.id() == id);
-                if is_saved || !self.run.engine.inspect_containers([id])?.is_empty() {
+                let is_saved = self.containers.iter().any(|other| other.id() == id);
+                if is_saved || !self.engine.inspect_containers([id])?.is_empty() {
                     continue;
                 }
                 let (name, short) = (container.name(), id.get(..12).unwrap_or(id));
@@ -272,26 +326,6 @@ impl Procedure<'_, '_, '_> {
                 );
                 let hint = "a recreated container has a different ID: start the stack from its Compose file instead";
                 problems.push(Blocker::new(what, hint));
-            }
-        }
-        Ok(problems)
-    }
-
-    fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Blocker>> {
-        let own = own(self.snapshot(), existing);
-        let mut others = self.run.engine.list_all()?;
-        others.retain(|other| other.is_running() && own.iter().all(|one| one.id() != other.id));
-        let mut problems = Vec::new();
-        for container in recreated.iter().filter(|container| container.is_running()) {
-            for (address, port, protocol) in container.fixed_ports() {
-                let publishes = |other: &&Container| publishes(other, address, port, protocol);
-                if let Some(other) = others.iter().find(publishes) {
-                    let (name, other) = (container.name(), other.name().trim_start_matches('/'));
-                    let what = format!(
-                        "{name} needs port {port}/{protocol}, which container {other} publishes"
-                    );
-                    problems.push(Blocker::new(what, "stop that container"));
-                }
             }
         }
         Ok(problems)

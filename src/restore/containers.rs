@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    engine::{Engine, Rejected},
+    engine::{Engine, EngineReader, Rejected},
     model::Condition,
     parallel::in_parallel,
     snapshot::{Inspected, Layer},
@@ -355,7 +355,7 @@ fn create(engine: &Engine, container: Inspected, ids: &NewIds) -> (Option<String
 }
 
 /// The image's name if it still names the same image, otherwise the image's ID. `None` if the image no longer exists.
-pub(super) fn image_of(engine: &Engine, container: Inspected) -> Result<Option<String>> {
+pub(super) fn image_of(engine: &EngineReader, container: Inspected) -> Result<Option<String>> {
     let (id, name) = (container.image_id(), container.image_name());
     for asked in [name, id].into_iter().filter(|asked| !asked.is_empty()) {
         let found = engine.inspect_images([asked])?;

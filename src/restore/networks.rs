@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
+    engine::EngineReader,
     model::{overlap, projects_of},
     snapshot::Inspected,
 };
@@ -29,11 +30,7 @@ impl Procedure<'_, '_, '_> {
 
     /// The existing networks with the names of the saved ones, by name.
     pub(super) fn existing_networks(&self) -> Result<BTreeMap<String, Value>> {
-        let names = self.saved_networks().iter().map(|one| text(one, "Name"));
-        let found = self.run.engine.inspect_networks(names)?.into_iter();
-        Ok(found
-            .map(|network| (text(&network, "Name").to_owned(), network))
-            .collect())
+        existing_networks(self.run.engine, self.saved_networks())
     }
 
     /// The networks that differ from the saved ones and can be replaced: no other container uses them, and the saved
@@ -177,6 +174,17 @@ impl Procedure<'_, '_, '_> {
 }
 
 /// Whether no other network of `all` uses the subnets of `wanted`.
+pub(super) fn existing_networks(
+    engine: &EngineReader,
+    saved: &[Value],
+) -> Result<BTreeMap<String, Value>> {
+    let names = saved.iter().map(|one| text(one, "Name"));
+    let found = engine.inspect_networks(names)?.into_iter();
+    Ok(found
+        .map(|network| (text(&network, "Name").to_owned(), network))
+        .collect())
+}
+
 pub(super) fn are_free(wanted: &Value, all: &[Value]) -> bool {
     let others = all
         .iter()

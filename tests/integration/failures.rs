@@ -217,6 +217,7 @@ fn b16_after_a_failure_what_can_come_back_comes_back() {
     bench.once(Call::Create, removes_all());
     let problem = "  1. the image of web-web-1 no longer exists: y:1";
     let ahead = "warning: if the deployment fails, the stack cannot be restored completely:\n";
+    bench.succeeds("plan web", &*format!("{ahead}{problem}"));
     let later = "warning: the restore will be incomplete; what is possible is restored:\n";
     bench.fails(
         "adopt web",
@@ -237,6 +238,7 @@ fn b16_a_directory_that_was_moved_is_named_by_the_restore_after_a_failure() {
     fs::rename(dir.join("was"), dir.join("is")).expect("moved");
     bench.stack("web", &text.replace("was", "is"), None);
     bench.once(Call::Create, removes_all());
+    bench.succeeds("plan web", "web-old-1 needs ");
     let run = bench.fails("adopt web", "could not deploy web");
     let lost = format!(
         "web-old-1 needs {}, which does not exist\n",
@@ -247,4 +249,16 @@ fn b16_a_directory_that_was_moved_is_named_by_the_restore_after_a_failure() {
         2,
         "before and after: {run:#?}"
     );
+}
+
+#[test]
+fn b16_a_plan_names_the_container_that_is_gone_and_whose_namespace_another_shares() {
+    let bench = Bench::web("services:\n  db:\n    image: x:1\n");
+    let gone = "0123456789abcdef".repeat(4);
+    bench.change_container("web-db-1", |db| {
+        db.host_config["PidMode"] = format!("container:{gone}").into();
+    });
+    let shares =
+        "web-db-1 shares a namespace or volumes with container 0123456789ab, which does not exist";
+    bench.succeeds("plan web", shares);
 }

@@ -9,7 +9,7 @@ use ureq::http::Method;
 use super::{ApiResponse, Version, objects::path_of, percent_encoded};
 use crate::{
     engine::{
-        Engine,
+        Engine, EngineReader,
         objects::{ObjectKind, check_name, name_of},
     },
     text::printable,
@@ -201,20 +201,6 @@ impl Engine {
             .with_context(|| failed("remove", ObjectKind::Container, id))
     }
 
-    /// The inspect JSON of the container with exactly this name; `None` if it does not exist.
-    pub fn container_by_name(&self, name: &str) -> Result<Option<Value>> {
-        let found = self
-            .find(name)
-            .with_context(|| failed("inspect", ObjectKind::Container, name))?;
-        // The engine also accepts the prefix of an ID.
-        Ok(found.filter(|found| name_of(found) == name))
-    }
-
-    fn find(&self, container: &str) -> Result<Option<Value>> {
-        check_name(container)?;
-        self.api()?.find(&path_of(ObjectKind::Container, container))
-    }
-
     /// Sends `POST /containers/{container}/{verb}`. The statuses in `no_op` count as success.
     fn act(&self, container: &str, verb: &str, grace: Option<u32>, no_op: &[u16]) -> Result<()> {
         let limit = Duration::from_secs(grace.unwrap_or_default().into());
@@ -250,6 +236,22 @@ impl Engine {
         let created: Value = api.parse(response)?;
         let id = created["Id"].as_str().map(str::to_owned);
         id.ok_or_else(|| api.unexpected(response, "no ID"))
+    }
+}
+
+impl EngineReader {
+    /// The inspect JSON of the container with exactly this name; `None` if it does not exist.
+    pub fn container_by_name(&self, name: &str) -> Result<Option<Value>> {
+        let found = self
+            .find(name)
+            .with_context(|| failed("inspect", ObjectKind::Container, name))?;
+        // The engine also accepts the prefix of an ID.
+        Ok(found.filter(|found| name_of(found) == name))
+    }
+
+    fn find(&self, container: &str) -> Result<Option<Value>> {
+        check_name(container)?;
+        self.api()?.find(&path_of(ObjectKind::Container, container))
     }
 }
 
