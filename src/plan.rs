@@ -40,6 +40,7 @@ pub use losses::{
     limits::{compose_key, name as limit_name},
     memory::UNSEEN_MEMORY,
     mounts::copied_files,
+    networks::is_connected_as_sent,
 };
 pub use migration::{Plan, depends_on_version, migration};
 pub use words::{Row, downtime, rows, told_losses};

@@ -430,6 +430,8 @@ fn complete(
         plan.blockers.push(blocker);
     }
     plan::hide_values(&mut plan.blockers, &mut plan.warnings, mask);
+    let told = plan.losses.iter_mut().chain(&mut plan.changes);
+    told.for_each(|loss| loss.hide_values(mask));
 }
 
 /// What could not be restored if the deployment failed (B16). A rehearsal has not every path that containers mount, and the list of

@@ -116,7 +116,7 @@ impl Procedure<'_, '_> {
             self.run.set_last_sent(&sent);
         }
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
-        let mut findings = findings(prepared, &compared, self.at.tool);
+        let mut findings = findings(prepared, payload, &compared, &self.at);
         match not_copied(self.run.engine, &self.at, prepared, payload, &compared) {
             Ok(missing) => findings.wrong.extend(missing),
             Err(error) => self.run.warn(format!("{error:#}")),
@@ -269,8 +269,13 @@ fn starts(compared: &[Compared]) -> BTreeSet<(String, String)> {
 }
 
 /// Everything that is not as it was, or not as the plan said.
-fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings {
-    let plan = &prepared.plan;
+fn findings(
+    prepared: &Prepared,
+    payload: &Payload,
+    compared: &[Compared],
+    at: &Situation,
+) -> Findings {
+    let (plan, tool) = (&prepared.plan, at.tool);
     let mut found = Findings::default();
     for one in compared {
         let service = one.service(tool);
@@ -306,7 +311,7 @@ fn findings(prepared: &Prepared, compared: &[Compared], tool: &str) -> Findings 
                 ),
             ));
         }
-        let unexpected = unexpected(prepared, one, service, tool);
+        let unexpected = unexpected(prepared, payload, one, at);
         if !unexpected.is_empty() {
             let what = told(&unexpected);
             found
@@ -415,13 +420,14 @@ fn is_replica(changes: &[Loss], of: &str) -> bool {
     changes.any(|loss| matches!(loss.kind, LossKind::Replicas { .. }))
 }
 
-/// What differs in a container and was not to be expected. In a recreated one, differences are expected where the plan
-/// lists a loss of that container, and where its configuration was not that of the files before.
+/// What differs in a container and was not to be expected. In a recreated one, the networks have to be those that were sent
+/// (B38). Other differences are expected where the plan lists a loss of that container, and where its configuration was not that
+/// of the files before.
 fn unexpected<'a>(
     prepared: &Prepared,
+    payload: &Payload,
     one: &Compared<'a>,
-    service: &str,
-    tool: &str,
+    at: &Situation,
 ) -> Vec<Difference<'a>> {
     let (Change::Recreated, Some(before), Some(now)) = (one.change, one.before, one.now) else {
         return one.differences();
@@ -430,14 +436,18 @@ fn unexpected<'a>(
     let loses =
         |loss: &Loss| loss.subject.as_deref() == Some(name) && loss.kind != LossKind::Memory;
     let mut lost = prepared.plan.losses.iter().chain(&prepared.plan.changes);
-    if lost.any(loses) || !prepared.is_up_to_date(before, service, tool) {
-        return Vec::new();
-    }
-    let mut differences = one.differences();
+    let is_told = lost.any(loses) || !prepared.is_up_to_date(before, one.service(at.tool), at.tool);
+    let sent = Sent::new(payload.text, payload.env);
+    let project = at.stack.name().portainer_name();
+    let is_as_sent = plan::is_connected_as_sent(sent, &project, now, at.tool);
     // The same name may refer to another image by now, or the image was built.
     let is_new_image =
         before.image_id() != now.image_id() && before.image_name() == now.image_name();
-    differences.retain(|what| !(is_new_image && what.may_come_with_image()));
+    let mut differences = one.differences();
+    differences.retain(|what| match what {
+        Difference::Networks => !is_as_sent.unwrap_or(is_told),
+        _ => !(is_told || is_new_image && what.may_come_with_image()),
+    });
     differences
 }
 

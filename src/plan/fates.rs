@@ -170,9 +170,22 @@ impl Deciding<'_> {
             .by_image(container, service)
             .unwrap_or_else(|| self.by_hash(container, service));
         match fate {
-            Fate::Unchanged => self.by_state(container, service),
+            Fate::Unchanged => self
+                .by_lack(container, service)
+                .unwrap_or_else(|| self.by_state(container, service)),
             fate => fate,
         }
+    }
+
+    /// The fate of a container whose configuration stays, if it lacks a network or a volume of its service (N05): later versions of
+    /// Compose recreate it.
+    fn by_lack(&self, container: Inspected, service: &SentService) -> Option<Fate> {
+        let compares = self.portainer.and_then(PortainerCompose::compares_mounts);
+        let lack = lack(container, service).filter(|_| compares != Some(false))?;
+        Some(match compares {
+            Some(_) => Fate::Recreated(lack),
+            None => Fate::Unknown(lack),
+        })
     }
 
     /// Whether a container has the image and the configuration of the files on disk, as far as both are known.
@@ -195,14 +208,6 @@ impl Deciding<'_> {
         // M05
         if container.is_paused() {
             return Fate::unknown("its container is paused, and Compose cannot start it");
-        }
-        let checks = self
-            .portainer
-            .is_some_and(PortainerCompose::checks_networks);
-        if checks && let Some(network) = lacks(container, service) {
-            return Fate::Unknown(format!(
-                "its container is not connected to network {network}"
-            ));
         }
         // N08
         if !container.is_running() {
@@ -358,14 +363,24 @@ fn starts(container: Inspected) -> &'static str {
     }
 }
 
-/// A network of the service that its container lacks.
-fn lacks(container: Inspected, service: &SentService) -> Option<String> {
+/// The network or volume of the service that its container lacks. Compose looks at the networks of running containers only.
+fn lack(container: Inspected, service: &SentService) -> Option<String> {
+    let has = |name: &str| container.networks().any(|(network, _)| network == name);
     let networks = match service.given(&["network_mode"]) {
-        Given::No => service.networks().unwrap_or_default(),
+        Given::No if container.state() == "running" && !container.is_restarting() => {
+            service.networks().unwrap_or_default()
+        }
         _ => BTreeMap::new(),
     };
-    let has = |name: &str| container.networks().any(|(network, _)| network == name);
-    networks.into_keys().find(|name| !has(name))
+    if let Some(network) = networks.into_keys().find(|name| !has(name)) {
+        return Some(format!(
+            "its container is not connected to network {network}"
+        ));
+    }
+    let mounted = container.volumes();
+    let mut volumes = service.volumes().map(|(_, volume, _)| volume);
+    let lacks = volumes.any(|volume| mounted.iter().all(|(name, _)| *name != volume));
+    lacks.then(|| "its container does not mount a volume of its service".to_owned())
 }
 
 /// Whether it shares a namespace or volumes with another service, or the volumes of a container of another project.

@@ -5,6 +5,7 @@ pub mod foreign;
 pub mod limits;
 pub mod memory;
 pub mod mounts;
+pub mod networks;
 pub mod ports;
 pub mod record;
 pub mod replacement;
@@ -20,7 +21,7 @@ use crate::{
     plan::{Fate, ServicePlan, fate_of, fates},
     rewrite::loss::{Owner, TextLoss, TextLossKind},
     snapshot::Inspected,
-    text::printable,
+    text::{Mask, printable},
 };
 
 /// Something that is lost or changes.
@@ -57,6 +58,8 @@ pub enum LossKind {
     Access,
     /// It does not run, and will (N08).
     Starts,
+    /// It gets a network, an alias or an address that the text gives it (B38).
+    Connected,
     /// Portainer recreates or removes containers that this run does not remove (B10, M05, M06).
     Adopted,
     /// A container that the text does not start: its service is unknown or inactive (M14), or it is a one-off container.
@@ -152,11 +155,16 @@ impl Loss {
         Self { kind, ..self }
     }
 
+    /// Hides the values of `.env`, unless they are paths or plain words (B13).
+    pub fn hide_values(&mut self, mask: &Mask) {
+        self.message = mask.hide_unless(&self.message, |hit| hit.is_plain);
+    }
+
     /// Whether nothing is missed afterwards: the user changed it, or it only runs again. An adoption refuses variables
     /// that only a shell had: what is left was changed in the files. A migration cannot tell.
     pub fn is_change(&self, is_adoption: bool) -> bool {
         match self.kind {
-            LossKind::Starts | LossKind::UseUntilRecreated => true,
+            LossKind::Starts | LossKind::Connected | LossKind::UseUntilRecreated => true,
             LossKind::Replicas { .. }
             | LossKind::Variables
             | LossKind::Image

@@ -403,6 +403,13 @@ impl<'a> Inspected<'a> {
         self.fields("/NetworkSettings/Networks")
     }
 
+    /// Whether it has an address in a network, IPv4 or IPv6.
+    pub fn has_address(self, network: &str, address: &str) -> bool {
+        let mut endpoints = self.networks().filter(|(name, _)| *name == network);
+        let keys = ["IPAddress", "GlobalIPv6Address"];
+        endpoints.any(|(_, endpoint)| keys.iter().any(|key| endpoint[*key] == address))
+    }
+
     /// The settings of an endpoint that a user can choose: all but what the engine assigns, the aliases and the MAC
     /// address. A key that a later engine adds is among them.
     pub fn endpoint_settings(endpoint: &Value) -> Map<String, Value> {

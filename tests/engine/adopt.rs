@@ -10,6 +10,7 @@ mod git;
 mod killed;
 mod lost_file;
 mod lost_portainer;
+mod networks;
 mod rm;
 mod scenario;
 mod scenarios;

@@ -38,6 +38,7 @@ mod limits;
 mod list;
 mod listing;
 mod memory;
+mod networks;
 mod newer;
 mod order;
 mod output;

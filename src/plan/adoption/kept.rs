@@ -318,6 +318,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn b38_an_address_that_another_service_keeps_is_refused() {
+        let text = "services: {web: {image: x, networks: {n: {ipv4_address: 10.1.0.9}}}, other: {image: x}}";
+        let mut world = running(text);
+        world.containers.push(container("web-other-1", "other"));
+        for (holder, expected) in [(1, true), (0, false)] {
+            for (at, container) in world.containers.iter_mut().enumerate() {
+                let address = if at == holder { "10.1.0.9" } else { "10.1.0.8" };
+                container["NetworkSettings"]["Networks"] =
+                    json!({"web_n": {"IPAddress": address, "IPPrefixLen": 16}});
+            }
+            let is_refused = with_plan(&world, Err("unknown"), |input, plan| {
+                let mut all = blocking(input, plan, None, Keep::default()).into_iter();
+                let what = "the address 10.1.0.9 in network web_n is used by web-other-1";
+                all.any(|one| one.message == what)
+            });
+            assert_eq!(is_refused, expected, "{holder}");
+        }
+    }
+
     fn running(compose: &str) -> World {
         let mut world = world(compose);
         let web = &mut world.containers[0];

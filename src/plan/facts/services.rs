@@ -343,27 +343,28 @@ impl<'d> SentService<'_, 'd, '_> {
         Some(found)
     }
 
-    /// The networks by the engine's name, with the aliases that the text gives; `None` if they are unknown.
-    pub fn networks(&self) -> Option<BTreeMap<String, Vec<String>>> {
+    /// The networks by the engine's name, with what the text says of each, the outermost base first; `None` if they are unknown.
+    pub fn networks(&self) -> Option<BTreeMap<String, Vec<Node<'d>>>> {
         match self.given(&["network_mode"]) {
             Given::Is(mode) if mode.starts_with("service:") || mode.starts_with("container:") => {
                 return Some(BTreeMap::new());
             }
-            Given::Is(mode) => return Some(BTreeMap::from([(mode, Vec::new())])),
+            Given::Is(mode) => {
+                let name = if mode == "default" { "bridge" } else { &mode };
+                return Some(BTreeMap::from([(name.to_owned(), Vec::new())]));
+            }
             Given::Unknown => return None,
             Given::No => {}
         }
-        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut found: BTreeMap<String, Vec<Node>> = BTreeMap::new();
         for node in self.nodes("networks") {
             for item in node.items() {
                 let key = self.stack.read(item).known()?;
                 found.entry(self.network(&key)?).or_default();
             }
             for entry in node.entries() {
-                let aliases = found.entry(self.network(entry.name()?)?).or_default();
-                for alias in entry.value.get("aliases").into_iter().flat_map(Node::items) {
-                    aliases.push(self.stack.read(alias).known()?);
-                }
+                let nodes = found.entry(self.network(entry.name()?)?).or_default();
+                nodes.push(entry.value);
             }
         }
         if found.is_empty() {

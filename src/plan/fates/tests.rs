@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     plan::{
-        AdoptionFacts, adoption,
-        tests::{World, other, world},
+        AdoptionFacts, Sent, adoption,
+        facts::services::with_services,
+        tests::{World, container, other, world},
     },
     rewrite::faithful::{Runs, written_services},
     text::sha256,
@@ -159,4 +160,53 @@ fn b47_what_is_unknown_of_a_service_is_named() {
         .clone_into(&mut world.compose);
     let why = "Compose in this version of Portainer may treat reserved devices without `count` differently";
     assert_eq!(planned_of(&world, &projects).0, Fate::unknown(why));
+}
+
+/// Compose looks at them since 2.32 (N05).
+#[test]
+fn b38_a_container_that_lacks_a_network_is_recreated() {
+    let why = "its container is not connected to network web_default";
+    for (portainer, state, expected) in [
+        ("2.23.0", "running", Fate::Unchanged),
+        ("2.45.0", "running", Fate::Recreated(why.to_owned())),
+        (
+            "2.45.0",
+            "exited",
+            Fate::Started("is stopped and will be started".to_owned()),
+        ),
+    ] {
+        let mut world = started("2.26.1", None, portainer);
+        world.containers[0]["NetworkSettings"]["Networks"] = json!({});
+        world.containers[0]["State"]["Status"] = json!(state);
+        world.containers[0]["State"]["Running"] = json!(state != "exited");
+        world.containers[0]["State"]["Restarting"] = json!(state == "restarting");
+        let (fate, _) = planned(&mut world, SHORT, "2.26.1");
+        assert_eq!(fate, expected, "{portainer} {state}");
+    }
+}
+
+#[test]
+fn b38_a_container_may_lack_a_volume() {
+    let text = "services: {web: {image: x, volumes: ['data:/data']}}\nvolumes: {data: {name: new}}";
+    for (mounted, state, expected) in [
+        ("new", "running", None),
+        (
+            "web_data",
+            "running",
+            Some("its container does not mount a volume of its service"),
+        ),
+        (
+            "web_data",
+            "exited",
+            Some("its container does not mount a volume of its service"),
+        ),
+    ] {
+        let mut web = container("web-web-1", "web");
+        web["State"]["Status"] = json!(state);
+        web["Mounts"] = json!([{"Type": "volume", "Name": mounted, "Destination": "/data"}]);
+        let lacked = with_services(Sent::new(text, &[]), "web", |all| {
+            lack(Inspected(&web), &all[0])
+        });
+        assert_eq!(lacked.as_deref(), expected, "{mounted} {state}");
+    }
 }

@@ -88,9 +88,9 @@ impl PortainerCompose {
         }
     }
 
-    /// Whether it may recreate a container that is not connected to a network of its service (N05).
-    pub fn checks_networks(self) -> bool {
-        self.last > *RECREATES_DEPENDENTS.end()
+    /// Whether it recreates a container that lacks a network or a volume of its service (N05). `None` is unknown.
+    pub fn compares_mounts(self) -> Option<bool> {
+        self.does_since(COMPARES_MOUNTS)
     }
 
     /// Whether it removes the containers with the highest numbers if a service gets fewer.
@@ -100,8 +100,13 @@ impl PortainerCompose {
 
     /// Whether it compares the definitions of networks and volumes with those that exist (N13). `None` is unknown.
     pub fn compares_definitions(self) -> Option<bool> {
-        let compares = |version: ComposeVersion| version >= COMPARES_DEFINITIONS;
-        (compares(self.first) == compares(self.last)).then(|| compares(self.last))
+        self.does_since(COMPARES_DEFINITIONS)
+    }
+
+    /// Whether it does what this version began to do.
+    fn does_since(self, version: ComposeVersion) -> Option<bool> {
+        let does = self.last >= version;
+        (does == (self.first >= version)).then_some(does)
     }
 
     /// The Compose of a Portainer version, such as `2.21.4`. `None` for a version that is not known.
@@ -141,12 +146,15 @@ pub fn takes_name_of_other_host(portainer: &str) -> Option<bool> {
     }
 }
 
-/// The versions that recreate the dependents of a service that they recreate, and ignore missing networks (N05).
+/// The versions that recreate the dependents of a service that they recreate (N05).
 const RECREATES_DEPENDENTS: RangeInclusive<ComposeVersion> =
     ComposeVersion(2, 26, 1)..=ComposeVersion(2, 29, 2);
 
 /// The first version that compares networks, and with 2.32 volumes, with their definitions (N13).
 const COMPARES_DEFINITIONS: ComposeVersion = ComposeVersion(2, 31, 0);
+
+/// The first version that compares the networks and volumes of a container with those of its service (N05).
+const COMPARES_MOUNTS: ComposeVersion = ComposeVersion(2, 32, 0);
 
 /// What happens to the dependents of a service that is recreated (N05).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,10 +183,11 @@ mod tests {
         let both = exactly("2.26.1").or(version("2.29.2"));
         assert_eq!(dependents(both), Dependents::Recreated);
         assert_eq!(dependents(exactly("2.30.0")), Dependents::Unknown);
-        assert!(!both.checks_networks());
+        assert_eq!(both.compares_mounts(), Some(false));
         let either = exactly("2.26.1").or(version("2.40.3"));
         assert_eq!(dependents(either), Dependents::Unknown);
-        assert!(either.checks_networks() && !exactly("2.26.1").checks_networks());
+        assert_eq!(either.compares_mounts(), None);
+        assert_eq!(exactly("2.40.3").compares_mounts(), Some(true));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{
         Facts, Sent,
         facts::services::{Given, SentService, with_services},
         fates,
-        losses::{LossKind, limits, mounts, ports, reported::Reported},
+        losses::{LossKind, limits, mounts, networks, ports, reported::Reported},
     },
     snapshot::{Inspected, is_id},
 };
@@ -24,7 +24,7 @@ pub fn losses(
     let if_recreated = facts.if_recreated(container);
     let mut losses = Vec::new();
     losses.extend(will_start(facts, container));
-    let name = name_after(facts, container, service);
+    let name = networks::name_after(container, service, facts.tool);
     if let Some(name) = name.filter(|name| name != container.name()) {
         let message = format!("{if_recreated}renamed to {name}");
         losses.push((LossKind::Edited, message));
@@ -40,7 +40,11 @@ pub fn losses(
     let told_variables = reported.variables(service.name);
     let variables = variables(facts, container, service, &told_variables);
     losses.extend(variables.unwrap_or_default());
-    losses.extend(networks(facts, container, service));
+    let networks = networks::differences(container, service, facts.tool).unwrap_or_default();
+    let networks = networks
+        .into_iter()
+        .filter(|(kind, _)| facts.is_adoption || *kind != LossKind::Connected);
+    losses.extend(networks.map(|(kind, what)| (kind, format!("{if_recreated}{what}"))));
     let (edited, reset) = limits(facts, container, service);
     let reset_to = "settings reset to those of the Compose file";
     let settings = [
@@ -92,20 +96,6 @@ fn will_start(facts: &Facts, container: Inspected) -> Option<(LossKind, String)>
         _ => "is stopped and will be started",
     };
     Some((LossKind::Starts, message.to_owned()))
-}
-
-/// The name of its successor, if it is known. It does not keep a name that it was given by hand, by an old version of
-/// Compose, or by a `container_name` that changed.
-fn name_after(facts: &Facts, container: Inspected, service: &SentService) -> Option<String> {
-    match service.given(&["container_name"]) {
-        Given::Is(name) => Some(name),
-        Given::No => {
-            let number = container.compose_label(facts.tool, "container-number")?;
-            let (project, service) = (service.stack.project, service.name);
-            Some(format!("{project}-{service}-{number}"))
-        }
-        Given::Unknown => None,
-    }
 }
 
 /// The name of its image now refers to another image or to none, or the text names another image.
@@ -222,31 +212,6 @@ pub fn unhashed_variables<'c>(
 pub fn image_env<'f>(facts: &'f Facts, image: &str) -> Option<BTreeMap<&'f str, &'f str>> {
     let image = facts.details.images.get(image)?.as_ref()?;
     Some(Inspected(image).env().collect())
-}
-
-fn networks(facts: &Facts, container: Inspected, service: &SentService) -> Vec<(LossKind, String)> {
-    let Some(given) = service.networks() else {
-        return Vec::new();
-    };
-    let if_recreated = facts.if_recreated(container);
-    // Engines before 25 list a hostname that was set among the aliases.
-    let after = name_after(facts, container, service);
-    let mut own = vec![service.name, container.name()];
-    own.extend(container.hostname().into_iter().chain(after.as_deref()));
-    let losses = container.networks().filter_map(|(network, endpoint)| {
-        let Some(aliases) = given.get(network) else {
-            return Some(format!(
-                "{if_recreated}no longer connected to network {network}"
-            ));
-        };
-        let mut names = Vec::from_iter(container.aliases(endpoint));
-        names.retain(|alias| !own.contains(alias) && !aliases.iter().any(|given| given == alias));
-        let all = names.join(", ");
-        (!names.is_empty()).then(|| {
-            format!("{if_recreated}no longer has these aliases in network {network}: {all}")
-        })
-    });
-    losses.map(|message| (LossKind::Other, message)).collect()
 }
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use super::Blocking;
 use crate::{
     model::{Container, Pull, has_address, named},
     plan::{
-        Blocker, Fate, Sent,
+        Adoption, Blocker, Fate, Sent,
         blockers::conflicts::{has_name, held_by, used_on_host},
         blockers::missing,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
+        fate_of,
         fates::redefined::DOWN,
     },
     snapshot::Inspected,
@@ -63,34 +64,56 @@ impl Blocking<'_, '_> {
         }
     }
 
-    /// Fixed addresses that a network of the running containers does not have: Portainer could not connect the new container.
+    /// Fixed addresses that Portainer could not give the new container: a network of the running containers does not have them, or
+    /// a container of another service has them and keeps them (B38).
     pub fn addresses(&mut self, stack: &SentStack) {
         let containers: Vec<Inspected> = self.containers().collect();
         for service in stack.active() {
+            let name = service.name;
             for (network, address) in service.fixed_addresses() {
                 let mut endpoints = containers.iter().flat_map(|one| one.subnets(&network));
                 let is_v6 = address.contains(':');
                 let subnet = endpoints.find(|subnet| subnet.contains(':') == is_v6);
-                let Some(subnet) = subnet.filter(|subnet| !has_address(subnet, &address)) else {
-                    continue;
-                };
-                let what = format!(
-                    "{} needs the address {address}, which is outside network {network}: a container there has {subnet}",
-                    service.name
-                );
-                let hint = format!("correct the address, or {DOWN}");
-                let blocker = Blocker::new(what, hint).short("address not in network");
-                self.blockers.push(blocker);
+                if let Some(subnet) = subnet.filter(|subnet| !has_address(subnet, &address)) {
+                    let what = format!(
+                        "{name} needs the address {address}, which is outside network {network}: a container there has {subnet}"
+                    );
+                    let hint = format!("correct the address, or {DOWN}");
+                    let blocker = Blocker::new(what, hint).short("address not in network");
+                    self.blockers.push(blocker);
+                }
+                let holder = containers.iter().find(|one| {
+                    self.facts.label(**one, "service") != Some(name)
+                        && self.keeps(**one)
+                        && one.has_address(&network, &address)
+                });
+                if let Some(holder) = holder.filter(|_| is_asked(self.plan, name)) {
+                    let holder = holder.name();
+                    let what =
+                        format!("the address {address} in network {network} is used by {holder}");
+                    let hint = "change the address, or give the other service a fixed address too";
+                    let short = "port, address or name in use";
+                    self.blockers.push(Blocker::new(what, hint).short(short));
+                }
             }
         }
     }
 
+    /// Whether a container of an active service may still have its addresses when the others are started.
+    fn keeps(&self, container: Inspected) -> bool {
+        let fate = fate_of(&self.plan.services, container.name());
+        fate.is_some_and(|fate| {
+            !matches!(
+                fate,
+                Fate::Recreated(_) | Fate::Removed(_) | Fate::LeftBehind(_)
+            )
+        })
+    }
+
     /// Ports and names that something else holds, for the services whose containers are created or replaced.
     pub fn held(&mut self, stack: &SentStack, active: &BTreeSet<&str>) {
-        let is_asked = |service: &str| {
-            let mut planned = self.plan.services.iter();
-            !planned.any(|one| one.service == service && one.fate == Fate::Unchanged)
-        };
+        let plan = self.plan;
+        let is_asked = |service: &str| is_asked(plan, service);
         // The containers that stay beside the services hold their ports and names as well.
         let staying: BTreeSet<&str> = self
             .containers()
@@ -175,6 +198,12 @@ impl Blocking<'_, '_> {
             }
         }
     }
+}
+
+/// Whether a container of a service is created, replaced or started, or may be.
+fn is_asked(plan: &Adoption, service: &str) -> bool {
+    let mut planned = plan.services.iter();
+    !planned.any(|one| one.service == service && one.fate == Fate::Unchanged)
 }
 
 /// The path of this host that a volume of the text stands for.

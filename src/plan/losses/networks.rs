@@ -1,0 +1,287 @@
+//! The networks of a container, and those that the text asks for (B38). The plan compares what runs, and the verification what
+//! was deployed.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use composefile::document::Node;
+use serde_json::Value;
+
+use crate::{
+    plan::{
+        Sent,
+        facts::services::{Given, SentService, with_services},
+        losses::LossKind,
+    },
+    snapshot::Inspected,
+};
+
+/// The addresses that a user may choose: the key of a Compose file, the one of `IPAMConfig`, and where the engine shows the
+/// current one.
+const ADDRESSES: [(&str, &str, &str); 2] = [
+    ("ipv4_address", "IPv4Address", "IPAddress"),
+    ("ipv6_address", "IPv6Address", "GlobalIPv6Address"),
+];
+
+/// Other settings of an endpoint, and the keys that give them.
+const SETTINGS: [(&str, [&str; 2]); 3] = [
+    ("DriverOpts", ["driver_opts", "interface_name"]),
+    ("GwPriority", ["gw_priority", ""]),
+    ("Links", ["links", "external_links"]),
+];
+
+/// Whether a container of the project has the networks, aliases and addresses that the text gives its service. `None` if those
+/// are unknown.
+pub fn is_connected_as_sent(
+    sent: Sent,
+    project: &str,
+    container: Inspected,
+    tool: &str,
+) -> Option<bool> {
+    let name = container.compose_label(tool, "service")?;
+    with_services(sent, project, |services| {
+        let service = services.iter().find(|one| one.name == name)?;
+        Some(differences(container, service, tool)?.is_empty())
+    })
+}
+
+/// What a container loses, and what changes, if it gets the networks that the text gives its service. `None` if those are
+/// unknown.
+pub fn differences(
+    container: Inspected,
+    service: &SentService,
+    tool: &str,
+) -> Option<Vec<(LossKind, String)>> {
+    let asked = service.networks()?;
+    let mut found = Vec::new();
+    for (network, endpoint) in container.networks() {
+        let Some(nodes) = asked.get(network) else {
+            let message = format!("no longer connected to network {network}");
+            found.push((LossKind::Other, message));
+            continue;
+        };
+        let of_network = [
+            aliases(container, endpoint, service, nodes, tool)?,
+            addresses(endpoint, service, nodes)?,
+            settings(endpoint, service, nodes),
+        ];
+        let told = of_network.into_iter().flatten();
+        found.extend(told.map(|(kind, what, values)| {
+            let message = format!("{what} in network {network}: {values}");
+            (kind, message)
+        }));
+    }
+    let is_new = |network: &&String| container.networks().all(|(name, _)| name != *network);
+    let new = asked.keys().filter(is_new);
+    found.extend(new.map(|network| {
+        let message = format!("connected to network {network}");
+        (LossKind::Connected, message)
+    }));
+    Some(found)
+}
+
+/// What differs in a network, and the values.
+type Difference = (LossKind, &'static str, String);
+
+fn aliases(
+    container: Inspected,
+    endpoint: &Value,
+    service: &SentService,
+    nodes: &[Node],
+    tool: &str,
+) -> Option<Vec<Difference>> {
+    let given = nodes.iter().filter_map(|node| node.get("aliases"));
+    let given = given.flat_map(Node::items);
+    let given: Option<BTreeSet<String>> = given
+        .map(|alias| service.stack.read(alias).known())
+        .collect();
+    let given = given?;
+    let has = container.aliases(endpoint);
+    // Engines before 25 list a hostname that was set among the aliases.
+    let after = name_after(container, service, tool);
+    let mut own = BTreeSet::from([service.name, container.name()]);
+    own.extend(container.hostname().into_iter().chain(after.as_deref()));
+    let lost = has.iter().copied();
+    let lost = lost.filter(|alias| !own.contains(alias) && !given.contains(*alias));
+    let lost: Vec<&str> = lost.collect();
+    let is_named = service.given(&["network_mode"]) == Given::No;
+    let new = given.iter().map(String::as_str);
+    let new = new.chain(is_named.then_some(service.name));
+    let new: Vec<&str> = new.filter(|alias| !has.contains(alias)).collect();
+    let told = [
+        (LossKind::Other, "no longer has these aliases", lost),
+        (LossKind::Connected, "gets these aliases", new),
+    ];
+    let told = told.into_iter().filter(|(.., names)| !names.is_empty());
+    Some(
+        told.map(|(kind, what, names)| (kind, what, names.join(", ")))
+            .collect(),
+    )
+}
+
+/// The addresses that were chosen, or will be.
+fn addresses(endpoint: &Value, service: &SentService, nodes: &[Node]) -> Option<Vec<Difference>> {
+    let mut found = Vec::new();
+    for (key, chosen, current) in ADDRESSES {
+        let asked = nodes.iter().rev().find_map(|node| node.get(key));
+        let asked = match asked.map_or(Given::No, |node| service.stack.read(node)) {
+            Given::Unknown => return None,
+            asked => asked.known().unwrap_or_default(),
+        };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let chosen = text(&endpoint["IPAMConfig"][chosen]);
+        let is_same = match (chosen.parse::<IpAddr>(), asked.parse::<IpAddr>()) {
+            (Ok(chosen), Ok(asked)) => chosen == asked,
+            _ => chosen == asked,
+        };
+        if is_same {
+            continue;
+        }
+        let now = if chosen.is_empty() {
+            text(&endpoint[current])
+        } else {
+            chosen
+        };
+        if asked.is_empty() {
+            found.push((LossKind::Other, "no longer has this fixed address", now));
+        } else if now != asked {
+            found.push((LossKind::Connected, "gets this fixed address", asked));
+        }
+    }
+    Some(found)
+}
+
+/// The settings that the text does not give.
+fn settings(endpoint: &Value, service: &SentService, nodes: &[Node]) -> Vec<Difference> {
+    let set = Inspected::endpoint_settings(endpoint);
+    let is_given = |key: &&str| {
+        nodes.iter().any(|node| node.get(key).is_some()) || service.node(&[*key]).is_some()
+    };
+    let lost = SETTINGS
+        .iter()
+        .filter(|(setting, _)| set.contains_key(*setting));
+    let lost = lost.filter(|(_, keys)| !keys.iter().any(is_given));
+    let lost: Vec<&str> = lost.map(|(_, keys)| keys[0]).collect();
+    let told = (
+        LossKind::Other,
+        "no longer has these settings",
+        lost.join(", "),
+    );
+    Vec::from_iter((!lost.is_empty()).then_some(told))
+}
+
+/// The name of its successor, if it is known. It does not keep a name that it was given by hand, by an old version of
+/// Compose, or by a `container_name` that changed.
+pub fn name_after(container: Inspected, service: &SentService, tool: &str) -> Option<String> {
+    match service.given(&["container_name"]) {
+        Given::Is(name) => Some(name),
+        Given::No => {
+            let number = container.compose_label(tool, "container-number")?;
+            let (project, service) = (service.stack.project, service.name);
+            Some(format!("{project}-{service}-{number}"))
+        }
+        Given::Unknown => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::tests::container;
+
+    /// What changes for a container with these networks if it gets those of the text.
+    fn told(text: &str, networks: Value) -> Vec<String> {
+        let mut web = container("web-web-1", "web");
+        web["NetworkSettings"]["Networks"] = networks;
+        let sent = Sent::new(text, &[]);
+        let web = Inspected(&web);
+        let found = with_services(sent, "web", |all| differences(web, &all[0], "docker"));
+        let found: Vec<String> = found
+            .expect("networks")
+            .into_iter()
+            .map(|one| one.1)
+            .collect();
+        let is_as_sent = is_connected_as_sent(sent, "web", web, "docker");
+        assert_eq!(is_as_sent, Some(found.is_empty()));
+        found
+    }
+
+    #[test]
+    fn b38_every_difference_from_the_networks_of_the_text_is_told() {
+        const TEXT: &str = "services: {web: {image: x, networks: {default: {aliases: [www], ipv4_address: 10.1.0.9}, back: }}}";
+        let default = json!({
+            "Aliases": ["web-web-1", "web", "www", "web-web-1"], "IPAddress": "10.1.0.9",
+            "IPAMConfig": {"IPv4Address": "10.1.0.9"},
+        });
+        let back =
+            json!({"Aliases": ["web", "web-web-1"], "IPAddress": "10.2.0.2", "IPAMConfig": null});
+        let same = json!({"web_default": default, "web_back": back});
+        assert_eq!(told(TEXT, same.clone()), [""; 0]);
+        for (pointer, value, expected) in [
+            (
+                "/web_default/Aliases",
+                json!(null),
+                "gets these aliases in network web_default: www, web",
+            ),
+            (
+                "/web_back/Aliases",
+                json!(["web", "x"]),
+                "no longer has these aliases in network web_back: x",
+            ),
+            (
+                "/web_default/IPAMConfig/IPv4Address",
+                json!("10.1.0.8"),
+                "gets this fixed address in network web_default: 10.1.0.9",
+            ),
+            (
+                "/web_back/IPAMConfig",
+                json!({"IPv4Address": "10.2.0.2"}),
+                "no longer has this fixed address in network web_back: 10.2.0.2",
+            ),
+            (
+                "/web_back/DriverOpts",
+                json!({"a": "b"}),
+                "no longer has these settings in network web_back: driver_opts",
+            ),
+        ] {
+            let mut networks = same.clone();
+            if pointer.ends_with("DriverOpts") {
+                networks["web_back"]["DriverOpts"] = value;
+            } else {
+                *networks.pointer_mut(pointer).expect(pointer) = value;
+            }
+            assert_eq!(told(TEXT, networks), [expected], "{pointer}");
+        }
+        let mut networks = same;
+        networks["outer"] = networks["web_back"].take();
+        networks
+            .as_object_mut()
+            .expect("networks")
+            .remove("web_back");
+        assert_eq!(
+            told(TEXT, networks),
+            [
+                "no longer connected to network outer",
+                "connected to network web_back"
+            ]
+        );
+    }
+
+    #[test]
+    fn b38_a_network_mode_gives_no_aliases() {
+        for (mode, network) in [("default", "bridge"), ("host", "host"), ("none", "none")] {
+            let text = format!("services: {{web: {{image: x, network_mode: {mode}}}}}");
+            assert_eq!(told(&text, json!({network: {"Aliases": null}})), [""; 0]);
+        }
+    }
+
+    /// IPv6 addresses have several spellings.
+    #[test]
+    fn b38_addresses_are_compared_by_value() {
+        let text = "services: {web: {image: x, networks: {default: {ipv6_address: 'fd00:0::9'}}}}";
+        let networks =
+            json!({"web_default": {"Aliases": ["web"], "IPAMConfig": {"IPv6Address": "fd00::9"}}});
+        assert_eq!(told(text, networks), [""; 0]);
+    }
+}
