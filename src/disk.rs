@@ -426,11 +426,22 @@ fn groups_of(user: u32) -> (Gid, Vec<Gid>) {
     (Gid::from_raw(group), others)
 }
 
+/// The home of a user, if the user has an account.
+pub fn home_of(user: u32) -> Option<String> {
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    account(user, &users)?.get(5).map(|home| (*home).to_owned())
+}
+
+/// The fields of an account: `name:password:uid:gid:comment:home:shell`.
+fn account(user: u32, users: &str) -> Option<Vec<&str>> {
+    let mut all = users
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
+    all.find(|fields| fields.get(2) == Some(&user.to_string().as_str()))
+}
+
 fn groups_in(user: u32, users: &str, groups: &str) -> (u32, Vec<u32>) {
-    // name:password:uid:gid:…
-    let lines = users.lines();
-    let mut all = lines.map(|line| line.split(':').collect::<Vec<_>>());
-    let found = all.find(|fields| fields.get(2) == Some(&user.to_string().as_str()));
+    let found = account(user, users);
     let Some([name, _, _, group, ..]) = found.as_deref() else {
         return (NO_GROUP, Vec::new());
     };

@@ -164,7 +164,8 @@ pub fn run(
     output
 }
 
-/// The same as a user, with all of its IDs (B44), and without `PATH`. The user need not be able to reach the program, but must be
+/// The same as a user, with all of its IDs and without the environment of this process (B44): it has what `prepare` sets, and the
+/// home of the user. Without `PATH`, it finds no other program. The user need not be able to reach the program, but must be
 /// allowed to run it.
 pub fn run_as(
     user: u32,
@@ -179,6 +180,8 @@ pub fn run_as(
     let path = if is_native(&path)? { &path } else { program };
     disk::with_groups_of(user, || {
         run(path, arguments, limits, |process| {
+            process.env_clear();
+            process.envs(disk::home_of(user).map(|home| ("HOME", home)));
             prepare(process);
             process.arg0(program).uid(user).env_remove("PATH");
         })

@@ -57,10 +57,10 @@ impl Stack {
             passed => passed,
         };
         let (known, variables) = self.variables(env)?;
-        let home = std::env::var("HOME").ok().filter(|home| !home.is_empty());
+        let home = shell::variable(self.dir_text(), shell::user_of(self), "HOME");
         let mut reading = Reading {
             stack: self,
-            home,
+            home: home.filter(|home| !home.is_empty()),
             variables: known,
             left: MOST,
             texts: BTreeMap::new(),
@@ -108,7 +108,7 @@ impl Stack {
     /// A variable of the shell that does not say which files to read.
     fn shell(&self, name: &str) -> Option<String> {
         let names_files = NAME_FILES.contains(&name);
-        (!names_files).then(|| shell::variable(self.dir_text(), name))?
+        (!names_files).then(|| shell::variable(self.dir_text(), shell::user_of(self), name))?
     }
 }
 

@@ -40,14 +40,15 @@ impl Shell {
             .filter(|name| is_found && disk::exists(&stack.dir().join(name)))
             .map(str::to_owned);
         let dir = stack.dir_text().to_owned();
+        let user = user_of(stack);
         let mut shell = Self {
             file: stack.file().to_owned(),
             env_file: ".env",
-            home: env::var("HOME").ok().filter(|home| !home.is_empty()),
+            home: variable(&dir, user, "HOME").filter(|home| !home.is_empty()),
             overrides: overrides.collect(),
             project: project.map(str::to_owned),
             dir: dir.clone(),
-            variables: Box::new(move |name| variable(&dir, name)),
+            variables: Box::new(move |name| variable(&dir, user, name)),
             env_files: EnvFiles::new(),
             unreadable: None,
         };
@@ -90,10 +91,18 @@ impl Shell {
     }
 }
 
-/// A variable of this process's environment, with `PWD` set to the stack's directory.
-pub(super) fn variable(dir: &str, name: &str) -> Option<String> {
-    match name {
-        "PWD" => Some(dir.to_owned()),
+/// The user with whose rights Compose reads the stack, if it is not this one.
+pub(super) fn user_of(stack: &Stack) -> Option<u32> {
+    disk::user_of(stack.dir()).ok().flatten()
+}
+
+/// A variable of this process's environment, with `PWD` set to the stack's directory. For another user, Compose has only the
+/// home of that user (B44).
+pub(super) fn variable(dir: &str, user: Option<u32>, name: &str) -> Option<String> {
+    match (name, user) {
+        ("PWD", _) => Some(dir.to_owned()),
+        ("HOME", Some(user)) => disk::home_of(user),
+        (_, Some(_)) => None,
         // Settings of this program, the API key among them, must not reach the text (C56).
         _ if name.starts_with("STACKMGR_") || name.starts_with("STACKLIFT_") => None,
         _ => env::var(name).ok(),

@@ -285,7 +285,7 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
         "#!/bin/bash\n[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\n\
         ls >/dev/null || exit 1\n[ -e docker-compose.yml ] && {{ cat docker-compose.yml >/dev/null || exit 1; }}\n\
         grep -q 'image: valid' docker-compose.yml && exit 0\n\
-        echo \"asked in $PWD with $(grep ^Uid: /proc/$$/status | tr -s '\\t' ' '), $(ulimit -d) KiB, $(env | grep -c ^PATH=) PATH, as $EUID: $(cat {} 2>&1)\" >&2\nexit 15\n",
+        echo \"asked in $PWD with $(grep ^Uid: /proc/$$/status | tr -s '\\t' ' '), $(ulimit -d) KiB, $(env | grep -c '^PATH=\\|^FROM_ROOT') variables, as $EUID: $(cat {} 2>&1)\" >&2\nexit 15\n",
         secret.display()
     );
     fs::write(&program, script).expect("a script");
@@ -293,7 +293,9 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
         set_mode(path, 0o755);
     }
     let run = |args: &[&str]| {
-        Run::of(bench.command(args).env("PATH", bench.path(&[bin.path()]))).hides(EXCERPT)
+        let mut command = bench.command(args);
+        command.env("PATH", bench.path(&[bin.path()]));
+        Run::of(command.env("FROM_ROOT", EXCERPT)).hides(EXCERPT)
     };
     let root = bench.root().to_str().expect("UTF-8");
     let rehearsal = ["rehearse", "web", "--as", "migrate", "--stacks-root", root];
@@ -301,7 +303,7 @@ fn as_root_b29_compose_reads_with_the_rights_of_the_directorys_owner() {
         // B44: it cannot become root again.
         let ids = format!("Uid: {USER} {USER} {USER} {USER}");
         // B43: it inherits its limit.
-        let limit = "1572864 KiB, 0 PATH, ";
+        let limit = "1572864 KiB, 0 variables, ";
         run(args).says(&[
             &ids,
             limit,
