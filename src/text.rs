@@ -16,4 +16,4 @@ pub use digest::sha256;
 pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};
 pub use mask::{HIDDEN, Hit, Mask};
 pub use near::near;
-pub use shell::{command, shell_word};
+pub use shell::{command, operands, shell_word};

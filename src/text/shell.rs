@@ -23,9 +23,26 @@ pub fn shell_word(text: &str) -> Cow<'_, str> {
     shlex::try_quote(text).unwrap_or(Cow::Borrowed("''"))
 }
 
+/// Names as the last words of a shell command. One that begins with `-` does not become an option (B45).
+pub fn operands(names: &[&str]) -> String {
+    let words: Vec<_> = names.iter().map(|name| shell_word(name)).collect();
+    let mark = if names.iter().any(|name| name.starts_with('-')) {
+        "-- "
+    } else {
+        ""
+    };
+    format!("{mark}{}", words.join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn b45_a_name_is_no_option() {
+        assert_eq!(operands(&["web", "a b"]), "web 'a b'");
+        assert_eq!(operands(&["web", "--pull"]), "-- web --pull");
+    }
 
     #[test]
     fn a_word_is_the_same_in_every_shell() {

@@ -24,7 +24,7 @@ use crate::{
     },
     rewrite::faithful::Reason,
     snapshot::Inspected,
-    text::{listed, shell_word},
+    text::{listed, operands, shell_word},
 };
 
 /// Everything that prevents the adoption of `plan` besides the text. `project` is the name that Compose gives the project of
@@ -473,6 +473,9 @@ fn parent(file: &str) -> Option<&str> {
 
 /// The command that adopts the stack `name` from `dir`.
 fn command(name: &str, dir: &str) -> String {
-    let (name, dir) = (shell_word(name), shell_word(dir));
-    format!("stacklift adopt {name} --dir {dir}")
+    let dir = shell_word(dir);
+    if name.starts_with('-') {
+        return format!("stacklift adopt --dir {dir} {}", operands(&[name]));
+    }
+    format!("stacklift adopt {} --dir {dir}", shell_word(name))
 }

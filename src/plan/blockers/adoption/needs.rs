@@ -17,7 +17,7 @@ use crate::{
         fates::redefined::DOWN,
     },
     snapshot::Inspected,
-    text::{counted, shell_word},
+    text::{counted, operands, shell_word},
 };
 
 impl Blocking<'_, '_> {
@@ -31,15 +31,21 @@ impl Blocking<'_, '_> {
             if document.is_some_and(|document| is_built(document, service)) {
                 build.push(service);
             } else {
-                let arguments = image.arguments().join(" ").replace(" -- ", " ");
-                pull.push(format!("{tool} {arguments}"));
+                let platform = image.platform.iter();
+                let platform =
+                    platform.map(|one| format!("{} ", shell_word(&format!("--platform={one}"))));
+                let image = operands(&[&image.image]);
+                pull.push(format!(
+                    "{tool} pull {}{image}",
+                    platform.collect::<String>()
+                ));
             }
         }
         pull.sort();
         pull.dedup();
         let images = pull.len() + build.len();
         if !build.is_empty() {
-            let (dir, services) = (shell_word(dir), build.join(" "));
+            let (dir, services) = (shell_word(dir), operands(&build));
             pull.push(format!("cd {dir} && {tool} compose build {services}"));
         }
         let verb = if images == 1 { "is" } else { "are" };
