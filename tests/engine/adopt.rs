@@ -14,6 +14,7 @@ mod networks;
 mod rm;
 mod scenario;
 mod scenarios;
+mod states;
 mod versions;
 
 use rehearsal::Era;

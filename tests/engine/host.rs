@@ -4,7 +4,7 @@ use std::{
     env,
     io::{self, Write as _},
     panic,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output, id},
     sync::{
         Once,
@@ -150,6 +150,8 @@ pub fn required(variable: &str) -> String {
 pub struct Compose {
     program: String,
     first: &'static [&'static str],
+    /// The folder of the Docker configuration, if it is not the usual one.
+    pub config: Option<PathBuf>,
 }
 
 impl Compose {
@@ -160,7 +162,11 @@ impl Compose {
             "" => ("docker".to_owned(), &["compose"]),
             _ => (program, &[]),
         };
-        Self { program, first }
+        Self {
+            program,
+            first,
+            config: None,
+        }
     }
 
     /// Compose 5: `STACKLIFT_TEST_COMPOSE_5`.
@@ -169,6 +175,7 @@ impl Compose {
         Self {
             program,
             first: &[],
+            config: None,
         }
     }
 
@@ -197,6 +204,7 @@ impl Compose {
 
     fn attempt(&self, arguments: &[&str]) -> std::io::Result<Output> {
         let mut command = Command::new(&self.program);
+        command.envs(self.config.iter().map(|config| ("DOCKER_CONFIG", config)));
         command.args(self.first).args(arguments).output()
     }
 }

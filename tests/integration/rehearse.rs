@@ -10,7 +10,10 @@ use std::{
 use rehearsal::{Options, Rehearsal, World, seed};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bench::{Bench, KEY, PLAIN, Run, Texts, words};
+use crate::{
+    bench::{Bench, KEY, PLAIN, Run, Texts, set_mode, words},
+    writing::USER,
+};
 
 /// The binary without a home, settings, an engine and a key.
 fn bare<'a>(args: impl Texts<'a>) -> Command {
@@ -235,4 +238,17 @@ fn as_root_b45_a_rehearsal_serves_only_its_own_user() {
     };
     assert_eq!(answered(0).trim(), "1");
     assert_eq!(answered(54_321).trim(), "0");
+}
+
+/// A user who is not root needs no right of root for a rehearsal.
+#[test]
+#[ignore = "needs root: run scripts/test as root"]
+fn as_root_a_rehearsal_of_another_user() {
+    let bench = Bench::new();
+    set_mode(bench.root(), 0o755);
+    let mut command = bench.as_user("rehearse minio", USER);
+    command
+        .env_clear()
+        .env("STACKLIFT_SYSTEM_SETTINGS", "/nonexistent");
+    Run::of(&mut command).succeeds("adopted minio");
 }
