@@ -110,8 +110,8 @@ pub struct Host {
 type Found = Result<Box<dyn Program>, NoProgram>;
 
 /// Why no Compose program of a host can be asked: there is none, or those that were tried failed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NoProgram {
+#[derive(Debug, Default)]
+struct NoProgram {
     /// Each program that failed for another reason than that it does not exist, and the reason.
     failures: Vec<String>,
     /// Whether `docker` has no plugin of this name.
@@ -189,8 +189,16 @@ pub enum Values {
 
 impl NoProgram {
     /// Whether a program exists, or may exist.
-    pub fn failed(&self) -> bool {
+    fn failed(&self) -> bool {
         !self.failures.is_empty()
+    }
+
+    fn hint(&self) -> &'static str {
+        if self.failed() {
+            "fix that, then run the command again"
+        } else {
+            "install Docker Compose (package docker-compose-plugin, or docker-compose-v2 on Ubuntu), or use the container image of stacklift, which has it"
+        }
     }
 }
 
@@ -255,13 +263,14 @@ impl Host {
         }
     }
 
-    /// Its Compose program, or why there is none. The first call looks for it: up to two programs run.
-    pub fn compose(&self) -> Result<&dyn Program, &NoProgram> {
+    /// Its Compose program. The first call looks for it: up to two programs run. The error says how to get one (B46).
+    pub fn compose(&self) -> Result<&dyn Program> {
         let find = || -> Found {
             let found = Compose::find(&self.tool, &self.trace);
             found.map(|found| Box::new(found) as Box<dyn Program>)
         };
-        self.found.get_or_init(find).as_deref()
+        let found = self.found.get_or_init(find).as_deref();
+        found.map_err(|none| Failure::new(none.to_string()).hint(none.hint()).into())
     }
 }
 

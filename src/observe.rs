@@ -507,7 +507,7 @@ impl Situation<'_> {
             before.details.containers = None;
         }
         let none = compose.compose().err().filter(|_| host.is_none());
-        before.details.unasked = none.map(ToString::to_string);
+        before.details.unasked = none.map(|error| error.to_string());
         let rejection = checked.and_then(|read| known(read, &mut before.warnings));
         before.details.rejection = rejection.flatten();
         before.rights = rights;

@@ -84,23 +84,20 @@ struct Read {
 /// Why a container may differ from the file.
 const HIDDEN: &str = "its file had a setting that a container does not show, or `docker update` has changed one since";
 
-/// Reads the containers of `project`, and writes it as files. Without a Compose program, nothing is known of the hashes.
+/// Reads the containers of `project`, and writes it as files. `compose` tells whether they have the configuration of the containers.
 pub fn reconstruct(
     engine: &EngineReader,
     tool: &str,
     project: &str,
-    compose: Option<&dyn Program>,
+    compose: &dyn Program,
 ) -> Result<Reconstructed> {
     let mut read = Read::new(engine, tool, project)?;
     let drafts = read.services.keys();
     let drafts = drafts.map(|service| (service.clone(), Draft::new(service, &read)));
     let drafts: BTreeMap<String, Draft> = drafts.collect();
     let mut problem = None;
-    let resolved = compose.map(|compose| read.resolved(&drafts, compose));
-    let resolved = resolved.transpose().unwrap_or_else(|error| {
-        problem = Some(error);
-        None
-    });
+    let resolved = read.resolved(&drafts, compose);
+    let resolved = resolved.map_err(|error| problem = Some(error)).ok();
     let (mut services, mut reasons) = (Map::new(), BTreeMap::new());
     for (name, draft) in &drafts {
         let found = match &resolved {
@@ -129,7 +126,7 @@ pub fn reconstruct(
     let env = stack_env(&variables);
     let mut text = read.text(&services);
     let mut written = None;
-    while let Some(compose) = compose.filter(|_| problem.is_none()) {
+    while problem.is_none() {
         let input = read.input(&text, &env);
         match read.project(compose, &input, Profiles::Active) {
             Ok(found) if read.objects.try_others(&found.resources.networks) => {

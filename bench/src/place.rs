@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -32,12 +33,19 @@ impl Place {
         })
     }
 
-    /// The measured program.
+    /// The measured program, with the Compose program of the rehearsal, which is built next to it.
     pub fn stacklift(&self, arguments: &[&str]) -> Result<Command> {
         let program = env::var_os("STACKLIFT_BENCH_PROGRAM")
             .context("STACKLIFT_BENCH_PROGRAM is not set: run scripts/bench")?;
+        let compose = Path::new(&program).with_file_name("rehearsed-compose");
         let mut command = self.command(program);
-        command.args(arguments);
+        // The engine is reached by its API.
+        command.args(arguments).env("PATH", self.path("bin"));
+        let link = self.path("bin/docker-compose");
+        if !link.exists() {
+            fs::create_dir_all(self.path("bin"))?;
+            symlink(compose, link)?;
+        }
         Ok(command)
     }
 

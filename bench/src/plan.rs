@@ -1,4 +1,4 @@
-//! A plan without a Compose program, compared with the requests that nobody can do without: two to Portainer by one
+//! A plan with the Compose program of the rehearsal, compared with the requests that nobody can do without: two to Portainer by one
 //! `curl` process, and a listing and an inspection of the containers by `docker`.
 
 use anyhow::{Result, anyhow};
@@ -14,7 +14,7 @@ const ROUNDS: usize = 40;
 const LIMIT: f64 = 150.0;
 
 pub fn measure() -> Result<()> {
-    println!("a plan of {STACK} without a Compose program, {ROUNDS} rounds in alternation:");
+    println!("a plan of {STACK}, {ROUNDS} rounds in alternation:");
     let place = Place::new()?;
     place.reset(STACK);
     let folder = place.root.path().join(STACK);
@@ -30,8 +30,6 @@ pub fn measure() -> Result<()> {
     });
 
     let mut plan = place.stacklift(&["plan", STACK])?;
-    // The engine is reached by its API. No Compose program is found.
-    plan.env("PATH", place.path("no-programs"));
     let url = place.rehearsal.base_url();
     let mut curl = place.curl();
     curl.arg(format!("{url}/api/stacks"));

@@ -57,8 +57,14 @@ pub(super) struct Asking<'a> {
     mask: &'a Mask,
 }
 
-/// What the Compose program of this host reads in the files of a stack on disk. Fails if there is no program to ask.
-pub(super) fn on_disk(situation: &Situation, files: &Files, mask: &Mask) -> Result<Value, String> {
+/// What the Compose program of this host reads in the files of a stack on disk. Fails if it is not to be asked.
+pub(super) fn on_disk(
+    compose: &dyn Program,
+    situation: &Situation,
+    files: &Files,
+    mask: &Mask,
+) -> Result<Value, String> {
+    is_asked(situation)?;
     let input = Input::OnDisk {
         project: Some(situation.stack.name().as_str()),
         dir: situation.stack.dir(),
@@ -66,28 +72,28 @@ pub(super) fn on_disk(situation: &Situation, files: &Files, mask: &Mask) -> Resu
         files: &files.compose,
         env_files: &files.env,
     };
-    let config = program(situation)?.config(&input, Profiles::Active, Values::Resolved, mask);
+    let config = compose.config(&input, Profiles::Active, Values::Resolved, mask);
     config.map_err(|error| format!("{error:#}"))
 }
 
-fn program<'a>(situation: &Situation<'a>) -> Result<&'a dyn Program, String> {
-    // For all stacks of a host, it would run several times for each.
-    if situation.host.is_some() {
-        return Err("the configurations were not compared".to_owned());
+/// For all stacks of a host, it would run several times for each.
+fn is_asked(situation: &Situation) -> Result<(), String> {
+    match situation.host {
+        Some(_) => Err("the configurations were not compared".to_owned()),
+        None => Ok(()),
     }
-    let compose = situation.compose.compose();
-    compose.map_err(|none| format!("{none} to compare the configurations"))
 }
 
 impl<'a> Asking<'a> {
-    /// Fails if there is no program to ask. `on_disk` is what it reads in the files on disk.
+    /// Fails if it is not to be asked. `on_disk` is what it reads in the files on disk.
     pub(super) fn new(
+        compose: &'a dyn Program,
         situation: &Situation<'a>,
         before: &Before,
         on_disk: Result<Value, String>,
         mask: &'a Mask,
     ) -> Result<Self, String> {
-        let compose = program(situation)?;
+        is_asked(situation)?;
         let version = compose.version().release;
         let containers = containers(before, situation.tool);
         let on_disk = on_disk.map(|config| Project::new(&config, version, &containers, None));

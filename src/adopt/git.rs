@@ -401,9 +401,7 @@ pub fn blockers(
     let Some(record) = &before.record else {
         return projects.as_ref().err().map(|why| {
             let what = format!("cannot compare what the repository deploys with what runs: {why}");
-            let hint =
-                "install Compose on this host, or fix what it reports, then run the command again";
-            Blocker::new(what, hint)
+            Blocker::new(what, "fix that, then run the command again")
         });
     };
     let id = &record.id;

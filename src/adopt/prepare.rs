@@ -51,25 +51,25 @@ pub struct Prepared {
 
 impl Prepared {
     /// Reads the stack's files, Portainer and the engine. What runs can change the text: it is rewritten a second time
-    /// then. Fails if the files or Portainer's list of stacks cannot be read.
+    /// then. Fails if the files or Portainer's list of stacks cannot be read, or if this host has no Compose program (B46).
     pub fn new(situation: &Situation, mut keep: Keep) -> Result<Self> {
-        let stack = situation.stack;
+        let (stack, compose) = (situation.stack, situation.compose.compose()?);
         // A name in the repository would be recreated once, and be of this host alone.
         keep.anonymous |= situation.git.is_some();
         let source = stack.read_own()?;
         let records = situation.records()?;
-        let texts = Texts::new(situation, &source)?;
+        let texts = Texts::new(compose, situation, &source)?;
         let mask = mask(&source, sent(&texts.first).env);
         let (mut before, on_disk) = side_by_side(
             || situation.observe(records, sent(&texts.first), &mask, Depth::Everything),
-            || asking::on_disk(situation, &texts.files, &mask),
+            || asking::on_disk(compose, situation, &texts.files, &mask),
         );
         let planner = Planner {
             situation,
             source: &source,
             document: Document::parse(texts.text(&source)),
             texts: &texts,
-            asking: Asking::new(situation, &before, on_disk, &mask),
+            asking: Asking::new(compose, situation, &before, on_disk, &mask),
             keep,
         };
         let (mut rewrite, mut runs) = planner.lengthen(&before, &texts.first, &Runs::default());

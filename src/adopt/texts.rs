@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 
 use crate::{
-    compose::NOT_COMBINED,
+    compose::{NOT_COMBINED, Program},
     failure::Failure,
     observe::{self, Combined, Situation, Uncombined},
-    rewrite::faithful::{self, Blocker, Faithful, NO_COMPOSE, Reason, Runs},
+    rewrite::faithful::{self, Blocker, Faithful, ONE_FILE, Reason, Runs},
     stack::{Files, FilesRead, Shell, StackText},
 };
 
@@ -37,7 +37,11 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    pub(super) fn new(situation: &Situation, source: &StackText) -> Result<Self> {
+    pub(super) fn new(
+        compose: &dyn Program,
+        situation: &Situation,
+        source: &StackText,
+    ) -> Result<Self> {
         let stack = situation.stack;
         let (text, env) = (source.compose.as_str(), source.env.as_deref());
         // Portainer gives the project the name of the stack. Compose may give it another one.
@@ -72,7 +76,7 @@ impl Texts {
         let read = stack.read_files(&texts.files)?;
         let blockers = texts.first.as_ref().err().map_or(&[][..], Vec::as_slice);
         if !is_other && (!is_alone || blockers.iter().any(may_combine)) {
-            texts.combine(situation, is_alone, read);
+            texts.combine(compose, situation, is_alone, read);
         }
         match texts.named.unreadable.take() {
             Some(error) if texts.combined.is_none() => Err(error),
@@ -81,27 +85,16 @@ impl Texts {
     }
 
     /// Lets the Compose program of the host combine the files. If that fails, the blockers say why.
-    fn combine(&mut self, situation: &Situation, is_alone: bool, read: FilesRead) {
+    fn combine(
+        &mut self,
+        program: &dyn Program,
+        situation: &Situation,
+        is_alone: bool,
+        read: FilesRead,
+    ) {
         let files = [self.files.compose.as_slice(), &self.files.env]
             .concat()
             .join(", ");
-        let program = match situation.compose.compose() {
-            Ok(program) => program,
-            Err(none) => {
-                if self.first.is_ok() {
-                    let message =
-                        format!("the containers were started from several files: {files}");
-                    self.first = Err(vec![Blocker::several_files(message, NO_COMPOSE)]);
-                }
-                let mut blockers: Vec<_> =
-                    self.first.as_mut().err().into_iter().flatten().collect();
-                blockers.retain(|one| none.failed() && one.reason == Reason::SeveralFiles);
-                for blocker in blockers {
-                    blocker.hint = format!("{none}: fix that, then run the command again");
-                }
-                return;
-            }
-        };
         let combined = if situation.compose.is_rehearsed {
             let failure = Failure::new(NOT_COMBINED)
                 .hint("plan and adopt combine them with the Compose program of this host");
@@ -138,7 +131,7 @@ impl Texts {
                 format!(
                     "Compose reads {key} differently after it combines the files of the stack ({files}) into one"
                 ),
-                "write one Compose file for which `docker compose config` prints the same, then pass it with --file",
+                ONE_FILE,
             )],
         });
     }

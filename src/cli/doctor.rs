@@ -64,7 +64,7 @@ fn with_settings(mut settings: Settings, console: &Arc<Console>) -> Vec<Check> {
         let about = reader.about();
         (peers::engine(reader, &about), about)
     };
-    let of_compose = || here::compose(&compose, &settings.location.tool);
+    let of_compose = || here::compose(&compose);
     let status = || match &client {
         Ok(client) => client.reader().version(),
         Err(error) => Err(Problem::of(error).to_error()),

@@ -9,6 +9,7 @@ pub(super) fn run(output: Output, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
     watch_reading(console);
     let surroundings = Surroundings::new(cli)?;
+    surroundings.compose.compose()?;
     console.waiting("reading Portainer and Docker");
     let typed = &surroundings.settings.typed;
     let unasked = surroundings.portainer.as_ref().err();

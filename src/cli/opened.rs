@@ -87,12 +87,13 @@ impl Opened {
         Ok(self)
     }
 
-    /// The same, with `--access` and `--git`.
+    /// The same, with `--access` and `--git`. Fails if this host has no Compose program (B46).
     pub(super) fn adopted_with(
         self,
         flags: &AdoptionArguments,
         console: &Console,
     ) -> Result<Self, Stopped> {
+        self.compose.compose().map_err(Stopped::untouched)?;
         let mut opened = self.shared_with(&flags.access.grants)?;
         let git = repository(&flags.git, opened.stack.file()).map_err(Stopped::untouched)?;
         if let Some(password) = git.as_ref().and_then(|git| git.password.as_ref()) {

@@ -480,7 +480,6 @@ impl Adoption {
         self.pulls = missing.pulls.into_iter().collect();
         self.block(missing.refusals, input.file);
         self.warnings.extend(missing.doubts);
-        self.warnings.extend(validation::unchecked(facts));
         let last = compose.map(|compose| compose.last);
         let newer = last.map_or(Vec::new(), |last| {
             validation::newer(facts, stack, input.file, last)

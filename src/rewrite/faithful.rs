@@ -29,7 +29,7 @@ mod write;
 
 use std::{collections::BTreeSet, fmt, ops::Range};
 
-pub use blocker::{Blocker, NO_COMPOSE, Reason};
+pub use blocker::{Blocker, ONE_FILE, Reason};
 pub use encode::encoded;
 pub use mounts::written_services;
 pub(in crate::rewrite) use reading::read_over;

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::{
-    bench::{Bench, MARKED, PLAIN, Run, refusal},
+    bench::{Bench, CHANGED, MARKED, PLAIN, Run, refusal},
     confirming::{on_terminal, on_terminal_after},
     plan::conforms,
 };
@@ -163,7 +163,7 @@ fn what_an_interrupted_run_left_is_restored_first_only_if_the_stack_is_named() {
     let run = all(&bench, "--dry-run").code(0);
     run.prints(
         "STACK  CONTAINERS  STATE            ADOPT
-mongo  1/1         by hand          may interrupt a
+mongo  1/1         by hand          keeps running
 web    0/0         interrupted run  stacklift migrate web\n",
     );
     let left_out = all(&bench, "--dry-run --output json").code(0);
@@ -182,9 +182,9 @@ fn the_table_and_the_report_as_text() {
     bench.once(Call::Create, refusal());
     let run = all(&bench, "--keep-going").code(1);
     let table = "STACK  CONTAINERS  STATE    ADOPT
-mongo  1/1         by hand  may interrupt a
-web    1/1         by hand  may interrupt a
-zoo    1/1         by hand  may interrupt a
+mongo  1/1         by hand  keeps running
+web    1/1         by hand  keeps running
+zoo    1/1         by hand  keeps running
 
 mongo (1 of 3)
 ";
@@ -232,7 +232,10 @@ fn a_dry_run_changes_nothing_and_its_exit_code_can_tell() {
 #[test]
 fn b08_all_stacks_are_asked_about_once() {
     let bench = host();
-    let down = "a may be down for up to 10 s, plus its start";
+    for name in ["mongo", "web", "zoo"] {
+        bench.write(name, "docker-compose.yml", CHANGED);
+    }
+    let down = "a is down for up to 10 s, plus its start";
     let question =
         format!("Adopt mongo, web, zoo? mongo: {down}; web: {down}; zoo: {down}. [y/N] ");
     on_terminal(&bench, ALL, "n\n").fails(&format!("{question}Canceled. Nothing was changed."));
@@ -246,6 +249,7 @@ fn b08_all_stacks_are_asked_about_once() {
 fn b08_a_plan_that_became_worse_is_asked_about_again() {
     let volume = format!("{PLAIN}    volumes: [/cache]\n");
     let bench = Bench::web(PLAIN);
+    bench.stack("web", CHANGED, None);
     let edit = || {
         bench.started("other", PLAIN, None);
         let text = format!("{volume}  b:\n    image: busybox:1.36\n");
@@ -287,8 +291,8 @@ fn several_stacks_are_adopted_by_name() {
     let bench = host();
     let run = bench.run("adopt zoo web broken --wait 2s").code(1);
     let table = "STACK   CONTAINERS  STATE        ADOPT
-zoo     1/1         by hand      may interrupt a
-web     1/1         by hand      may interrupt a
+zoo     1/1         by hand      keeps running
+web     1/1         by hand      keeps running
 broken  0/0         not started  blocked: network missing does not exist
 
 ";

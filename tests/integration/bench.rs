@@ -1,7 +1,7 @@
 //! A bench for one test: a rehearsal, stacks on disk, and the real binary between them.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs, io,
     ops::Deref,
     os::unix::{
@@ -25,11 +25,14 @@ mod run;
 
 pub use run::{KEY, MARK, MARKED, Run, Texts};
 
-/// What `adopt` says on a host without Compose.
-pub const NO_COMPOSE: &str = "warning: this host has no Compose program: not everything in the file could be checked, and Portainer may reject it\n";
-
 /// A Compose file of one service that loses nothing when it is migrated.
 pub const PLAIN: &str = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 1000\n";
+
+/// The same file after an edit for which the container is recreated.
+pub const CHANGED: &str = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 9\n";
+
+/// A program that prints nothing and fails.
+const FAILS: &str = "/bin/false";
 
 pub struct Bench {
     pub rehearsal: Rehearsal,
@@ -72,6 +75,8 @@ impl Bench {
         let mut world = World::new(KEY);
         // Nobody waits in a test: a deployment ends when it is asked about.
         world.deploy_millis = None;
+        let home = tempfile::tempdir().expect("a home");
+        world.home = home.path().display().to_string();
         let options = Options {
             era,
             ..Options::default()
@@ -79,10 +84,10 @@ impl Bench {
         Self {
             rehearsal: Rehearsal::start(world, &options).expect("a rehearsal"),
             root: tempfile::tempdir().expect("a stacks root"),
-            home: tempfile::tempdir().expect("a home"),
+            home,
             programs: tempfile::tempdir().expect("a folder"),
         }
-        .without_compose()
+        .with_programs()
     }
 
     /// A bench with the stack `web` of this text, which was started by hand.
@@ -125,13 +130,29 @@ impl Bench {
         bench
     }
 
-    /// No Compose program is found on `PATH`, whatever this machine has.
-    fn without_compose(self) -> Self {
+    /// Whatever this machine has, the Compose program on `PATH` is that of the rehearsal.
+    fn with_programs(self) -> Self {
         fs::create_dir(self.bin()).expect("a folder");
-        for name in ["docker", "docker-compose"] {
-            symlink("/bin/false", self.bin().join(name)).expect("a link");
-        }
+        symlink(FAILS, self.bin().join("docker")).expect("a link");
+        let compose = env!("CARGO_BIN_EXE_rehearsed-compose");
+        symlink(compose, self.bin().join("docker-compose")).expect("a link");
         self
+    }
+
+    /// `PATH` of a host without a Compose program, whatever this machine has.
+    pub fn path_without_compose(&self) -> OsString {
+        let bin = self.programs().join("none");
+        fs::create_dir_all(&bin).expect("a folder");
+        for name in ["docker", "docker-compose"] {
+            let _ = fs::remove_file(bin.join(name));
+            symlink(FAILS, bin.join(name)).expect("a link");
+        }
+        self.path(&[&bin])
+    }
+
+    /// Runs the binary on a host without a Compose program.
+    pub fn without_compose<'a>(&self, args: impl Texts<'a>) -> Run {
+        self.run_with(args, "PATH", self.path_without_compose())
     }
 
     /// A directory for programs and what they print, which may contain values.
@@ -145,7 +166,7 @@ impl Bench {
     }
 
     /// `PATH` with `first` before everything else.
-    pub fn path(&self, first: &[&Path]) -> std::ffi::OsString {
+    pub fn path(&self, first: &[&Path]) -> OsString {
         let rest = std::env::var_os("PATH").unwrap_or_default();
         let mut all: Vec<PathBuf> = first.iter().map(|path| path.to_path_buf()).collect();
         all.push(self.bin());

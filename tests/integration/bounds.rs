@@ -57,12 +57,18 @@ fn b43_what_compose_would_expand_is_bounded_before() {
     ] {
         let bench = Bench::new();
         changed(&bench, "web", &more, env);
-        bench.script("docker-compose", "touch asked\n");
+        let asked = bench.programs().join("asked");
+        let script = format!(
+            "[ \"$1\" = version ] && {{ echo 2.40.3; exit; }}\ntouch {}\n",
+            asked.display()
+        );
+        bench.script("docker-compose", &script);
         bench.started("good", PLAIN, None);
         let what = "the stack has too many files, or too large ones: with the values in";
         bench.run("plan web").fails(what);
         let list = bench.run("list --output json").code(0);
         list.says(&[what]);
+        assert!(!asked.exists(), "Compose was asked");
     }
 }
 

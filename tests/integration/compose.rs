@@ -1,4 +1,4 @@
-//! B06 and B13: the Compose program of the host, asked about the text before anything is destroyed.
+//! B06, B13 and B46: the Compose program of the host, asked about the text before anything is destroyed.
 
 use std::{
     ffi::OsString,
@@ -203,6 +203,47 @@ fn b06_compose_is_asked_by_a_rehearsal_and_not_if_there_is_nothing_to_destroy() 
     Run::of(&mut migrate).code(0).hides("compose: run");
     let mut rehearse = with_plugin(&bench, "rehearse web", script);
     Run::of(&mut rehearse).fails("docker compose 2.40.3: bad");
+}
+
+#[test]
+fn b46_without_a_compose_program_four_commands_say_how_to_get_one() {
+    let bench = Bench::web(PLAIN);
+    let to = bench.home().join("out");
+    let export = format!("export web --from containers --to {}", to.display());
+    for args in [
+        "plan web",
+        "plan web --compare",
+        "adopt web",
+        "adopt web --dry-run",
+        "adopt --all",
+        "list",
+        &export,
+    ] {
+        let run = bench.without_compose(args).code(1);
+        run.prints("");
+        let error = "error: this host has no Compose program\n";
+        let hint = "hint: install Docker Compose (package docker-compose-plugin, or docker-compose-v2 on Ubuntu), or use the container image of stacklift, which has it\n";
+        run.says(&[error, hint]);
+    }
+    assert!(bench.nothing_was_changed());
+    assert!(bench.backups("web").is_empty());
+    assert!(!bench.state().exists() && !to.exists());
+}
+
+#[test]
+fn b46_a_migration_an_export_and_a_restore_need_no_compose_program() {
+    let bench = Bench::web(PLAIN);
+    let unknown = "this host has no Compose program: not everything in the file could be checked, and Portainer may reject it";
+    for args in ["migrate web --dry-run", "web"] {
+        let run = bench.without_compose(args).code(0);
+        assert_eq!(run.all().matches(unknown).count(), 1, "{run:#?}");
+    }
+    let to = bench.home().join("out");
+    let export = format!("export web --to {}", to.display());
+    bench.without_compose(&export).code(0);
+    assert!(to.join("compose.yaml").exists());
+    let run = bench.without_compose("restore web");
+    run.succeeds("restored web: 1 container matches the snapshot");
 }
 
 #[test]

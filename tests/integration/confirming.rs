@@ -9,8 +9,7 @@ use std::{
 use rehearsal::{Call, FaultKind};
 
 use crate::{
-    bench::{Bench, NO_COMPOSE, PLAIN, Run, Texts, refusal},
-    plan::{labeled, path_with_hashes},
+    bench::{Bench, CHANGED, PLAIN, Run, Texts, refusal},
     terminal::{everything_on, terminal},
 };
 
@@ -150,13 +149,14 @@ fn b08_what_is_only_interrupted_is_asked_about() {
 #[test]
 fn b08_without_a_terminal_an_adoption_and_a_restore_need_yes() {
     let bench = Bench::web(PLAIN);
+    bench.stack("web", CHANGED, None);
     let refused = |args: &str, what: &str| {
         bench.forget_requests();
         Run::of(&mut bench.asking(args)).fails(&format!("error: refusing to {what}state: nothing was changed\nhint: run the command on a terminal, or pass --yes\n"));
         assert!(bench.nothing_was_changed(), "{args:?}");
     };
     let adopt = "adopt web without confirmation: ";
-    let effect = "a may be down for up to 10 s, plus its start\n";
+    let effect = "a is down for up to 10 s, plus its start\n";
     refused("adopt web", &format!("{adopt}{effect}"));
     refused("adopt --all", &format!("{adopt}{effect}"));
     assert!(!bench.state().join("snapshots").exists(), "no snapshot");
@@ -169,9 +169,7 @@ fn b08_without_a_terminal_an_adoption_and_a_restore_need_yes() {
 fn b08_an_adoption_that_keeps_every_container_asks_nothing() {
     for args in [&["adopt", "web", "--wait", "2s"][..], &["adopt", "--all"]] {
         let bench = Bench::web(PLAIN);
-        let hashes = labeled(&bench);
-        let path = path_with_hashes(&bench, &hashes);
-        let run = Run::of(bench.asking(args).env("PATH", path)).code(0);
+        let run = Run::of(&mut bench.asking(args)).code(0);
         run.says("  =  a  keeps running").hides("[y/N]");
     }
 }
@@ -184,7 +182,7 @@ fn a_stopped_stack_is_no_job_before_and_after_its_restore() {
     bench.succeeds("restore web", "  web was not running then, and will not run after the restore\n  the Portainer stack is deleted; a is removed and recreated, and stays stopped\n");
     assert_eq!(bench.container("web-a-1").state, "created");
     let run = bench.succeeds("adopt web", "adopted web: a was started\n");
-    assert_eq!(run.err, NO_COMPOSE);
+    assert_eq!(run.err, "");
     bench.run("restore web").code(0);
     bench.world(|world| world.containers.clear());
     on_terminal(&bench, "restore web", "n\n").fails("Roll back web? [y/N]");
@@ -198,6 +196,7 @@ fn b08_what_an_earlier_run_left_is_restored_after_a_question() {
     bench.once(Call::Create, refusal());
     bench.run("web").code(1);
     assert!(bench.containers("web").is_empty());
+    bench.stack("web", CHANGED, None);
     bench.forget_requests();
     let question = "Roll back web first? [y/N]";
     on_terminal(&bench, "adopt web", "n\n").fails(&[question, CANCELED]);

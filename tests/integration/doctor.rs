@@ -104,6 +104,7 @@ fn nothing_responds() {
         bench
             .command("doctor --base-url https://127.0.0.1:1")
             .env_remove("STACKMGR_API_KEY")
+            .env("PATH", bench.path_without_compose())
             .env("DOCKER_HOST", "unix:///no/engine.sock")
             .env("STACKLIFT_STACKS_ROOT", "/no/stacks")
             .env("STACKLIFT_STATE_DIR", file.join("state")),
@@ -114,7 +115,7 @@ fn nothing_responds() {
         "\
 ok       settings         no settings file
 failed   Docker           failed to read the version and ID of Docker: cannot reach Docker on /no/engine.sock: No such file or directory
-warning  Compose          not found: neither `docker compose` nor `docker-compose` prints a version
+failed   Compose          this host has no Compose program
 failed   Portainer        cannot reach Portainer at https://127.0.0.1:1: Connection refused
 -        TLS              not checked: Portainer could not be read
 failed   API key          there is none
@@ -125,13 +126,11 @@ failed   state directory  HOME/bin/docker is not a directory
 
 Fix this, then run stacklift doctor again:
          Docker           check that Docker is running
+         Compose          install Docker Compose (package docker-compose-plugin, or docker-compose-v2 on Ubuntu), or use the container image of stacklift, which has it
          Portainer        check that Portainer is running and that --base-url is its address
          API key          run stacklift config init, or set STACKMGR_API_KEY
          stacks root      run stacklift config init, or set --stacks-root to the directory that contains the stack directories
          state directory  set STACKLIFT_STATE_DIR to a directory that you can write to
-
-Consider this:
-         Compose          install the Compose plugin: stacks with several Compose files cannot be adopted without it, and a plan cannot tell which services stay unchanged
 "
     );
     assert_eq!(run.err, "");

@@ -39,10 +39,10 @@ fn edit_text(bench: &Bench) {
 
 /// The user edits a variable in Portainer.
 fn edit_variable(bench: &Bench) {
-    bench.change_record(|record| {
-        let env = record.env.as_mut().expect("variables");
-        env[0].value = format!("{MARKED}-theirs");
-    });
+    let mut record = bench.first_record();
+    record.env.as_mut().expect("variables")[0].value = format!("{MARKED}-theirs");
+    let updated = bench.world(|world| world.update(record.id, record.text, record.env));
+    updated.expect("an update");
 }
 
 /// What `plan` and `plan --diff` say of an edit.

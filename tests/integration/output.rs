@@ -47,9 +47,7 @@ fn steps_on_standard_output_warnings_and_errors_on_standard_error() {
         .collect();
     assert_eq!(
         starts,
-        [
-            "warning", "warning", "warning", "error", "state", "hint", "hint"
-        ],
+        ["warning", "warning", "error", "state", "hint", "hint"],
         "{}",
         run.err
     );

@@ -21,11 +21,7 @@ fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
             &mount,
             None,
             "web",
-            &[
-                "line 5: a: ",
-                "Docker would reject mounts",
-                "this host has no Compose program: not everything in the file could be checked, and Portainer may reject it",
-            ],
+            &["line 5: a: ", "Docker would reject mounts"],
         ),
         (
             INVALID,

@@ -214,10 +214,10 @@ fn b34_reveal_makes_an_exact_patch() {
 
 #[test]
 fn a_refusal_shows_every_place() {
-    let text = "include: [x.yml]\nservices:\n  a:\n    image: x\n    env_file: none.env\n";
+    let text = "services:\n  a:\n    image: x\n    env_file: none.env\n  b:\n    image: x\n    env_file: gone.env\n";
     let bench = Bench::on_disk(text);
-    let first = "cannot adopt web: 2 problems\n  1. docker-compose.yml:1: Portainer cannot read the files that `include` names\n     to combine the files, install Docker Compose (package docker-compose-plugin,";
-    let second = "\n  2. docker-compose.yml:5: ";
+    let first = "cannot adopt web: 2 problems\n  1. docker-compose.yml:4: ";
+    let second = "\n  2. docker-compose.yml:7: ";
     bench.fails("render web --as adopt", &[first, second]);
     bench.stack("web", "services:\n  a: [x\n", None);
     bench.fails("render web --as adopt", "cannot parse the Compose file");

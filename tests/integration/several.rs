@@ -67,23 +67,6 @@ fn started_from(bench: &Bench, files: &[&str]) {
 }
 
 #[test]
-fn without_compose_the_package_is_named() {
-    let bench = several();
-    let merges = "Compose merges docker-compose.override.yml into docker-compose.yml";
-    let includes = "docker-compose.yml:1: Portainer cannot read the files that `include` names";
-    bench.stops("adopt web", &[merges, includes, "docker-compose-plugin"]);
-}
-
-#[test]
-fn containers_of_several_files_need_compose() {
-    let bench = Bench::web(PLAIN);
-    fs::write(bench.dir("web").join("prod.yml"), "services: {}\n").expect("a file");
-    started_from(&bench, &["docker-compose.yml", "prod.yml"]);
-    let files = "the containers were started from several files: docker-compose.yml,";
-    bench.fails("plan web", &[files, "docker-compose-plugin"]);
-}
-
-#[test]
 fn a_missing_file_of_several_blocks() {
     let bench = Bench::web(PLAIN);
     started_from(&bench, &["docker-compose.yml", "prod.yml"]);

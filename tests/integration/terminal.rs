@@ -15,10 +15,7 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-use crate::{
-    bench::{Bench, Run},
-    plan::{labeled, with_hashes},
-};
+use crate::bench::{Bench, Run};
 
 /// A service that stays, one that is recreated, and losses of a migration.
 const MIXED: &str = "\
@@ -142,14 +139,14 @@ fn the_environment_decides_on_a_terminal() {
 #[test]
 fn a_color_tells_what_a_sign_tells() {
     let bench = stacks();
-    let colored =
-        |args: &str| with_hashes(&bench, &format!("--color always {args}"), &labeled(&bench));
+    let colored = |args: &str| bench.run(&format!("--color always {args}"));
     let kept = "\x1b[32m  =  kept    \x1b[0mkeeps running\n";
     let both = format!("{kept}\x1b[33m  ~  cached  \x1b[0mrecreated: ");
     colored("plan web").succeeds(&both);
     colored("plan blocked").says("\x1b[31mCannot be adopted yet:\x1b[0m");
-    let unknown = bench.run("plan web --color always");
-    unknown.says("\x1b[35m  ?  kept");
+    let other = stacks();
+    other.label("image", "sha256:0");
+    other.succeeds("plan web --color always", "\x1b[35m  ?  kept");
     let interrupts = "\x1b[33minterrupts at least cached\x1b[0m";
     colored("list").says(&[interrupts, "\x1b[31mblocked: "]);
     let title = "\x1b[1m--- docker-compose.yml\x1b[0m\n\x1b[1m+++ docker-compose.yml\t(in Portainer)\x1b[0m\n\x1b[36m@@ ";

@@ -45,6 +45,16 @@ mod values;
 mod volumes;
 mod work;
 
+pub use self::{
+    by_hand::{ComposeFiles, config_of_files},
+    container::Container,
+    deployment::COMPOSE_VERSION,
+    entities::config_hash,
+    events::{Action, Event},
+    record::{Record, ResourceControl, Status, Variable},
+    repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},
+    state::{Era, Health, World},
+};
 pub(crate) use self::{
     clock::{clock, millis},
     container::Port,
@@ -54,13 +64,4 @@ pub(crate) use self::{
     images::tagged,
     values::texts,
     work::{Accepted, Ending, Kind, Work},
-};
-pub use self::{
-    container::Container,
-    deployment::COMPOSE_VERSION,
-    entities::config_hash,
-    events::{Action, Event},
-    record::{Record, ResourceControl, Status, Variable},
-    repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},
-    state::{Era, Health, World},
 };

@@ -180,6 +180,7 @@ impl All<'_> {
         let (portainer, engine) = self.peers.readers();
         engine.refuse_podman()?;
         let compose = compose::Host::new(&self.settings.location.tool, self.console.trace());
+        compose.compose()?;
         let portainer = Some((portainer, self.endpoint));
         let inventory = inventory(&self.settings, portainer, engine, &compose);
         let host = inventory.host();

@@ -64,19 +64,10 @@ pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
 }
 
 /// The Compose program. Runs it to read its version.
-pub(super) fn compose(host: &compose::Host, tool: &str) -> Check {
+pub(super) fn compose(host: &compose::Host) -> Check {
     match host.compose() {
         Ok(program) => Check::ok(Subject::Compose, program.name()),
-        Err(none) if none.failed() => {
-            let hint = "fix this: without it, a plan cannot tell which services keep running";
-            Check::warning(Subject::Compose, none.to_string(), hint)
-        }
-        Err(_) => Check::warning(
-            Subject::Compose,
-            format!("not found: neither `{tool} compose` nor `docker-compose` prints a version"),
-            "install the Compose plugin: stacks with several Compose files cannot be adopted without it, and a plan \
-             cannot tell which services stay unchanged",
-        ),
+        Err(error) => Check::of_error(Subject::Compose, &error, ""),
     }
 }
 

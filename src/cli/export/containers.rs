@@ -21,9 +21,9 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     console.waiting("reading the containers");
     let tool = &settings.location.tool;
     let host = compose::Host::new(tool, console.trace());
-    let program = host.compose();
+    let program = host.compose()?;
     engine.refuse_podman()?;
-    let reconstructed = reconstruct(&engine, tool, name.as_str(), program.ok())?;
+    let reconstructed = reconstruct(&engine, tool, name.as_str(), program)?;
     // A new directory in the stacks root would be the stack's own.
     let own = own_stack(&inventory(&settings, None, &engine, &host), name);
     let mut exported = write((&to, None), &reconstructed.files, force)?;
@@ -51,11 +51,6 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     }
     if let Some(problem) = &reconstructed.problem {
         console.warning(&format!("{problem:#}"));
-    }
-    if let Err(why) = program {
-        console.warning(&format!(
-            "{why}: it is unknown which containers an adoption keeps"
-        ));
     }
     // As long as the stack has a Compose file, no other one is adopted.
     let own = own.filter(|own| own.is_found() && !is_same(own.dir(), &to));

@@ -13,7 +13,6 @@ use crate::{
 const PROFILES: &str = "COMPOSE_PROFILES";
 const REMOVE_ORPHANS: &str = "COMPOSE_REMOVE_ORPHANS";
 const IGNORE_ORPHANS: &str = "COMPOSE_IGNORE_ORPHANS";
-const PARALLEL_LIMIT: &str = "COMPOSE_PARALLEL_LIMIT";
 
 /// Such variables of a stack, as far as Portainer's Compose follows them.
 pub struct Steering<'a, 'r, 'd, 't> {
@@ -96,11 +95,6 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
             );
             found.push(Blocker::new(what, "remove one of them from .env"));
         }
-        let limit = self.stack.reader.here(PARALLEL_LIMIT);
-        if limit.is_some_and(|limit| limit.parse::<i64>().is_err()) {
-            let what = format!("{PARALLEL_LIMIT} in .env is not an integer: Compose rejects that");
-            found.push(Blocker::new(what, "correct it in .env"));
-        }
         found
     }
 
@@ -115,7 +109,7 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
 
     /// Whether Portainer's version decides what one of the variables does.
     pub fn is_given(&self) -> bool {
-        let names = [PROFILES, REMOVE_ORPHANS, PARALLEL_LIMIT];
+        let names = [PROFILES, REMOVE_ORPHANS];
         let mut given = names.iter().map(|name| self.stack.reader.here(name));
         given.any(|value| value.is_some())
     }

@@ -2,8 +2,8 @@
 
 use composefile::document::{Node, ParseError, Position};
 
-/// What to do about a stack with several files, which only Compose can combine.
-pub const NO_COMPOSE: &str = "to combine the files, install Docker Compose (package docker-compose-plugin, or docker-compose-v2 on Ubuntu), then run the command again";
+/// What to do about several files that cannot be combined.
+pub const ONE_FILE: &str = "write one Compose file for which `docker compose config` prints the same, then pass it with --file";
 
 /// What to do about a line that Compose rejects.
 pub(super) const FIX_LINE: &str = "fix this line: `docker compose config` must accept the file";

@@ -5,7 +5,7 @@ use std::fs;
 use super::{adopt, adopts, dir, refuses};
 use rehearsal::{Call, FaultKind};
 
-use crate::bench::{Bench, PLAIN};
+use crate::bench::{Bench, CHANGED, PLAIN};
 
 #[test]
 fn c59_a_name_that_portainer_would_change() {
@@ -181,6 +181,7 @@ fn m07_containers_of_a_portainer_stack_that_is_gone() {
     let here = dir(&bench, "web");
     bench.stack("web", PLAIN, None);
     bench.start_as("web", &here);
+    bench.stack("web", CHANGED, None);
     bench.label("project.working_dir", "/data/compose/7");
     for (rights, hint) in [
         (

@@ -108,22 +108,7 @@ impl World {
     }
 
     fn config(&self, deployment: &Deployment) -> Result<Value, String> {
-        let project = self.resolve(deployment)?;
-        let services = project.services.into_iter();
-        let services = services.map(|service| (service.name.clone(), service.config()));
-        let of = |resources: BTreeMap<String, Resource>| -> Value {
-            let resources = resources.into_iter();
-            resources.map(|(key, one)| (key, one.config())).collect()
-        };
-        let config = json!({
-            "name": deployment.project,
-            "services": services.collect::<Map<_, _>>(),
-            "networks": of(project.networks),
-            "volumes": of(project.volumes),
-        });
-        // `config` prints every `$` twice.
-        serde_json::from_str(&config.to_string().replace('$', "$$"))
-            .map_err(|error| error.to_string())
+        printed(deployment, self.resolve(deployment)?)
     }
 
     /// A deployment by a person. Without a file, of the one that Compose finds.
@@ -149,9 +134,62 @@ impl World {
             env_text: self.read_host(&env_path).map(str::to_owned),
             env_path,
             file,
-            home: "/home/operator".to_owned(),
+            home: self.home.clone(),
             by_hand: true,
             ..Deployment::new(project, text, folder)
         })
     }
+}
+
+/// What Compose reads in files, as `config --format json` prints it.
+///
+/// # Errors
+/// The message that Compose prints.
+pub fn config_of_files(files: &ComposeFiles) -> Result<Value, String> {
+    let [text, more @ ..] = files.texts else {
+        return Err(format!("no configuration file in {}", files.folder));
+    };
+    let deployment = Deployment {
+        more: more.to_vec(),
+        file: files.file.to_owned(),
+        home: files.home.to_owned(),
+        ..Deployment::new(files.project, text, files.folder)
+    };
+    let project = Project::resolve(&deployment, files.variables, files.read)?;
+    printed(&deployment, project)
+}
+
+/// The files that Compose reads, and their surroundings.
+pub struct ComposeFiles<'f> {
+    /// The name of the project.
+    pub project: &'f str,
+    /// The directory that relative paths start from.
+    pub folder: &'f str,
+    /// The path of the first file.
+    pub file: &'f str,
+    /// The texts of the Compose files. Each overrides those before it.
+    pub texts: &'f [String],
+    /// The variables for interpolation.
+    pub variables: &'f BTreeMap<String, String>,
+    /// What `~` stands for.
+    pub home: &'f str,
+    /// Reads another file.
+    pub read: &'f dyn Fn(&str) -> Option<String>,
+}
+
+fn printed(deployment: &Deployment, project: Project) -> Result<Value, String> {
+    let services = project.services.into_iter();
+    let services = services.map(|service| (service.name.clone(), service.config()));
+    let of = |resources: BTreeMap<String, Resource>| -> Value {
+        let resources = resources.into_iter();
+        resources.map(|(key, one)| (key, one.config())).collect()
+    };
+    let config = json!({
+        "name": deployment.project,
+        "services": services.collect::<Map<_, _>>(),
+        "networks": of(project.networks),
+        "volumes": of(project.volumes),
+    });
+    // `config` prints every `$` twice.
+    serde_json::from_str(&config.to_string().replace('$', "$$")).map_err(|error| error.to_string())
 }

@@ -119,9 +119,16 @@ impl Resource {
             .collect()
     }
 
-    /// The hash of the definition (N13).
-    pub fn hash(&self) -> String {
-        config_hash(&self.config())
+    /// The hash of the definition of a `network` or a `volume` (N13).
+    pub fn hash(&self, kind: &str) -> String {
+        let mut config = self.config();
+        if let Some(config) = config.as_object_mut()
+            && kind == "volume"
+            && !config.contains_key("driver")
+        {
+            config.shift_insert(1, "driver".to_owned(), json!("local"));
+        }
+        config_hash(&config)
     }
 }
 

@@ -137,7 +137,7 @@ impl World {
             let is_other = found.is_some_and(|found| {
                 let label = found.labels.get(&self.label("config-hash"));
                 let is_compared = deployment.by_library && !network.external;
-                is_compared && label.is_some_and(|label| *label != network.hash())
+                is_compared && label.is_some_and(|label| *label != network.hash("network"))
             });
             let is_missing = found.is_none();
             let mut detached = Vec::new();
@@ -213,7 +213,7 @@ impl World {
         let mut labels = labels(of.written.get("labels"));
         labels.insert(self.label(kind), key.to_owned());
         if deployment.by_library {
-            labels.insert(self.label("config-hash"), of.hash());
+            labels.insert(self.label("config-hash"), of.hash(kind));
         }
         labels.insert(self.label("project"), deployment.project.clone());
         labels.insert(self.label("version"), deployment.version());

@@ -52,7 +52,7 @@ fn long(item: &Value) -> Option<Vec<Port>> {
     Some(vec![Port::new(&address, published, target, &protocol)])
 }
 
-/// `[[address:]published:]target[/protocol]`. The numbers may be ranges.
+/// `[[address:]published:]target[/protocol]`. The numbers may be ranges. One target gets the first of several published ports.
 fn short(item: &str) -> Option<Vec<Port>> {
     let (numbers, protocol) = item.split_once('/').unwrap_or((item, "tcp"));
     let (rest, target) = numbers.rsplit_once(':').unwrap_or(("", numbers));
@@ -64,8 +64,8 @@ fn short(item: &str) -> Option<Vec<Port>> {
         text => range(text)?,
     };
     let port = |(published, target)| Port::new(address, Some(published), target, protocol);
-    let has_same_length = published.len() == targets.len();
-    has_same_length.then(|| published.into_iter().zip(targets).map(port).collect())
+    let fits = targets.len() == 1 || published.len() == targets.len();
+    fits.then(|| published.into_iter().zip(targets).map(port).collect())
 }
 
 fn range(text: &str) -> Option<Vec<u16>> {

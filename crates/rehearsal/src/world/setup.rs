@@ -45,6 +45,7 @@ impl World {
             volume_folder: "/var/lib/docker/volumes".to_owned(),
             deploy_polls: 2,
             deploy_millis: Some(3_000),
+            home: "/home/operator".to_owned(),
             now: clock(),
             next: Counters {
                 record: 1,

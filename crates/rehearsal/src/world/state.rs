@@ -100,6 +100,8 @@ pub struct World {
     pub deploy_polls: u32,
     /// Milliseconds until a deployment finishes without being polled; `None` is never.
     pub deploy_millis: Option<i64>,
+    /// The home directory of who starts stacks by hand.
+    pub home: String,
     /// Milliseconds since 1970.
     pub now: i64,
     /// The requests that Portainer is working on, in the order of their arrival.
