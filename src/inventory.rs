@@ -1,7 +1,6 @@
 //! Every stack of this host: found, planned and reported. Reads only.
 //!
-//! Invariant: the code that plans an adoption decides whether a stack can be adopted. A list does not compare
-//! configurations: Compose would run several times for each stack.
+//! Invariant: the code that plans an adoption decides whether a stack can be adopted.
 
 use std::{
     ffi::OsStr,
@@ -18,7 +17,7 @@ use crate::{
     engine::EngineReader,
     model::{Container, Record, compose_label},
     observe::{Host, Situation, interrupted, with_hint},
-    parallel::{caught, in_parallel},
+    parallel::{caught, in_parallel_of},
     plan::{AdoptFlags, Blocker, Keep, runs_portainer, unusable},
     portainer::{BaseUrl, PortainerReader, is_rejected_key, other_key},
     report::{
@@ -40,6 +39,9 @@ pub use planned::{Ways, plan};
 pub use way::adoption;
 
 use state::{Listed, StateFacts, state};
+
+/// How many stacks are planned at the same time. Each plan runs the Compose program several times.
+pub const PLANNED_AT_ONCE: usize = 4;
 
 /// What is read for all stacks. Nothing here can write.
 #[derive(Clone, Copy)]
@@ -65,8 +67,8 @@ impl<'a> Inventory<'a> {
         found::find(self, host)
     }
 
-    /// What a plan of one stack reads. With a `host`, it does not compare configurations.
-    pub fn situation(&self, stack: &'a Stack, host: Option<&'a Host>) -> Situation<'a> {
+    /// What a plan of one stack reads.
+    pub fn situation(&self, stack: &'a Stack) -> Situation<'a> {
         let (portainer, environment) = self.portainer.unzip();
         Situation {
             portainer,
@@ -77,7 +79,6 @@ impl<'a> Inventory<'a> {
             endpoint: environment.unwrap_or_default(),
             tool: &self.location.tool,
             compose: self.compose,
-            host,
             state: self.state,
             access: None,
             git: None,
@@ -97,7 +98,7 @@ impl<'a> Inventory<'a> {
         let host = self.host();
         let found = self.find(&host)?;
         let done = AtomicUsize::new(0);
-        let stacks = in_parallel(&found, |one| {
+        let stacks = in_parallel_of(PLANNED_AT_ONCE, &found, |one| {
             let planned = caught(|| (self.interrupted(one), self.plan(one, &host)));
             let (interrupted, adopt) =
                 planned.unwrap_or_else(|panic| (None, WayReport::failed(&panic.into())));
@@ -181,7 +182,7 @@ impl<'a> Inventory<'a> {
         let export = || export_words(name, lost.as_deref());
         let words = match entry.adopt.readiness {
             _ if self.refusal(found).is_some() => return None,
-            Readiness::NothingToDo if entry.adopt.knows_every_fate() => return None,
+            Readiness::NothingToDo => return None,
             Readiness::NoFile => match entry.state {
                 StackState::Kubernetes => return None,
                 StackState::Unknown => vec!["doctor"],
@@ -253,7 +254,7 @@ impl<'a> Inventory<'a> {
         interrupted(&place, self.engine, containers, &self.location.tool)
     }
 
-    /// What `adopt` would do, as far as the plan of a list tells.
+    /// What `adopt` would do.
     fn plan(&self, found: &Found, host: &Host) -> WayReport {
         let stack = match &found.files {
             Files::Stack(stack) => stack,
@@ -274,7 +275,7 @@ impl<'a> Inventory<'a> {
         if is_unread || host.containers.is_none() {
             return WayReport::unplanned(Readiness::Unknown);
         }
-        let situation = self.situation(stack, Some(host));
+        let situation = self.situation(stack);
         match adopt::Prepared::new(&situation, Keep::default()) {
             Ok(prepared) => adoption(&prepared, &situation, AdoptFlags::default()),
             Err(error) => WayReport::failed(&error),

@@ -45,7 +45,7 @@ pub use foreign::{NOT_RECREATED, foreign_of, foreign_since, list, warnings_of};
 pub use host::Host;
 
 use details::details;
-use host::{Identity, known};
+use host::known;
 
 /// The run on the stack with these containers that was interrupted or is in progress.
 pub fn interrupted<'c>(
@@ -74,9 +74,6 @@ pub struct Situation<'a> {
     pub tool: &'a str,
     /// The Compose program of this host.
     pub compose: &'a compose::Host,
-    /// What was read of the whole host before. It is not read again then, and the changed files of containers are not
-    /// read.
-    pub host: Option<&'a Host>,
     /// The state directory: it tells what was last sent (B22).
     pub state: Option<&'a Path>,
     /// Who may use the stack afterwards, if `--access` says so (B23).
@@ -181,16 +178,13 @@ impl Situation<'_> {
     pub fn records(&self) -> Result<Vec<Record>> {
         let name = self.stack.name();
         let (name, normalized) = (name.as_str(), name.portainer_name());
-        match (self.host, self.portainer) {
-            (Some(host), _) => host.records(&[name, &normalized]),
-            (None, Some(portainer)) => {
-                let records = || portainer.records(self.endpoint, name, &normalized);
-                // It takes the engine some milliseconds.
-                let ((), records) = side_by_side(|| self.engine.read_ahead(), records);
-                records
-            }
-            (None, None) => Ok(Vec::new()),
-        }
+        let Some(portainer) = self.portainer else {
+            return Ok(Vec::new());
+        };
+        let records = || portainer.records(self.endpoint, name, &normalized);
+        // It takes the engine some milliseconds.
+        let ((), records) = side_by_side(|| self.engine.read_ahead(), records);
+        records
     }
 
     /// The Portainer stack to replace (C50), the containers of the stack (C52), and everything that the plan of sending
@@ -238,10 +232,8 @@ impl Situation<'_> {
                 env: &env,
             };
             // An engine that does not answer is asked once more, and then nothing else.
-            let answers = before.listed.is_some()
-                || before.unlistable.is_some()
-                || self.host.is_some()
-                || self.engine.id().is_ok();
+            let answers =
+                before.listed.is_some() || before.unlistable.is_some() || self.engine.id().is_ok();
             let asked = answers.then_some(self.engine);
             self.read_details(&mut before, asked, images, (&input, mask));
             before.details.portainer_env = self.portainer_env(before.others.as_deref());
@@ -249,11 +241,7 @@ impl Situation<'_> {
         if depth == Depth::Everything
             || before.destroys() && plan::depends_on_version(sent, &project)
         {
-            let version = match (self.host, self.portainer) {
-                (Some(host), _) => Ok(host.portainer_version.clone()),
-                (None, Some(portainer)) => portainer.version(),
-                (None, None) => Ok(None),
-            };
+            let version = self.portainer.map_or(Ok(None), PortainerReader::version);
             let doubt = self.portainer.and_then(PortainerReader::doubt);
             before.warnings.extend(doubt.map(str::to_owned));
             before.portainer_version = known(version, &mut before.warnings).flatten();
@@ -335,24 +323,17 @@ impl Situation<'_> {
 
     /// Whether an environment is this host; `None` if that is unknown.
     fn is_on_this_host(&self, endpoint: i64, evidence: Evidence) -> Option<bool> {
-        let ask = || match compare(self.portainer?, Some(self.engine), endpoint, evidence) {
+        match compare(self.portainer?, Some(self.engine), endpoint, evidence) {
             Environment::SameEngine | Environment::OtherSocket(_) => Some(true),
             Environment::OtherEngine { .. }
             | Environment::Clone { .. }
             | Environment::NotFound { .. } => Some(false),
             Environment::Forbidden(_) | Environment::Hidden(_) | Environment::Unknown(_) => None,
-        };
-        match self.host {
-            Some(host) => host.is_on_this_host(endpoint, ask),
-            None => ask(),
         }
     }
 
     /// A failure is tolerated by a migration (C52). It is not if no API version is shared.
     fn list(&self, project: &str, before: &mut Before) -> Option<Vec<Container>> {
-        if let Some(host) = self.host {
-            return host.project(project, self.tool);
-        }
         let warnings = &mut before.warnings;
         match self.engine.list(project) {
             Ok(containers) => {
@@ -381,10 +362,6 @@ impl Situation<'_> {
     /// The containers of the engine that are not among `own`.
     fn others(&self, own: &[Container]) -> Result<Vec<Container>> {
         let is_own = |other: &Container| own.iter().any(|own| other.id.starts_with(&own.id));
-        if let Some(host) = self.host {
-            let others = host.containers.iter().flatten();
-            return Ok(others.filter(|other| !is_own(other)).cloned().collect());
-        }
         let mut others = self.engine.list_all()?;
         others.retain(|other| !is_own(other));
         Ok(others)
@@ -419,12 +396,7 @@ impl Situation<'_> {
             record: record.map(|one| RecordFacts::new(one, contents, &before.last_sent, sent)),
             lookup: &path_kind,
             has_data: !self.compose.is_rehearsed,
-            is_same_file: &|one, other| {
-                is_same_file(one, other, |path| match self.host {
-                    Some(host) => host.identity(path),
-                    None => identity(path),
-                })
-            },
+            is_same_file: &is_same_file,
             unbindable: &unbindable,
             is_adoption,
         })
@@ -433,7 +405,7 @@ impl Situation<'_> {
     /// Reads the images that another text names.
     pub fn read_images(&self, before: &mut Before, sent: Sent) {
         let named = plan::image_references(sent, &self.stack.name().portainer_name());
-        let images = details::images(self.engine, self.host, named, &mut Vec::new());
+        let images = details::images(self.engine, named, &mut Vec::new());
         before.details.images.extend(images);
     }
 
@@ -446,16 +418,15 @@ impl Situation<'_> {
         (input, mask): (&compose::Input, &Mask),
     ) {
         let (portainer, endpoint) = (self.portainer, self.endpoint);
-        let (compose, host) = (self.compose, self.host);
-        let all = before.listed();
+        let (compose, all) = (self.compose, before.listed());
         let record = before.record.as_ref();
         let (labeled, evidence) = (before.uses.clone(), before.evidence());
         let read_details = || match engine {
-            Some(engine) => details(engine, host, all, images),
+            Some(engine) => details(engine, all, images),
             None => Default::default(),
         };
         let check = || {
-            let program = compose.compose().ok().filter(|_| host.is_none())?;
+            let program = compose.compose().ok()?;
             Some(program.check(input, mask))
         };
         let ask_portainer = || {
@@ -466,14 +437,9 @@ impl Situation<'_> {
                 return (None, environment, rights, (uses, warnings));
             };
             let contents = record.map(|record| portainer.read(&record.id));
-            let (environment, rights) = match host {
-                Some(host) => (host.environment.clone(), host.rights.clone()),
-                None => (
-                    environment(portainer, engine, endpoint, evidence),
-                    portainer.rights(endpoint),
-                ),
-            };
-            if host.is_none() && environment == Environment::SameEngine {
+            let environment = environment(portainer, engine, endpoint, evidence);
+            let rights = portainer.rights(endpoint);
+            if environment == Environment::SameEngine {
                 let standing = contents.as_ref().and_then(|read| read.as_ref().ok());
                 let standing = standing.map(|(_, standing)| standing);
                 self.uses(&mut uses, all, standing, &mut warnings);
@@ -506,13 +472,13 @@ impl Situation<'_> {
             // They are unknown, and not none.
             before.details.containers = None;
         }
-        let none = compose.compose().err().filter(|_| host.is_none());
+        let none = compose.compose().err();
         before.details.unasked = none.map(|error| error.to_string());
         let rejection = checked.and_then(|read| known(read, &mut before.warnings));
         before.details.rejection = rejection.flatten();
         before.rights = rights;
         let is_warned_of = has_containers && !is_refused;
-        if before.may_be_unseen() && is_warned_of && portainer.is_some() && host.is_none() {
+        if before.may_be_unseen() && is_warned_of && portainer.is_some() {
             before.warnings.push(format!(
                 "{}; if Portainer already has a stack {}, the deployment will fail ({})",
                 before.rights,
@@ -546,19 +512,15 @@ fn unbindable(address: &str, port: u16, protocol: &str) -> Option<io::ErrorKind>
     bound.err().map(|error| error.kind())
 }
 
-/// Whether two paths of this host are the same file. `None` if one may not be looked at.
-fn is_same_file(one: &str, other: &str, identity: impl Fn(&str) -> Identity) -> Option<bool> {
-    let one = identity(one)?;
-    Some(one == identity(other)? && one.is_some())
-}
-
-/// Which file a path of this host is, following symbolic links.
-fn identity(path: &str) -> Identity {
-    match disk::metadata(Path::new(path)) {
-        Ok(metadata) => Some(Some((metadata.dev(), metadata.ino()))),
-        Err(error) if disk::is_absent(&error) => Some(None),
-        Err(_) => None,
-    }
+/// Whether two paths of this host are the same file, following symbolic links. `None` if one may not be looked at.
+fn is_same_file(one: &str, other: &str) -> Option<bool> {
+    let identity = |path: &str| match disk::metadata(Path::new(path)) {
+        Ok(metadata) => Ok(Some((metadata.dev(), metadata.ino()))),
+        Err(error) if disk::is_absent(&error) => Ok(None),
+        Err(error) => Err(error),
+    };
+    let one = identity(one).ok()?;
+    Some(one == identity(other).ok()? && one.is_some())
 }
 
 /// What is at a path of this host, following symbolic links.

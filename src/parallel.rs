@@ -13,6 +13,15 @@ pub const MAX_CONCURRENT: usize = 32;
 
 /// Runs `task` for each of `items`, up to [`MAX_CONCURRENT`] at the same time. Returns the results in the order of `items`.
 pub fn in_parallel<I: Sync, T: Send>(items: &[I], task: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    in_parallel_of(MAX_CONCURRENT, items, task)
+}
+
+/// The same, up to `most` at the same time.
+pub fn in_parallel_of<I: Sync, T: Send>(
+    most: usize,
+    items: &[I],
+    task: impl Fn(&I) -> T + Sync,
+) -> Vec<T> {
     if let [one] = items {
         return vec![task(one)];
     }
@@ -28,7 +37,7 @@ pub fn in_parallel<I: Sync, T: Send>(items: &[I], task: impl Fn(&I) -> T + Sync)
         }
     };
     thread::scope(|scope| {
-        for _ in 0..MAX_CONCURRENT.min(items.len()) {
+        for _ in 0..most.min(items.len()) {
             scope.spawn(worker);
         }
     });

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::{
     failure::Failure,
     model::{Container, Grant, PORTAINER_FOLDERS, Record},
-    plan::{Blocker, Fate, InPortainer, Loss, Request, ServicePlan},
+    plan::{Blocker, InPortainer, Loss, Request, ServicePlan},
     portainer::Repository,
 };
 
@@ -85,8 +85,7 @@ pub struct WayReport {
     pub readiness: Readiness,
     /// What Portainer would be asked to do; null if that cannot be worked out.
     pub request: Option<Request>,
-    /// What would happen to each service; empty if that cannot be worked out. `list` does not compare configurations, so
-    /// a fate may be `unknown` there that is known in the plan.
+    /// What would happen to each service; empty if that cannot be worked out.
     pub services: Vec<ServicePlan>,
     /// Everything that would be lost, as far as it is known.
     pub losses: Vec<Loss>,
@@ -190,12 +189,6 @@ impl WayReport {
     pub fn services_with(&self, is: impl Fn(&ServicePlan) -> bool) -> Vec<&str> {
         let services = self.services.iter().filter(|one| is(one));
         services.map(|one| one.service.as_str()).collect()
-    }
-
-    /// Whether the fate of each service is known.
-    pub fn knows_every_fate(&self) -> bool {
-        let mut services = self.services.iter();
-        !services.any(|one| matches!(one.fate, Fate::Unknown(_)))
     }
 
     /// `word`, the first blocker in short, and how many others there are.

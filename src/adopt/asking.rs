@@ -57,14 +57,13 @@ pub(super) struct Asking<'a> {
     mask: &'a Mask,
 }
 
-/// What the Compose program of this host reads in the files of a stack on disk. Fails if it is not to be asked.
+/// What the Compose program of this host reads in the files of a stack on disk.
 pub(super) fn on_disk(
     compose: &dyn Program,
     situation: &Situation,
     files: &Files,
     mask: &Mask,
 ) -> Result<Value, String> {
-    is_asked(situation)?;
     let input = Input::OnDisk {
         project: Some(situation.stack.name().as_str()),
         dir: situation.stack.dir(),
@@ -76,28 +75,19 @@ pub(super) fn on_disk(
     config.map_err(|error| format!("{error:#}"))
 }
 
-/// For all stacks of a host, it would run several times for each.
-fn is_asked(situation: &Situation) -> Result<(), String> {
-    match situation.host {
-        Some(_) => Err("the configurations were not compared".to_owned()),
-        None => Ok(()),
-    }
-}
-
 impl<'a> Asking<'a> {
-    /// Fails if it is not to be asked. `on_disk` is what it reads in the files on disk.
+    /// `on_disk` is what it reads in the files on disk.
     pub(super) fn new(
         compose: &'a dyn Program,
         situation: &Situation<'a>,
         before: &Before,
         on_disk: Result<Value, String>,
         mask: &'a Mask,
-    ) -> Result<Self, String> {
-        is_asked(situation)?;
+    ) -> Self {
         let version = compose.version().release;
         let containers = containers(before, situation.tool);
         let on_disk = on_disk.map(|config| Project::new(&config, version, &containers, None));
-        Ok(Self {
+        Self {
             compose,
             version,
             accepts_files: on_disk.is_ok() && situation.git.is_none(),
@@ -105,7 +95,7 @@ impl<'a> Asking<'a> {
             stack: situation.stack,
             containers,
             mask,
-        })
+        }
     }
 
     /// What it reads in the files on disk, and in what is sent.

@@ -77,7 +77,7 @@ impl FromGit {
         portainer: &PortainerReader,
         repository: &Repository,
         sent: &[Variable],
-        compose: Result<&Asking, &str>,
+        compose: &Asking,
     ) -> Result<Self> {
         let fetched = fetch(portainer, repository)?;
         let of_file = dotenv::parse(fetched.env.as_deref().unwrap_or_default(), &|_| None);
@@ -122,15 +122,11 @@ impl FromGit {
             .map(|(at, (_, text))| (env_file(at), text.clone()))
             .collect();
         if texts.len() > 1 || !env_files.is_empty() {
-            let merged = |compose: &Asking| compose.merged(&texts, &env_files, &all);
-            let text = compose
-                .map_err(str::to_owned)
-                .and_then(merged)
-                .map_err(|why| {
-                    Failure::new("Compose cannot combine the files of the repository")
-                        .source(why)
-                        .hint("fix them in the repository, then run the command again")
-                })?;
+            let text = compose.merged(&texts, &env_files, &all).map_err(|why| {
+                Failure::new("Compose cannot combine the files of the repository")
+                    .source(why)
+                    .hint("fix them in the repository, then run the command again")
+            })?;
             texts = vec![text];
         }
         let text = texts.pop().unwrap_or_default();
@@ -338,7 +334,7 @@ pub fn read(
     situation: &Situation,
     before: &Before,
     rewrite: &Faithful,
-    compose: Result<&Asking, &str>,
+    compose: &Asking,
 ) -> Result<FromGit> {
     let asked = situation.portainer.zip(situation.git);
     let (portainer, repository) = asked.context("Portainer was not asked")?;
@@ -355,14 +351,14 @@ pub fn judged(
     (rewrite, best): (&Faithful, &Adoption),
     mask: &Mask,
     plan_of: impl Fn(Sent, bool) -> (Adoption, Result<Projects, String>),
-    compose: Result<&Asking, &str>,
+    compose: &Asking,
 ) -> (Option<FromGit>, Adoption, Result<Projects, String>) {
     if let Some((now, standing)) = &before.contents {
         let (mut plan, mut projects) = plan_of(git.read_as(), git.differs(situation, before, now));
         if plan.is_left_to_git() && plan.services.iter().any(|one| one.containers.is_empty()) {
             (plan, projects) = plan_of(git.read_as(), true);
         }
-        if let (Request::Redeploy(_), Ok(compose)) = (&plan.request, compose) {
+        if matches!(plan.request, Request::Redeploy(_)) {
             // What runs is not what Portainer has, if its last commit failed.
             let deployed = before.deployed.as_ref().map_or(&now.text, |one| &one.text);
             git.tell_changes(&mut plan, deployed, compose);
@@ -382,8 +378,8 @@ pub fn judged(
     }
     let (mut plan, projects) = plan_of(git.read_as(), false);
     plan.request = Request::CreateGit;
-    let keys = || compose.map(|compose| compose.different(sent_of(rewrite), git.read_as()));
-    let compared = projects.as_ref().map(|_| keys().unwrap_or_default());
+    let keys = |_| compose.different(sent_of(rewrite), git.read_as());
+    let compared = projects.as_ref().map(keys);
     let compared = compared.as_ref().map_err(|why| why.as_str());
     git.judge(&mut plan, (rewrite, best), compared, mask);
     plan.blockers.extend(git.misplaced(before));

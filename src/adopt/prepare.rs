@@ -97,8 +97,7 @@ impl Prepared {
             plan.blockers
                 .extend(git::blockers(situation, &before, repository, &projects));
             if plan.blockers.is_empty() {
-                let asking = planner.asking.as_ref().map_err(String::as_str);
-                let read = git::read(situation, &before, rewrite, asking)?;
+                let read = git::read(situation, &before, rewrite, &planner.asking)?;
                 situation.read_images(&mut before, read.read_as());
                 let plan_of = |sent: Sent<'_>, redeploys| {
                     let (plan, _, projects) =
@@ -106,8 +105,15 @@ impl Prepared {
                     (plan, projects)
                 };
                 let best = (&*rewrite, &plan);
-                (git, plan, projects) =
-                    git::judged(situation, &before, read, best, &mask, plan_of, asking);
+                (git, plan, projects) = git::judged(
+                    situation,
+                    &before,
+                    read,
+                    best,
+                    &mask,
+                    plan_of,
+                    &planner.asking,
+                );
             }
         }
         complete(&mut plan, &runs, (situation, &source), &before, &mask);
@@ -294,8 +300,7 @@ struct Planner<'a> {
     source: &'a StackText,
     document: Result<Document<'a>, ParseError>,
     texts: &'a Texts,
-    /// The Compose program, or why it cannot be asked.
-    asking: Result<Asking<'a>, String>,
+    asking: Asking<'a>,
     keep: Keep,
 }
 
@@ -312,7 +317,7 @@ impl Planner<'_> {
     }
 
     fn projects(&self, sent: Sent) -> Result<Projects, String> {
-        self.asking.as_ref().map_err(String::clone)?.both(sent)
+        self.asking.both(sent)
     }
 
     /// What sending a text would do, and what runs and has to be written into it.
@@ -332,10 +337,8 @@ impl Planner<'_> {
             [] => self.projects(sent),
             _ => Err("nothing can be sent".to_owned()),
         };
-        let rejection = match (&projects, &self.asking) {
-            (Err(_), Ok(asking)) if problems.is_empty() => asking.rejection(sent),
-            _ => None,
-        };
+        let is_rejected = projects.is_err() && problems.is_empty();
+        let rejection = is_rejected.then(|| self.asking.rejection(sent)).flatten();
         let (texts, keep) = (self.texts, self.keep);
         let (plan, more) = self.with_facts(before, sent, |facts| {
             let input = AdoptionFacts {
@@ -434,16 +437,14 @@ fn complete(
     told.for_each(|loss| loss.hide_values(mask));
 }
 
-/// What could not be restored if the deployment failed (B16). A rehearsal has not every path that containers mount, and the list of
-/// a whole host does not show it.
+/// What could not be restored if the deployment failed (B16). A rehearsal has not every path that containers mount.
 fn unrestorable(
     plan: &Adoption,
     situation: &Situation,
     before: &Before,
     source: &StackText,
 ) -> Option<String> {
-    let is_asked = situation.host.is_none() && !situation.compose.is_rehearsed;
-    if !is_asked || matches!(plan.request, Request::Nothing(_)) {
+    if situation.compose.is_rehearsed || matches!(plan.request, Request::Nothing(_)) {
         return None;
     }
     let (name, tool) = (situation.stack.name(), situation.tool);

@@ -171,7 +171,7 @@ fn remember(inventory: &Inventory, name: &StackName, to: &Path) -> Result<()> {
     let Some((stack, state)) = stack_in(inventory, name, to).zip(inventory.state) else {
         return Ok(());
     };
-    let prepared = Prepared::new(&inventory.situation(&stack, None), Keep::default())?;
+    let prepared = Prepared::new(&inventory.situation(&stack), Keep::default())?;
     let is_same = prepared.plan.in_portainer == InPortainer::UpToDate;
     if let Some(sent) = prepared.sent(&inventory.location.tool).filter(|_| is_same) {
         let engine = inventory.engine.id().ok();

@@ -185,8 +185,7 @@ impl Opened {
         Situation {
             access: self.access.as_ref(),
             git: self.git.as_ref(),
-            ..inventory(&self.settings, portainer, engine, &self.compose)
-                .situation(&self.stack, None)
+            ..inventory(&self.settings, portainer, engine, &self.compose).situation(&self.stack)
         }
     }
 }

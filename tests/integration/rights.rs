@@ -168,9 +168,9 @@ fn b24_a_restore_with_a_key_that_does_not_see_the_stack_is_refused() {
 }
 
 #[test]
-fn b24_a_list_does_not_say_that_an_adopted_stack_can_be_adopted() {
+fn b24_a_list_does_not_say_what_happens_to_an_adopted_stack() {
     let bench = started();
-    as_user(&bench, "list").says(&["by hand", "can be adopted"]);
+    as_user(&bench, "list").says(&["by hand", "keeps running"]);
     bench.run("adopt web --wait 2s").code(0);
     as_user(&bench, "list").says("web    1/1         unknown  unknown\n");
 }

@@ -147,7 +147,7 @@ fn a_color_tells_what_a_sign_tells() {
     let other = stacks();
     other.label("image", "sha256:0");
     other.succeeds("plan web --color always", "\x1b[35m  ?  kept");
-    let interrupts = "\x1b[33minterrupts at least cached\x1b[0m";
+    let interrupts = "\x1b[33minterrupts cached\x1b[0m";
     colored("list").says(&[interrupts, "\x1b[31mblocked: "]);
     let title = "\x1b[1m--- docker-compose.yml\x1b[0m\n\x1b[1m+++ docker-compose.yml\t(in Portainer)\x1b[0m\n\x1b[36m@@ ";
     let changed = "\x1b[31m-    volumes: [/cache]\x1b[0m\n\x1b[32m+";

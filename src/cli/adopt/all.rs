@@ -4,7 +4,10 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use anyhow::{Result, anyhow};
@@ -24,10 +27,10 @@ use crate::{
     },
     compose,
     failure::Failure,
-    inventory::{Files, Found, Inventory, adoption, missing},
+    inventory::{Files, Found, Inventory, PLANNED_AT_ONCE, adoption, missing},
     model::WantedAccess,
     observe::{Host, with_hint},
-    parallel::{caught, in_parallel, lock},
+    parallel::{caught, in_parallel_of, lock},
     plan::Adoption,
     report::{AllEntry, AllReport, Outcome, Readiness, StackResult, VERSION, WayReport},
     run::{Peers, State, Stopped},
@@ -37,9 +40,6 @@ use crate::{
 };
 
 mod text;
-
-/// How many stacks are planned at the same time. Each plan runs the Compose program several times.
-const AT_ONCE: usize = 4;
 
 pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     let Cli { common, console } = cli;
@@ -198,14 +198,15 @@ impl All<'_> {
             found.retain(|one| self.is_wanted(one));
             found.sort_by_key(|one| self.names.iter().position(|name| *name == one.name));
         }
-        let mut stacks = Vec::new();
+        let done = AtomicUsize::new(0);
         let all = counted(found.len(), "stack");
-        for some in found.chunks(AT_ONCE) {
-            let progress = format!("planned {} of {all}", stacks.len());
-            self.console.still_waiting(&progress);
-            let planned = in_parallel(some, |one| self.plan_one(one, &host, &inventory));
-            stacks.extend(planned);
-        }
+        let stacks = in_parallel_of(PLANNED_AT_ONCE, &found, |one| {
+            let planned = self.plan_one(one, &host, &inventory);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            self.console
+                .still_waiting(&format!("planned {done} of {all}"));
+            planned
+        });
         let (stacks, plans) = stacks.into_iter().unzip();
         let mut report = lock(report);
         report.environment = self.endpoint;

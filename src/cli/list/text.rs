@@ -21,8 +21,7 @@ pub(super) fn show(list: &ListReport, console: &Console) {
         console.note(&format!("no stacks in {}", list.stacks_root));
     }
     if list.stacks.iter().any(has_plan) {
-        console
-            .note("`stacklift plan STACK` compares every setting, and shows what adopting it does or what prevents it");
+        console.note("`stacklift plan STACK` shows what adopting it does, or what prevents it");
     }
     let is_outside = |stack: &&ListEntry| stack.outside_stacks_root;
     let mut outside = list.stacks.iter().filter(is_outside).peekable();
@@ -57,7 +56,7 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
     let first = stack.adopt.blockers.first();
     let hint = first.map_or("", |one| &one.hint);
     let next = stack.next_command.as_deref();
-    let found = readiness(&stack.adopt, None);
+    let found = readiness(&stack.adopt);
     let told = |meaning, text: &str| ((meaning, text.to_owned()), None);
     let only = |meaning| ((meaning, next.unwrap_or_default().to_owned()), next);
     let runs = stack.containers.as_ref().is_none_or(|all| all.running > 0);
@@ -101,24 +100,10 @@ fn has_plan(stack: &ListEntry) -> bool {
     is_planned && stack.next_command.is_some() && stack.interrupted_run.is_none()
 }
 
-/// Whether only a comparison of configurations tells if a stack in Portainer has to be updated, or what that interrupts.
+/// Whether the plan is needed to choose between Portainer's copy and the files.
 fn is_to_be_planned(stack: &ListEntry) -> bool {
-    let (state, is_unsure) = (stack.state, !stack.adopt.knows_every_fate());
-    match stack.adopt.readiness {
-        Readiness::Ready if stack.adopt.failed_before => false,
-        Readiness::Ready => {
-            let may_be_updated = [
-                StackState::InPortainer,
-                StackState::Both,
-                StackState::Redeployed,
-            ];
-            is_unsure && may_be_updated.contains(&state)
-        }
-        // Only its containers show that the files are those of the Portainer that is gone.
-        Readiness::Blocked => is_unsure && state == StackState::PortainerGone,
-        Readiness::Edited => state != StackState::Edited || stack.adopt.files_differ,
-        readiness => is_unsure && readiness == Readiness::NothingToDo,
-    }
+    stack.adopt.readiness == Readiness::Edited
+        && (stack.state != StackState::Edited || stack.adopt.files_differ)
 }
 
 /// How many containers run, and how many there are.
@@ -153,12 +138,11 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
     (meaning, words.to_owned())
 }
 
-/// Whether a stack can be adopted, and what would happen then. `unknown` is the verb for services whose fate is unknown.
-/// Most are in a list, which does not compare configurations: it names none of them.
-pub(in crate::cli) fn readiness(way: &WayReport, unknown: Option<&str>) -> Part {
+/// Whether a stack can be adopted, and what would happen then.
+pub(in crate::cli) fn readiness(way: &WayReport) -> Part {
     let (meaning, words) = match way.readiness {
         Readiness::Ready if way.failed_before => (Meaning::Failed, "its last adoption failed"),
-        Readiness::Ready => return ready(way, unknown),
+        Readiness::Ready => return ready(way),
         // The repository was not read.
         Readiness::NothingToDo if way.git.is_some() => (Meaning::Kept, "edit it in Git"),
         Readiness::NothingToDo => (Meaning::Kept, "up to date"),
@@ -177,24 +161,20 @@ fn is_replaced(service: &ServicePlan) -> bool {
 }
 
 /// What adopting a stack that can be adopted would do.
-fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
+fn ready(way: &WayReport) -> Part {
     let with = |verb: &str, is: fn(&ServicePlan) -> bool| {
         let services = way.services_with(is);
         (!services.is_empty()).then(|| format!("{verb} {}", listed(&services)))
     };
-    let are_all_named = unknown.is_some() || way.knows_every_fate();
-    let verb = if are_all_named {
-        "interrupts"
-    } else {
-        "interrupts at least"
-    };
-    let interrupted = with(verb, |one| is_replaced(one) && one.stop_grace.is_some());
+    let interrupted = with("interrupts", |one| {
+        is_replaced(one) && one.stop_grace.is_some()
+    });
     let recreated = with("recreates", |one| {
         is_replaced(one) && one.stop_grace.is_none()
     });
     let removed = with("removes", |one| matches!(one.fate, Fate::Removed(_)));
     let started = with("starts", |one| matches!(one.fate, Fate::Started(_)));
-    let unknown = unknown.and_then(|verb| with(verb, |one| matches!(one.fate, Fate::Unknown(_))));
+    let unknown = with("may interrupt", |one| matches!(one.fate, Fate::Unknown(_)));
     let is_touched = interrupted.is_some() || recreated.is_some() || removed.is_some();
     let meaning = match &unknown {
         _ if is_touched => Meaning::Changed,
@@ -203,10 +183,9 @@ fn ready(way: &WayReport, unknown: Option<&str>) -> Part {
     };
     let changes = [interrupted, recreated, removed, unknown, started];
     let changes: Vec<String> = changes.into_iter().flatten().collect();
-    let is_changed = |one: &ServicePlan| !one.fate.is_unchanged();
+    let may_not_run = |one: &ServicePlan| one.restarting || !one.fate.is_unchanged();
     let text = match changes.as_slice() {
-        [] if way.services.iter().any(is_changed) => "can be adopted".to_owned(),
-        [] if way.services.iter().any(|one| one.restarting) => "interrupts nothing".to_owned(),
+        [] if way.services.iter().any(may_not_run) => "interrupts nothing".to_owned(),
         [] => "keeps running".to_owned(),
         changes => changes.join("; "),
     };

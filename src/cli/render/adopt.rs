@@ -37,7 +37,7 @@ pub(super) fn prepared(
     say_where(name, stack.dir(), &settings.location, console);
     let compose = compose::Host::new(&settings.location.tool, console.trace());
     let alone = inventory(settings, None, &engine, &compose);
-    let prepared = Prepared::new(&alone.situation(&stack, None), keep)?;
+    let prepared = Prepared::new(&alone.situation(&stack), keep)?;
     if !prepared.before.is_known() {
         let why = listed.as_ref().err();
         let why = why.map(|error| format!(": {}", with_hint(error)));

@@ -176,8 +176,8 @@ fn planned(stack: &AllEntry) -> Part {
             "checked again: the last run did not finish".to_owned(),
         ),
         (StackResult::LeftOut, _) => (Meaning::Plain, "left out".to_owned()),
-        (StackResult::Edited, _) => return readiness(way, None),
-        _ => readiness(way, Some("may interrupt")),
+        (StackResult::Edited, _) => return readiness(way),
+        _ => readiness(way),
     };
     let parts = [
         Some(first),
