@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, tcflush, tcgetattr, tcsetattr};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
@@ -181,9 +181,12 @@ impl Console {
         is_whole.then_some(answer)
     }
 
-    /// Asks a question. Returns whether a whole line was read, and the line without blanks around it.
+    /// Asks a question. What was typed before is no answer (B41). Returns whether a whole line was read, and the line without
+    /// blanks around it.
     fn prompt(&self, question: &str, answers: &str) -> (bool, String) {
         self.done();
+        // Fails if it is no terminal.
+        let _ = tcflush(stdin(), QueueSelector::IFlush);
         let most = of_terminal(stderr()).map(|columns| columns.saturating_sub(answers.len()));
         let question = self.without_secrets(&wrap_lines(&printable(question), 0, most));
         {

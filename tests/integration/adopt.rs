@@ -217,12 +217,12 @@ fn the_same_text_is_sent_again_if_a_service_does_not_run() {
     run.says(
         "the next update in Portainer removes web-a-3: the Compose file asks for 2 containers of a",
     );
-    bench.run("list").says("in Portainer  stacklift plan web");
+    bench.run("list").says("in Portainer  up to date");
     bench.world(|world| world.containers.retain(|_, one| one.name != "web-a-3"));
     bench.world(|world| world.containers.retain(|_, one| one.name != "web-a-2"));
     let run = bench.run("plan web").code(0);
     run.says("has 1 of 2 containers; the others will be started");
-    bench.run("list").says("in Portainer  stacklift plan web");
+    bench.run("list").says("in Portainer  up to date");
 }
 
 #[test]
@@ -489,7 +489,7 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
     for change in [&change_file as &dyn Fn(&Bench), &change_container] {
         let bench = edited(Era::Sync);
         let args = ["adopt", "web", "--wait", "2s"];
-        on_terminal_after(&bench, &args, "[y/N]", || change(&bench), "y\n")
+        on_terminal_after(&bench, &args, || change(&bench), "y\n")
             .fails(&["changed before you answered", "state: nothing was changed"]);
         assert!(bench.nothing_was_changed());
     }
@@ -498,10 +498,10 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
     write_file(&bench, "web", "/root/1");
     let writes = || write_file(&bench, "web", "/root/2");
     let adopt = ["adopt", "web", "--wait", "2s"];
-    on_terminal_after(&bench, &adopt, "[y/N]", writes, "y\n").code(0);
+    on_terminal_after(&bench, &adopt, writes, "y\n").code(0);
     write_file(&bench, "web", "/root/3");
     let writes = || write_file(&bench, "web", "/root/4");
-    on_terminal_after(&bench, &["restore", "web"], "[y/N]", writes, "y\n").code(0);
+    on_terminal_after(&bench, &["restore", "web"], writes, "y\n").code(0);
 }
 
 /// The wait ends long before `--wait`.

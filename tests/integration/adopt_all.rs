@@ -238,7 +238,8 @@ fn b08_all_stacks_are_asked_about_once() {
     let down = "a is down for up to 10 s, plus its start";
     let question =
         format!("Adopt mongo, web, zoo? mongo: {down}; web: {down}; zoo: {down}. [y/N] ");
-    on_terminal(&bench, ALL, "n\n").fails(&format!("{question}Canceled. Nothing was changed."));
+    on_terminal(&bench, ALL, "n\n")
+        .fails(&format!("{question}n\r\nCanceled. Nothing was changed."));
     assert!(bench.nothing_was_changed());
     let run = on_terminal(&bench, ALL, "y\n").code(1);
     assert_eq!(run.err.matches("[y/N]").count(), 1, "{run:#?}");
@@ -256,7 +257,7 @@ fn b08_a_plan_that_became_worse_is_asked_about_again() {
         bench.stack("web", &text, None);
     };
     // The new service was not in the table.
-    let run = on_terminal_after(&bench, ALL, "Adopt web? ", edit, "y\nn\n");
+    let run = on_terminal_after(&bench, ALL, edit, "y\nn\n");
     let worse = "the plan for web became worse after it was shown: - b: has no container yet";
     run.fails(&[worse, "Adopt web? ", "Canceled. Nothing was changed."]);
     assert!(bench.nothing_was_changed());

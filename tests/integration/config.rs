@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     bench::{Bench, KEY, PLAIN, Run, key_file, mode, refusal, set_mode},
-    confirming::{on_terminal, on_terminal_after},
+    confirming::on_terminal,
 };
 
 /// The user's settings.
@@ -228,12 +228,12 @@ Next: stacklift doctor
 #[test]
 fn init_writes_a_key_file_that_only_the_user_can_read() {
     let bench = Bench::new();
-    let ask = |asked: &str, key: &str| {
+    let ask = |key: &str| {
         let args = "config init --user --base-url https://nas:9443";
-        on_terminal_after(&bench, args, asked, || {}, &format!("{key}\n\n")).code(0)
+        on_terminal(&bench, args, &format!("{key}\n\n")).code(0)
     };
     // The terminal does not show what is typed.
-    let run = ask("Access tokens): ", KEY).hides(KEY);
+    let run = ask(KEY).hides(KEY);
     assert_eq!(
         on_screen(&bench, &run),
         "\
@@ -249,10 +249,9 @@ Next: stacklift doctor
     let named = format!("\napi-key-file = {:?}\n", file.display().to_string());
     assert!(settings(&bench).contains(&named), "{}", settings(&bench));
     // The key is kept, or replaced in its file.
-    let kept = "hidden; empty keeps ";
-    ask(kept, "");
+    ask("").says("hidden; empty keeps ");
     assert_eq!(key(), format!("{KEY}\n"));
-    ask(kept, "ptr_another");
+    ask("ptr_another");
     assert_eq!(key(), "ptr_another\n");
     let files = fs::read_dir(file.parent().expect("a parent")).expect("a directory");
     assert_eq!(files.count(), 2, "no temporary file is left");

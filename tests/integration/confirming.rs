@@ -20,20 +20,32 @@ const QUESTION: &str = "Migrate web? web-a-1 is down until Portainer has recreat
 
 const CANCELED: &str = "Canceled. Nothing was changed.";
 
-/// Runs the binary with standard input and error on a terminal on which `typed` is typed.
+/// Runs the binary with standard input and error on a terminal on which each line of `typed` is typed after a question.
 pub fn on_terminal<'a>(bench: &Bench, args: impl Texts<'a>, typed: &str) -> Run {
-    on_terminal_after(bench, args, "", || {}, typed)
+    on_terminal_after(bench, args, || {}, typed)
 }
 
-/// The same, but types only after the terminal has shown `shown` and `act` was done.
+/// The same, but types the first line only after `act` was done.
 pub fn on_terminal_after<'a>(
     bench: &Bench,
     args: impl Texts<'a>,
-    shown: &str,
+    act: impl FnOnce(),
+    typed: &str,
+) -> Run {
+    on_terminal_with(bench, args, "", act, typed)
+}
+
+/// The same, and types `early` before the binary runs.
+fn on_terminal_with<'a>(
+    bench: &Bench,
+    args: impl Texts<'a>,
+    early: &str,
     act: impl FnOnce(),
     typed: &str,
 ) -> Run {
     let (terminal, inner) = terminal(80, 24);
+    let mut keyboard = terminal.try_clone().expect("a copy");
+    keyboard.write_all(early.as_bytes()).expect("typed");
     let mut command: Command = bench.asking(args);
     command
         .env("TERM", "dumb")
@@ -43,15 +55,25 @@ pub fn on_terminal_after<'a>(
     let child = command.spawn().expect("the binary runs");
     // Closes this process's copies of the inner end, so that the output ends with the child.
     drop(command);
-    let mut keyboard = terminal.try_clone().expect("a copy");
-    let mut beginning = String::new();
-    while !beginning.contains(shown) {
-        let mut bytes = [0; 4096];
-        let read = keyboard.read(&mut bytes).expect("the screen");
-        beginning.push_str(&String::from_utf8_lossy(&bytes[..read]));
+    let (mut beginning, mut act) = (String::new(), Some(act));
+    for line in typed.split_inclusive('\n') {
+        let answered = beginning.len();
+        let is_asked = |screen: &str| [": ", "] "].iter().any(|end| screen.ends_with(end));
+        while !is_asked(&beginning[answered..]) {
+            let mut bytes = [0; 4096];
+            match keyboard.read(&mut bytes) {
+                Ok(read) if read > 0 => {
+                    beginning.push_str(&String::from_utf8_lossy(&bytes[..read]));
+                }
+                // It has ended without a question.
+                _ => break,
+            }
+        }
+        if let Some(act) = act.take() {
+            act();
+        }
+        keyboard.write_all(line.as_bytes()).expect("typed");
     }
-    act();
-    keyboard.write_all(typed.as_bytes()).expect("typed");
     let screen = thread::spawn(move || everything_on(terminal));
     let output = child.wait_with_output().expect("it ends");
     Run {
@@ -60,6 +82,14 @@ pub fn on_terminal_after<'a>(
         // A line that was broken is one line again.
         err: (beginning + &screen.join().expect("the screen")).replace("\r\n  ", " "),
     }
+}
+
+#[test]
+fn b41_what_was_typed_before_a_question_is_no_answer() {
+    let bench = Bench::web(LOSES);
+    let run = on_terminal_with(&bench, "web", "y\n", || {}, "n\n");
+    run.fails(&[&*format!("{QUESTION} n\r\n"), CANCELED]);
+    assert!(bench.nothing_was_changed());
 }
 
 #[test]
@@ -117,7 +147,7 @@ fn b08_what_the_plan_read_is_read_again_only_after_a_question() {
 fn b08_unknown_containers_are_asked_about() {
     let bench = Bench::web(PLAIN);
     bench.always(Call::EngineList, FaultKind::Garbage);
-    let question = format!("Migrate web? web's containers are unknown. [y/N] {CANCELED}");
+    let question = format!("Migrate web? web's containers are unknown. [y/N] n\r\n{CANCELED}");
     on_terminal(&bench, "web", "n\n").fails(&["what they will lose cannot be listed", &question]);
     assert!(bench.nothing_was_changed());
 }

@@ -466,15 +466,14 @@ fn an_edit_in_portainer_does_not_hide_what_was_deployed_by_hand_since() {
 }
 
 #[test]
-fn without_a_memory_of_the_adoption_only_a_plan_tells_what_runs() {
+fn without_a_memory_of_the_adoption_its_configuration_tells_what_runs() {
     let bench = adopted(Era::Sync);
     let file = bench.saved("last-sent").pop().expect("a file");
     let mut sent = read_json(&file);
     let hashes = sent.as_object_mut().expect("fields").remove("hashes");
     assert_eq!(hashes.expect("hashes").as_array().map(Vec::len), Some(1));
     fs::write(&file, sent.to_string()).expect("written");
-    let expected = "web    1/1         in Portainer  stacklift plan web";
-    assert_eq!(row(&bench), expected);
+    assert_eq!(row(&bench), "web    1/1         in Portainer  up to date");
     adopt(&bench, "").succeeds("up to date");
 }
 
