@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     failure::Failure,
     observe::{Situation, foreign_since, warnings_of},
-    plan::{AdoptFlags, Adoption, InPortainer, Loss, Request},
+    plan::{AdoptFlags, InPortainer, Loss, Plan, Request},
     report::{AdoptReport, Outcome, VERSION},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::{Inspected, Snapshot},
@@ -49,7 +49,7 @@ pub struct Adopt<'a> {
     pub consent: Consent<'a>,
     /// The plan that the user has seen and confirmed. The run asks again only if the plan is worse now; if it cannot
     /// ask, it is refused.
-    pub confirmed: Option<&'a Adoption>,
+    pub confirmed: Option<&'a Plan>,
     /// How long containers may take until they run, and are healthy if they were.
     pub wait: Duration,
     /// How long a restore waits for containers to become healthy.
@@ -141,7 +141,7 @@ impl Procedure<'_, '_> {
             earlier = Some((containers.cloned().unwrap_or_default(), taken));
         }
         self.say(&prepared)?;
-        if let Request::Nothing(id) = &prepared.plan.request {
+        if let Some(Request::Nothing(id)) = &prepared.plan.request {
             if let Some(sent) = prepared.sent(self.at.tool) {
                 self.run.set_last_sent(&sent);
             }
@@ -253,14 +253,13 @@ impl Procedure<'_, '_> {
     /// Reports the plan. Stops with every blocker at once.
     fn say(&mut self, prepared: &Prepared) -> Result<()> {
         let plan = &prepared.plan;
-        self.report.request = Some(plan.request.clone());
+        self.report.request.clone_from(&plan.request);
         self.report.blockers.clone_from(&plan.blockers);
         self.report.patch = prepared.patch();
         if let Some(record) = &prepared.before.record {
             self.report.portainer_stack = Some(record.id.clone());
         }
-        let has_nothing_to_do =
-            matches!(plan.request, Request::Nothing(_)) && plan.access.is_none();
+        let has_nothing_to_do = plan.sends_nothing() && plan.access.is_none();
         let ended = self.refuse(prepared);
         if ended.is_ok() && !has_nothing_to_do {
             self.say_changes(prepared);
@@ -320,7 +319,7 @@ impl Procedure<'_, '_> {
 
     /// Asks if a container is replaced, or something is lost (B08). Returns whether it asked: what was read before may then
     /// be out of date.
-    fn ask(&mut self, plan: &Adoption) -> Result<bool> {
+    fn ask(&mut self, plan: &Plan) -> Result<bool> {
         if let Some(shown) = self.a.confirmed {
             return self.ask_if_worse(plan, shown);
         }
@@ -332,7 +331,7 @@ impl Procedure<'_, '_> {
     }
 
     /// Asks if a plan is worse than the one that was shown. Returns whether it asked.
-    fn ask_if_worse(&mut self, plan: &Adoption, shown: &Adoption) -> Result<bool> {
+    fn ask_if_worse(&mut self, plan: &Plan, shown: &Plan) -> Result<bool> {
         let name = self.at.stack.name();
         let worse = plan.worse_than(shown);
         if worse.is_empty() {

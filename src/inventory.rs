@@ -18,11 +18,11 @@ use crate::{
     model::{Container, Record, compose_label},
     observe::{Host, Situation, interrupted, with_hint},
     parallel::{caught, in_parallel_of},
-    plan::{AdoptFlags, Blocker, Keep, runs_portainer, unusable},
+    plan::{AdoptFlags, Blocker, Keep, Plan, Readiness, runs_portainer, unusable},
     portainer::{BaseUrl, PortainerReader, is_rejected_key, other_key},
     report::{
         Containers, InterruptedRun, ListEntry, ListReport, PortainerReport, PortainerStack,
-        Readiness, StackState, VERSION, WayReport,
+        StackState, VERSION,
     },
     run::RestoreCommand,
     snapshot::{Interrupted, Place, Unfinished},
@@ -101,7 +101,7 @@ impl<'a> Inventory<'a> {
         let stacks = in_parallel_of(PLANNED_AT_ONCE, &found, |one| {
             let planned = caught(|| (self.interrupted(one), self.plan(one, &host)));
             let (interrupted, adopt) =
-                planned.unwrap_or_else(|panic| (None, WayReport::failed(&panic.into())));
+                planned.unwrap_or_else(|panic| (None, Plan::failed(&panic.into())));
             let mut entry = self.entry(one, &host, interrupted.as_ref(), adopt, command);
             entry.next_command = self.next(one, &entry, command);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, found.len());
@@ -133,7 +133,7 @@ impl<'a> Inventory<'a> {
         found: &Found,
         host: &Host,
         interrupted: Option<&Unfinished>,
-        adopt: WayReport,
+        adopt: Plan,
         command: &RestoreCommand,
     ) -> ListEntry {
         let containers = found.containers.as_ref();
@@ -217,7 +217,7 @@ impl<'a> Inventory<'a> {
         host: &Host,
         containers: Option<&Containers>,
         interrupted: Option<&Unfinished>,
-        adopt: &WayReport,
+        adopt: &Plan,
     ) -> StackState {
         let found = state(&StateFacts {
             record: found.record,
@@ -255,30 +255,30 @@ impl<'a> Inventory<'a> {
     }
 
     /// What `adopt` would do.
-    fn plan(&self, found: &Found, host: &Host) -> WayReport {
+    fn plan(&self, found: &Found, host: &Host) -> Plan {
         let stack = match &found.files {
             Files::Stack(stack) => stack,
-            Files::Unusable(_, error) => return WayReport::failed(error),
+            Files::Unusable(_, error) => return Plan::failed(error),
             // A stack without files is not offered. Portainer itself is named as such (B04).
             Files::None => {
-                return WayReport {
+                return Plan {
                     blockers: self.refusal(found).into_iter().collect(),
-                    ..WayReport::unplanned(Readiness::NoFile)
+                    ..Plan::unplanned(Readiness::NoFile)
                 };
             }
         };
         if let Err(error) = stack.name().refuse_management_plane() {
-            return WayReport::failed(&error);
+            return Plan::failed(&error);
         }
         // A list says once what could not be read.
         let is_unread = host.records.is_none() || host.environment.is_unusable();
         if is_unread || host.containers.is_none() {
-            return WayReport::unplanned(Readiness::Unknown);
+            return Plan::unplanned(Readiness::Unknown);
         }
         let situation = self.situation(stack);
         match adopt::Prepared::new(&situation, Keep::default()) {
             Ok(prepared) => adoption(&prepared, &situation, AdoptFlags::default()),
-            Err(error) => WayReport::failed(&error),
+            Err(error) => Plan::failed(&error),
         }
     }
 
@@ -287,7 +287,7 @@ impl<'a> Inventory<'a> {
         if let Files::Stack(stack) = &found.files
             && let Err(error) = stack.name().refuse_management_plane()
         {
-            return WayReport::failed(&error).blockers.pop();
+            return Plan::failed(&error).blockers.pop();
         }
         let port = self.base_url.is_this_host().then(|| self.base_url.port());
         let found = runs_portainer(&found.listed(), port)?;

@@ -154,7 +154,7 @@ impl Procedure<'_, '_> {
         self.back_up(&source)?;
         self.take_snapshot(&source, &before, seen)?;
         self.before = containers.unwrap_or_default();
-        if plan.destroys {
+        if before.destroys() {
             let name = self.at.stack.name().as_str();
             self.run
                 .prepare_create(self.at.endpoint, &rewrite.payload(name));

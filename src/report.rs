@@ -2,16 +2,14 @@
 //!
 //! Invariant: names, never values of variables. Nothing here reads or writes.
 
-use std::{collections::BTreeSet, fmt};
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    failure::Failure,
-    model::{Container, Grant, PORTAINER_FOLDERS, Record},
-    plan::{Blocker, InPortainer, Loss, Request, ServicePlan},
-    portainer::Repository,
+    model::{Container, PORTAINER_FOLDERS, Record},
+    plan::{Plan, Readiness},
 };
 
 mod adopt;
@@ -79,131 +77,6 @@ impl PortainerStack {
     }
 }
 
-/// What a way into Portainer would do to a stack.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct WayReport {
-    pub readiness: Readiness,
-    /// What Portainer would be asked to do; null if that cannot be worked out.
-    pub request: Option<Request>,
-    /// What would happen to each service; empty if that cannot be worked out.
-    pub services: Vec<ServicePlan>,
-    /// Everything that would be lost, as far as it is known.
-    pub losses: Vec<Loss>,
-    /// What would change because it was changed in the files, and what would run again. Not what a fate says.
-    pub changes: Vec<Loss>,
-    /// Whether the containers could be inspected and the Compose file could be parsed. Otherwise it is unknown what the
-    /// stack loses.
-    pub losses_known: bool,
-    /// Every reason why it would be refused.
-    pub blockers: Vec<Blocker>,
-    /// With `--git`, if the repository would change a container: the patch that leaves every container untouched. Values are
-    /// hidden, unless `--reveal` was given.
-    pub patch: Option<String>,
-    /// The missing images that are pulled first, because of `--pull`. The stack is planned again then.
-    pub pulls: Vec<String>,
-    /// What may go wrong, or could not be checked.
-    pub warnings: Vec<String>,
-    /// The repository that Portainer deploys the stack from now, if it is a Git stack.
-    pub git: Option<Repository>,
-    /// Who may use the stack afterwards besides administrators, as in `--access`, if that flag changes it.
-    #[schemars(with = "Option<Vec<String>>")]
-    pub access: Option<BTreeSet<Grant>>,
-    /// What to know before a later change or deployment.
-    pub notices: Vec<String>,
-    /// How many lines change: of the Compose file, or of the text that Portainer has if the Portainer stack is updated or
-    /// deployed again from Git. Null if the Compose file cannot be rewritten, or if `combined_files` is not empty.
-    pub changed_lines: Option<usize>,
-    /// The Compose files that Compose resolved into one text; empty if the Compose file is edited in place.
-    pub combined_files: Vec<String>,
-    /// Whether the last adoption of the same failed. A warning says how.
-    #[serde(skip)]
-    pub failed_before: bool,
-    /// What Portainer has, compared with what would be sent and with what was last sent (B22).
-    #[serde(skip)]
-    pub in_portainer: InPortainer,
-    /// What of it was edited there: its text, and variables by name.
-    #[serde(skip)]
-    pub edited: Vec<String>,
-    /// The containers that were created outside of Portainer since.
-    #[serde(skip)]
-    pub by_hand: Vec<String>,
-    /// Whether the files were edited, too.
-    #[serde(skip)]
-    pub files_differ: bool,
-    /// The variables of the Portainer stack that an update changes, by name.
-    #[serde(skip)]
-    pub changed_variables: Vec<String>,
-    /// The command that shows these lines; null in a list.
-    pub diff_command: Option<String>,
-}
-
-/// Whether a stack can be moved this way.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Readiness {
-    /// Nothing is known that prevents it.
-    Ready,
-    /// The Portainer stack has the same text and variables already.
-    NothingToDo,
-    /// It was edited in Portainer since the last adoption: it would be refused without `--overwrite`.
-    Edited,
-    /// It would be refused.
-    Blocked,
-    /// There is no Compose file on this host.
-    NoFile,
-    /// Portainer could not be read.
-    #[default]
-    Unknown,
-}
-
-impl WayReport {
-    /// A way that is not planned.
-    pub fn unplanned(readiness: Readiness) -> Self {
-        Self {
-            readiness,
-            ..Self::default()
-        }
-    }
-
-    pub fn blocked(blocker: Blocker) -> Self {
-        Self {
-            blockers: vec![blocker],
-            ..Self::unplanned(Readiness::Blocked)
-        }
-    }
-
-    /// A way that cannot be planned.
-    pub fn failed(error: &anyhow::Error) -> Self {
-        let hint = Failure::hint_of(error).unwrap_or_default();
-        let details = Failure::details_of(error).unwrap_or_default();
-        let details = details.lines().map(str::to_owned);
-        Self::blocked(Blocker::new(format!("{error:#}"), hint).details(details))
-    }
-
-    /// Whether something would be lost, or it is unknown what.
-    pub fn loses(&self) -> bool {
-        !self.losses_known || !self.losses.is_empty()
-    }
-
-    /// The names of some services.
-    pub fn services_with(&self, is: impl Fn(&ServicePlan) -> bool) -> Vec<&str> {
-        let services = self.services.iter().filter(|one| is(one));
-        services.map(|one| one.service.as_str()).collect()
-    }
-
-    /// `word`, the first blocker in short, and how many others there are.
-    pub fn told(&self, word: &str) -> String {
-        let first = self.blockers.first();
-        let first = first.map_or("", |blocker| {
-            blocker.short.as_ref().unwrap_or(&blocker.message)
-        });
-        match self.blockers.len().saturating_sub(1) {
-            0 => format!("{word}: {first}"),
-            more => format!("{word}: {first} (+{more})"),
-        }
-    }
-}
-
 /// A run that changed the stack and has not ended as intended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", content = "command", rename_all = "kebab-case")]
@@ -223,13 +96,13 @@ pub enum InterruptedRun {
 impl InterruptedRun {
     /// The command to run before the stack is adopted. What a failed adoption sent is undone only if this `adopt` would send
     /// the same.
-    pub fn heals(&self, adopt: Option<&WayReport>) -> Option<&str> {
+    pub fn heals(&self, adopt: Option<&Plan>) -> Option<&str> {
         let is_edited = adopt.is_some_and(|way| way.readiness == Readiness::Edited);
         match self {
             // It would be refused.
             Self::Continue(_) if is_edited => None,
             Self::Restore(command) | Self::Continue(command) => Some(command),
-            Self::NotDeployed(command) => adopt?.failed_before.then_some(command),
+            Self::NotDeployed(command) => adopt?.failed_before.as_ref().map(|_| command.as_str()),
             Self::InProgress | Self::RunAgain => None,
         }
     }

@@ -8,7 +8,7 @@ use super::{Prepared, Procedure, progress::Progress};
 use crate::{
     failure::Failure,
     model::Condition,
-    plan::{Adoption, Awaited, Until},
+    plan::{Awaited, Plan, Until},
     restore::{Limits, wait_for},
     snapshot::Inspected,
     text::printable,
@@ -27,7 +27,7 @@ impl Procedure<'_, '_> {
     }
 
     /// Right before the request: runs the jobs that the deployment runs again, and looks at each other dependency once more.
-    pub(super) fn check_dependencies(&mut self, plan: &Adoption) -> Result<()> {
+    pub(super) fn check_dependencies(&mut self, plan: &Plan) -> Result<()> {
         let mut ran = BTreeSet::new();
         for job in &plan.awaited {
             if job.until == Until::Rerun && ran.insert(job.id.as_str()) {

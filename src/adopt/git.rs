@@ -17,7 +17,7 @@ use crate::{
     failure::Failure,
     model::{Variable, values},
     observe::{Before, Situation},
-    plan::{Adoption, Blocker, Fate, Projects, Request, Sent, ServicePlan},
+    plan::{Blocker, Fate, Plan, Projects, Request, Sent, ServicePlan},
     portainer::{Contents, Fetched, Payload, PortainerReader, Repository},
     rewrite::{
         diff::{self, Shown},
@@ -167,7 +167,7 @@ impl FromGit {
     }
 
     /// Says of each service that is recreated what the repository changes, compared with the Compose file that was deployed.
-    fn tell_changes(&self, plan: &mut Adoption, deployed: &str, compose: &Asking) {
+    fn tell_changes(&self, plan: &mut Plan, deployed: &str, compose: &Asking) {
         // What an env file contains is not compared.
         let none = |_: &str| Some("/dev/null".to_owned());
         let [old, new] = [deployed, self.text()].map(|text| with_env_files(text, none));
@@ -234,8 +234,8 @@ impl FromGit {
     /// blocked.
     fn judge(
         &mut self,
-        plan: &mut Adoption,
-        (rewrite, best): (&Faithful, &Adoption),
+        plan: &mut Plan,
+        (rewrite, best): (&Faithful, &Plan),
         compared: Result<&BTreeMap<String, Vec<String>>, &str>,
         mask: &Mask,
     ) {
@@ -348,17 +348,17 @@ pub fn judged(
     situation: &Situation,
     before: &Before,
     mut git: FromGit,
-    (rewrite, best): (&Faithful, &Adoption),
+    (rewrite, best): (&Faithful, &Plan),
     mask: &Mask,
-    plan_of: impl Fn(Sent, bool) -> (Adoption, Result<Projects, String>),
+    plan_of: impl Fn(Sent, bool) -> (Plan, Result<Projects, String>),
     compose: &Asking,
-) -> (Option<FromGit>, Adoption, Result<Projects, String>) {
+) -> (Option<FromGit>, Plan, Result<Projects, String>) {
     if let Some((now, standing)) = &before.contents {
         let (mut plan, mut projects) = plan_of(git.read_as(), git.differs(situation, before, now));
         if plan.is_left_to_git() && plan.services.iter().any(|one| one.containers.is_empty()) {
             (plan, projects) = plan_of(git.read_as(), true);
         }
-        if matches!(plan.request, Request::Redeploy(_)) {
+        if plan.redeploys() {
             // What runs is not what Portainer has, if its last commit failed.
             let deployed = before.deployed.as_ref().map_or(&now.text, |one| &one.text);
             git.tell_changes(&mut plan, deployed, compose);
@@ -377,7 +377,7 @@ pub fn judged(
         return (Some(git), plan, projects);
     }
     let (mut plan, projects) = plan_of(git.read_as(), false);
-    plan.request = Request::CreateGit;
+    plan.request = Some(Request::CreateGit);
     let keys = |_| compose.different(sent_of(rewrite), git.read_as());
     let compared = projects.as_ref().map(keys);
     let compared = compared.as_ref().map_err(|why| why.as_str());

@@ -15,10 +15,7 @@ use crate::{
     model::{Container, Variable, compose_label},
     observe::{Before, Depth, Situation, mask, with_hint},
     parallel::side_by_side,
-    plan::{
-        self, AdoptFlags, Adoption, AdoptionFacts, Facts, InPortainer, Keep, Projects, Request,
-        Sent,
-    },
+    plan::{self, AdoptFlags, AdoptionFacts, Facts, InPortainer, Keep, Plan, Projects, Sent},
     portainer::Payload,
     restore,
     rewrite::faithful::{Blocker, Faithful, Runs, written_services},
@@ -42,7 +39,7 @@ pub struct Prepared {
     /// What exists now.
     pub before: Before,
     /// What an adoption would do.
-    pub plan: Adoption,
+    pub plan: Plan,
     /// What Portainer would deploy from Git, if that was asked for and nothing else prevents it.
     pub git: Option<FromGit>,
     /// What Compose reads, or why that is unknown.
@@ -145,7 +142,7 @@ impl Prepared {
     /// Whether a container certainly has the configuration of the files on disk.
     pub(super) fn is_up_to_date(&self, container: Inspected, service: &str, tool: &str) -> bool {
         // The files of this host need not be those of the repository any more.
-        let is_from_git = matches!(self.plan.request, Request::Redeploy(_));
+        let is_from_git = self.plan.redeploys();
         let projects = self.projects.as_ref().ok().filter(|_| !is_from_git);
         projects.is_some_and(|projects| projects.is_as_on_disk(container, service, tool))
     }
@@ -255,7 +252,7 @@ impl Prepared {
 }
 
 /// What a plan does not say by itself: volumes without names, and a Git stack that does not run.
-fn warnings(plan: &Adoption, runs: &Runs, situation: &Situation, before: &Before) -> Vec<String> {
+fn warnings(plan: &Plan, runs: &Runs, situation: &Situation, before: &Before) -> Vec<String> {
     let unnamed: Vec<_> = runs.unnamed.iter().map(|one| printable(one)).collect();
     let unnamed = (!unnamed.is_empty()).then(|| {
         format!(
@@ -328,11 +325,7 @@ impl Planner<'_> {
         problems: &[Blocker],
         runs: &Runs,
         redeploys: bool,
-    ) -> (
-        Adoption,
-        (Runs, Vec<plan::Blocker>),
-        Result<Projects, String>,
-    ) {
+    ) -> (Plan, (Runs, Vec<plan::Blocker>), Result<Projects, String>) {
         let projects = match problems {
             [] => self.projects(sent),
             _ => Err("nothing can be sent".to_owned()),
@@ -365,11 +358,7 @@ impl Planner<'_> {
         before: &Before,
         rewrite: &Result<Faithful, Vec<Blocker>>,
         runs: &Runs,
-    ) -> (
-        Adoption,
-        (Runs, Vec<plan::Blocker>),
-        Result<Projects, String>,
-    ) {
+    ) -> (Plan, (Runs, Vec<plan::Blocker>), Result<Projects, String>) {
         let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
         self.plan(before, sent(rewrite), problems, runs, false)
     }
@@ -413,7 +402,7 @@ impl Planner<'_> {
 
 /// Adds what the plan means for other stacks, and for a restore.
 fn complete(
-    plan: &mut Adoption,
+    plan: &mut Plan,
     runs: &Runs,
     (situation, source): (&Situation, &StackText),
     before: &Before,
@@ -439,12 +428,12 @@ fn complete(
 
 /// What could not be restored if the deployment failed (B16). A rehearsal has not every path that containers mount.
 fn unrestorable(
-    plan: &Adoption,
+    plan: &Plan,
     situation: &Situation,
     before: &Before,
     source: &StackText,
 ) -> Option<String> {
-    if situation.compose.is_rehearsed || matches!(plan.request, Request::Nothing(_)) {
+    if situation.compose.is_rehearsed || plan.sends_nothing() {
         return None;
     }
     let (name, tool) = (situation.stack.name(), situation.tool);

@@ -45,10 +45,10 @@ impl Procedure<'_, '_> {
     /// Pulls what Portainer would pull again, because of `pull_policy` or `platform` (N10): if it cannot be pulled, the
     /// deployment would fail. A pull may move the name of an image, so the stack is planned again then.
     pub(super) fn pull_first(&mut self, prepared: Prepared) -> Result<Prepared> {
-        if prepared.plan.pulls.is_empty() {
+        if prepared.plan.images.is_empty() {
             return Ok(prepared);
         }
-        self.pull_all(&prepared.plan.pulls)?;
+        self.pull_all(&prepared.plan.images)?;
         let now = self.prepare()?;
         now.payload(self.at.stack.name().as_str())?;
         self.ask_if_worse(&now.plan, &prepared.plan)?;

@@ -298,7 +298,7 @@ impl Procedure<'_, '_> {
         (self.before, self.looked) = earlier;
         let now = self.wait_until_steady(prepared.plan.is_stopped)?;
         let compared = compare((&self.before, self.looked), &now, self.at.tool);
-        let is_update = !matches!(prepared.plan.request, Request::Nothing(_));
+        let is_update = !prepared.plan.sends_nothing();
         let mut wrong = Vec::new();
         for one in &compared {
             // What an update removed is no longer in the Compose file.

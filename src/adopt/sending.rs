@@ -46,7 +46,6 @@ impl Procedure<'_, '_> {
     /// Sends the create or the update, once (B05), and waits for its end. An error means that nothing was sent, or that
     /// the outcome is unknown.
     pub(super) fn send(&mut self, prepared: &Prepared, payload: &Payload) -> Result<Sent> {
-        let request = prepared.plan.request.clone();
         let name = self.at.stack.name();
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));
@@ -67,7 +66,7 @@ impl Procedure<'_, '_> {
         self.mark(&Progress::Sent(unknown.to_owned()));
         let record = prepared.before.record.as_ref();
         let last_sent = prepared.last_sent(payload.text, payload.env);
-        let sent = if let Some(record) = record.filter(|_| !request.creates()) {
+        let sent = if let Some(record) = record.filter(|_| !prepared.plan.creates()) {
             let updated = if let Some(git) = payload.git {
                 self.run.redeploy(record, git, payload)
             } else {
@@ -90,7 +89,7 @@ impl Procedure<'_, '_> {
             }
             Err(portainer::Error::Refused { response, .. }) => {
                 let said = (response.reason(), response.hint_after_create());
-                let updated = record.filter(|_| !request.creates() && response.status == 404);
+                let updated = record.filter(|_| !prepared.plan.creates() && response.status == 404);
                 let (reason, hint) = match updated {
                     Some(Record { id, .. }) if self.is_gone() => (
                         format!("Portainer stack {id} was deleted during this run"),
@@ -149,7 +148,7 @@ impl Procedure<'_, '_> {
     /// Lets Portainer store the labels that give access to containers: the rights of a new stack would come before them
     /// (M23).
     fn keep_labels(&mut self, prepared: &Prepared) {
-        if self.at.access.is_some() || !prepared.plan.request.creates() {
+        if self.at.access.is_some() || !prepared.plan.creates() {
             return;
         }
         let ids = prepared.before.uses.containers.keys();
@@ -228,7 +227,7 @@ impl Procedure<'_, '_> {
                     _ => {}
                 }
             }
-            RecordSeen::Absent if prepared.plan.request.creates() && self.is_removed() => {
+            RecordSeen::Absent if prepared.plan.creates() && self.is_removed() => {
                 return Ok(Sent::Failed(lost));
             }
             RecordSeen::Absent | RecordSeen::Unknown => {}

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     adopt::{self, Adopt},
     inventory::Ways,
-    plan::Adoption,
+    plan::Plan,
     report::AdoptReport,
     run::Stopped,
 };
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
 fn adopt(
     arguments: &AdoptArguments,
     opened: &Opened,
-    confirmed: Option<&Adoption>,
+    confirmed: Option<&Plan>,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<(AdoptReport, Result<(), Stopped>), Stopped> {

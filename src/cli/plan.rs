@@ -10,7 +10,7 @@ use super::{
 use crate::{
     adopt::Prepared,
     inventory::{Ways, adoption, plan},
-    report::Readiness,
+    plan::Readiness,
 };
 
 mod text;

@@ -103,7 +103,7 @@ pub(super) fn show_diff(
         note_masked([differs], console);
         return Ok(());
     }
-    if matches!(prepared.plan.request, Request::Nothing(_)) {
+    if prepared.plan.sends_nothing() {
         console.note("no differences");
         return Ok(());
     }
@@ -137,13 +137,13 @@ pub(super) fn show_request(
     let record = prepared.before.record.as_ref();
     let prune = record.is_some_and(|record| record.prune);
     let body = match (&prepared.plan.request, &prepared.git) {
-        (Request::Nothing(_), _) => {
+        (Some(Request::Nothing(_)), _) => {
             console.note("no request: Portainer is up to date");
             return Ok(());
         }
-        (Request::Redeploy(_), Some(git)) => git.redeploy_body(prune),
+        (Some(Request::Redeploy(_)), Some(git)) => git.redeploy_body(prune),
         (_, Some(git)) => git.payload(stack.name().as_str()).body(),
-        (Request::Update(_), None) => {
+        (Some(Request::Update(_)), None) => {
             let (text, env) = (rewrite.text.clone(), rewrite.env.clone());
             Contents { text, env }.body(prune)
         }

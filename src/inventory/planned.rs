@@ -10,10 +10,10 @@ use crate::{
     adopt, migrate,
     observe::{Before, Situation},
     parallel::side_by_side,
-    plan::AdoptFlags,
+    plan::{AdoptFlags, Plan, Readiness},
     report::{
-        Containers, InterruptedRun, PlanReport, PortainerReport, PortainerStack, Readiness,
-        Recommended, StackReport, VERSION, Way, WayReport,
+        Containers, InterruptedRun, PlanReport, PortainerReport, PortainerStack, Recommended,
+        StackReport, VERSION, Way,
     },
     run::RestoreCommand,
 };
@@ -54,15 +54,15 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
             return Err(error.unwrap_or_else(|| anyhow::anyhow!("no way was asked for")));
         }
     };
-    let adopt = adopted.as_ref().map(|prepared| WayReport {
+    let adopt = adopted.as_ref().map(|prepared| Plan {
         diff_command: Some(commands.of_adoption(&["plan", "--diff"], flags)),
         ..report(prepared, |one| adoption(one, situation, flags))
     });
-    let is_blocked = |way: &WayReport| way.readiness == Readiness::Blocked;
+    let is_blocked = |way: &Plan| way.readiness == Readiness::Blocked;
     let may_migrate = ways.or_migrate && ways.migrate.is_none();
     let otherwise = (may_migrate && adopt.as_ref().is_some_and(is_blocked)).then(migrating);
     let migrate = migrated.as_ref().or(otherwise.as_ref());
-    let migrate = migrate.map(|prepared| WayReport {
+    let migrate = migrate.map(|prepared| Plan {
         diff_command: Some(commands.of_migration("render", &DIFF)),
         ..report(prepared, |one| migration(one, situation, force))
     });
@@ -99,10 +99,10 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     })
 }
 
-fn report<P>(prepared: &Result<P>, of: impl FnOnce(&P) -> WayReport) -> WayReport {
+fn report<P>(prepared: &Result<P>, of: impl FnOnce(&P) -> Plan) -> Plan {
     match prepared {
         Ok(prepared) => of(prepared),
-        Err(error) => WayReport::failed(error),
+        Err(error) => Plan::failed(error),
     }
 }
 

@@ -6,36 +6,27 @@ use crate::{
     adopt, migrate,
     model::Pull,
     observe::Situation,
-    plan::{AdoptFlags, Request, changed_variables},
-    report::{Readiness, WayReport},
+    plan::{AdoptFlags, Plan, Readiness, Request, changed_variables},
 };
 
 /// What an adoption with these flags would do.
-pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptFlags) -> WayReport {
+pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptFlags) -> Plan {
     let (plan, before) = (&prepared.plan, &prepared.before);
     let pulls = prepared.images_to_pull(situation.stack.name().as_str(), flags);
     // Missing images are all that blocks it then.
     let blockers = plan.blockers.iter().filter(|_| pulls.is_empty());
     let blockers: Vec<_> = blockers.cloned().collect();
     let (rewrite, now) = (prepared.rewrite.as_ref().ok(), before.contents.as_ref());
-    WayReport {
+    Plan {
         readiness: match plan.request {
             _ if plan.in_portainer.may_be_theirs() && !flags.overwrite => Readiness::Edited,
             _ if !blockers.is_empty() => Readiness::Blocked,
-            Request::Nothing(_) if plan.access.is_none() => Readiness::NothingToDo,
+            Some(Request::Nothing(_)) if plan.access.is_none() => Readiness::NothingToDo,
             _ => Readiness::Ready,
         },
-        request: Some(plan.request.clone()),
-        services: plan.services.clone(),
-        failed_before: plan.failed_before.is_some(),
-        in_portainer: plan.in_portainer,
-        edited: plan.edited.clone(),
-        by_hand: plan.by_hand.clone(),
-        files_differ: plan.files_differ,
         changed_variables: now.zip(rewrite).map_or_else(Vec::new, |((now, _), sent)| {
             changed_variables(&now.env, &sent.env)
         }),
-        losses: plan.losses.clone(),
         changes: plan.untold_changes(),
         losses_known: before.is_known(),
         blockers,
@@ -43,7 +34,6 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptF
         patch: prepared.patch(),
         warnings: prepared.warnings(flags).map(str::to_owned).collect(),
         git: now.and_then(|(_, standing)| Some(standing.git.clone()?.typed(situation.git))),
-        access: plan.access.clone(),
         notices: prepared.notices(situation.stack.file()),
         changed_lines: match &prepared.git {
             Some(git) => prepared
@@ -57,16 +47,12 @@ pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptF
             Some(_) => Vec::new(),
             None => prepared.combined.clone(),
         },
-        ..WayReport::default()
+        ..plan.clone()
     }
 }
 
 /// What a migration would do. With `force`, refusals are warnings.
-pub(super) fn migration(
-    prepared: &migrate::Prepared,
-    situation: &Situation,
-    force: bool,
-) -> WayReport {
+pub(super) fn migration(prepared: &migrate::Prepared, situation: &Situation, force: bool) -> Plan {
     let (plan, before) = (&prepared.plan, &prepared.before);
     let stack = situation.stack;
     let of_env = |warning| format!("{}/.env: {warning}", stack.dir_text());
@@ -74,14 +60,14 @@ pub(super) fn migration(
     warnings.extend(prepared.rewrite.env.warnings.iter().map(of_env));
     warnings.extend(plan.warnings.iter().cloned());
     let mut blockers = Vec::new();
-    for refusal in &plan.refusals {
+    for refusal in &plan.blockers {
         if force {
             warnings.push(format!("{}; --force overrides this", refusal.message));
         } else {
             blockers.extend(refusal.clone().split(stack.file()));
         }
     }
-    WayReport {
+    Plan {
         readiness: if blockers.is_empty() {
             Readiness::Ready
         } else {
@@ -91,10 +77,7 @@ pub(super) fn migration(
             Some(record) => Request::Replace(record.id.clone()),
             None => Request::Create,
         }),
-        services: plan.services.clone(),
-        losses: plan.losses.clone(),
-        changes: plan.changes.clone(),
-        losses_known: before.is_known() && plan.is_parsed,
+        losses_known: before.is_known() && plan.losses_known,
         blockers,
         warnings,
         access: before.uses.wanted.clone(),
@@ -103,7 +86,7 @@ pub(super) fn migration(
             &prepared.source.compose,
             &prepared.rewrite.text,
         )),
-        ..WayReport::default()
+        ..plan.clone()
     }
 }
 

@@ -21,7 +21,7 @@ impl Procedure<'_, '_> {
         let mut losses = plan.losses.iter();
         let adopts = losses.any(|loss| loss.kind == LossKind::Adopted);
         self.run.warn_all(&plan.warnings);
-        self.refuse(&plan.refusals)?;
+        self.refuse(&plan.blockers)?;
         let heading = if adopts {
             "the stack may lose:"
         } else {
@@ -50,7 +50,7 @@ impl Procedure<'_, '_> {
     /// Asks before anything is written, if there is something to destroy (B08). Declining stops the run. Returns whether it
     /// asked: what was read before may then be out of date.
     pub(super) fn ask(&mut self, plan: &Plan, before: &Before) -> Result<bool> {
-        if !plan.destroys {
+        if !before.destroys() {
             return Ok(false);
         }
         let name = self.at.stack.name().as_str();

@@ -74,7 +74,7 @@ impl Prepared {
             })
             .collect();
         situation.lose_foreign(&before, &touched, &mut plan.losses, &mut plan.warnings);
-        plan::hide_values(&mut plan.refusals, &mut plan.warnings, &mask);
+        plan::hide_values(&mut plan.blockers, &mut plan.warnings, &mask);
         Ok(Self {
             source,
             rewrite,

@@ -86,11 +86,11 @@ impl Procedure<'_, '_> {
     /// Pulls every image of the plan. Refuses the run if one cannot be pulled, unless `--force` overrides it. Returns
     /// whether it tried: what was observed before may then be out of date.
     pub(super) fn pull(&mut self, plan: &Plan, before: &Before) -> Result<bool> {
-        if plan.pulls.is_empty() {
+        if plan.images.is_empty() {
             return Ok(false);
         }
         let mut failed = Vec::new();
-        for pull in &plan.pulls {
+        for pull in &plan.images {
             if let Err(error) = self.pull_one(pull) {
                 failed.push(format!("image {pull}: {error:#}"));
             }

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::{
     compose::{ComposeVersion, Rejection, dialect::Fields},
-    model::{Deployment, Grant, PORTAINER_FOLDERS, Pull},
+    model::{Deployment, PORTAINER_FOLDERS},
     plan::{
-        Awaited, Blocker, Environment, Facts, Fate, InPortainer, Loss, NOT_PULLED,
-        PortainerCompose, Projects, Touch,
+        Blocker, Environment, Facts, Fate, InPortainer, Loss, NOT_PULLED, Plan, PortainerCompose,
+        Projects, Touch,
         blockers::inline,
         blockers::missing,
         blockers::overridden,
@@ -72,42 +72,6 @@ impl<'a> AdoptionFacts<'a> {
         let found = all.find(|project| project.is_of(service, hash))?;
         found.service(service)
     }
-}
-
-/// What an adoption would do.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Adoption {
-    /// What is sent to Portainer.
-    pub request: Request,
-    /// What Portainer has (B22).
-    pub in_portainer: InPortainer,
-    /// What was edited in Portainer and will be overwritten: the text, and variables by name.
-    pub edited: Vec<String>,
-    /// The containers that were created outside of Portainer since the stack was edited in Portainer, or since Portainer
-    /// deployed a later commit.
-    pub by_hand: Vec<String>,
-    /// Whether the files of such a stack were edited, too.
-    pub files_differ: bool,
-    /// Whether the stack was stopped as a whole: the deployment starts it.
-    pub is_stopped: bool,
-    /// The services, in the order of the text, then those that only have containers.
-    pub services: Vec<ServicePlan>,
-    /// Everything that will be lost.
-    pub losses: Vec<Loss>,
-    /// What the user changed, and what runs again.
-    pub changes: Vec<Loss>,
-    /// Every reason why the stack cannot be adopted.
-    pub blockers: Vec<Blocker>,
-    /// What may go wrong or could not be checked.
-    pub warnings: Vec<String>,
-    /// How the last adoption of the same failed, if it did.
-    pub failed_before: Option<String>,
-    /// Who may use the stack afterwards, if `--access` changes that (B23).
-    pub access: Option<BTreeSet<Grant>>,
-    /// The containers that the deployment waits for, and that the adoption waits for before (B20).
-    pub awaited: Vec<Awaited>,
-    /// The images that Portainer's Compose pulls although they exist here, or that do not exist here (B20).
-    pub pulls: Vec<Pull>,
 }
 
 /// What Portainer is asked to do.
@@ -181,13 +145,13 @@ pub fn fate_of<'s>(services: &'s [ServicePlan], container: &str) -> Option<&'s F
 }
 
 /// Plans an adoption.
-pub fn adoption(input: &AdoptionFacts) -> Adoption {
+pub fn adoption(input: &AdoptionFacts) -> Plan {
     let facts = input.facts;
     with_sent(facts.sent, facts.project, |text, stack| {
         let stack = stack.filter(|_| input.rewrite.is_empty());
         let (rewrite, uses) = (input.rewrite.iter(), &facts.uses);
-        let mut plan = Adoption {
-            request: request(facts, input.redeploys),
+        let mut plan = Plan {
+            request: Some(request(facts, input.redeploys)),
             in_portainer: facts
                 .record
                 .map_or(InPortainer::Nothing, |record| record.in_portainer),
@@ -196,7 +160,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
                 .collect(),
             is_stopped: is_stopped(facts),
             access: uses.wanted.clone().filter(|_| !uses.is_as_wanted),
-            ..Adoption::default()
+            ..Plan::default()
         };
         plan.check_surroundings(input);
         plan.check_name(input);
@@ -215,11 +179,11 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
             }
             plan.compare_with_last_adoption(facts);
             plan.update_unless_all_run(facts);
-            if !matches!(plan.request, Request::Nothing(_)) {
+            if !plan.sends_nothing() {
                 plan.check_text(input, stack, compose, &steering);
                 plan.blockers.extend(redefined.blockers());
             }
-            plan.lose(input, stack, compose);
+            plan.lose_by_adoption(input, stack, compose);
             let containers = facts.observed.inspected();
             let mut lost = containers.filter(|one| plan.keeps_of_lost_portainer(facts, *one));
             if let Some(one) = lost.next() {
@@ -238,7 +202,7 @@ pub fn adoption(input: &AdoptionFacts) -> Adoption {
     })
 }
 
-impl Adoption {
+impl Plan {
     /// The containers that are replaced or restarted, or may be.
     pub fn touched<'a>(&self, containers: &'a [Value]) -> Vec<(Inspected<'a>, Touch)> {
         let touch = |container: Inspected| match fate_of(&self.services, container.name())? {
@@ -269,7 +233,7 @@ impl Adoption {
 
     /// Whether it is a Git stack that this run does not deploy again.
     pub fn is_left_to_git(&self) -> bool {
-        self.in_portainer == InPortainer::FromGit && matches!(self.request, Request::Nothing(_))
+        self.in_portainer == InPortainer::FromGit && self.sends_nothing()
     }
 
     /// Portainer recreates every container of a Git stack that it deploys again (M24).
@@ -347,7 +311,7 @@ impl Adoption {
     /// The same text and variables are sent again if a service does not run, or would be recreated. A job that has
     /// finished counts as running. If nothing is sent, no container is touched, whatever a deployment would do.
     fn update_unless_all_run(&mut self, facts: &Facts) {
-        let Request::Nothing(id) = &self.request else {
+        let Some(Request::Nothing(id)) = &self.request else {
             return;
         };
         let runs = |service: &ServicePlan| match service.fate {
@@ -362,7 +326,7 @@ impl Adoption {
         };
         let is_from_git = self.in_portainer == InPortainer::FromGit;
         if !is_from_git && !self.services.iter().all(runs) {
-            self.request = Request::Update(id.clone());
+            self.request = Some(Request::Update(id.clone()));
             return;
         }
         let mut surplus: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -477,7 +441,7 @@ impl Adoption {
         let facts = input.facts;
         self.block(permissions::admin_only(facts, stack), input.file);
         let missing = missing::missing(facts, stack, &input.runs.created);
-        self.pulls = missing.pulls.into_iter().collect();
+        self.images = missing.pulls.into_iter().collect();
         self.block(missing.refusals, input.file);
         self.warnings.extend(missing.doubts);
         let last = compose.map(|compose| compose.last);
@@ -555,7 +519,7 @@ impl Adoption {
     }
 
     /// The losses of containers that are replaced or may be. Others lose nothing.
-    fn lose(
+    fn lose_by_adoption(
         &mut self,
         input: &AdoptionFacts,
         stack: &SentStack,
@@ -607,7 +571,7 @@ impl Adoption {
         self.warnings.extend(unseen);
         lost.extend(facts.uses.lost().as_ref().and_then(record::use_lost));
         lost.extend(record::volumes_left(facts));
-        if let (Some(record), Request::Update(_)) = (&facts.record, &self.request) {
+        if let (Some(record), Some(Request::Update(_))) = (&facts.record, &self.request) {
             let losses = record::standing(record.record).into_iter();
             lost.extend(losses.filter(|loss| loss.kind != LossKind::Access));
             let parts = edited::parts(record, facts.sent);

@@ -3,9 +3,9 @@
 mod services;
 
 use crate::{
-    model::{Container, Pull},
+    model::Container,
     plan::{
-        Blocker, BlockerKind, Environment, Facts, Loss, Sent, ServicePlan,
+        Blocker, BlockerKind, Environment, Facts, Loss, Plan, Sent,
         adoption::portainer_compose,
         blockers::{
             conditions, conflicts, inline, missing, overridden, permissions, unsupported,
@@ -22,27 +22,6 @@ use crate::{
     },
 };
 
-/// What a migration would do to what exists now (B01–B06).
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// Everything that will be lost, in the order to show it.
-    pub losses: Vec<Loss>,
-    /// What runs again.
-    pub changes: Vec<Loss>,
-    /// Every reason to refuse.
-    pub refusals: Vec<Blocker>,
-    /// What may go wrong or could not be checked.
-    pub warnings: Vec<String>,
-    /// Whether there is a Portainer stack or a container to destroy, or it is unknown whether there is.
-    pub destroys: bool,
-    /// The services with containers, then those that get some.
-    pub services: Vec<ServicePlan>,
-    /// The images to pull before anything is stopped, sorted (B27).
-    pub pulls: Vec<Pull>,
-    /// Whether the Compose file could be parsed. Otherwise, what its services lose is unknown.
-    pub is_parsed: bool,
-}
-
 /// Whether Portainer's version decides what a migration loses (N14, N17, N31, N33).
 pub fn depends_on_version(sent: Sent, project: &str) -> bool {
     with_sent(sent, project, |_, stack| {
@@ -58,9 +37,8 @@ pub fn depends_on_version(sent: Sent, project: &str) -> bool {
 pub fn migration(facts: &Facts) -> Plan {
     with_sent(facts.sent, facts.project, |text, stack| {
         let mut plan = Plan {
-            destroys: facts.record.is_some() || facts.may_have_containers(),
             services: services::services(facts, stack),
-            is_parsed: facts.source.document.is_ok(),
+            losses_known: facts.source.document.is_ok(),
             ..Plan::default()
         };
         plan.refuse(facts, text, stack);
@@ -73,30 +51,31 @@ pub fn migration(facts: &Facts) -> Plan {
 impl Plan {
     /// What is said of the images that will be pulled.
     pub fn notices(&self) -> impl Iterator<Item = String> {
-        let pulls = self.pulls.iter();
+        let pulls = self.images.iter();
         pulls.map(|pull| format!("image {pull} will be pulled before anything is stopped"))
     }
 
     fn refuse(&mut self, facts: &Facts, text: &SentText, stack: Option<&SentStack>) {
+        let destroys = facts.record.is_some() || facts.may_have_containers();
         let damage = damage(facts);
         let is_damaged = damage.is_some();
-        self.refusals.extend(damage);
+        self.blockers.extend(damage);
         let listed = facts.listed();
         if !listed.is_empty() {
-            self.refusals
+            self.blockers
                 .extend(permissions::runs_portainer(listed, facts.portainer_port));
         }
         let is_concerned = match facts.environment {
             Environment::OtherEngine { .. }
             | Environment::Clone { .. }
             | Environment::OtherSocket(_) => !listed.is_empty(),
-            _ => self.destroys,
+            _ => destroys,
         };
         let environment = permissions::environment(&facts.environment, facts.endpoint);
-        self.refusals.extend(environment.filter(|_| is_concerned));
-        self.refusals.extend(permissions::registered(facts));
-        self.refusals.extend(facts.unlistable.clone());
-        if self.destroys {
+        self.blockers.extend(environment.filter(|_| is_concerned));
+        self.blockers.extend(permissions::registered(facts));
+        self.blockers.extend(facts.unlistable.clone());
+        if destroys {
             self.refuse_a_failing_create(facts, text, stack, is_damaged);
         }
     }
@@ -116,39 +95,39 @@ impl Plan {
             ));
         }
         self.warnings.extend(validation::unchecked(facts));
-        self.refusals.extend(permissions::management(facts));
+        self.blockers.extend(permissions::management(facts));
         let hidden = permissions::hidden(facts);
         let admin_only = stack.and_then(|stack| permissions::admin_only(facts, stack));
         if hidden.is_none() && admin_only.is_none() {
-            self.refusals.extend(permissions::limited(facts));
+            self.blockers.extend(permissions::limited(facts));
         }
-        self.refusals.extend(hidden);
-        self.refusals.extend(admin_only);
+        self.blockers.extend(hidden);
+        self.blockers.extend(admin_only);
         let rejection = facts.details.rejection.as_ref();
-        self.refusals.extend(validation::refusals(
+        self.blockers.extend(validation::refusals(
             facts, text, stack, is_damaged, rejection,
         ));
         let Some(stack) = stack else {
             self.warnings
-                .extend(validation::doubt(facts, None, &self.refusals, &[]));
+                .extend(validation::doubt(facts, None, &self.blockers, &[]));
             return;
         };
         let compose = portainer_compose(facts);
         let refused = unsupported::unsupported(facts, stack, compose, |_| true);
-        self.refusals.extend(refused);
+        self.blockers.extend(refused);
         let steering = Steering::new(stack, compose, None);
         let rejected = steering.rejected().into_iter().map(|one| one.message);
-        self.refusals
+        self.blockers
             .extend(validation::rejects(rejected.collect()));
         self.warnings.extend(steering.doubt());
         let keys = validation::doubts(facts, stack, None);
         let missing = missing::missing(facts, stack, &std::collections::BTreeSet::new());
         let mut refusals = missing.refusals;
-        let said = [self.refusals.as_slice(), &refusals].concat();
+        let said = [self.blockers.as_slice(), &refusals].concat();
         let doubt = validation::doubt(facts, Some(stack), &said, &keys);
         self.warnings.extend(keys);
         self.warnings.extend(doubt);
-        self.pulls.extend(missing.pulls);
+        self.images.extend(missing.pulls);
         self.warnings.extend(missing.absent);
         self.warnings.extend(missing.doubts);
         // The engine may use another network namespace.
@@ -172,7 +151,7 @@ impl Plan {
                 let may_fail = |what| format!("the deployment may fail: {what}");
                 self.warnings.extend(told.into_iter().map(may_fail));
             } else {
-                self.refusals.push(refusal);
+                self.blockers.push(refusal);
             }
         }
     }
@@ -183,7 +162,7 @@ impl Plan {
             Ok(document) => losses(document, facts.source.env, facts.context, facts.project),
             Err(_) => Vec::new(),
         };
-        let mut refusals = self.refusals.iter();
+        let mut refusals = self.blockers.iter();
         if refusals.any(|refusal| refusal.kind == BlockerKind::UnreadableEnv) {
             text.retain(|loss| loss.kind != TextLossKind::UnreadableEnv);
         }

@@ -213,7 +213,7 @@ impl World {
 
     /// The refusals with their details, as shown.
     fn refusals(&self) -> Vec<String> {
-        let refusals = self.plan().refusals;
+        let refusals = self.plan().blockers;
         let shown = |refusal: Blocker| match refusal.details.as_slice() {
             [] => refusal.message,
             details => format!("{}: {}", refusal.message, details.join("\n")),
@@ -260,8 +260,7 @@ const PLAIN: &str = "services:\n  web:\n    image: x\n";
 fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
     let plan = world(PLAIN).plan();
     let expected = Plan {
-        destroys: true,
-        is_parsed: true,
+        losses_known: true,
         ..Plan::default()
     };
     assert_eq!(plan, expected);
@@ -408,7 +407,7 @@ secrets:
         "secret token needs token.txt, which Portainer does not have",
     ];
     let details = |world: &World| {
-        let refusals = world.plan().refusals.into_iter();
+        let refusals = world.plan().blockers.into_iter();
         refusals.flat_map(|one| one.details).collect::<Vec<_>>()
     };
     assert_eq!(details(&world), expected);
@@ -444,9 +443,9 @@ fn b06_stack_env_is_not_written_without_variables() {
     let compose = "services:\n  web:\n    image: x\n    \"env_file\": stack.env\n";
     let mut world = world(compose);
     let is_missing = |refusal: &Blocker| refusal.kind == BlockerKind::UnreadableFiles;
-    assert!(world.plan().refusals.iter().any(is_missing));
+    assert!(world.plan().blockers.iter().any(is_missing));
     world.env = Some("A=1\n".to_owned());
-    assert!(!world.plan().refusals.iter().any(is_missing));
+    assert!(!world.plan().blockers.iter().any(is_missing));
 }
 
 #[test]
@@ -474,7 +473,12 @@ fn b27_images_that_the_deployment_would_pull_are_pulled_first() {
         for name in ["y", "y@sha256:00"] {
             world.images.insert(name.to_owned(), image.clone());
         }
-        let found: Vec<String> = world.plan().pulls.iter().map(ToString::to_string).collect();
+        let found: Vec<String> = world
+            .plan()
+            .images
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(found.join(" "), pulls, "{service}");
     }
 }
@@ -583,7 +587,7 @@ networks: {lan: {name: lan}}
         "the address 172.30.0.9 in network lan is used by d",
         "the container name frontend is used by another container of image y",
     ];
-    let refusals = world.plan().refusals;
+    let refusals = world.plan().blockers;
     let messages: Vec<_> = refusals.iter().map(|one| &*one.message).collect();
     assert_eq!(messages, held);
 }
@@ -602,7 +606,7 @@ services:
   none: {image: x, ports: ['8080:80'], scale: 0}
 networks: {lan: {}}
 ";
-    let refusals = world(compose).plan().refusals.into_iter();
+    let refusals = world(compose).plan().blockers.into_iter();
     assert_eq!(
         refusals.map(|one| one.message).collect::<Vec<_>>(),
         [
@@ -643,7 +647,7 @@ fn b06_mounts_that_every_engine_rejects_are_refused() {
         let text = format!(
             "services:\n  web:\n    image: x\n    volumes: {mount}\nvolumes: {{x: {{}}, data: {{}}, '1': {{}}}}\n"
         );
-        world(&text).plan().refusals.iter().any(|refusal| {
+        world(&text).plan().blockers.iter().any(|refusal| {
             let line = "line 4: web: Docker rejects";
             refusal.kind == BlockerKind::Rejected && refusal.details[0].starts_with(line)
         })

@@ -1,12 +1,12 @@
 //! The words for what a plan does: one place for `plan`, `adopt` with its question, `adopt --all` and `--compare`.
 //!
-//! [`rows`] says what happens to each service, [`downtime`] what is down and how long, and [`Adoption::interruption`] both
+//! [`rows`] says what happens to each service, [`downtime`] what is down and how long, and [`Plan::interruption`] both
 //! in one line for the question (B08). A fact of a row is not repeated as a loss or change: [`crate::plan::Loss::is_told`].
 
 use std::collections::BTreeMap;
 
 use crate::{
-    plan::{Adoption, Fate, ServicePlan},
+    plan::{Fate, Plan, ServicePlan},
     text::{counted, listed, of_many, printable, said},
 };
 
@@ -131,7 +131,7 @@ fn down(
     })
 }
 
-impl Adoption {
+impl Plan {
     /// What the adoption interrupts, replaces, starts or loses, in one line for the question, without a full stop. `None` if
     /// every container keeps running and nothing is lost. Services of a stack that runs are started without a question.
     pub fn interruption(&self) -> Option<String> {
@@ -230,9 +230,9 @@ mod tests {
                 Some("a may be down for up to 5 s, plus its start; b is recreated"),
             ),
         ] {
-            let plan = Adoption {
+            let plan = Plan {
                 services,
-                ..Adoption::default()
+                ..Plan::default()
             };
             assert_eq!(plan.interruption().as_deref(), expected);
         }

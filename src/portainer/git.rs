@@ -48,6 +48,16 @@ pub struct Repository {
     pub flags: Vec<String>,
 }
 
+/// The password does not count.
+impl PartialEq for Repository {
+    fn eq(&self, other: &Self) -> bool {
+        let shown = |one: &Self| serde_json::to_value(one).ok();
+        shown(self) == shown(other)
+    }
+}
+
+impl Eq for Repository {}
+
 impl Repository {
     /// Reads the JSON of a record, which does not contain the password.
     pub(super) fn of(record: &Value) -> Option<Self> {

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{AdoptReport, Containers, InterruptedRun, StackState, WayReport};
+use crate::plan::Plan;
+
+use super::{AdoptReport, Containers, InterruptedRun, StackState};
 
 /// What `stacklift adopt --output json` prints with `--all` or several stacks.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -40,7 +42,7 @@ pub struct AllEntry {
     pub interrupted_run: Option<InterruptedRun>,
     pub result: StackResult,
     /// The plan that was shown before the first stack was adopted. It compares the configurations.
-    pub adopt: WayReport,
+    pub adopt: Plan,
     /// Whether what an interrupted run left is restored first. What follows is planned then.
     pub restored_first: bool,
     /// What `stacklift adopt <STACK> --output json` prints; null if the adoption was not started or did not end.

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Containers, InterruptedRun, PortainerReport, PortainerStack, WayReport};
+use crate::plan::Plan;
+
+use super::{Containers, InterruptedRun, PortainerReport, PortainerStack};
 
 /// What `stacklift list --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -41,7 +43,7 @@ pub struct ListEntry {
     /// The Portainer stack of this name in the environment.
     pub portainer_stack: Option<PortainerStack>,
     /// What `stacklift adopt` would do.
-    pub adopt: WayReport,
+    pub adopt: Plan,
     /// The command to run next; null if there is nothing to do, or if no command helps.
     pub next_command: Option<String>,
 }

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Containers, InterruptedRun, PortainerReport, PortainerStack, Readiness, WayReport};
+use crate::plan::{Plan, Readiness};
+
+use super::{Containers, InterruptedRun, PortainerReport, PortainerStack};
 
 /// What `stacklift plan --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -14,9 +16,9 @@ pub struct PlanReport {
     pub stack: StackReport,
     pub portainer: PortainerReport,
     /// What `stacklift adopt` would do; null if only `migrate` was asked for.
-    pub adopt: Option<WayReport>,
+    pub adopt: Option<Plan>,
     /// What `stacklift migrate` would do; null unless it was asked for, or the stack cannot be adopted.
-    pub migrate: Option<WayReport>,
+    pub migrate: Option<Plan>,
     /// Whether both ways were asked for.
     #[serde(skip)]
     pub is_comparison: bool,

@@ -426,8 +426,8 @@ fn what_was_deployed_by_hand_since_the_adoption_is_not_called_up_to_date() {
     deploy_by_hand(&bench, TEXT);
     assert_eq!(row(&bench), "web    1/1         in Portainer  up to date");
     deploy_by_hand(&bench, &format!("{TEXT}    command: sleep 2\n"));
-    let differ = "web    1/1         in Portainer, containers differ  stacklift plan web";
-    assert_eq!(row(&bench), differ);
+    let differs = "web    1/1         in Portainer, file differs  keeps running";
+    assert_eq!(row(&bench), differs);
     // The file is as it was, the container is not.
     bench.write("web", "docker-compose.yml", TEXT);
     assert_eq!(state(&bench), ("redeployed".to_owned(), "ready".to_owned()));

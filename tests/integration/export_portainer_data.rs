@@ -108,7 +108,7 @@ services:
     );
     assert_eq!(read(to.join(".env")), format!("TOKEN={MARKED}\nB=\n"));
     bench.run("plan web").hides("were started in");
-    let row = "web    1/1         its Portainer is gone  stacklift plan web\n";
+    let row = "web    1/1         its Portainer is gone  blocked: variables differ\n";
     bench.succeeds("list", row);
 }
 
@@ -250,7 +250,10 @@ fn the_printed_export_replaces_the_files_of_the_directory() {
         fs::create_dir(bench.dir("web")).expect("a directory");
         bench.write("web", file, PLAIN);
         mount(&bench, &data(&bench, "old"), "/data");
-        bench.succeeds("list", "its Portainer is gone  stacklift plan web");
+        bench.succeeds(
+            "list",
+            "its Portainer is gone  blocked: started in another directory",
+        );
         let plan = bench.run("plan web");
         let command = plan.out.split("run: stacklift ").nth(1).expect("a command");
         let command = command.split("; otherwise").next().expect("a command");

@@ -31,8 +31,8 @@ use crate::{
     model::WantedAccess,
     observe::{Host, with_hint},
     parallel::{caught, in_parallel_of, lock},
-    plan::Adoption,
-    report::{AllEntry, AllReport, Outcome, Readiness, StackResult, VERSION, WayReport},
+    plan::{Plan, Readiness},
+    report::{AllEntry, AllReport, Outcome, StackResult, VERSION},
     run::{Peers, State, Stopped},
     snapshot::{Interrupted, Place, Unfinished},
     stack::{Stack, StackName},
@@ -171,7 +171,7 @@ struct All<'a> {
 struct Planned {
     stack: Stack,
     settings: Settings,
-    plan: Option<Adoption>,
+    plan: Option<Plan>,
 }
 
 impl All<'_> {
@@ -263,8 +263,8 @@ impl All<'_> {
             (entry, None)
         };
         let failed =
-            |error: &anyhow::Error| without_plan(StackResult::Blocked, WayReport::failed(error));
-        let unplanned = |result, readiness| without_plan(result, WayReport::unplanned(readiness));
+            |error: &anyhow::Error| without_plan(StackResult::Blocked, Plan::failed(error));
+        let unplanned = |result, readiness| without_plan(result, Plan::unplanned(readiness));
         let interrupted = inventory.interrupted(found);
         let is_broken = interrupted.as_ref().is_some_and(|run| {
             use Interrupted::{InProgress, RestoreAgain};
@@ -272,7 +272,7 @@ impl All<'_> {
         });
         let (entry, planned) = match (inventory.refusal(found), &found.files) {
             _ if !self.is_wanted(found) => unplanned(StackResult::LeftOut, Readiness::Unknown),
-            (Some(blocker), _) => without_plan(StackResult::Refused, WayReport::blocked(blocker)),
+            (Some(blocker), _) => without_plan(StackResult::Refused, Plan::blocked(blocker)),
             (None, Files::Stack(_)) if is_broken && self.arguments.all => {
                 unplanned(StackResult::Unfinished, Readiness::Unknown)
             }
@@ -335,7 +335,9 @@ impl All<'_> {
             Readiness::Edited => StackResult::Edited,
             Readiness::Blocked => StackResult::Blocked,
             // Named, it is tried again.
-            Readiness::Ready if self.arguments.all && adopt.failed_before => StackResult::Blocked,
+            Readiness::Ready if self.arguments.all && adopt.failed_before.is_some() => {
+                StackResult::Blocked
+            }
             Readiness::Ready if self.arguments.all && prepared.plan.runs_nothing() => {
                 StackResult::LeftOut
             }

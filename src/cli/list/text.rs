@@ -6,8 +6,8 @@ use crate::{
         style::Meaning,
         table::{Part, TableRow},
     },
-    plan::{Fate, ServicePlan},
-    report::{Containers, InterruptedRun, ListEntry, ListReport, Readiness, StackState, WayReport},
+    plan::{Fate, Plan, Readiness, ServicePlan},
+    report::{Containers, InterruptedRun, ListEntry, ListReport, StackState},
     text::listed,
 };
 
@@ -139,9 +139,11 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
 }
 
 /// Whether a stack can be adopted, and what would happen then.
-pub(in crate::cli) fn readiness(way: &WayReport) -> Part {
+pub(in crate::cli) fn readiness(way: &Plan) -> Part {
     let (meaning, words) = match way.readiness {
-        Readiness::Ready if way.failed_before => (Meaning::Failed, "its last adoption failed"),
+        Readiness::Ready if way.failed_before.is_some() => {
+            (Meaning::Failed, "its last adoption failed")
+        }
         Readiness::Ready => return ready(way),
         // The repository was not read.
         Readiness::NothingToDo if way.git.is_some() => (Meaning::Kept, "edit it in Git"),
@@ -161,7 +163,7 @@ fn is_replaced(service: &ServicePlan) -> bool {
 }
 
 /// What adopting a stack that can be adopted would do.
-fn ready(way: &WayReport) -> Part {
+fn ready(way: &Plan) -> Part {
     let with = |verb: &str, is: fn(&ServicePlan) -> bool| {
         let services = way.services_with(is);
         (!services.is_empty()).then(|| format!("{verb} {}", listed(&services)))

@@ -10,8 +10,8 @@ use crate::{
         table::{column, line, plan_rows},
     },
     model::Grant,
-    plan::{Fate, InPortainer, Loss, Request, ServicePlan, downtime},
-    report::{InterruptedRun, PlanReport, Readiness, StackReport, Way, WayReport},
+    plan::{Fate, InPortainer, Loss, Plan, Readiness, Request, ServicePlan, downtime},
+    report::{InterruptedRun, PlanReport, StackReport, Way},
     text::{command, counted, listed, numbered, plural, said},
 };
 
@@ -93,7 +93,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
 
 fn show_next(report: &PlanReport, console: &Console) {
     let (stack, shown) = (&report.stack, shown_ways(report));
-    let is_open = |(_, way): &(Way, &WayReport)| {
+    let is_open = |(_, way): &(Way, &Plan)| {
         !matches!(way.readiness, Readiness::Blocked | Readiness::Edited) && way.git.is_none()
     };
     let recommended = report.recommended.as_ref().map(|one| one.command.clone());
@@ -102,7 +102,8 @@ fn show_next(report: &PlanReport, console: &Console) {
     let runs_again = is_interrupted && shown.iter().all(is_open);
     let again = runs_again.then(|| command(&["adopt", &stack.name]));
     if let Some(command) = recommended.or(heals).or(again) {
-        let failed = report.heals().is_none() && shown.iter().any(|(_, way)| way.failed_before);
+        let failed =
+            report.heals().is_none() && shown.iter().any(|(_, way)| way.failed_before.is_some());
         let first = failed.then_some("fix what failed, then ");
         console.next(&(first.unwrap_or_default().to_owned() + &command));
     } else if report.is_edited() {
@@ -131,7 +132,7 @@ fn show_choice(stack: &StackReport, console: &Console) {
 
 /// The ways to show: none before an interrupted run is restored, or while Portainer may still be working. A migration that was
 /// only planned because the stack cannot be adopted is not among them.
-fn shown_ways(report: &PlanReport) -> Vec<(Way, &WayReport)> {
+fn shown_ways(report: &PlanReport) -> Vec<(Way, &Plan)> {
     if !report.is_shown() && !report.is_comparison {
         return Vec::new();
     }
@@ -198,7 +199,7 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
     what.to_owned()
 }
 
-fn show_way(way: Way, of: &WayReport, console: &Console) {
+fn show_way(way: Way, of: &Plan, console: &Console) {
     if of.readiness == Readiness::NothingToDo {
         let text = "Nothing to do: it is up to date in Portainer.";
         return console.text(Meaning::Plain, text);
@@ -265,7 +266,7 @@ fn show_way(way: Way, of: &WayReport, console: &Console) {
 }
 
 /// What an adoption would do to what somebody may have edited in Portainer (B22).
-fn overwritten(of: &WayReport) -> String {
+fn overwritten(of: &Plan) -> String {
     let start = "Adopting it again would overwrite what was edited in Portainer";
     match (of.in_portainer, of.edited.as_slice()) {
         (InPortainer::Edited, []) => format!("{start}."),
@@ -276,7 +277,7 @@ fn overwritten(of: &WayReport) -> String {
 }
 
 /// Every reason, with what to do about it on the next line.
-fn show_blockers(way: Way, of: &WayReport, console: &Console) {
+fn show_blockers(way: Way, of: &Plan, console: &Console) {
     let verb = match way {
         Way::Adopt if matches!(of.request, Some(Request::Update(_))) => "updated",
         Way::Adopt => "adopted",
@@ -313,7 +314,7 @@ fn show_list<'l>(list: &'l [Loss], services: &'l [ServicePlan], console: &Consol
 }
 
 /// How much of the text changes, and how to see it.
-fn difference(way: Way, of: &WayReport) -> Option<String> {
+fn difference(way: Way, of: &Plan) -> Option<String> {
     if way == Way::Migrate {
         return None;
     }

@@ -12,9 +12,9 @@ use crate::{
     compose, disk,
     engine::{self, Engine},
     migrate::{self, Migration},
-    plan::{AdoptFlags, Keep},
+    plan::{AdoptFlags, Keep, Plan},
     portainer::{BaseUrl, Portainer, Tls},
-    report::{AdoptReport, WayReport},
+    report::AdoptReport,
     run::{Consent, Listener, Peers, RestoreCommand, Setup, Stopped},
     snapshot::Place,
     stack::stack_dir,
@@ -137,7 +137,7 @@ impl Embedded {
     pub(super) fn outcome(
         &self,
         before: &World,
-        way: Option<WayReport>,
+        way: Option<Plan>,
         succeeded: bool,
     ) -> Vec<String> {
         let after = self.world();

@@ -1,8 +1,8 @@
 //! What became worse in a plan since an earlier one that the user has seen.
 
-use crate::plan::{Adoption, Fate, ServicePlan};
+use crate::plan::{Fate, Plan, ServicePlan};
 
-impl Adoption {
+impl Plan {
     /// What this plan does that the plan `shown` before did not list, one line each. Empty if the user has seen all of
     /// it. A fate that was shown as unknown covers every other one.
     pub fn worse_than(&self, shown: &Self) -> Vec<String> {
@@ -36,16 +36,16 @@ mod tests {
     use super::*;
     use crate::plan::ServicePlan;
 
-    fn plan(fate: Option<Fate>) -> Adoption {
+    fn plan(fate: Option<Fate>) -> Plan {
         let service = |fate| ServicePlan {
             service: "a".to_owned(),
             containers: Vec::new(),
             fate,
             ..ServicePlan::default()
         };
-        Adoption {
+        Plan {
             services: fate.into_iter().map(service).collect(),
-            ..Adoption::default()
+            ..Plan::default()
         }
     }
 

@@ -8,7 +8,7 @@ use super::variables::{deployed_variables, instead_of, is_literal, other_variabl
 
 use crate::{
     plan::{
-        Adoption, AdoptionFacts, Blocker, Facts, Fate,
+        AdoptionFacts, Blocker, Facts, Fate, Plan,
         facts::services::{Given, SentService, with_services},
         losses::mounts,
         losses::replacement,
@@ -107,7 +107,7 @@ impl Keep {
 
 /// What runs and has to be written into the text, and what prevents the adoption. `input` and `plan` are those of the
 /// text without it.
-pub fn runs(input: &AdoptionFacts, plan: &Adoption, keep: Keep) -> (Runs, Vec<Blocker>) {
+pub fn runs(input: &AdoptionFacts, plan: &Plan, keep: Keep) -> (Runs, Vec<Blocker>) {
     let facts = input.facts;
     let deployed = deployed_variables(facts);
     let last_sent = facts.record.as_ref().map(|record| record.last_sent);
@@ -265,7 +265,7 @@ mod tests {
         compose::{ComposeVersion, Project},
         model::Variable,
         plan::{
-            Adoption, Projects, adoption, blocking,
+            Plan, Projects, adoption, blocking,
             tests::{World, container, world},
         },
     };
@@ -278,7 +278,7 @@ mod tests {
     fn with_plan<T>(
         world: &World,
         projects: Result<&Projects, &str>,
-        then: impl FnOnce(&AdoptionFacts, &Adoption) -> T,
+        then: impl FnOnce(&AdoptionFacts, &Plan) -> T,
     ) -> T {
         world.with_facts(|facts| {
             let input = AdoptionFacts {

@@ -12,8 +12,8 @@ pub use needs::images_to_pull;
 use crate::{
     model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
-        Adoption, AdoptionFacts, Blocker, Facts, Fate, InPortainer, Keep, PathKind, Projects,
-        Request, ServicePlan,
+        AdoptionFacts, Blocker, Facts, Fate, InPortainer, Keep, PathKind, Plan, Projects,
+        ServicePlan,
         blockers::conditions::conditions,
         edited::differs_from_adoption,
         facts::{
@@ -31,7 +31,7 @@ use crate::{
 /// the files on disk, if they could be parsed.
 pub fn blocking(
     input: &AdoptionFacts,
-    plan: &Adoption,
+    plan: &Plan,
     project: Option<&str>,
     keep: Keep,
 ) -> Vec<Blocker> {
@@ -56,7 +56,7 @@ pub fn blocking(
         found.files(input.files);
     }
     found.records();
-    if input.rewrite.is_empty() && !matches!(plan.request, Request::Nothing(_)) {
+    if input.rewrite.is_empty() && !plan.sends_nothing() {
         let facts = found.facts;
         with_sent(facts.sent, facts.project, |_, stack| {
             if let Some(stack) = stack {
@@ -70,7 +70,7 @@ pub fn blocking(
 struct Blocking<'a, 'f> {
     facts: &'a Facts<'f>,
     projects: Result<&'a Projects, &'a str>,
-    plan: &'a Adoption,
+    plan: &'a Plan,
     file: &'a str,
     keep: Keep,
     /// The services that only the Portainer stack has, and that a blocker names.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::{
     model::Condition,
     plan::{
-        Adoption, Blocker, Facts, Fate, Sent,
+        Blocker, Facts, Fate, Plan, Sent,
         adoption::inspected,
         facts::services::{Given, SentService, SentStack, with_services},
     },
@@ -42,7 +42,7 @@ pub enum Until {
     Rerun,
 }
 
-impl Adoption {
+impl Plan {
     /// Checks what the deployment waits for. A container that no longer can meet its condition is a blocker.
     pub fn check_dependencies(&mut self, facts: &Facts, stack: &SentStack) {
         let mut unmet = Vec::new();

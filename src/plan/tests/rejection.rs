@@ -22,7 +22,7 @@ fn b06_a_rejection_by_compose_is_a_refusal() {
     let plan = rejected(text, "line 4: invalid size: 'lots'", None);
     let line = "docker compose 2.26.1: line 5: invalid size: 'lots'".to_owned();
     let expected = Vec::from_iter(validation::rejects(vec![line]));
-    assert_eq!(plan.refusals, expected);
+    assert_eq!(plan.blockers, expected);
     assert_eq!(plan.warnings, [""; 0]);
 }
 
@@ -39,7 +39,7 @@ fn b06_a_rejection_that_is_not_certain_for_portainer_is_a_warning() {
         (include, "invalid size: 'lots'", None),
     ] {
         let plan = rejected(text, message, doubt);
-        assert_eq!(plan.refusals, []);
+        assert_eq!(plan.blockers, []);
         let said = |part: &str| plan.warnings.iter().any(|warning| warning.contains(part));
         assert!(said(message) && said("docker compose 2.26.1"), "{plan:?}");
     }
@@ -56,7 +56,7 @@ fn b06_a_rejection_is_said_once() {
     for doubt in [None, Some(Doubt::Version)] {
         let text = service("volumes: ['data']");
         let plan = rejected(&text, "data is not an absolute path", doubt);
-        let refusals = plan.refusals.iter();
+        let refusals = plan.blockers.iter();
         let refusals: Vec<_> = refusals.map(|one| (one.kind, one.details.len())).collect();
         assert_eq!(refusals, [(BlockerKind::Rejected, 1)], "{plan:?}");
         assert_eq!(plan.warnings, [""; 0], "{plan:?}");
@@ -64,7 +64,7 @@ fn b06_a_rejection_is_said_once() {
     // A refusal names the file and where Portainer looks for it.
     let text = service("env_file: [{path: stack.env}]").replace("env_file", "'env_file'");
     let plan = rejected(&text, "env file stack.env not found", Some(Doubt::Files));
-    let last = plan.refusals.last().map(|one| one.kind);
+    let last = plan.blockers.last().map(|one| one.kind);
     assert_eq!(last, Some(BlockerKind::UnreadableFiles), "{plan:?}");
     assert_eq!(plan.warnings, [""; 0], "{plan:?}");
 }
@@ -78,8 +78,8 @@ fn built(service: &str, exists: bool) -> (usize, usize) {
     }
     let plan = world.plan();
     let is_missing = |refusal: &Blocker| refusal.short.as_deref() == Some("image missing");
-    assert!(plan.refusals.iter().all(is_missing), "{plan:?}");
-    (plan.refusals.len(), plan.warnings.len())
+    assert!(plan.blockers.iter().all(is_missing), "{plan:?}");
+    (plan.blockers.len(), plan.warnings.len())
 }
 
 #[test]

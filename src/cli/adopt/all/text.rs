@@ -15,8 +15,8 @@ use crate::{
         table::Part,
     },
     failure::Failure,
-    plan::Loss,
-    report::{AdoptReport, AllEntry, AllReport, Readiness, StackResult},
+    plan::{Loss, Readiness},
+    report::{AdoptReport, AllEntry, AllReport, StackResult},
     run::RestoreCommand,
     text::{bulleted, counted, listed, said},
 };
@@ -69,7 +69,7 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
             "not running (name it to start it)"
         }
         StackResult::LeftOut => "outside the stacks root (--everywhere)",
-        StackResult::Blocked if stack.adopt.failed_before => {
+        StackResult::Blocked if stack.adopt.failed_before.is_some() => {
             "failed last time (name it to try again)"
         }
         _ => "blocked",

@@ -9,7 +9,7 @@ use super::Blocking;
 use crate::{
     model::{Container, Pull, has_address, named},
     plan::{
-        Adoption, Blocker, Fate, Sent,
+        Blocker, Fate, Plan, Sent,
         blockers::conflicts::{has_name, held_by, used_on_host},
         blockers::missing,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
@@ -207,7 +207,7 @@ impl Blocking<'_, '_> {
 }
 
 /// Whether a container of a service is created, replaced or started, or may be.
-fn is_asked(plan: &Adoption, service: &str) -> bool {
+fn is_asked(plan: &Plan, service: &str) -> bool {
     let mut planned = plan.services.iter();
     !planned.any(|one| one.service == service && one.fate == Fate::Unchanged)
 }

@@ -27,7 +27,7 @@ impl Blocking<'_, '_> {
         self.record(record.record);
         let id = &record.record.id;
         let Facts { name, dir, .. } = *self.facts;
-        if self.facts.is_portainers(dir) && !matches!(self.plan.request, Request::Nothing(_)) {
+        if self.facts.is_portainers(dir) && !self.plan.sends_nothing() {
             self.add(
                 format!("{dir} is the directory of Portainer stack {id}: the stack is in Portainer already"),
                 format!("change the stack in Portainer, or write it into a directory of your own: stacklift export {}", shell_word(name)),
@@ -78,7 +78,7 @@ impl Blocking<'_, '_> {
                 "wait until Portainer has finished, then run the command again; Portainer 2.41 to 2.43 can miss the end: upgrade it if this never changes",
             );
         }
-        if !matches!(self.plan.request, Request::Update(_)) {
+        if !matches!(self.plan.request, Some(Request::Update(_))) {
             return;
         }
         let links = record.carries.iter().filter_map(|carried| match carried {

@@ -352,7 +352,7 @@ fn b10_containers_that_portainer_adopts_are_not_removed_here() {
     ]);
     // Compose cannot start a paused container: the create would fail.
     world.set(0, "/State/Paused", json!(true));
-    let refusals = world.plan().refusals.into_iter();
+    let refusals = world.plan().blockers.into_iter();
     assert_eq!(
         refusals.map(|one| one.details).collect::<Vec<_>>(),
         [["web-web-1"]]
