@@ -217,6 +217,18 @@ pub fn is_folder_of(id: &str, dir: &str) -> bool {
     below.is_some_and(|(_, below)| below.is_empty() || below.starts_with('/'))
 }
 
+/// The name of another stack than `name` whose Portainer directory `dir` is: a Portainer that is restored from a backup gives
+/// IDs again.
+pub fn successor<'r>(
+    records: impl IntoIterator<Item = &'r Record>,
+    name: &str,
+    dir: &str,
+) -> Option<&'r str> {
+    let mut others = records.into_iter().filter(|one| one.name != name);
+    let has_folder = |one: &&Record| is_folder_of(&one.id, dir);
+    Some(others.find(has_folder)?.name.as_str())
+}
+
 /// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.
 pub fn compose_label(tool: &str, name: &str) -> String {
     format!("com.{tool}.compose.{name}")

@@ -19,7 +19,10 @@ use crate::{
     compose, disk,
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
-    model::{Container, Record, Rights, Variable, WantedAccess, compose_label},
+    model::{
+        Container, PORTAINER_FOLDERS, Record, Rights, Variable, WantedAccess, compose_label,
+        successor,
+    },
     parallel::{lock, side_by_side},
     plan::{
         self, Blocker, Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent,
@@ -319,6 +322,26 @@ impl Situation<'_> {
             record,
         });
         before.namesakes = here.chain(elsewhere).collect();
+        before.successor = self.successor(before);
+    }
+
+    /// See [`Observed::successor`]. Portainer is asked only if it started a container.
+    fn successor(&self, before: &Before) -> Option<String> {
+        let dirs = before
+            .listed()
+            .iter()
+            .filter_map(|one| one.compose_label(self.tool, "project.working_dir"));
+        let dirs: Vec<&str> = dirs
+            .filter(|dir| dir.starts_with(PORTAINER_FOLDERS))
+            .collect();
+        if before.record.is_some() || dirs.is_empty() {
+            return None;
+        }
+        let records = self.portainer?.all_records(self.endpoint).ok()?;
+        let records = || records.iter().filter_map(|one| one.record.as_ref().ok());
+        let name = self.stack.name().portainer_name();
+        let found = dirs.iter().find_map(|dir| successor(records(), &name, dir));
+        found.map(str::to_owned)
     }
 
     /// Whether an environment is this host; `None` if that is unknown.

@@ -68,6 +68,7 @@ pub struct PortainerReader {
 }
 
 /// A record as Portainer stores it (M07).
+#[derive(Clone)]
 pub struct Stored {
     pub contents: Contents,
     /// The folder of its Compose file, absolute.

@@ -69,6 +69,9 @@ pub struct Facts<'a> {
 pub struct Observed {
     /// The other Portainer stacks with the stack's name, on this environment and on others (M20).
     pub namesakes: Vec<Namesake>,
+    /// The Portainer stack that has the directory in which Portainer started the containers of this one, which it does not
+    /// have.
+    pub successor: Option<String>,
     /// What was last sent to Portainer (B22).
     pub last_sent: LastSent,
     /// The same of the last adoption, if it failed, and how.

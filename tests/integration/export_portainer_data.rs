@@ -1,6 +1,7 @@
 //! `stacklift export --from portainer-data`.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -148,7 +149,8 @@ fn m24_a_git_stack_is_found_in_its_folder_with_its_env_files() {
     fs::write(folder.join(".env"), "# Kept.\nOF_REPOSITORY=2\n").expect("a file");
     let text = TEXT.replace("stack.env", ".env");
     fs::write(folder.join("compose.yaml"), text).expect("a file");
-    bench.run(&format!("{export} --force")).code(0);
+    let of_containers = labeled(&bench);
+    with_hashes(&bench, &format!("{export} --force"), &of_containers).code(0);
     let text = read(to.join("compose.yaml"));
     assert!(text.contains("    env_file: .env\n"), "{text}");
     assert_eq!(read(to.join(".env")), "OF_REPOSITORY=2\n");
@@ -173,14 +175,13 @@ fn several_files_are_shown_and_none_is_chosen() {
     let to = bench.root().join("web");
     bench.succeeds(&export_command(&other, &to), doubt);
     fs::remove_dir_all(&to).expect("the files");
-    // Or if no container has the configuration.
+    // Or if a container has another configuration.
     let mut hashes = labeled(&bench);
     for is_other in [false, true] {
         let one = data(&bench, "equal");
         let run = with_hashes(&bench, &export_command(&one, &to), &hashes).code(0);
         assert_eq!(
-            run.err
-                .contains("no container of web has its configuration"),
+            run.err.contains("a of web has another configuration"),
             is_other,
             "{run:#?}"
         );
@@ -258,9 +259,35 @@ fn the_printed_export_replaces_the_files_of_the_directory() {
         let command = plan.out.split("run: stacklift ").nth(1).expect("a command");
         let command = command.split("; otherwise").next().expect("a command");
         let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
-        bench.run(&command).code(0);
+        let to_other = BTreeMap::from([("a".to_owned(), "0".repeat(64))]);
+        let refused = with_hashes(&bench, &command, &to_other);
+        refused.fails("may be the Compose file of another stack: a of web has another configuration\nhint: pass an empty directory with --to, and compare the files\n");
+        assert_eq!(read(bench.dir("web").join(file)), PLAIN);
+        with_hashes(&bench, &command, &labeled(&bench)).code(0);
         bench.run("list").hides("started in another directory");
     }
+}
+
+/// Portainer was restored from a backup, and has given the ID of `web` to its twin.
+#[test]
+fn the_directory_of_a_successor_is_not_exported() {
+    let bench = lost();
+    fs::create_dir(bench.dir("web")).expect("a directory");
+    bench.write("web", "compose.yaml", PLAIN);
+    mount(&bench, &data(&bench, "old"), "/data");
+    bench.record("twin", 2);
+    bench.world(|world| {
+        let (_, mut twin) = world.records.pop_first().expect("a stack");
+        twin.id = 7;
+        world.records.insert(7, twin);
+    });
+    let says = "that directory is now the one of the Portainer stack twin: recreate the containers";
+    bench.run("plan web").says(says).hides("portainer-data");
+    let to = bench.dir("web");
+    let export = format!("{EXPORT} --to {} --force", to.display());
+    let says = "/data/compose/7 is now the directory of the Portainer stack twin, and not of web\nhint: pass an older copy of Portainer's data with --portainer-data";
+    with_hashes(&bench, &export, &labeled(&bench)).fails(says);
+    assert_eq!(read(to.join("compose.yaml")), PLAIN);
 }
 
 #[test]

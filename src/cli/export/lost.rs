@@ -1,16 +1,25 @@
 //! `stacklift export --from portainer-data`: writes a stack of a Portainer that is gone as files. Reads the engine and that
 //! Portainer's data only.
 
-use std::collections::BTreeMap;
+use std::{path::Path, sync::Arc};
+
+use anyhow::Result;
 
 use super::{next, show};
 use crate::{
-    cli::{Cli, Ended, arguments::ExportArguments, peers, settings::Settings},
-    compose::{self, Profiles, Project, Values},
+    cli::{
+        Cli, Console, Ended,
+        arguments::ExportArguments,
+        peers,
+        settings::{KeySource, Settings},
+    },
+    compose::{self, ComposeVersion, Dialect, Folder, Profiles, Project, Values},
+    engine::EngineReader,
     export::{Export, find_lost},
-    model::StackKind,
+    failure::Failure,
+    model::{self, Container, StackKind},
     stack::StackName,
-    text::Mask,
+    text::{Mask, printable},
 };
 
 pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
@@ -29,41 +38,104 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
         lost: Some(&lost),
         file: None,
     };
+    if data.is_none()
+        && let Some(other) = successor(&settings, name, &stored.folder, console)
+    {
+        let (folder, other) = (printable(&stored.folder), printable(&other));
+        let what = format!(
+            "{folder} is now the directory of the Portainer stack {other}, and not of {name}"
+        );
+        let hint = "pass an older copy of Portainer's data with --portainer-data, or run the command with --from containers";
+        return Err(Failure::new(what).hint(hint).into());
+    }
     let stack = (name.as_str(), StackKind::Compose);
+    let hashed = || {
+        let folder = Folder::of_rehearsal()?;
+        export.run(stack, folder.path(), || Ok(stored.clone()))?;
+        doubt(&engine, name, folder.path(), tool, console)
+    };
+    // What cannot be compared is no reason for a doubt.
+    let doubt = lost.doubt.clone().or_else(|| hashed().ok().flatten());
+    let doubt = doubt.map(|doubt| {
+        let file = lost.file.display();
+        format!("{file} may be the Compose file of another stack: {doubt}")
+    });
+    if let Some(doubt) = doubt.as_ref().filter(|_| settings.location.has_file(&to)) {
+        let hint = "pass an empty directory with --to, and compare the files";
+        return Err(Failure::new(doubt).hint(hint).into());
+    }
     let exported = export.run(stack, &to, || Ok(stored));
     console.done();
     let exported = exported?;
     console.step("found", &lost.file.display().to_string());
     show(name.as_str(), &to, &exported, console);
-    let doubt = lost.doubt.or_else(|| {
-        let host = compose::Host::new(tool, console.trace());
-        let input = compose::Input::OnDisk {
-            project: Some(name.as_str()),
-            dir: &to,
-            files: &[],
-            env_files: &[],
-        };
-        let program = host.compose().ok()?;
-        let (profiles, values) = (Profiles::Active, Values::Resolved);
-        let config = program.config(&input, profiles, values, &Mask::default());
-        let version = program.version().release;
-        let of_file = Project::new(&config.ok()?, version, &BTreeMap::new(), None);
-        let containers = engine.list(name.as_str()).ok()?;
-        let mut of_containers = containers
-            .iter()
-            .filter_map(|one| one.compose_label(tool, "config-hash"));
-        let is_any = of_containers.any(|hash| {
-            of_file
-                .services()
-                .any(|service| of_file.is_of(service, hash))
-        });
-        (!is_any).then(|| format!("no container of {name} has its configuration"))
-    });
     if let Some(doubt) = doubt {
-        console.warning(&format!(
-            "this may be the Compose file of another stack: {doubt}"
-        ));
+        console.warning(&doubt);
     }
     console.told(&next(&settings, name, &to));
     Ok(())
+}
+
+/// The other stack to which a Portainer that responds has given the directory of the lost one.
+fn successor(
+    settings: &Settings,
+    name: &StackName,
+    folder: &str,
+    console: &Arc<Console>,
+) -> Option<String> {
+    let key = KeySource::of(settings.api_key_file.as_deref())
+        .and_then(KeySource::read)
+        .ok()?;
+    console.hide(&key);
+    let portainer = peers::portainer(settings, key, false, console).ok()?;
+    let endpoint = settings.endpoint.unwrap_or_default();
+    let listed = portainer.reader().all_records(endpoint).ok()?;
+    let records = listed.iter().filter_map(|one| one.record.as_ref().ok());
+    model::successor(records, name.as_str(), folder).map(str::to_owned)
+}
+
+/// A container that certainly has another configuration than the files in `dir`.
+fn doubt(
+    engine: &EngineReader,
+    name: &StackName,
+    dir: &Path,
+    tool: &str,
+    console: &Arc<Console>,
+) -> Result<Option<String>> {
+    let host = compose::Host::new(tool, console.trace());
+    let input = compose::Input::OnDisk {
+        project: Some(name.as_str()),
+        dir,
+        files: &[],
+        env_files: &[],
+    };
+    let program = host.compose()?;
+    let (profiles, values) = (Profiles::Active, Values::Resolved);
+    let config = program.config(&input, profiles, values, &Mask::default())?;
+    let containers = engine.list(name.as_str())?;
+    let service = |one: &Container| one.compose_label(tool, "service").map(str::to_owned);
+    let ids = containers
+        .iter()
+        .filter_map(|one| Some((service(one)?, one.id.clone())));
+    let version = program.version().release;
+    let project = Project::new(&config, version, &ids.collect(), None);
+    let is_other = |one: &&Container| {
+        let (service, hash) = (service(one), one.compose_label(tool, "config-hash"));
+        let created_by = one
+            .compose_label(tool, "version")
+            .and_then(ComposeVersion::parse);
+        service.zip(hash).is_some_and(|(service, hash)| {
+            project.has(&service)
+                && !project.is_completed(&service)
+                && created_by.is_none_or(Dialect::is_known)
+                && !project.is_of(&service, hash)
+        })
+    };
+    let other = containers.iter().find(is_other);
+    Ok(other.and_then(service).map(|service| {
+        format!(
+            "{} of {name} has another configuration",
+            printable(&service)
+        )
+    }))
 }

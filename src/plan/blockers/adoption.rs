@@ -24,7 +24,7 @@ use crate::{
     },
     rewrite::faithful::Reason,
     snapshot::Inspected,
-    text::{listed, operands, shell_word},
+    text::{listed, operands, printable, shell_word},
 };
 
 /// Everything that prevents the adoption of `plan` besides the text. `project` is the name that Compose gives the project of
@@ -199,7 +199,13 @@ impl<'f> Blocking<'_, 'f> {
                 self.facts.tool
             );
             let is_portainers = dir.starts_with(PORTAINER_FOLDERS);
-            let hint = if sees_every_stack && is_portainers {
+            let successor = self.facts.observed.successor.as_deref();
+            let hint = if let Some(other) = successor.filter(|_| is_portainers) {
+                format!(
+                    "that directory is now the one of the Portainer stack {}: {recreate}",
+                    printable(other)
+                )
+            } else if sees_every_stack && is_portainers {
                 format!(
                     "Portainer has no stack for them: if they are of another Portainer that is gone, run: stacklift export {} --to {} --force --from portainer-data; otherwise, {recreate}",
                     shell_word(name),
