@@ -421,6 +421,10 @@ impl Compose {
             Input::OnDisk {
                 files, env_files, ..
             } => {
+                // Otherwise, the paths are relative to the directory of the first file.
+                if files.first().is_some_and(|file| file.contains('/')) {
+                    options.extend(["--project-directory", "."]);
+                }
                 options.extend(files.iter().flat_map(|file| ["-f", file]));
                 options.extend(env_files.iter().flat_map(|file| ["--env-file", file]));
                 None

@@ -110,7 +110,11 @@ impl Stack {
     pub fn find_like_compose(name: StackName, at: &Location) -> Result<Self> {
         let dir = stack_dir(&name, at)?;
         let file = match at.file.clone().or_else(|| found(&dir).map(str::to_owned)) {
-            None => listed(&dir)?,
+            None => {
+                let first = listed(&dir)?.into_iter().next();
+                let file = first.map(|file| file.trim_start_matches("./").to_owned());
+                file.filter(|file| !file.contains('/') && disk::is_file(&dir.join(file)))
+            }
             file => file,
         };
         Self::find(name, &Location { file, ..at.clone() })
@@ -244,11 +248,16 @@ impl Stack {
         self.started.as_ref()
     }
 
-    /// The command that writes Portainer's version over the files. `None` for several files: they would still be what `plan` and
-    /// `adopt` read.
-    pub fn export_command(&self) -> Option<String> {
+    /// Whether an export can write its files over those of the stack: `plan` and `adopt` still read several files, and one below
+    /// the directory.
+    pub fn is_replaceable(&self) -> bool {
         let started = self.started.as_ref();
         let files = started.map_or(1, |files| files.compose.len() + files.env.len());
+        files < 2 && !self.file.contains('/')
+    }
+
+    /// The command that writes Portainer's version over the files. `None` if it cannot.
+    pub fn export_command(&self) -> Option<String> {
         let words = [
             "export",
             self.name.as_str(),
@@ -256,7 +265,7 @@ impl Stack {
             self.dir_text(),
             "--force",
         ];
-        (files < 2).then(|| command(&words))
+        self.is_replaceable().then(|| command(&words))
     }
 
     /// Whether Compose finds this file by itself. It merges override files only into that one.
@@ -441,9 +450,8 @@ fn found(dir: &Path) -> Option<&'static str> {
     files.find(|file| disk::exists(&dir.join(file)))
 }
 
-/// The first file in the `COMPOSE_FILE` of a directory's `.env`, if that file is in the directory. Fails if `.env` is
-/// refused.
-fn listed(dir: &Path) -> Result<Option<String>> {
+/// The files in the `COMPOSE_FILE` of a directory's `.env`. Fails if `.env` is refused.
+fn listed(dir: &Path) -> Result<Vec<String>> {
     let path = dir.join(".env");
     let env = match disk::read(dir, &path) {
         Ok(contents) => String::from_utf8(contents.bytes).unwrap_or_default(),
@@ -451,7 +459,7 @@ fn listed(dir: &Path) -> Result<Option<String>> {
             let hint = "move it away, or replace it with a regular file";
             return Err(unreadable("env file", &path, error, hint).into());
         }
-        Err(_) => return Ok(None),
+        Err(_) => return Ok(Vec::new()),
     };
     let variables = dotenv::parse(&env, &|_| None).unwrap_or_default();
     let value = |wanted| {
@@ -460,10 +468,8 @@ fn listed(dir: &Path) -> Result<Option<String>> {
     };
     let separator = value("COMPOSE_PATH_SEPARATOR").unwrap_or(":");
     let files = value("COMPOSE_FILE").unwrap_or_default();
-    let first = files.split(separator).next().unwrap_or_default();
-    let file = first.trim_start_matches("./");
-    let is_here = !file.contains('/') && disk::is_file(&dir.join(file));
-    Ok(is_here.then(|| file.to_owned()))
+    let files = files.split(separator).filter(|file| !file.is_empty());
+    Ok(files.map(str::to_owned).collect())
 }
 
 fn is(path: &Path, kind: impl Fn(&fs::Metadata) -> bool) -> Result<bool> {

@@ -151,7 +151,7 @@ fn check_files(own: &Stack) -> Result<()> {
     let files: Vec<_> = started
         .flat_map(|files| files.compose.iter().chain(&files.env))
         .collect();
-    if files.len() < 2 {
+    if own.is_replaceable() {
         return Ok(());
     }
     let (name, dir) = (own.name(), own.dir().display());

@@ -77,14 +77,37 @@ pub(super) fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<
             }
         }
     }
-    // The stack's own file is one of its directory.
-    compose.first().filter(|first| !first.contains('/'))?;
+    // The stack's own file is in its directory, or below it with `--project-directory`.
+    let is_below =
+        |file: &&String| !file.starts_with('/') && !file.split('/').any(|part| part == "..");
+    let first = compose.first().filter(is_below)?;
+    if env.is_empty() && !first.contains('/') {
+        env = env_of_parent(dir, &compose);
+    }
     if let [one] = env.as_slice()
         && is_same(&dir.join(one), &dir.join(".env"))
     {
         env.clear();
     }
     Some(Files { compose, env })
+}
+
+/// The env files of Compose files that the `COMPOSE_FILE` of a parent directory names: Compose reads its `.env`, too, and no
+/// label says so.
+fn env_of_parent(dir: &Path, compose: &[String]) -> Vec<String> {
+    let names_them = |parent: &&Path| {
+        let listed = super::listed(parent).unwrap_or_default();
+        let mut pairs = listed.iter().zip(compose);
+        listed.len() == compose.len()
+            && pairs.all(|(listed, file)| is_same(&parent.join(listed), &dir.join(file)))
+    };
+    let Some(parent) = dir.ancestors().skip(1).find(names_them) else {
+        return Vec::new();
+    };
+    // Its values take precedence.
+    let own = disk::exists(&dir.join(".env")).then(|| ".env".to_owned());
+    let parents = parent.join(".env").to_str().map(str::to_owned);
+    own.into_iter().chain(parents).collect()
 }
 
 /// The directories that the containers were started in, each once.
@@ -190,6 +213,30 @@ mod tests {
             let found = super::files(&[container(from, files)], "docker", &dir);
             let compose = found.map(|found| found.compose.join(","));
             assert_eq!(compose.as_deref(), expected, "{files}");
+        }
+        let below = super::files(
+            &[container(root.path(), "web/prod.yml")],
+            "docker",
+            root.path(),
+        );
+        let below = below.map(|found| found.compose);
+        assert_eq!(below, Some(vec!["web/prod.yml".to_owned()]));
+        let env = root.path().join(".env");
+        for (listed, own, expected) in [
+            ("prod.yml", false, vec![]),
+            ("./web/prod.yml", false, vec![env.to_str().expect("UTF-8")]),
+            (
+                "web/prod.yml",
+                true,
+                vec![".env", env.to_str().expect("UTF-8")],
+            ),
+        ] {
+            fs::write(&env, format!("COMPOSE_FILE={listed}\n")).expect("a file");
+            if own {
+                fs::write(dir.join(".env"), "").expect("a file");
+            }
+            let found = super::files(&[container(&dir, "prod.yml")], "docker", &dir);
+            assert_eq!(found.expect("files").env, expected, "{listed}");
         }
         let two = [container(&dir, "prod.yml"), container(&dir, "gone.yml")];
         assert_eq!(files(&two, "docker", &dir), None, "they disagree");

@@ -31,9 +31,8 @@ fn config(words: &[String]) -> Result<String, String> {
         let pairs = words.windows(2).filter(|pair| pair[0] == flag);
         pairs.map(|pair| pair[1].as_str()).collect()
     };
-    let folder = env::current_dir().map_err(|error| error.to_string())?;
-    let folder = folder.to_str().ok_or("not UTF-8")?;
-    let absolute = |name: &str| Path::new(folder).join(name).display().to_string();
+    let current = env::current_dir().map_err(|error| error.to_string())?;
+    let absolute = |name: &str| current.join(name).display().to_string();
     let read = |path: &str| fs::read_to_string(path).ok();
     let mut files: Vec<String> = of("-f").into_iter().map(absolute).collect();
     if files.is_empty() {
@@ -50,6 +49,13 @@ fn config(words: &[String]) -> Result<String, String> {
                 .find(|path| Path::new(path).exists()),
         );
     }
+    // As Compose, unless it is told another one.
+    let of_first = files.first().map(Path::new).and_then(Path::parent);
+    let folder = match of("--project-directory").first() {
+        Some(folder) => current.join(folder).components().collect(),
+        None => of_first.unwrap_or(&current).to_owned(),
+    };
+    let folder = folder.to_str().ok_or("not UTF-8")?;
     let missing = |path: &String| format!("open {path}: no such file or directory");
     let texts = files
         .iter()
@@ -57,7 +63,7 @@ fn config(words: &[String]) -> Result<String, String> {
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
     let mut env_files: Vec<String> = of("--env-file").into_iter().map(absolute).collect();
     if env_files.is_empty() {
-        env_files.push(absolute(".env"));
+        env_files.push(format!("{folder}/.env"));
     }
     let mut variables = BTreeMap::new();
     for path in &env_files {
