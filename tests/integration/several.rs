@@ -201,3 +201,18 @@ fn a_compose_file_below_the_directory_of_the_project_is_kept() {
     assert_eq!((after.id, after.mounts), (before.id, before.mounts));
     bench.run("plan web").code(0).hides("is missing");
 }
+
+/// Compose prints `exec` for a `watch` that has none, and versions before 2.32 reject it.
+#[test]
+#[ignore = "needs a compose program: run scripts/test"]
+fn a_watch_in_several_files_is_sent_as_it_is_written() {
+    let bench = several();
+    let watch = "    develop: {watch: [{action: sync, path: ./src, target: /app}]}\n";
+    let text = format!("include: [app/compose.yaml]\n{PLAIN}{watch}");
+    bench.write("web", "docker-compose.yml", &text);
+    let sent = Run::of(&mut with_real_compose(&bench, "render web --as adopt"));
+    sent.code(0).says("action: sync").hides("exec");
+    let plan = Run::of(&mut with_real_compose(&bench, "plan web"));
+    plan.says("Cannot be adopted yet:\n  1. 1 image is not on this host\n")
+        .hides(&["exec", "  2. "]);
+}
