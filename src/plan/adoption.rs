@@ -569,6 +569,10 @@ impl Plan {
         let (in_memory, unseen) = memory::losses(facts, &self.services);
         lost.extend(in_memory);
         self.warnings.extend(unseen);
+        if !self.sends_nothing() {
+            let by_failure = memory::lost_by_failure(facts, &self.services);
+            self.warnings.extend(by_failure);
+        }
         lost.extend(facts.uses.lost().as_ref().and_then(record::use_lost));
         lost.extend(record::volumes_left(facts));
         if let (Some(record), Some(Request::Update(_))) = (&facts.record, &self.request) {

@@ -132,6 +132,22 @@ fn b36_a_volume_in_memory_is_emptied_unless_another_container_keeps_it() {
 }
 
 #[test]
+fn b36_a_plan_names_what_kept_containers_lose_if_the_deployment_fails() {
+    let stack = InMemory::new(TMPFS, "  b:\n    image: y:1\n");
+    let (bench, full) = (&stack.bench, stack.full());
+    let text = fs::read_to_string(bench.dir("web").join("docker-compose.yml")).unwrap();
+    let text = text.replace("    command: sleep 5\n", "");
+    let edited = text.replace("y:1\n", "y:1\n    command: sleep 5\n");
+    bench.stack("web", &edited, None);
+    let lost =
+        format!("if the deployment fails, the files in memory at {full} of web-a-1 are lost");
+    let plan = bench.succeeds("plan web", &["a  keeps running", &*lost]);
+    assert_eq!(plan.all().matches("in memory").count(), 1);
+    bench.succeeds("adopt web --wait 2s", &[&*lost, "adopted web"]);
+    bench.succeeds("plan web", "up to date").hides("in memory");
+}
+
+#[test]
 fn b36_what_cannot_be_looked_at_is_unknown_and_said_once() {
     let stack = InMemory::new(TMPFS, "");
     let bench = &stack.bench;

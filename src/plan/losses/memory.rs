@@ -1,9 +1,10 @@
 //! What containers hold in memory, and lose when they stop (B36).
 
 use crate::{
-    model::Container,
+    model::{Changes, Container},
     plan::{Facts, Fate, Loss, LossKind, ServicePlan, fate_of},
-    snapshot::{Inspected, Known},
+    snapshot::Inspected,
+    text::listed,
 };
 
 /// What is said if a container could not be looked at.
@@ -11,24 +12,16 @@ pub const UNSEEN_MEMORY: &str = "whether files in memory (/dev/shm, tmpfs) are l
 
 /// The losses of the containers that are stopped or may be, and what is unknown of them.
 pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Loss>, Option<String>) {
-    let fate = |name: &str| fate_of(services, name);
-    let stays = |name: &str| {
-        fate(name).is_some_and(|fate| fate.is_unchanged() || matches!(fate, Fate::Started(_)))
-    };
-    let own = facts.listed().iter().filter(|one| stays(one.name()));
+    let own = facts.listed().iter();
+    let own = own.filter(|one| stays(services, one.name()));
     let others: Vec<&Container> = own.chain(facts.others.iter().flatten()).collect();
     let (mut losses, mut unseen) = (Vec::new(), None);
-    let mut containers: Vec<Inspected> = facts.observed.inspected().collect();
-    containers.sort_by_key(|container| container.name());
-    for container in containers.into_iter().filter(|one| !stays(one.name())) {
-        let changes = facts.details.changes.get(container.id());
-        let Some(changes) = changes.and_then(Known::known) else {
-            continue;
-        };
+    let stopped = looked_at(facts).into_iter();
+    for (container, changes) in stopped.filter(|(one, _)| !stays(services, one.name())) {
         if changes.has_unseen_memory {
             unseen = Some(UNSEEN_MEMORY.to_owned());
         }
-        let if_recreated = match fate(container.name()) {
+        let if_recreated = match fate_of(services, container.name()) {
             Some(Fate::Recreated(_) | Fate::Removed(_) | Fate::Restarted(_)) => "",
             _ => facts.if_recreated(container),
         };
@@ -38,4 +31,36 @@ pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Loss>, Option<Str
         }));
     }
     (losses, unseen)
+}
+
+/// What the containers that keep running lose if the deployment fails: it removes every container, and no restore brings back
+/// files in memory (B16).
+pub fn lost_by_failure(facts: &Facts, services: &[ServicePlan]) -> Option<String> {
+    let others: Vec<&Container> = facts.others.iter().flatten().collect();
+    let mut lost = Vec::new();
+    let all = looked_at(facts).into_iter();
+    for (container, changes) in all.filter(|(one, _)| stays(services, one.name())) {
+        let paths = container.emptied(changes, &others).into_iter();
+        lost.extend(paths.map(|path| format!("{path} of {}", container.name())));
+    }
+    (!lost.is_empty()).then(|| {
+        let all = listed(&lost);
+        format!("if the deployment fails, the files in memory at {all} are lost")
+    })
+}
+
+fn stays(services: &[ServicePlan], name: &str) -> bool {
+    let fate = fate_of(services, name);
+    fate.is_some_and(|fate| fate.is_unchanged() || matches!(fate, Fate::Started(_)))
+}
+
+/// The containers that could be looked at, by name.
+fn looked_at<'f>(facts: &'f Facts) -> Vec<(Inspected<'f>, &'f Changes)> {
+    let mut containers: Vec<Inspected> = facts.observed.inspected().collect();
+    containers.sort_by_key(|container| container.name());
+    let changes = |one: &Inspected| facts.details.changes.get(one.id())?.known();
+    let known = containers.into_iter();
+    known
+        .filter_map(|one| Some((one, changes(&one)?)))
+        .collect()
 }
