@@ -90,6 +90,9 @@ pub enum Refused {
     OwnedBy(u32),
     #[error("the file system did not respond within {DEADLINE:?}")]
     TimedOut,
+    /// The processes of containers are not there for this user.
+    #[error("only root on the host of Docker can look into the containers")]
+    Hidden,
 }
 
 impl Refused {

@@ -284,9 +284,9 @@ pub struct Changes {
     /// The paths of its mounts in memory that hold files, which are lost when it stops (B36).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_memory: Vec<String>,
-    /// Whether such a mount could not be looked at.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub has_unseen_memory: bool,
+    /// Why some of them could not be looked at.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unseen_memory: BTreeSet<String>,
 }
 
 impl Changes {
@@ -296,6 +296,11 @@ impl Changes {
         if self.listed.len() < MOST_CHANGES {
             self.listed.push(change);
         }
+    }
+
+    /// Whether there are files in memory, or it is unknown whether there are.
+    pub fn have_memory(&self) -> bool {
+        !self.in_memory.is_empty() || !self.unseen_memory.is_empty()
     }
 
     /// Whether the layer has this path of its own.

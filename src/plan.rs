@@ -38,7 +38,7 @@ pub use losses::{
     Loss, LossKind, files,
     foreign::{Foreign, Touch, foreign},
     limits::{compose_key, name as limit_name},
-    memory::UNSEEN_MEMORY,
+    memory::unseen_memory,
     mounts::copied_files,
     networks::is_connected_as_sent,
 };
@@ -93,6 +93,9 @@ pub struct Plan {
     pub changed_lines: Option<usize>,
     /// The Compose files that Compose resolved into one text; empty if the Compose file is edited in place.
     pub combined_files: Vec<String>,
+    /// Why it is unknown whether files in memory are lost. `warnings` says it, too.
+    #[serde(skip)]
+    pub unseen_memory: BTreeSet<String>,
     /// How the last adoption of the same failed, if it did.
     #[serde(skip)]
     pub failed_before: Option<String>,

@@ -1,47 +1,124 @@
 //! Looks into the mounts of a container, which only its own processes see.
 
-use std::{io, path::Path, path::PathBuf};
-
-use rustix::{
-    fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2},
-    io::{Errno, read},
+use std::{
+    collections::BTreeSet,
+    ffi::CStr,
+    io,
+    path::{Path, PathBuf},
+    sync::Mutex,
+    time::Duration,
 };
 
-use super::{DEADLINE, within};
+use rustix::{
+    fd::{AsFd, OwnedFd},
+    fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2},
+    io::{Errno, read},
+    process::geteuid,
+};
 
-/// Whether a directory of a container has anything in it (B36). `process` is the first one of the container, in the numbers of its
-/// engine's host. Fails unless that is the process here, too: its parent, which containerd starts, names the container.
+use super::{DEADLINE, Refused, within};
+use crate::parallel::lock;
+
+/// A directory as it is read.
+const DIR: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
+
+/// The most directories one inside the other that are read: containers choose how deep theirs are.
+const DEEPEST: u32 = 32;
+
+/// Whether a directory of a container has anything in it (B36) besides mount points. `process` is the first one of the container,
+/// in the numbers of its engine's host. Fails with [`Refused::Hidden`] if this user may not look, and unless that is the process
+/// here, too: its parent, which containerd starts, names the container.
 ///
 /// The path belongs to the users of the container: no link leads out of its root directory, and a file system that does not
-/// respond is not waited for.
+/// respond is waited for once.
 pub fn holds_files(process: u64, container: &str, path: &str) -> io::Result<bool> {
-    let (container, path) = (container.to_owned(), PathBuf::from(path));
-    within(DEADLINE, move || look(process, &container, &path))
+    let (own, path) = (container.to_owned(), PathBuf::from(path));
+    once(DEADLINE, container, move || look(process, &own, &path)).map_err(|error| {
+        let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+        if is_denied && !geteuid().is_root() {
+            return Refused::Hidden.into();
+        }
+        error
+    })
+}
+
+/// Runs a task that looks into a container, unless an earlier one timed out.
+fn once<T: Send + 'static>(
+    limit: Duration,
+    container: &str,
+    task: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    static DEAD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if lock(&DEAD).contains(container) {
+        return Err(Refused::TimedOut.into());
+    }
+    let done = within(limit, task);
+    if done.as_ref().err().and_then(Refused::of) == Some(Refused::TimedOut) {
+        lock(&DEAD).insert(container.to_owned());
+    }
+    done
 }
 
 fn look(process: u64, container: &str, path: &Path) -> io::Result<bool> {
     const PATH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-    let own = openat(CWD, format!("/proc/{process}"), PATH, Mode::empty())?;
+    let own = match openat(CWD, format!("/proc/{process}"), PATH, Mode::empty()) {
+        Err(Errno::NOENT) => return Err(Refused::Hidden.into()),
+        own => own?,
+    };
     let status = text(&own, "status")?;
     let mut lines = status.lines();
     let parent = lines.find_map(|line| line.strip_prefix("PPid:"));
     let parent = parent.unwrap_or_default().trim();
     if !text(CWD, &format!("/proc/{parent}/cmdline"))?.contains(container) {
-        return Err(Errno::SRCH.into());
+        return Err(Refused::Hidden.into());
     }
     let root = openat(&own, "root", PATH, Mode::empty())?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = DIR.difference(OFlags::NOFOLLOW);
     let dir = openat2(&root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
-    for entry in Dir::new(dir)? {
-        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
-            return Ok(true);
+    Ok(content(&dir, DEEPEST)? == Content::Own)
+}
+
+/// What is in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Nothing,
+    /// Mount points, and the directories on the way to them.
+    Mounts,
+    /// Something else, such as an empty directory.
+    Own,
+}
+
+fn content(dir: &OwnedFd, depth: u32) -> io::Result<Content> {
+    let mut found = Content::Nothing;
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
         }
+        if content_of_entry(dir, name, depth)? != Content::Mounts {
+            return Ok(Content::Own);
+        }
+        found = Content::Mounts;
     }
-    Ok(false)
+    Ok(found)
+}
+
+fn content_of_entry(dir: impl AsFd, name: &CStr, depth: u32) -> io::Result<Content> {
+    match openat2(dir, name, DIR, Mode::empty(), ResolveFlags::NO_XDEV) {
+        Err(Errno::XDEV) => Ok(Content::Mounts),
+        Ok(below) if depth > 0 => content(&below, depth - 1),
+        // It is no directory, or one that not even root may read.
+        _ => Ok(Content::Own),
+    }
 }
 
 /// The beginning of a file in `/proc`.
-fn text(dir: impl rustix::fd::AsFd, path: &str) -> io::Result<String> {
+fn text(dir: impl AsFd, path: &str) -> io::Result<String> {
     let file = openat(dir, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut bytes = [0; 4096];
     let count = read(&file, &mut bytes)?;
@@ -72,5 +149,31 @@ mod tests {
         assert!(holds_files(own, parent, path).unwrap());
         assert!(holds_files(own, &"0123".repeat(16), path).is_err());
         assert!(holds_files(own, parent, "/does/not/exist").is_err());
+    }
+
+    #[test]
+    fn b36_mount_points_are_no_files() {
+        let root = openat(CWD, "/", DIR, Mode::empty()).unwrap();
+        let mount = content_of_entry(&root, c"proc", DEEPEST).unwrap();
+        assert_eq!(mount, Content::Mounts);
+        let folder = tempfile::tempdir().unwrap();
+        let of = || content(&openat(CWD, folder.path(), DIR, Mode::empty()).unwrap(), 1).unwrap();
+        assert_eq!(of(), Content::Nothing);
+        fs::create_dir(folder.path().join("empty")).unwrap();
+        assert_eq!(of(), Content::Own);
+    }
+
+    #[test]
+    fn b43_a_container_that_does_not_respond_is_waited_for_once() {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let hangs = move || receiver.recv().map_err(io::Error::other);
+        let timed_out = |done: io::Result<()>| {
+            let error = done.expect_err("no answer");
+            assert_eq!(Refused::of(&error), Some(Refused::TimedOut));
+        };
+        timed_out(once(Duration::from_millis(10), "dead", hangs));
+        timed_out(once(DEADLINE, "dead", || panic!("it is asked again")));
+        once(DEADLINE, "alive", || Ok(())).unwrap();
+        drop(sender);
     }
 }

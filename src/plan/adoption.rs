@@ -568,7 +568,8 @@ impl Plan {
         self.warnings.extend(unknown);
         let (in_memory, unseen) = memory::losses(facts, &self.services);
         lost.extend(in_memory);
-        self.warnings.extend(unseen);
+        self.warnings.extend(memory::unseen_memory(&unseen));
+        self.unseen_memory = unseen;
         if !self.sends_nothing() {
             let by_failure = memory::lost_by_failure(facts, &self.services);
             self.warnings.extend(by_failure);

@@ -180,7 +180,8 @@ impl Plan {
         self.losses.extend(running);
         let (in_memory, unseen) = memory::losses(facts, &self.services);
         self.losses.extend(in_memory);
-        self.warnings.extend(unseen);
+        self.warnings.extend(memory::unseen_memory(&unseen));
+        self.unseen_memory = unseen;
         self.losses.extend(text_lost(&text));
         self.warnings.extend(unknown);
         if let Some(record) = &facts.record {

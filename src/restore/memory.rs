@@ -11,9 +11,10 @@ use super::{
 };
 use crate::{
     model::{Changes, Container},
-    plan::UNSEEN_MEMORY,
+    plan::unseen_memory,
     run::look_into_memory,
     snapshot::{Inspected, Known},
+    text::listed,
 };
 
 impl Procedure<'_, '_, '_> {
@@ -49,25 +50,20 @@ impl Procedure<'_, '_, '_> {
                 emptied.map(|path| format!("{name}: the files in memory at {path} {are} lost"));
             told.extend(lost);
         }
-        let is_unseen = changes.iter().any(|one| one.has_unseen_memory);
-        told.extend(is_unseen.then(|| UNSEEN_MEMORY.to_owned()));
+        let unseen = changes.into_iter().flat_map(|one| one.unseen_memory);
+        told.extend(unseen_memory(&unseen.collect()));
         Ok(told)
     }
 
-    /// The files in memory of the saved containers that have stopped since the snapshot.
-    pub(super) fn emptied(
-        &self,
-        existing: &[Value],
-        unchecked: &mut Vec<String>,
-    ) -> Result<Vec<String>> {
+    /// What is said of the files in memory of the saved containers that have stopped since the snapshot.
+    pub(super) fn emptied(&self, existing: &[Value]) -> Result<Vec<String>> {
         let snapshot = self.snapshot();
         let (kept, stopped): (Vec<Inspected>, Vec<_>) = saved(snapshot)
             .into_iter()
             .partition(|old| named(existing, old.name()).is_some_and(|now| runs_on(*old, now)));
         let known = stopped.into_iter().filter_map(|old| {
             let changes = snapshot.changes.get(old.id()).and_then(Known::known)?;
-            let has_any = changes.has_unseen_memory || !changes.in_memory.is_empty();
-            has_any.then_some((old, changes))
+            changes.have_memory().then_some((old, changes))
         });
         let known: Vec<_> = known.collect();
         if known.is_empty() {
@@ -79,24 +75,32 @@ impl Procedure<'_, '_, '_> {
                 || existing.iter().all(|now| Inspected(now).id() != one.id)
         });
         let others: Vec<&Container> = others.iter().collect();
-        let mut lost = Vec::new();
+        let (mut lost, mut unseen) = (Vec::new(), Vec::new());
         for (old, changes) in known {
             let name = old.name();
             let emptied = old.emptied(changes, &others).into_iter();
             lost.extend(emptied.map(|path| format!("{path} of {name}")));
-            if changes.has_unseen_memory {
-                unchecked.push(format!("the files in memory of {name}"));
+            if !changes.unseen_memory.is_empty() {
+                unseen.push(name);
             }
         }
-        Ok(lost)
+        let lost = (!lost.is_empty())
+            .then(|| format!("the files in memory at {} are lost", listed(&lost)));
+        let unseen = (!unseen.is_empty()).then(|| {
+            format!(
+                "whether files in memory of {} are lost is unknown",
+                listed(&unseen)
+            )
+        });
+        Ok(lost.into_iter().chain(unseen).collect())
     }
 
-    /// Whether a container has not the files in memory that it had in the snapshot.
+    /// Whether a container has not the files in memory that it had in the snapshot, or may have had.
     pub(super) fn has_lost_memory(&self, now: Inspected) -> bool {
         let snapshot = self.snapshot();
         let had = |old: Inspected| {
             let changes = snapshot.changes.get(old.id()).and_then(Known::known);
-            changes.is_some_and(|changes| !changes.in_memory.is_empty())
+            changes.is_some_and(Changes::have_memory)
         };
         let mut all = saved(snapshot).into_iter();
         all.any(|old| old.name() == now.name() && had(old) && !runs_on(old, now))

@@ -32,7 +32,7 @@ impl Procedure<'_, '_, '_> {
         let (troubles, mut unchecked) = (wrong.len(), Vec::new());
         wrong.extend(self.wrong_containers(&existing));
         wrong.extend(self.wrong_networks().context(failed)?);
-        let emptied = self.emptied(&existing, &mut unchecked).context(failed)?;
+        let emptied = self.emptied(&existing).context(failed)?;
         let files = self.wrong_files(&existing, &mut unchecked);
         wrong.extend(files.context(failed)?);
         wrong.extend(self.lost_volumes().context(failed)?);
@@ -63,8 +63,7 @@ impl Procedure<'_, '_, '_> {
         let count = matching(saved(self.snapshot()).len());
         let mut lost = String::new();
         if !emptied.is_empty() {
-            let all = listed(&emptied);
-            let what = format!("the files in memory at {all} are lost");
+            let what = listed(&emptied);
             lost = format!(", but {what}");
             if self.restore.cause == Cause::Failure {
                 self.run.warn(what);

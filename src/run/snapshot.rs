@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Mark, Run, of_projects};
 use crate::{
-    disk,
+    disk::{self, Refused},
     engine::{Engine, EngineReader},
     failure::Failure,
     model::{Changes, Container, Deployment, Record},
@@ -255,15 +255,30 @@ pub fn read_changes(
 /// Looks for files in the mounts in memory of a container (B36), and for nothing else. Without a process, it has none.
 pub fn look_into_memory(container: Inspected, volumes: &[Value]) -> Changes {
     let mut found = Changes::default();
+    if container.loops(Utc::now()) {
+        // Each restart empties them.
+        return found;
+    }
     let process = container.at("/State/Pid").and_then(Value::as_u64);
     let Some(process) = process.filter(|process| *process > 0) else {
         return found;
     };
     for path in container.in_memory(volumes) {
-        match disk::holds_files(process, container.id(), path) {
-            Ok(true) => found.in_memory.push(path.to_owned()),
-            Ok(false) => {}
-            Err(_) => found.has_unseen_memory = true,
+        let error = match disk::holds_files(process, container.id(), path) {
+            Ok(true) => {
+                found.in_memory.push(path.to_owned());
+                continue;
+            }
+            Ok(false) => continue,
+            Err(error) => error,
+        };
+        let refused = Refused::of(&error);
+        found.unseen_memory.insert(match refused {
+            Some(Refused::Hidden) => error.to_string(),
+            _ => format!("cannot look into {path} of {}: {error}", container.name()),
+        });
+        if refused == Some(Refused::TimedOut) {
+            break;
         }
     }
     found

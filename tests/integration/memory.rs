@@ -153,9 +153,38 @@ fn b36_what_cannot_be_looked_at_is_unknown_and_said_once() {
     let bench = &stack.bench;
     // In other numbers, it is another process.
     bench.change_container("web-a-1", |a| a.process = std::process::id().into());
-    let told = "whether files in memory (/dev/shm, tmpfs) are lost is unknown";
-    let plan = bench.succeeds("plan web", told);
+    let why = "only root on the host of Docker can look into the containers";
+    let besides = format!(
+        "Adopting it loses nothing besides files in memory (/dev/shm, tmpfs), which are unknown: {why}. a is down"
+    );
+    let plan = bench.succeeds("plan web", &*besides);
     assert_eq!(plan.all().matches("in memory").count(), 1);
-    bench.succeeds("adopt web --wait 2s", told);
-    bench.succeeds("restore web", "the files in memory of web-a-1");
+    let told = format!("whether files in memory (/dev/shm, tmpfs) are lost is unknown: {why}");
+    bench.succeeds("adopt web --wait 2s", &*told);
+    let but = "1 container matches the snapshot, but whether files in memory of web-a-1 are lost is unknown";
+    bench.succeeds("restore web", but).hides("not checked");
+}
+
+#[test]
+fn b36_the_reason_why_a_mount_cannot_be_looked_at_is_its_own() {
+    let stack = InMemory::new("tmpfs: [$DIR/full, $DIR/none]", "");
+    let none = stack.folder.path().join("none");
+    let why = format!(
+        "cannot look into {} of web-a-1: No such file",
+        none.display()
+    );
+    let plan = stack.bench.succeeds("plan web", &[&*stack.lost(), &why]);
+    plan.hides("only root");
+}
+
+#[test]
+fn b36_a_restart_loop_keeps_nothing_in_memory() {
+    let stack = InMemory::new(TMPFS, "");
+    for process in [stack.parents[0].1, 0] {
+        stack.bench.change_container("web-a-1", |a| {
+            a.process = process;
+            a.state = "restarting".to_owned();
+        });
+        stack.bench.run("plan web").says("a ").hides("in memory");
+    }
 }

@@ -10,7 +10,7 @@ use crate::{
         table::{column, line, plan_rows},
     },
     model::Grant,
-    plan::{Fate, InPortainer, Loss, Plan, Readiness, Request, ServicePlan, downtime},
+    plan::{self, Fate, InPortainer, Loss, Plan, Readiness, Request, ServicePlan, downtime},
     report::{InterruptedRun, PlanReport, StackReport, Way},
     text::{command, counted, listed, numbered, plural, said},
 };
@@ -82,7 +82,8 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
         for notice in pulls.iter().chain(&of.notices) {
             console.item(&[(Meaning::Label, "note: ".to_owned())], notice);
         }
-        for warning in &of.warnings {
+        let told = unseen_memory(of).and_then(|_| plan::unseen_memory(&of.unseen_memory));
+        for warning in of.warnings.iter().filter(|one| Some(*one) != told.as_ref()) {
             if !warned.contains(&warning) {
                 console.warning(warning);
                 warned.push(warning);
@@ -233,6 +234,9 @@ fn show_way(way: Way, of: &Plan, console: &Console) {
     let lost = match () {
         () if !of.losses_known => format!("What {} loses is unknown.", verb.to_lowercase()),
         () if !of.losses.is_empty() => format!("{verb} loses:"),
+        () if let Some(why) = unseen_memory(of) => format!(
+            "{verb} loses nothing besides files in memory (/dev/shm, tmpfs), which are unknown: {why}."
+        ),
         () if down.is_empty() && started.is_empty() => {
             format!("{verb} loses nothing and interrupts nothing.")
         }
@@ -263,6 +267,13 @@ fn show_way(way: Way, of: &Plan, console: &Console) {
     if let Some(difference) = difference(way, of) {
         console.text(Meaning::Plain, &difference);
     }
+}
+
+/// Why files in memory are unknown, if that is said together with everything else that is lost: nothing.
+fn unseen_memory(of: &Plan) -> Option<String> {
+    let reasons: Vec<&str> = of.unseen_memory.iter().map(String::as_str).collect();
+    let is_said = of.readiness == Readiness::Ready && !of.loses() && !reasons.is_empty();
+    is_said.then(|| reasons.join("; "))
 }
 
 /// What an adoption would do to what somebody may have edited in Portainer (B22).

@@ -1,5 +1,7 @@
 //! What containers hold in memory, and lose when they stop (B36).
 
+use std::collections::BTreeSet;
+
 use crate::{
     model::{Changes, Container},
     plan::{Facts, Fate, Loss, LossKind, ServicePlan, fate_of},
@@ -7,20 +9,23 @@ use crate::{
     text::listed,
 };
 
-/// What is said if a container could not be looked at.
-pub const UNSEEN_MEMORY: &str = "whether files in memory (/dev/shm, tmpfs) are lost is unknown: only root on the host of Docker can look into the containers";
+/// What is said if containers could not be looked at, for these reasons.
+pub fn unseen_memory(reasons: &BTreeSet<String>) -> Option<String> {
+    let all: Vec<&str> = reasons.iter().map(String::as_str).collect();
+    let all = all.join("; ");
+    (!all.is_empty())
+        .then(|| format!("whether files in memory (/dev/shm, tmpfs) are lost is unknown: {all}"))
+}
 
-/// The losses of the containers that are stopped or may be, and what is unknown of them.
-pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Loss>, Option<String>) {
+/// The losses of the containers that are stopped or may be, and why others of them are unknown.
+pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Loss>, BTreeSet<String>) {
     let own = facts.listed().iter();
     let own = own.filter(|one| stays(services, one.name()));
     let others: Vec<&Container> = own.chain(facts.others.iter().flatten()).collect();
-    let (mut losses, mut unseen) = (Vec::new(), None);
+    let (mut losses, mut unseen) = (Vec::new(), BTreeSet::new());
     let stopped = looked_at(facts).into_iter();
     for (container, changes) in stopped.filter(|(one, _)| !stays(services, one.name())) {
-        if changes.has_unseen_memory {
-            unseen = Some(UNSEEN_MEMORY.to_owned());
-        }
+        unseen.extend(changes.unseen_memory.iter().cloned());
         let if_recreated = match fate_of(services, container.name()) {
             Some(Fate::Recreated(_) | Fate::Removed(_) | Fate::Restarted(_)) => "",
             _ => facts.if_recreated(container),
