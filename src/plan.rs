@@ -15,6 +15,7 @@ mod words;
 pub use adoption::{
     AdoptionFacts, Request, ServicePlan, adoption, fate_of,
     kept::{AdoptFlags, Keep, runs},
+    refused_name,
     variables::up,
 };
 pub use blockers::permissions::environment as unusable;

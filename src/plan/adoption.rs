@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     compose::{ComposeVersion, Rejection, dialect::Fields},
-    model::{Deployment, PORTAINER_FOLDERS},
+    model::{Deployment, PORTAINER_FOLDERS, Record},
     plan::{
         Blocker, Environment, Facts, Fate, InPortainer, Loss, NOT_PULLED, Plan, PortainerCompose,
         Projects, Touch,
@@ -413,21 +413,17 @@ impl Plan {
                     "could not check that environment {theirs}, where Portainer stack {id} has the same name, is another host"
                 ));
             }
-            let said = format!("Portainer stack {id} on environment {theirs} has the same name");
-            let version = facts.portainer_version.as_deref();
-            match version.and_then(takes_name_of_other_host) {
-                Some(false) if has_containers => self.blockers.push(Blocker::new(
-                    format!(
-                        "{said}, and Portainer {} does not take a second one while its containers exist",
-                        version.unwrap_or_default()
-                    ),
-                    format!("upgrade Portainer to 2.43 or later; then this stack keeps its name. If environment {theirs} no longer exists, associate that stack with environment {} in Portainer", facts.endpoint),
-                )),
-                None if has_containers => self.warnings.push(format!(
-                    "{said}: this version of Portainer may refuse a second one; nothing changes then"
-                )),
-                _ => {}
+            if !has_containers {
+                continue;
             }
+            let version = facts.portainer_version.as_deref();
+            if version.and_then(takes_name_of_other_host).is_none() {
+                self.warnings.push(format!(
+                    "Portainer stack {id} on environment {theirs} has the same name: this version of Portainer may refuse a second one; nothing changes then"
+                ));
+            }
+            let refused = version.and_then(|one| refused_name(&other.record, one, facts.endpoint));
+            self.blockers.extend(refused);
         }
     }
 
@@ -597,6 +593,16 @@ impl Plan {
         });
         changes.cloned().collect()
     }
+}
+
+/// Why a Portainer of this version does not create a stack over its containers on `endpoint`, if `other`, on another environment,
+/// has the same name (M20).
+pub fn refused_name(other: &Record, version: &str, endpoint: i64) -> Option<Blocker> {
+    let (id, theirs) = (&other.id, other.endpoint_id);
+    (takes_name_of_other_host(version) == Some(false)).then(|| Blocker::new(
+        format!("Portainer stack {id} on environment {theirs} has the same name, and Portainer {version} does not take a second one while its containers exist"),
+        format!("upgrade Portainer to 2.43 or later; then this stack keeps its name. If environment {theirs} no longer exists, associate that stack with environment {endpoint} in Portainer"),
+    ))
 }
 
 /// Whether none of the containers of services runs. One that a restore created may never have run. A stack without

@@ -71,6 +71,16 @@ impl Procedure<'_, '_, '_> {
             problems.push(Blocker::new(what, hint));
         }
         problems.extend(self.elsewhere.clone().filter(|_| record.sends()));
+        if matches!(record, RecordStep::Create(..))
+            && (planned.keeps || !own(snapshot, &planned.existing).is_empty())
+            && let Some(refused) = self.refused_name()?
+        {
+            let hint = format!(
+                "{}; or restore only the containers with --engine-only",
+                refused.hint
+            );
+            problems.push(Blocker { hint, ..refused });
+        }
         if let RecordStep::Create(_, Some(git)) = record
             && let Err(error) = self.run.portainer.fetch(git)
         {

@@ -9,7 +9,7 @@ use crate::{
     failure::Failure,
     model::{Deployment, Record, Rights, portainer_name},
     observe::{Evidence, environment},
-    plan::{Blocker, Environment, unusable},
+    plan::{Blocker, Environment, refused_name, unusable},
     portainer::{Contents, Deletion, Error, Payload, Repository},
     run::Run,
     snapshot::{LastSent, SavedRecord},
@@ -137,6 +137,20 @@ impl Procedure<'_, '_, '_> {
             environment => self.elsewhere = unusable(&environment, saved),
         }
         Ok(())
+    }
+
+    /// Why Portainer would not create the record: one on another environment has its name, and there are containers (M20).
+    pub(super) fn refused_name(&self) -> Result<Option<Blocker>> {
+        let (name, portainer) = (&self.snapshot().stack, self.run.portainer);
+        let records = portainer.records(self.endpoint, name, &portainer_name(name))?;
+        let mut others = records
+            .iter()
+            .filter(|one| one.endpoint_id != self.endpoint);
+        let Some(other) = others.next() else {
+            return Ok(None);
+        };
+        let version = portainer.version()?.unwrap_or_default();
+        Ok(refused_name(other, &version, self.endpoint))
     }
 
     /// The stack's record now, by its name or the name that Portainer gives it (M02).

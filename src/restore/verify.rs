@@ -375,7 +375,8 @@ impl Procedure<'_, '_, '_> {
             (Some(saved), Some(record)) => (saved, record),
             (saved, record) => {
                 let there = record.map(|one| format!("Portainer stack {} still exists", one.id));
-                let gone = || "the Portainer stack does not exist".to_owned();
+                let endpoint = self.endpoint;
+                let gone = || format!("environment {endpoint} has no Portainer stack of this name");
                 wrong.extend(there.or_else(|| saved.as_ref().map(|_| gone())));
                 return Ok(());
             }

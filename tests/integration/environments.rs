@@ -263,6 +263,24 @@ fn b37_a_restore_leaves_the_stack_of_another_environment_alone() {
 }
 
 #[test]
+fn b16_a_restore_knows_that_another_environment_has_the_name() {
+    let bench = with_clone();
+    bench.run("adopt web --yes").code(0);
+    bench.stack("web", &PLAIN.replace("1000", "1"), None);
+    bench.run("adopt web --yes").code(0);
+    // The environment of the snapshot is gone, and its Portainer stack is still listed.
+    bench.world(|world| {
+        world.endpoints.remove(&1);
+        world.endpoints.get_mut(&2).expect("it").is_clone = false;
+    });
+    bench.forget_requests();
+    let taken = "on environment 1 has the same name, and Portainer";
+    bench.stops("restore web --yes", &["refusing to restore", taken]);
+    let missing = "environment 2 has no Portainer stack of this name";
+    bench.fails("restore web --yes --force", missing);
+}
+
+#[test]
 fn b37_a_restore_on_a_clone_is_refused() {
     let bench = with_clone();
     bench.run("adopt web --yes").code(0);
