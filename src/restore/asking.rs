@@ -25,6 +25,9 @@ impl Procedure<'_, '_, '_> {
         let (stopped, recreated): (Vec<Inspected>, Vec<_>) = recreated
             .into_iter()
             .partition(|one| one.is_running() && old(one).is_some_and(|old| !old.is_running()));
+        let stopped_since =
+            |one: &&Inspected| !one.is_running() && old(one).is_some_and(|old| old.is_running());
+        let started: Vec<Inspected> = recreated.iter().filter(stopped_since).copied().collect();
         let created = plan.create.iter().map(|&index| containers[index]);
         let created = created.filter(|one| named(existing, one.name()).is_none());
         let created: Vec<Inspected> = created.collect();
@@ -57,6 +60,7 @@ impl Procedure<'_, '_, '_> {
         kept.retain(|_| planned.keeps);
         let parts = [
             said(&names(&recreated), "is removed and recreated").map(|told| told + &down),
+            said(&names(&started), "is stopped now, and will be started"),
             said(&names(&stopped), "is removed and recreated").map(|told| {
                 let stay = if stopped.len() == 1 { "stays" } else { "stay" };
                 format!("{told}, and {stay} stopped")

@@ -228,6 +228,17 @@ fn a_restore_of_an_update_keeps_what_portainer_deployed() {
 }
 
 #[test]
+fn b42_a_restore_says_that_it_starts_what_was_stopped_since() {
+    let two = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 1000\n  b:\n    image: busybox:1.36\n    command: sleep 1000\n";
+    let bench = Bench::adopted(two);
+    bench.stack("web", &two.replace("1000", "1"), None);
+    bench.run("adopt web --yes").code(0);
+    bench.world(|world| world.stop_by_hand("web-b-1"));
+    let said = "a and b are removed and recreated (down for up to 10 s, plus their start); b is stopped now, and will be started\n";
+    bench.succeeds("restore web --dry-run", said);
+}
+
+#[test]
 fn b08_a_restore_names_the_containers_that_it_only_stops_or_starts() {
     let two = "services:\n  a:\n    image: busybox:1.36\n  b:\n    image: busybox:1.36\n";
     let bench = Bench::web(two);
