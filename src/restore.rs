@@ -24,6 +24,7 @@ use crate::{
 };
 pub use away::away;
 use check::Needs;
+pub use check::deleted_sources;
 pub use difference::Difference;
 pub use health::{Limits, wait_for};
 use plan::{Plan, own};

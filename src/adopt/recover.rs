@@ -1,8 +1,8 @@
 //! What follows a failure: looks at every container, and restores those that changed.
 
-use std::iter;
+use std::{collections::BTreeSet, iter};
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, anyhow};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ use crate::{
     restore::{self, Cause, Restore, Scope},
     run::{RecordSeen, Seen},
     snapshot::Inspected,
-    text::{bulleted, down, shell_word},
+    text::{bulleted, down, listed, shell_word},
 };
 
 impl Procedure<'_, '_> {
@@ -53,10 +53,15 @@ impl Procedure<'_, '_> {
         };
         let before = self.before.clone();
         let compared = compare((&before, self.looked), &now, self.at.tool);
-        self.recover_from(cause, seen, &compared)
+        self.recover_from((sent, cause), seen, &compared)
     }
 
-    fn recover_from(&mut self, cause: &Error, seen: RecordSeen, compared: &[Compared]) -> Error {
+    fn recover_from(
+        &mut self,
+        (sent, cause): (Sent, &Error),
+        seen: RecordSeen,
+        compared: &[Compared],
+    ) -> Error {
         let name = self.at.stack.name().as_str();
         let said = || format!("{cause:#}");
         let changes = changes(compared);
@@ -108,6 +113,9 @@ impl Procedure<'_, '_> {
         } else {
             Scope::Everything
         };
+        let replaced = compared.iter().filter(|one| one.change != Change::Kept);
+        let replaced = replaced.filter_map(|one| one.before);
+        let deleted: BTreeSet<&str> = replaced.flat_map(restore::deleted_sources).collect();
         let mut restored = self.restore(snapshot, scope, Cause::Failure);
         let is_down = || self.look().is_ok_and(|now| now.is_empty());
         if let Err(error) = &restored
@@ -126,7 +134,15 @@ impl Procedure<'_, '_> {
                 self.report.outcome = Outcome::Restored;
                 self.warn_of_jobs();
                 let (differs, hint) = self.end_whole(&seen, cause);
-                let what = self.told_restored(compared);
+                let mut what = self.told_restored(compared);
+                if !deleted.is_empty() {
+                    let all = listed(&Vec::from_iter(deleted));
+                    let lost = format!(
+                        "the restored containers have an empty directory in place of {all}, which did not exist"
+                    );
+                    self.run.note_failure(sent, &anyhow!("{lost}; {cause:#}"));
+                    what = format!("{what}; {lost}");
+                }
                 let has = match &seen {
                     RecordSeen::Exists(id, Deployment::Active)
                         if differs == Some((false, false)) =>

@@ -346,22 +346,34 @@ fn sent(contents: &Contents) -> Sent<'_> {
     Sent::new(&contents.text, &contents.env)
 }
 
+/// The files and directories of this host that a container mounts in the short form and that were deleted. Docker creates empty
+/// directories in their place when the container is created again.
+pub fn deleted_sources(container: Inspected<'_>) -> impl Iterator<Item = &str> {
+    sources(container).filter(|path| is_deleted(path))
+}
+
+fn sources(container: Inspected<'_>) -> impl Iterator<Item = &str> {
+    let binds = container.items("/HostConfig/Binds");
+    binds.filter_map(|bind| bind.as_str()?.split(':').next())
+}
+
+fn is_deleted(path: &str) -> bool {
+    let path = Path::new(path);
+    path.is_absolute() && disk::metadata(path).is_err_and(|error| disk::is_absent(&error))
+}
+
 /// The files and devices of this host that a container needs and that were deleted.
 fn missing_paths(container: Inspected) -> Vec<Blocker> {
-    let binds = container.items("/HostConfig/Binds");
-    let binds = binds.filter_map(|bind| bind.as_str()?.split(':').next());
     let mounts = container.items("/HostConfig/Mounts");
     let mounts = mounts.filter(|mount| mount["Type"] == "bind");
     let mounts = mounts.filter_map(|mount| mount["Source"].as_str());
     let devices = container.items("/HostConfig/Devices");
     let devices = devices.filter_map(|device| device["PathOnHost"].as_str());
-    let paths = binds.chain(mounts).chain(devices);
-    let absent = paths.map(Path::new).filter(|path| {
-        path.is_absolute() && disk::metadata(path).is_err_and(|error| disk::is_absent(&error))
-    });
+    let paths = sources(container).chain(mounts).chain(devices);
+    let absent = paths.filter(|path| is_deleted(path));
     let name = container.name();
     let problems = absent.map(|path| {
-        let what = format!("{name} needs {}, which does not exist", path.display());
+        let what = format!("{name} needs {path}, which does not exist");
         let hint = "restore it from a backup; with --force, Docker creates an empty directory in its place, or fails to start the container";
         Blocker::new(what, hint)
     });

@@ -32,6 +32,22 @@ fn fails_to_deploy(bench: &Bench, call: Call) {
 }
 
 #[test]
+fn b16_a_result_names_a_directory_that_was_moved_before_the_restore() {
+    let text = format!("{PLAIN}    volumes: ['./was:/data']\n");
+    let bench = Bench::web(&text);
+    bench.stack("web", &text.replace("./was", "./is"), None);
+    fs::rename(bench.dir("web").join("was"), bench.dir("web").join("is")).unwrap();
+    bench.once(Call::Create, FaultKind::LateFailure(Duration::ZERO));
+    let was = bench.dir("web").join("was").display().to_string();
+    let lost = format!(
+        "the restored containers have an empty directory in place of {was}, which did not exist"
+    );
+    let run = bench.fails("adopt web --yes --wait 2s", "restored: a was down for ");
+    assert!(run.all().contains(&format!("s; {lost}")), "{}", run.all());
+    bench.run("plan web").says(&*lost);
+}
+
+#[test]
 fn b40_a_failure_that_changed_nothing_is_remembered() {
     let bench = Bench::web_of(Era::Async, PLAIN);
     let before = bench.containers("web");
