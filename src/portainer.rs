@@ -369,18 +369,34 @@ impl PortainerReader {
         Ok((Contents { text, env }, record))
     }
 
-    /// Waits while the record `id` is deploying (N01) and returns its state then, or `None` where Portainer
-    /// responds with a 404. Fails where a request fails or the timeout has passed.
-    pub fn wait_for_deployment(&self, id: &str) -> Result<Option<Deployment>> {
-        let started = Instant::now();
+    /// Repeats a read of a run that waits, until the deadline: a Portainer or an engine that restarts responds again (B11). Only
+    /// Portainer's own refusal of this client ends it before.
+    pub fn persist<T>(&self, deadline: Instant, read: impl Fn() -> Result<T>) -> Result<T> {
         let mut backoff = Backoff::new(POLL.0, POLL.1);
         loop {
-            let deployment = self.deployment(id)?;
+            let answer = read();
+            let pause = backoff.pause();
+            let is_late = Instant::now() + pause > deadline;
+            match &answer {
+                Err(error) if !is_late && !is_rejected(error) => thread::sleep(pause),
+                _ => return answer,
+            }
+        }
+    }
+
+    /// Waits while the record `id` is deploying (N01) and returns its state then, or `None` where Portainer
+    /// responds with a 404. Fails where Portainer refuses or the timeout has passed.
+    pub fn wait_for_deployment(&self, id: &str) -> Result<Option<Deployment>> {
+        let started = Instant::now();
+        let deadline = started + self.client.options.timeout;
+        let mut backoff = Backoff::new(POLL.0, POLL.1);
+        loop {
+            let deployment = self.persist(deadline, || self.deployment(id))?;
             if deployment != Some(Deployment::Deploying) {
                 return Ok(deployment);
             }
             let pause = backoff.pause();
-            if started.elapsed() + pause > self.client.options.timeout {
+            if Instant::now() + pause > deadline {
                 return Err(Failure::new(format!(
                     "Portainer stack {id} is still deploying after {} s",
                     started.elapsed().as_secs()
@@ -410,6 +426,14 @@ impl PortainerReader {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether Portainer itself refused the request because of the client.
+fn is_rejected(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<Error>();
+    error
+        .and_then(Error::status)
+        .is_some_and(|status| status < 500)
 }
 
 fn path_of(record: &Record) -> String {

@@ -242,7 +242,7 @@ impl Procedure<'_, '_> {
 
     /// Whether a record has the text and the variables that were sent.
     fn has_contents(&self, id: &str, payload: &Payload) -> bool {
-        let read = self.run.portainer.read(id);
+        let read = self.run.read_back(id);
         read.is_ok_and(|(contents, _)| is_sent(&contents, payload))
     }
 

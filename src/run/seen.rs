@@ -1,14 +1,22 @@
 //! The Portainer stack as a run sees it after a request whose response does not tell.
 
-use std::fmt;
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
 
 use super::Run;
 use crate::{
     model::{Deployment, Record},
-    portainer::Payload,
+    portainer::{Contents, Payload, Standing},
     stack::StackName,
     text::printable,
 };
+
+/// How long a Portainer that restarts may take, while nothing else depends on it.
+const RESTART: Duration = Duration::from_secs(10);
 
 /// The stack's record, as Portainer lists it. Its `Display` is a clause.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,23 +42,51 @@ impl Run<'_> {
         }
     }
 
+    /// Reads a record after its deployment, for which Portainer may have to restart first.
+    pub fn read_back(&self, id: &str) -> Result<(Contents, Standing)> {
+        let deadline = Instant::now() + RESTART;
+        self.portainer.persist(deadline, || self.portainer.read(id))
+    }
+
+    /// Whether Portainer lists the record `id`. Warns of others with its name, which a proxy that repeats a create leaves: if one
+    /// of them is deleted or stopped, Portainer removes the containers of all (M04).
+    fn warn_of_twins(&mut self, id: &str, name: &StackName, endpoint: i64) -> Result<bool> {
+        let project = name.portainer_name();
+        let list = || self.portainer.records(endpoint, name.as_str(), &project);
+        let mut records = self.portainer.persist(Instant::now() + RESTART, list)?;
+        records.retain(|record| record.endpoint_id == endpoint);
+        let count = records.len();
+        records.retain(|record| record.id != id);
+        for twin in &records {
+            self.warn(format!(
+                "Portainer stack {} has the same name as Portainer stack {id}, and the same containers: do not delete or stop either of them, because Portainer would remove these containers; edit only Portainer stack {id}",
+                twin.id
+            ));
+        }
+        Ok(records.len() < count)
+    }
+
     /// What is wrong with the record `id` after Portainer reported its deployment: it is not there, or is not what was sent.
+    /// Warns of others with its name.
     pub fn check_record(
-        &self,
+        &mut self,
         id: &str,
         name: &StackName,
         endpoint: i64,
         sent: &Payload,
     ) -> Option<String> {
-        let why = match self.seen(name, endpoint) {
-            RecordSeen::Exists(found, _) if found == id => None,
-            RecordSeen::Unknown => Some(", and cannot be asked about it again".to_owned()),
-            seen => Some(format!(", but it was not found: {seen}")),
+        let why = match self.warn_of_twins(id, name, endpoint) {
+            Ok(true) => None,
+            Ok(false) => Some(format!(
+                ", but it was not found: {}",
+                self.seen(name, endpoint)
+            )),
+            Err(_) => Some(", and cannot be asked about it again".to_owned()),
         };
         if let Some(why) = why {
             return Some(format!("Portainer reported stack {id}{why}"));
         }
-        let (contents, standing) = match self.portainer.read(id) {
+        let (contents, standing) = match self.read_back(id) {
             Ok(read) => read,
             Err(error) => return Some(format!("failed to read it back: {error:#}")),
         };

@@ -144,7 +144,13 @@ impl Run<'_> {
         let mut changed = started;
         let mut quiet = QUIET;
         loop {
-            let look = self.look(requests, &portainer, witness)?;
+            let observe = || self.look(requests, &portainer, witness);
+            // Before this run has sent anything, a Portainer that does not respond stops it at once (B19).
+            let look = if last.is_some() || self.open.iter().any(|open| open.is_own) {
+                self.portainer.persist(started + timeout, observe)?
+            } else {
+                observe()?
+            };
             if is_over(requests, &look, &base_url) && self.sees_the_end(requests) {
                 return Ok(None);
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rehearsal::{Call, Era, FaultKind, World};
+use rehearsal::{Call, Era, FaultKind, Rule, World};
 
 use crate::bench::{Bench, PLAIN, done, instead, refusal};
 
@@ -262,4 +262,43 @@ fn b35_portainers_own_refusal_ends_a_request() {
         .hides("waiting for Portainer");
     assert_eq!(bench.containers("web"), before);
     assert!(bench.saved(".request").is_empty());
+}
+
+/// B11: Portainer restarts while it deploys.
+#[test]
+fn b11_a_portainer_that_restarts_is_asked_until_it_responds() {
+    for (era, lost) in [
+        (Era::Sync, FaultKind::CloseAfter),
+        // Portainer has accepted it, and is asked for its end.
+        (Era::Async, FaultKind::SlowDrip),
+    ] {
+        let lists = |bench: &Bench| {
+            let requests = bench.requests();
+            let sent = requests.iter().position(|one| one.call == Call::Create);
+            let before = &requests[..sent.expect("a create")];
+            before.iter().filter(|one| one.call == Call::List).count()
+        };
+        let bench = Bench::web_of(era, PLAIN);
+        bench.run("adopt web").code(0);
+        let before = lists(&bench);
+        let bench = Bench::web_of(era, PLAIN);
+        bench.once(Call::Create, lost);
+        for (call, after) in [(Call::List, before), (Call::Get, 0)] {
+            let rule = Rule::new(call, FaultKind::CloseBefore).after(after);
+            bench.faults().add(rule.times(2));
+            bench.once(call, instead(502, PAGE));
+            bench.once(call, refusal());
+        }
+        bench.succeeds("adopt web --yes --timeout 20s", "adopted web");
+    }
+}
+
+#[test]
+fn a_second_portainer_stack_of_the_name_is_named() {
+    let bench = Bench::web(PLAIN);
+    bench.world_with(Call::Create, |world| {
+        world.add_record("web", 1, PLAIN);
+    });
+    let twin = "warning: Portainer stack 2 has the same name as Portainer stack 1, and the same containers: do not delete or stop either of them";
+    bench.succeeds("adopt web --yes", twin).hides("not found");
 }
