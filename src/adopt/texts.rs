@@ -52,13 +52,16 @@ impl Texts {
             })
         };
         let named = shell_of(name);
-        let first = faithful::rewrite(text, env, &named.context(), &Runs::default());
         let found = || Files {
             compose: faithful::compose_files(text, env, &named.context())
                 .unwrap_or_else(|| vec![stack.file().to_owned()]),
             env: Vec::new(),
         };
         let files = stack.started().cloned().unwrap_or_else(found);
+        // Compose opens them all, now or for the config hashes. What they would expand to is bounded here, so nothing that reads
+        // them comes before (B43).
+        let read = stack.read_files(&files)?;
+        let first = faithful::rewrite(text, env, &named.context(), &Runs::default());
         let is_other = files.compose.len() == 1 && files.compose != [stack.file()];
         let is_alone = files.compose == [stack.file()] && files.env.is_empty();
         let mut texts = Self {
@@ -72,8 +75,6 @@ impl Texts {
             named,
             first,
         };
-        // Compose opens them all, now or for the config hashes.
-        let read = stack.read_files(&texts.files)?;
         let blockers = texts.first.as_ref().err().map_or(&[][..], Vec::as_slice);
         if !is_other && (!is_alone || blockers.iter().any(may_combine)) {
             texts.combine(compose, situation, is_alone, read);

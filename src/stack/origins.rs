@@ -31,6 +31,9 @@ const LEAST: usize = 64 << 10;
 /// What each port of a range counts: Compose prints an entry for each.
 const PORT: usize = 100;
 
+/// What each node counts that an alias repeats.
+const NODE: usize = 32;
+
 /// The Compose files of each service, in the order in which Compose reads them.
 pub type Origins = BTreeMap<String, Vec<String>>;
 
@@ -304,25 +307,47 @@ impl Reading<'_> {
                 path.display(),
                 MOST >> 20
             ))
-            .hint("check which files the stack includes, and which values and ranges of ports they repeat")
+            .hint("check which files the stack includes, and which values, aliases and ranges of ports they repeat")
         })?;
         Ok(())
     }
 
-    /// The bytes that Compose adds to a text: the values of its variables, and each port of a range (B43).
+    /// The bytes that Compose adds to a text: the values of its variables, each port of a range, and what aliases repeat (B43).
+    /// It copies a default value once for each variable around it.
     fn expanded(&self, document: &Document) -> usize {
         let written = document.nodes().filter_map(Node::as_str);
         let values = written.map(|text| {
             let all = occurrences(text).into_iter();
             let values = all.filter_map(|one| self.value(one.name));
-            values.map(|value| value.len()).sum::<usize>()
+            let copied = depth(text).saturating_sub(1).saturating_mul(text.len());
+            values.map(|value| value.len()).sum::<usize>() + copied
         });
+        let (written, all) = (1..)
+            .zip(document.expanded())
+            .last()
+            .map_or((0, 0), |(written, (_, all))| (written, all));
+        let repeated = usize::try_from(all - written).unwrap_or(usize::MAX);
         let services = services(document);
         let ports = services.iter().filter_map(|one| one.node.get("ports"));
         let ports = ports.flat_map(Node::items).filter_map(Node::as_str);
         let ports = ports.map(|port| ports_of(port) * PORT);
-        values.chain(ports).fold(0, usize::saturating_add)
+        let repeated = repeated.saturating_mul(NODE);
+        values.chain(ports).fold(repeated, usize::saturating_add)
     }
+}
+
+/// How many variables in braces are inside each other.
+fn depth(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for pair in text.as_bytes().windows(2) {
+        match pair {
+            b"${" => open += 1,
+            [b'}', _] => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 /// How many ports a port in the short syntax stands for.

@@ -39,8 +39,12 @@ fn a_file_over_a_limit_is_shown_with_the_place() {
         format!("x-{level}: &a{level} [{ten}]\n")
     });
     let laughs = format!("x-0: &a0 [x]\n{}", laughs.collect::<String>());
+    bench.stack("web", &laughs, None);
+    bench.fails(
+        "render web --as adopt",
+        "docker-compose.yml, they exceed 64 MiB",
+    );
     for (text, line) in [
-        (laughs, 7),
         ("{a: ".repeat(10_000) + &"}".repeat(10_000), 1),
         (
             (0..5_000).map(|depth| " ".repeat(depth) + "a:\n").collect(),

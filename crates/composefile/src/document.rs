@@ -115,6 +115,27 @@ impl<'t> Document<'t> {
         build::build(text)
     }
 
+    /// The nodes, each with the number of nodes so far if aliases are expanded. An alias inside its own anchor counts as one.
+    pub fn expanded(&self) -> impl Iterator<Item = (Node<'_>, u64)> {
+        // The expanded size of each anchored collection, and the open collections with the count before each.
+        let mut sizes: NodeMap<u64> = NodeMap::default();
+        let mut open: Vec<(Node<'_>, u64)> = Vec::new();
+        let mut count: u64 = 0;
+        self.nodes().map(move |node| {
+            while let Some((above, before)) = open.pop_if(|(above, _)| !above.holds(node)) {
+                sizes.insert(above.id(), count - before);
+            }
+            let mut size = 1;
+            if node.kind() == NodeKind::Alias {
+                size = sizes.get(&node.resolved().id()).copied().unwrap_or(size);
+            } else if node.anchor().is_some() && !node.is_scalar() {
+                open.push((node, count));
+            }
+            count = count.saturating_add(size);
+            (node, count)
+        })
+    }
+
     /// The parsed text.
     pub fn text(&self) -> &'t str {
         self.text

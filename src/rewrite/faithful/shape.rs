@@ -1,7 +1,7 @@
 //! Refuses a file that no pass can read. What else Compose rejects, Compose itself says.
 
 use super::{Blocker, Reason};
-use composefile::document::{Document, Node, NodeKind, NodeMap};
+use composefile::document::{Document, Node, NodeKind};
 
 /// The most nodes a file may have after its aliases are expanded; Compose takes too long to read more.
 const MAX_NODES: u64 = 1_000_000;
@@ -20,26 +20,9 @@ pub(super) fn check(document: &Document<'_>) -> Result<(), Blocker> {
 
 /// Refuses an alias inside its own anchor, and aliases that expand to too many nodes.
 fn endless(document: &Document) -> Option<Blocker> {
-    // The expanded size of each anchored collection, and the open collections with the count before each.
-    let mut sizes: NodeMap<u64> = NodeMap::default();
-    let mut open: Vec<(Node<'_>, u64)> = Vec::new();
-    let mut count: u64 = 0;
-    for (written, node) in (1..).zip(document.nodes()) {
-        while let Some((above, before)) = open.pop_if(|(above, _)| !above.holds(node)) {
-            sizes.insert(above.id(), count - before);
-        }
-        if node.kind() == NodeKind::Alias {
-            let target = node.resolved();
-            if target.holds(node) {
-                return Some(wrong(node, "the alias is inside its own anchor"));
-            }
-            let size = sizes.get(&target.id()).copied().unwrap_or(1);
-            count = count.saturating_add(size);
-        } else {
-            if node.anchor().is_some() && !node.is_scalar() {
-                open.push((node, count));
-            }
-            count = count.saturating_add(1);
+    for (written, (node, count)) in (1..).zip(document.expanded()) {
+        if node.kind() == NodeKind::Alias && node.resolved().holds(node) {
+            return Some(wrong(node, "the alias is inside its own anchor"));
         }
         if count > MAX_NODES.max(10 * written) {
             let what = format!("the aliases expand to more than {MAX_NODES} nodes");
