@@ -42,9 +42,13 @@ impl Run<'_> {
         }
     }
 
+    fn restarted_by(&self) -> Instant {
+        Instant::now() + RESTART.min(self.setup.timeout / 4)
+    }
+
     /// Reads a record after its deployment, for which Portainer may have to restart first.
     pub fn read_back(&self, id: &str) -> Result<(Contents, Standing)> {
-        let deadline = Instant::now() + RESTART;
+        let deadline = self.restarted_by();
         self.portainer.persist(deadline, || self.portainer.read(id))
     }
 
@@ -53,7 +57,7 @@ impl Run<'_> {
     fn warn_of_twins(&mut self, id: &str, name: &StackName, endpoint: i64) -> Result<bool> {
         let project = name.portainer_name();
         let list = || self.portainer.records(endpoint, name.as_str(), &project);
-        let mut records = self.portainer.persist(Instant::now() + RESTART, list)?;
+        let mut records = self.portainer.persist(self.restarted_by(), list)?;
         records.retain(|record| record.endpoint_id == endpoint);
         let count = records.len();
         records.retain(|record| record.id != id);
