@@ -90,6 +90,27 @@ fn b20_a_container_that_a_service_shares_something_with() {
 }
 
 #[test]
+fn b20_an_ipc_namespace_that_a_container_keeps_to_itself() {
+    let bench = Bench::web(PLAIN);
+    let b = "  b:\n    image: busybox:1.36\n    ipc: 'service:a'\n";
+    let why = |mode: &str| {
+        format!(
+            "b shares the IPC namespace of a, whose IPC mode is {mode}: Docker would not start it\nset `ipc: shareable` for a"
+        )
+    };
+    // The kept container has Docker's default.
+    for (own, mode) in [("", "private"), ("    ipc: none\n", "none")] {
+        bench.stack("web", &format!("{PLAIN}{own}{b}"), None);
+        refuses(&bench, "web", &why(mode));
+    }
+    for own in ["shareable", "host", "'${MODE:-shareable}'"] {
+        bench.stack("web", &format!("{PLAIN}    ipc: {own}\n{b}"), None);
+        let run = bench.run("plan web").code(0);
+        run.says("Next: stacklift adopt web\n");
+    }
+}
+
+#[test]
 fn b20_a_volume_that_stands_for_a_directory() {
     let of = |device: &str| {
         let options = format!("{{driver_opts: {{type: none, o: 'bind,ro', device: {device}}}}}");

@@ -139,6 +139,7 @@ impl Blocking<'_, '_> {
         for service in stack.active() {
             if is_asked(service.name) && service.replicas() != Some(0) {
                 self.shared(&service);
+                self.private_ipc(&service);
                 self.devices(&service);
             }
         }
@@ -183,6 +184,35 @@ impl Blocking<'_, '_> {
                 let hint = format!("{verb} that container first, or correct its name");
                 self.add(what, hint);
             }
+        }
+    }
+
+    /// The service whose IPC namespace a service shares, if its container keeps that namespace to itself: Docker would not start
+    /// the other one.
+    fn private_ipc(&mut self, service: &SentService) {
+        let of = |service: &SentService| service.given(&["ipc"]).known();
+        let shared = of(service).and_then(|mode| Some(mode.strip_prefix("service:")?.to_owned()));
+        let active = service.stack.active();
+        let Some(owner) = active
+            .iter()
+            .find(|one| shared.as_deref() == Some(one.name))
+        else {
+            return;
+        };
+        let name = owner.name;
+        // Without the key, Docker's default applies, which a container of the service shows.
+        let mode = of(owner).filter(|_| is_asked(self.plan, name)).or_else(|| {
+            let is_unclear = owner.given(&["ipc"]) == Given::Unknown;
+            let mut containers = self.facts.of_service(name);
+            let found = containers.next().filter(|_| !is_unclear)?;
+            Some(found.text("/HostConfig/IpcMode").to_owned())
+        });
+        if let Some(mode @ ("private" | "none")) = mode.as_deref() {
+            let what = format!(
+                "{} shares the IPC namespace of {name}, whose IPC mode is {mode}: Docker would not start it",
+                service.name
+            );
+            self.add(what, format!("set `ipc: shareable` for {name}"));
         }
     }
 
