@@ -1,6 +1,6 @@
 //! Which environment of Portainer is this host (M17, B37).
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::{
     engine::EngineReader,
@@ -32,8 +32,14 @@ impl<'a> Evidence<'a> {
         all.iter().filter(is_asked).take(MOST_ASKED).collect()
     }
 
-    /// The name of a container whose absence shows that the environment is not this host.
-    fn missing(self, portainer: &PortainerReader, endpoint: i64) -> Result<Option<&'a str>> {
+    /// The name of a container whose absence shows that the environment is not this host. One that no longer runs here shows
+    /// nothing: a deployment may have replaced it between the two lists.
+    fn missing(
+        self,
+        portainer: &PortainerReader,
+        engine: &EngineReader,
+        endpoint: i64,
+    ) -> Result<Option<&'a str>> {
         let own = Self::asked(self.own);
         let is_of_stack = !own.is_empty();
         let asked = if is_of_stack {
@@ -45,8 +51,19 @@ impl<'a> Evidence<'a> {
         let listed = portainer.container_ids(endpoint, &ids)?;
         let is_missing = |one: &&Container| !listed.contains(&one.id);
         let is_here = !is_of_stack && !asked.iter().all(is_missing);
-        let missing = asked.into_iter().find(is_missing).filter(|_| !is_here);
-        Ok(missing.map(Container::name))
+        let count = asked.len();
+        let mut missing = asked;
+        missing.retain(is_missing);
+        if missing.is_empty() || is_here {
+            return Ok(None);
+        }
+        let is_all = missing.len() == count;
+        let now = engine.list_all()?;
+        missing.retain(|one| now.iter().any(|now| now.id == one.id && now.is_running()));
+        match missing.first() {
+            None if is_all => bail!("the containers were replaced while they were compared"),
+            missing => Ok(missing.map(|one| one.name())),
+        }
     }
 }
 
@@ -77,10 +94,12 @@ pub fn compare(
     evidence: Evidence,
 ) -> Environment {
     match portainer.engine_of(endpoint) {
-        Ok(EngineOf::Engine(theirs)) => match engine.map(EngineReader::id) {
-            Some(Ok(ours)) if ours == theirs => look_for(portainer, endpoint, evidence),
-            Some(Ok(_)) => Environment::OtherEngine { here: None },
-            Some(Err(error)) => Environment::Unknown(format!("{error:#}")),
+        Ok(EngineOf::Engine(theirs)) => match engine.map(|engine| (engine, engine.id())) {
+            Some((engine, Ok(ours))) if ours == theirs => {
+                look_for(portainer, engine, endpoint, evidence)
+            }
+            Some((_, Ok(_))) => Environment::OtherEngine { here: None },
+            Some((_, Err(error))) => Environment::Unknown(format!("{error:#}")),
             None => Environment::Unknown("Docker on this host does not respond".to_owned()),
         },
         Ok(EngineOf::Unnamed) => {
@@ -93,8 +112,13 @@ pub fn compare(
 }
 
 /// Looks for the containers of this host on an environment whose engine has the ID of this host's engine.
-fn look_for(portainer: &PortainerReader, endpoint: i64, evidence: Evidence) -> Environment {
-    let missing = match evidence.missing(portainer, endpoint) {
+fn look_for(
+    portainer: &PortainerReader,
+    engine: &EngineReader,
+    endpoint: i64,
+    evidence: Evidence,
+) -> Environment {
+    let missing = match evidence.missing(portainer, engine, endpoint) {
         Ok(missing) => missing,
         Err(error) => return Environment::Unknown(format!("{error:#}")),
     };

@@ -207,6 +207,20 @@ fn b37_a_clone_of_this_host_is_another_host() {
 }
 
 #[test]
+fn b37_containers_that_are_replaced_between_two_lists_show_no_other_host() {
+    let bench = Bench::web(&format!("{PLAIN}  b:\n    image: x:1\n"));
+    bench.world_with(Call::Info, |world| {
+        let mut container = world.container("web-b-1").expect("it").clone();
+        world.containers.retain(|_, one| one.name != "web-b-1");
+        container.id = "f".repeat(64);
+        world.containers.insert(container.id.clone(), container);
+    });
+    let run = bench.run("plan web");
+    assert_eq!(bench.calls(Call::Info).len(), 1);
+    run.hides("another host");
+}
+
+#[test]
 fn b37_a_key_that_does_not_see_the_containers_proves_nothing() {
     const USER: &str = "ptr_user-key-99d2";
     let bench = with_clone();
