@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use composefile::{
     document::Document, dotenv, interpolate::interpolate, reader::EnvFiles, services::MountType,
 };
+use rustix::process::geteuid;
 use serde_json::Value;
 
 use crate::{
@@ -301,7 +302,11 @@ impl Place {
             Err(error) if disk::is_absent(&error) => Ok(None),
             Err(error) => Err(Failure::new(format!("failed to read {}", path.display()))
                 .source(error)
-                .hint("run the command as root, or pass a copy of Portainer's data with --portainer-data")
+                .hint(if geteuid().is_root() {
+                    "pass a copy of Portainer's data with --portainer-data"
+                } else {
+                    "run the command as root, or pass a copy of Portainer's data with --portainer-data"
+                })
                 .into()),
         }
     }

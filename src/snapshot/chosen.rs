@@ -9,7 +9,7 @@ use super::{
     Saved, Snapshot, Store, VERSION, folder, projects,
     store::{file_of, ids_of},
 };
-use crate::{failure::Failure, text::command};
+use crate::{disk, failure::Failure, text::command};
 
 impl Store {
     /// The snapshot that `restore` uses by default: the newest of a state that ran whole (B15). Snapshots that a restore
@@ -134,7 +134,7 @@ impl Store {
         let file = file_of(id);
         let dirs = self.dirs().iter().chain(self.others());
         let mut paths = dirs.map(|dir| dir.join(&file));
-        let Some(path) = paths.find(|path| !id.contains('/') && path.is_file()) else {
+        let Some(path) = paths.find(|path| !id.contains('/') && disk::exists(path)) else {
             let what = format!("no snapshot {id} of the stack {}", self.stack());
             let list = command(&["restore", self.stack(), "--list"]);
             let hint = format!("to list the snapshots, run: {list}");

@@ -1,7 +1,7 @@
 //! B16: after a failure, what can come back comes back. B40: a failure is remembered, a restore never deploys a text that could not be deployed, and no snapshot is passed over
 //! without a word.
 
-use std::{fs, os::unix::fs::chown, time::Duration};
+use std::{fs, os::unix::fs::chown, process::Command, time::Duration};
 
 use rehearsal::{Call, Era, FaultKind, Status};
 
@@ -106,6 +106,15 @@ fn b40_an_unreadable_snapshot_is_named_and_nothing_older_is_taken_unasked() {
     let unreadable = format!("failed to read snapshot {}", newest.display());
     bench.forget_requests();
     bench.stops("restore web", &[&unreadable[..], "choose it with --to"]);
+    for program in ["mkfifo", "mkdir"] {
+        fs::remove_file(&newest).expect("removed");
+        let made = Command::new(program).arg(&newest).status();
+        assert!(made.expect("a program").success());
+        let run = bench.stops("restore web", &[&unreadable[..], "choose it with --to"]);
+        assert_eq!(run.err.matches("--list").count(), 1, "{run:?}");
+    }
+    fs::remove_dir(&newest).expect("removed");
+    fs::write(&newest, "{").expect("a file");
     let list = bench.succeeds("restore web --list", &unreadable);
     list.says("restores none by default: add --to SNAPSHOT")
         .hides(" default\n");
