@@ -122,6 +122,21 @@ impl<'a> Compared<'a> {
         was && !self.looped && !self.now.is_some_and(Inspected::is_healthy)
     }
 
+    /// How long it may take until its health check has succeeded or failed, if it was healthy before and is starting now.
+    pub(super) fn health_time(self) -> Option<Duration> {
+        let now = self.now.filter(|_| self.lacks_health())?;
+        (now.health() == Some("starting")).then(|| now.health_time())
+    }
+
+    /// What [`Self::lacks_health`] says.
+    pub(super) fn told_health(self) -> String {
+        let name = self.name();
+        match self.now.and_then(Inspected::health) {
+            Some("starting") => format!("the health check of {name} has not finished"),
+            _ => format!("{name} is not healthy"),
+        }
+    }
+
     /// The container before, if it is a job that had succeeded, or that never ran.
     fn was_job(self) -> Option<Inspected<'a>> {
         let is_job = |before: &Inspected| match before.exit_code() {

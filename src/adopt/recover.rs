@@ -184,6 +184,10 @@ impl Procedure<'_, '_> {
             "changed"
         };
         let (count, all) = (changed.len(), of_before().count());
+        if count == 0 {
+            return "what the deployment had added was removed, and the containers run as before"
+                .to_owned();
+        }
         let subject = match (changed.as_slice(), all) {
             ([one], _) => format!("container {}", one.name()),
             ([_, _], 2) => "both containers".to_owned(),
@@ -323,7 +327,7 @@ impl Procedure<'_, '_> {
                 let told = one.now.and_then(not_running);
                 wrong.push(told.unwrap_or_else(|| one.to_string()));
             } else if !is_removed && one.lacks_health() {
-                wrong.push(format!("{} is not healthy", one.name()));
+                wrong.push(one.told_health());
             }
         }
         if wrong.is_empty() {

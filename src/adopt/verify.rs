@@ -214,14 +214,19 @@ impl Procedure<'_, '_> {
     /// Waits until everything runs, or a container does not come to run, and returns the containers. Those of a stack that was
     /// stopped as a whole are no jobs.
     pub(super) fn wait_until_steady(&mut self, is_stopped: bool) -> Result<Vec<Value>> {
-        let deadline = Instant::now() + self.a.wait;
+        let started = Instant::now();
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
         let mut steady = (BTreeSet::new(), Instant::now());
         let mut waiting = Vec::new();
         self.run.wait("checking that the containers keep running");
         loop {
-            let now = self.look()?;
+            let now = self
+                .run
+                .portainer
+                .persist(started + self.a.wait, || self.look())?;
             let compared = compare((&self.before, self.looked), &now, self.at.tool);
+            let checks = compared.iter().filter_map(|one| one.health_time());
+            let deadline = started + checks.fold(self.a.wait, Duration::max);
             let unfinished: Vec<String> = compared
                 .iter()
                 .filter(|one| {
@@ -300,7 +305,7 @@ fn findings(
                 Some((_, end)) => found.wrong.push(format!("{name} does not run: {end}")),
                 None => found.wrong.push(one.to_string()),
             },
-            _ if one.lacks_health() => found.wrong.push(format!("{name} is not healthy")),
+            _ if one.lacks_health() => found.wrong.push(one.told_health()),
             _ => {}
         }
         if let Some(failed) = one.failed_again() {
@@ -321,7 +326,7 @@ fn findings(
         let moved = matches!(one.change, Change::Recreated | Change::Restarted);
         if moved && fate.is_some_and(Fate::is_unchanged) {
             let lost = lost_files(prepared, one);
-            let lost = lost.map_or_else(String::new, |files| format!("; {files}"));
+            let lost = lost.map_or_else(String::new, |files| format!(", and lost {files}"));
             found.not_as_planned.push(format!(
                 "the plan said that {service} would not be touched, but {one}{lost}"
             ));
@@ -408,8 +413,9 @@ fn lost_files(prepared: &Prepared, one: &Compared) -> Option<String> {
     let written = before.and_then(|before| plan::files(before, changes, &[]));
     let in_memory = changes.in_memory.join(", ");
     let in_memory = (!in_memory.is_empty()).then(|| format!("the files in memory at {in_memory}"));
-    let lost = [written, in_memory].into_iter().flatten();
-    let lost = lost.collect::<Vec<_>>().join("; ");
+    let written = written.map(|files| format!("the {files}"));
+    let lost = [in_memory, written].into_iter().flatten();
+    let lost = lost.collect::<Vec<_>>().join(" and ");
     (!lost.is_empty()).then_some(lost)
 }
 

@@ -21,6 +21,9 @@ const INIT: &str = "/sbin/docker-init";
 /// otherwise after a pause of up to a minute.
 const SETTLED: TimeDelta = TimeDelta::seconds(30);
 
+/// The most that a container is waited for because of its health check.
+const MOST_OF_HEALTH: Duration = Duration::from_hours(1);
+
 /// What the engine assigns to the endpoint of a container, and what is read in a way of its own.
 const ASSIGNED: [&str; 11] = [
     "Aliases",
@@ -271,6 +274,23 @@ impl<'a> Inspected<'a> {
     /// Whether it was running and healthy. A restore waits until it is again.
     pub fn is_healthy(self) -> bool {
         self.is_running() && !self.is_paused() && self.health() == Some("healthy")
+    }
+
+    /// How long its health check may take from a start until the container is healthy or unhealthy, at most an hour. The engine
+    /// uses its defaults for what is 0.
+    pub fn health_time(self) -> Duration {
+        let number = |key: &str, default: u64| {
+            let given = self.at(&format!("/Config/Healthcheck/{key}"));
+            given
+                .and_then(Value::as_u64)
+                .filter(|&given| given > 0)
+                .unwrap_or(default)
+        };
+        let [interval, timeout] = ["Interval", "Timeout"].map(|key| number(key, 30_000_000_000));
+        let each = interval.saturating_add(timeout);
+        let checks = number("Retries", 3).saturating_mul(each);
+        let all = Duration::from_nanos(number("StartPeriod", 0).saturating_add(checks));
+        all.min(MOST_OF_HEALTH)
     }
 
     /// Why the engine could not start it the last time.

@@ -610,6 +610,32 @@ fn a_container_that_stays_unhealthy_fails_the_adoption() {
     assert_eq!(bench.containers("web"), before);
 }
 
+/// Its own health check says how long that takes.
+#[test]
+fn a_container_whose_health_check_takes_longer_than_wait_is_waited_for() {
+    let text =
+        "services:\n  a:\n    image: x:1\n    healthcheck: {test: [CMD, 'true'], interval: 30s}\n";
+    let bench = Bench::web(text);
+    bench.stack("web", &format!("{text}    init: true\n"), None);
+    let slow = rehearsal::Health::After(3000);
+    bench.world(|world| world.health.insert("web/a".to_owned(), slow));
+    bench.succeeds("adopt web --yes --wait 1s", "adopted web");
+}
+
+#[test]
+fn a_container_that_the_deployment_only_added_is_removed() {
+    let bench = Bench::adopted(PLAIN);
+    bench.stack(
+        "web",
+        &format!("{PLAIN}  b:\n    image: busybox:1.36\n"),
+        None,
+    );
+    bench.world(|world| world.exits.insert("web/b".to_owned(), 3));
+    let what = "What the deployment had added was removed, and the containers run as before";
+    let run = bench.fails("adopt web --yes", what);
+    run.hides("0 of 1");
+}
+
 #[test]
 fn a_plan_that_was_wrong_is_told() {
     let bench = started(Era::Sync);
@@ -625,7 +651,7 @@ fn a_plan_that_was_wrong_is_told() {
     let report = run.report("adopt");
     assert_eq!(report["outcome"], "plan-was-wrong", "{report}");
     run.says(&[
-        "the plan said that b would not be touched, but web-b-1 was recreated; files written inside the container: /root/report.txt",
+        "the plan said that b would not be touched, but web-b-1 was recreated, and lost the files written inside the container: /root/report.txt",
         "if you need a file named above, roll back",
         "state: the stack exists as Portainer stack 1 and is deployed; its containers run",
     ])
