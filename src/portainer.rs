@@ -369,21 +369,6 @@ impl PortainerReader {
         Ok((Contents { text, env }, record))
     }
 
-    /// Repeats a read of a run that waits, until the deadline: a Portainer or an engine that restarts responds again (B11). Only
-    /// Portainer's own refusal of this client ends it before.
-    pub fn persist<T>(&self, deadline: Instant, read: impl Fn() -> Result<T>) -> Result<T> {
-        let mut backoff = Backoff::new(POLL.0, POLL.1);
-        loop {
-            let answer = read();
-            let pause = backoff.pause();
-            let is_late = Instant::now() + pause > deadline;
-            match &answer {
-                Err(error) if !is_late && !is_rejected(error) => thread::sleep(pause),
-                _ => return answer,
-            }
-        }
-    }
-
     /// Waits while the record `id` is deploying (N01) and returns its state then, or `None` where Portainer
     /// responds with a 404. Fails where Portainer refuses or the timeout has passed.
     pub fn wait_for_deployment(&self, id: &str) -> Result<Option<Deployment>> {
@@ -391,7 +376,7 @@ impl PortainerReader {
         let deadline = started + self.client.options.timeout;
         let mut backoff = Backoff::new(POLL.0, POLL.1);
         loop {
-            let deployment = self.persist(deadline, || self.deployment(id))?;
+            let deployment = persist(deadline, || self.deployment(id))?;
             if deployment != Some(Deployment::Deploying) {
                 return Ok(deployment);
             }
@@ -424,6 +409,21 @@ impl PortainerReader {
             }
             Err(error) if error.status() == Some(404) => Ok(None),
             Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Repeats a read of a run that waits, until the deadline: a Portainer or an engine that restarts responds again (B11). Only
+/// Portainer's own refusal of this client ends it before.
+pub fn persist<T>(deadline: Instant, read: impl Fn() -> Result<T>) -> Result<T> {
+    let mut backoff = Backoff::new(POLL.0, POLL.1);
+    loop {
+        let answer = read();
+        let pause = backoff.pause();
+        let is_late = Instant::now() + pause > deadline;
+        match &answer {
+            Err(error) if !is_late && !is_rejected(error) => thread::sleep(pause),
+            _ => return answer,
         }
     }
 }

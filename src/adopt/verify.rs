@@ -20,7 +20,7 @@ use crate::{
     failure::Failure,
     observe::Situation,
     plan::{self, Fate, Loss, LossKind, Sent, copied_files},
-    portainer::Payload,
+    portainer::{Payload, persist},
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     restore::Difference,
     snapshot::{Inspected, Known, LastSent},
@@ -220,10 +220,7 @@ impl Procedure<'_, '_> {
         let mut waiting = Vec::new();
         self.run.wait("checking that the containers keep running");
         loop {
-            let now = self
-                .run
-                .portainer
-                .persist(started + self.a.wait, || self.look())?;
+            let now = persist(started + self.a.wait, || self.look())?;
             let compared = compare((&self.before, self.looked), &now, self.at.tool);
             let checks = compared.iter().filter_map(|one| one.health_time());
             let deadline = started + checks.fold(self.a.wait, Duration::max);

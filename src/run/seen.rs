@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::Run;
 use crate::{
     model::{Deployment, Record},
-    portainer::{Contents, Payload, Standing},
+    portainer::{Contents, Payload, Standing, persist},
     stack::StackName,
     text::printable,
 };
@@ -49,7 +49,7 @@ impl Run<'_> {
     /// Reads a record after its deployment, for which Portainer may have to restart first.
     pub fn read_back(&self, id: &str) -> Result<(Contents, Standing)> {
         let deadline = self.restarted_by();
-        self.portainer.persist(deadline, || self.portainer.read(id))
+        persist(deadline, || self.portainer.read(id))
     }
 
     /// Whether Portainer lists the record `id`. Warns of others with its name, which a proxy that repeats a create leaves: if one
@@ -57,7 +57,7 @@ impl Run<'_> {
     fn warn_of_twins(&mut self, id: &str, name: &StackName, endpoint: i64) -> Result<bool> {
         let project = name.portainer_name();
         let list = || self.portainer.records(endpoint, name.as_str(), &project);
-        let mut records = self.portainer.persist(self.restarted_by(), list)?;
+        let mut records = persist(self.restarted_by(), list)?;
         records.retain(|record| record.endpoint_id == endpoint);
         let count = records.len();
         records.retain(|record| record.id != id);

@@ -15,6 +15,7 @@ use super::{Event, Run, requests::Open};
 use crate::{
     failure::Failure,
     model::{Container, Deployment, Record, portainer_name, projects_of},
+    portainer::persist,
     snapshot::{Inspected, Request, RequestKind, Unanswered},
 };
 
@@ -147,7 +148,7 @@ impl Run<'_> {
             let observe = || self.look(requests, &portainer, witness);
             // Before this run has sent anything, a Portainer that does not respond stops it at once (B19).
             let look = if last.is_some() || self.open.iter().any(|open| open.is_own) {
-                self.portainer.persist(started + timeout, observe)?
+                persist(started + timeout, observe)?
             } else {
                 observe()?
             };
