@@ -44,12 +44,12 @@ impl Stack {
     /// A stack that is not started. What the embedded Portainer deploys is not on the real engine.
     pub fn new() -> Self {
         let (host, compose) = (Host::new(), Compose::new());
-        Self::of(host, compose, None)
+        Self::of(host, compose, None, None)
     }
 
     /// The same, which `compose` starts.
     pub fn started_by(compose: Compose) -> Self {
-        Self::of(Host::new(), compose, None)
+        Self::of(Host::new(), compose, None, None)
     }
 
     /// A stack that is not started. The embedded Portainer deploys onto the real engine.
@@ -62,13 +62,16 @@ impl Stack {
     pub fn between(origin: Compose, present: &Compose, era: Era) -> Self {
         let host = Host::new();
         let portainer = Portainer::start(&host, era);
-        let stack = Self::of(host, origin, Some(portainer));
-        fs::create_dir(stack.bin()).unwrap();
-        present.install(&stack.bin());
-        stack
+        Self::of(host, origin, Some(present), Some(portainer))
     }
 
-    fn of(host: Host, compose: Compose, portainer: Option<Portainer>) -> Self {
+    /// The host has the program `present`, or else the one that starts the stack.
+    fn of(
+        host: Host,
+        compose: Compose,
+        present: Option<&Compose>,
+        portainer: Option<Portainer>,
+    ) -> Self {
         static ENGINE: LazyLock<String> = LazyLock::new(|| docker(&["info", "-f", "{{.ID}}"]));
         let mut world = World::new(KEY);
         world.deploy_millis = None;
@@ -93,6 +96,8 @@ impl Stack {
             seen: RefCell::default(),
         };
         fs::create_dir(stack.dir()).unwrap();
+        fs::create_dir(stack.bin()).unwrap();
+        present.unwrap_or(&stack.compose).install(&stack.bin());
         stack
     }
 
