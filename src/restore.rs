@@ -236,21 +236,31 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
     ended
 }
 
+/// What was read of a stack that runs.
+pub struct Existing<'f> {
+    pub containers: &'f [Value],
+    /// Those of the stack.
+    pub networks: &'f [Value],
+    /// By reference and by ID; `None` is one that does not exist.
+    pub images: &'f BTreeMap<String, Option<Value>>,
+}
+
 /// What a restore could not bring back if every container was removed now (B16). `texts` are what Portainer has, and the Compose
 /// file.
 pub fn check_ahead(
     engine: &EngineReader,
-    (containers, networks): (&[Value], &[Value]),
+    found: &Existing,
     of: (&str, &str),
     texts: &[Sent],
 ) -> Result<Vec<Blocker>> {
-    let containers = namespaces::repaired(engine, containers, of, texts)?;
+    let containers = namespaces::repaired(engine, found.containers, of, texts)?;
     let containers: Vec<Inspected> = containers.iter().map(Inspected).collect();
     let needs = Needs {
         engine,
         tool: of.1,
         containers: &containers,
-        networks,
+        networks: found.networks,
+        images: found.images,
     };
     needs.missing(&containers, (&containers, &containers, &BTreeSet::new()))
 }

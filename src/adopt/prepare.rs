@@ -313,10 +313,6 @@ impl Planner<'_> {
             .with_facts(source, shell, sent, true, before, then)
     }
 
-    fn projects(&self, sent: Sent) -> Result<Projects, String> {
-        self.asking.both(sent)
-    }
-
     /// What sending a text would do, and what runs and has to be written into it.
     fn plan(
         &self,
@@ -327,7 +323,7 @@ impl Planner<'_> {
         redeploys: bool,
     ) -> (Plan, (Runs, Vec<plan::Blocker>), Result<Projects, String>) {
         let projects = match problems {
-            [] => self.projects(sent),
+            [] => self.asking.both(sent),
             _ => Err("nothing can be sent".to_owned()),
         };
         let is_rejected = projects.is_err() && problems.is_empty();
@@ -374,7 +370,7 @@ impl Planner<'_> {
         let Ok(written) = rewrite else {
             return unchanged();
         };
-        let projects = self.projects(sent_of(written)).ok();
+        let projects = self.asking.both(sent_of(written)).ok();
         let mut wanted = self.with_facts(before, sent_of(written), |facts| {
             plan::long_binds(facts, projects.as_ref())
         });
@@ -437,20 +433,22 @@ fn unrestorable(
         return None;
     }
     let (name, tool) = (situation.stack.name(), situation.tool);
-    let project = name.portainer_name();
+    let (project, projects) = (name.portainer_name(), name.projects());
     let label = compose_label(tool, "project");
     let mut networks = before.details.networks.as_deref()?.clone();
-    networks.retain(|one| {
-        let of = one["Labels"][&label].as_str();
-        of == Some(name.as_str()) || of == Some(&*project)
-    });
+    networks.retain(|one| projects.iter().any(|own| one["Labels"][&label] == **own));
     let record = before.contents.as_ref();
     let record = record.map(|(contents, _)| Sent::new(&contents.text, &contents.env));
     let file = Sent::new(&source.compose, &[]);
     let texts: Vec<Sent> = record.into_iter().chain([file]).collect();
     let containers = before.details.containers.as_deref()?;
     let of = (&*project, tool);
-    match restore::check_ahead(situation.engine, (containers, &networks), of, &texts) {
+    let found = restore::Existing {
+        containers,
+        networks: &networks,
+        images: &before.details.images,
+    };
+    match restore::check_ahead(situation.engine, &found, of, &texts) {
         Ok(problems) if problems.is_empty() => None,
         Ok(problems) => Some(format!(
             "if the deployment fails, the stack cannot be restored completely:\n{}",

@@ -1,6 +1,9 @@
 //! Checks before the first change that everything exists that the restore needs (B16).
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use anyhow::Result;
 use serde_json::Value;
@@ -126,6 +129,7 @@ impl Procedure<'_, '_, '_> {
             tool: &self.snapshot().tool,
             containers: &containers,
             networks: self.saved_networks(),
+            images: &BTreeMap::new(),
         };
         let own = own(self.snapshot(), &planned.existing);
         problems.extend(needs.missing(&recreated, (&started, &own, &planned.networks))?);
@@ -210,6 +214,8 @@ pub(super) struct Needs<'n, 'v> {
     pub containers: &'n [Inspected<'v>],
     /// Those of the stack.
     pub networks: &'n [Value],
+    /// The images that were looked for before, by ID.
+    pub images: &'n BTreeMap<String, Option<Value>>,
 }
 
 impl Needs<'_, '_> {
@@ -230,7 +236,10 @@ impl Needs<'_, '_> {
 
     /// By ID: it does not matter whether the image's name refers to another image now.
     fn missing_images(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
-        let found = in_parallel(recreated, |container| image_of(self.engine, *container));
+        let is_found = |one: &Inspected| matches!(self.images.get(one.image_id()), Some(Some(_)));
+        let mut recreated = recreated.to_vec();
+        recreated.retain(|one| !is_found(one));
+        let found = in_parallel(&recreated, |container| image_of(self.engine, *container));
         let mut problems = Vec::new();
         for (container, image) in recreated.iter().zip(found) {
             if image?.is_none() {

@@ -28,7 +28,7 @@ impl Procedure<'_, '_, '_> {
         self.snapshot().networks.known().map_or(&[], Vec::as_slice)
     }
 
-    /// The existing networks with the names of the saved ones, by name.
+    /// See [`existing_networks`].
     pub(super) fn existing_networks(&self) -> Result<BTreeMap<String, Value>> {
         existing_networks(self.run.engine, self.saved_networks())
     }
@@ -173,7 +173,7 @@ impl Procedure<'_, '_, '_> {
     }
 }
 
-/// Whether no other network of `all` uses the subnets of `wanted`.
+/// The existing networks with the names of the saved ones, by name.
 pub(super) fn existing_networks(
     engine: &EngineReader,
     saved: &[Value],
@@ -185,6 +185,7 @@ pub(super) fn existing_networks(
         .collect())
 }
 
+/// Whether no other network of `all` uses the subnets of `wanted`.
 pub(super) fn are_free(wanted: &Value, all: &[Value]) -> bool {
     let others = all
         .iter()

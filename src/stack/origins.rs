@@ -59,10 +59,12 @@ impl Stack {
             [] => &[".env".to_owned()],
             passed => passed,
         };
-        let (known, variables) = self.variables(env)?;
-        let home = shell::variable(self.dir_text(), shell::user_of(self), "HOME");
+        let user = shell::user_of(self);
+        let (known, variables) = self.variables(env, user)?;
+        let home = shell::variable(self.dir_text(), user, "HOME");
         let mut reading = Reading {
             stack: self,
+            user,
             home: home.filter(|home| !home.is_empty()),
             variables: known,
             left: MOST,
@@ -82,7 +84,11 @@ impl Stack {
 
     /// The variables of the env files that Compose reads for the project. A later file takes precedence. Those that can be
     /// read, and all of them or the first problem.
-    fn variables(&self, files: &[String]) -> Result<(Variables, Result<Variables>)> {
+    fn variables(
+        &self,
+        files: &[String],
+        user: Option<u32>,
+    ) -> Result<(Variables, Result<Variables>)> {
         let mut variables = Variables::new();
         let mut problem = None;
         for file in files {
@@ -90,7 +96,8 @@ impl Stack {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let lookup = |name: &str| {
                 let earlier = || variables.iter().find(|(other, _)| other == name);
-                self.shell(name).or_else(|| Some(earlier()?.1.clone()))
+                self.shell(user, name)
+                    .or_else(|| Some(earlier()?.1.clone()))
             };
             let read = dotenv::parse(&text, &lookup)
                 .with_context(|| format!("cannot parse the env file {file}"))
@@ -108,15 +115,17 @@ impl Stack {
         Ok((variables, all))
     }
 
-    /// A variable of the shell that does not say which files to read.
-    fn shell(&self, name: &str) -> Option<String> {
+    /// A variable of the shell of a user that does not say which files to read.
+    fn shell(&self, user: Option<u32>, name: &str) -> Option<String> {
         let names_files = NAME_FILES.contains(&name);
-        (!names_files).then(|| shell::variable(self.dir_text(), shell::user_of(self), name))?
+        (!names_files).then(|| shell::variable(self.dir_text(), user, name))?
     }
 }
 
 struct Reading<'a> {
     stack: &'a Stack,
+    /// See [`shell::user_of`].
+    user: Option<u32>,
     home: Option<String>,
     /// The variables of the project's env files, then those of the included files that are being read.
     variables: Variables,
@@ -237,7 +246,9 @@ impl Reading<'_> {
 
     fn value(&self, name: &str) -> Option<String> {
         let known = || self.variables.iter().find(|(other, _)| other == name);
-        self.stack.shell(name).or_else(|| Some(known()?.1.clone()))
+        self.stack
+            .shell(self.user, name)
+            .or_else(|| Some(known()?.1.clone()))
     }
 
     /// The path of a file that is named relative to `dir`.
