@@ -12,6 +12,18 @@ mod losses;
 mod migration;
 mod words;
 
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    failure::Failure,
+    model::{Grant, Pull},
+    portainer::Repository,
+    text::printable,
+};
+
 pub use adoption::{
     AdoptionFacts, Request, ServicePlan, adoption, fate_of,
     kept::{AdoptFlags, Keep, runs},
@@ -45,18 +57,6 @@ pub use losses::{
 };
 pub use migration::{depends_on_version, migration};
 pub use words::{Row, downtime, rows, told_losses};
-
-use std::collections::BTreeSet;
-
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::{
-    failure::Failure,
-    model::{Grant, Pull},
-    portainer::Repository,
-    text::printable,
-};
 
 /// What an adoption or a migration would do to a stack (B01–B06). It is what the JSON shows.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -151,7 +151,7 @@ pub enum Readiness {
 impl Plan {
     /// Whether Portainer has no stack yet.
     pub fn creates(&self) -> bool {
-        matches!(self.request, Some(Request::Create | Request::CreateGit))
+        self.request.as_ref().is_some_and(Request::creates)
     }
 
     /// Whether Portainer deploys its Git stack again (M24).
@@ -164,7 +164,7 @@ impl Plan {
         matches!(self.request, Some(Request::Nothing(_)))
     }
 
-    /// A way that is not planned.
+    /// What is said of a stack that is not planned.
     pub fn unplanned(readiness: Readiness) -> Self {
         Self {
             readiness,
@@ -179,7 +179,7 @@ impl Plan {
         }
     }
 
-    /// A way that cannot be planned.
+    /// The plan of a stack that cannot be planned.
     pub fn failed(error: &anyhow::Error) -> Self {
         let hint = Failure::hint_of(error).unwrap_or_default();
         let details = Failure::details_of(error).unwrap_or_default();

@@ -1,12 +1,9 @@
 //! Looks into the mounts of a container, which only its own processes see.
 
 use std::{
-    collections::BTreeSet,
     ffi::CStr,
     io,
     path::{Path, PathBuf},
-    sync::Mutex,
-    time::Duration,
 };
 
 use rustix::{
@@ -16,8 +13,7 @@ use rustix::{
     process::geteuid,
 };
 
-use super::{DEADLINE, Refused, within};
-use crate::parallel::lock;
+use super::{DEADLINE, Refused, in_time_of};
 
 /// A directory as it is read.
 const DIR: OFlags = OFlags::RDONLY
@@ -37,30 +33,17 @@ const DEEPEST: u32 = 32;
 /// respond is waited for once.
 pub fn holds_files(process: u64, container: &str, path: &str) -> io::Result<bool> {
     let (own, path) = (container.to_owned(), PathBuf::from(path));
-    once(DEADLINE, container, move || look(process, &own, &path)).map_err(|error| {
+    // The ID stands for all of its file systems.
+    let looked = in_time_of(DEADLINE, Path::new(container), move || {
+        look(process, &own, &path)
+    });
+    looked.map_err(|error| {
         let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
         if is_denied && !geteuid().is_root() {
             return Refused::Hidden.into();
         }
         error
     })
-}
-
-/// Runs a task that looks into a container, unless an earlier one timed out.
-fn once<T: Send + 'static>(
-    limit: Duration,
-    container: &str,
-    task: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    static DEAD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    if lock(&DEAD).contains(container) {
-        return Err(Refused::TimedOut.into());
-    }
-    let done = within(limit, task);
-    if done.as_ref().err().and_then(Refused::of) == Some(Refused::TimedOut) {
-        lock(&DEAD).insert(container.to_owned());
-    }
-    done
 }
 
 fn look(process: u64, container: &str, path: &Path) -> io::Result<bool> {
@@ -127,7 +110,7 @@ fn text(dir: impl AsFd, path: &str) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, process};
+    use std::{fs, process, time::Duration};
 
     use super::*;
 
@@ -171,9 +154,15 @@ mod tests {
             let error = done.expect_err("no answer");
             assert_eq!(Refused::of(&error), Some(Refused::TimedOut));
         };
-        timed_out(once(Duration::from_millis(10), "dead", hangs));
-        timed_out(once(DEADLINE, "dead", || panic!("it is asked again")));
-        once(DEADLINE, "alive", || Ok(())).unwrap();
+        timed_out(in_time_of(
+            Duration::from_millis(10),
+            Path::new("dead"),
+            hangs,
+        ));
+        timed_out(in_time_of(DEADLINE, Path::new("dead"), || {
+            panic!("it is asked again")
+        }));
+        in_time_of(DEADLINE, Path::new("alive"), || Ok(())).unwrap();
         drop(sender);
     }
 }

@@ -35,6 +35,7 @@ pub fn refusals(
     let what = "Compose would reject .env as Portainer stores it";
     let problems = text.env_error.iter().map(|error| problem(facts, error));
     let env = Blocker::about(problems.collect(), what, hint);
+    // Only the literal rewrite deletes lines: what an adoption sends has the lines that Compose names.
     let lines = Lines::new(if facts.is_adoption {
         ""
     } else {
