@@ -12,8 +12,9 @@ use serde_json::Value;
 
 use crate::{
     failure::Failure,
+    finding::Finding,
     observe::{Situation, foreign_since, warnings_of},
-    plan::{AdoptFlags, InPortainer, Loss, Plan, Request},
+    plan::{AdoptFlags, InPortainer, Plan, Request},
     report::{AdoptReport, Outcome, VERSION},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
     snapshot::{Inspected, Snapshot},
@@ -303,7 +304,7 @@ impl Procedure<'_, '_> {
             self.run.note_all(&self.report.notices);
         }
         let changes = self.report.changes.iter();
-        self.run.note_all(changes.map(Loss::to_string));
+        self.run.note_all(changes.map(Finding::to_string));
     }
 
     /// The Portainer stack has this text already, and the plan says that every service runs.

@@ -15,10 +15,11 @@ use serde::Deserialize;
 use crate::{
     adopt, compose,
     engine::EngineReader,
+    finding::Finding,
     model::{Container, Record, compose_label},
     observe::{Host, Situation, interrupted, with_hint},
     parallel::{caught, in_parallel_of},
-    plan::{AdoptFlags, Blocker, Keep, Plan, Readiness, runs_portainer, unusable},
+    plan::{AdoptFlags, Keep, Plan, Readiness, runs_portainer, unusable},
     portainer::{BaseUrl, PortainerReader, is_rejected_key, other_key},
     report::{
         Containers, InterruptedRun, ListEntry, ListReport, PortainerReport, PortainerStack,
@@ -111,7 +112,7 @@ impl<'a> Inventory<'a> {
         let mut warnings = missing(&host, unasked);
         if let Some((_, id)) = asked.filter(|_| host.environment.is_unusable()) {
             let why = unusable(&host.environment, id);
-            warnings.extend(why.map(|why| format!("{}: {}", why.message, why.hint)));
+            warnings.extend(why.map(|why| format!("{}: {}", why.message, why.advice())));
         }
         Ok(ListReport {
             version: VERSION,
@@ -283,7 +284,7 @@ impl<'a> Inventory<'a> {
     }
 
     /// Why a stack is never adopted (C05, B04).
-    pub fn refusal(&self, found: &Found) -> Option<Blocker> {
+    pub fn refusal(&self, found: &Found) -> Option<Finding> {
         if let Files::Stack(stack) = &found.files
             && let Err(error) = stack.name().refuse_management_plane()
         {
@@ -291,7 +292,7 @@ impl<'a> Inventory<'a> {
         }
         let port = self.base_url.is_this_host().then(|| self.base_url.port());
         let found = runs_portainer(&found.listed(), port)?;
-        Some(Blocker::new(found.message, "manage this stack by hand"))
+        Some(Finding::new(found.message, "manage this stack by hand"))
     }
 }
 

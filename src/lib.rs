@@ -11,6 +11,7 @@ mod disk;
 mod engine;
 mod export;
 mod failure;
+mod finding;
 mod inventory;
 mod migrate;
 mod model;

@@ -19,14 +19,13 @@ use crate::{
     compose, disk,
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
+    finding::Finding,
     model::{
         Container, PORTAINER_FOLDERS, Record, Rights, Variable, WantedAccess, compose_label,
         successor,
     },
     parallel::{lock, side_by_side},
-    plan::{
-        self, Blocker, Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent,
-    },
+    plan::{self, Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent},
     portainer::{BaseUrl, Contents, PortainerReader, Repository, Standing},
     rewrite::env::{secrets, stack_env},
     run::{Seen, Subject},
@@ -371,7 +370,7 @@ impl Situation<'_> {
             }
             Err(error) => {
                 let hint = Failure::hint_of(&error).unwrap_or_default();
-                let blocker = Some(Blocker::new(format!("{error:#}"), hint));
+                let blocker = Some(Finding::new(format!("{error:#}"), hint));
                 if NoSharedVersion::caused(&error) {
                     before.unlistable = blocker;
                 } else {

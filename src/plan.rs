@@ -19,9 +19,10 @@ use serde::Serialize;
 
 use crate::{
     failure::Failure,
+    finding::Finding,
     model::{Grant, Pull},
     portainer::Repository,
-    text::printable,
+    text::{Mask, printable},
 };
 
 pub use adoption::{
@@ -32,10 +33,8 @@ pub use adoption::{
 };
 pub use blockers::permissions::environment as unusable;
 pub use blockers::{
-    Blocker, BlockerKind,
     adoption::{blocking, images_to_pull},
     conditions::{Awaited, Until, needed_healthy},
-    hide_values,
     missing::unavailable_images,
     permissions::{management_of, portainer, runs_portainer},
 };
@@ -48,7 +47,7 @@ pub use fates::{
     Fate, Projects, binds::long_binds, dependents::shared_namespaces, versions::PortainerCompose,
 };
 pub use losses::{
-    Loss, LossKind, files,
+    files,
     foreign::{Foreign, Touch, foreign},
     limits::{compose_key, name as limit_name},
     memory::unseen_memory,
@@ -67,14 +66,14 @@ pub struct Plan {
     /// What would happen to each service; empty if that cannot be worked out.
     pub services: Vec<ServicePlan>,
     /// Everything that would be lost, as far as it is known.
-    pub losses: Vec<Loss>,
+    pub losses: Vec<Finding>,
     /// What would change because it was changed in the files, and what would run again. Not what a fate says.
-    pub changes: Vec<Loss>,
+    pub changes: Vec<Finding>,
     /// Whether the containers could be inspected and the Compose file could be parsed. Otherwise it is unknown what the
     /// stack loses.
     pub losses_known: bool,
     /// Every reason why it would be refused.
-    pub blockers: Vec<Blocker>,
+    pub blockers: Vec<Finding>,
     /// With `--git`, if the repository would change a container: the patch that leaves every container untouched. Values are
     /// hidden, unless `--reveal` was given.
     pub patch: Option<String>,
@@ -172,10 +171,21 @@ impl Plan {
         }
     }
 
-    pub fn blocked(blocker: Blocker) -> Self {
+    pub fn blocked(blocker: Finding) -> Self {
         Self {
             blockers: vec![blocker],
             ..Self::unplanned(Readiness::Blocked)
+        }
+    }
+
+    /// Hides the values of `.env` in what is said of names and paths (B13).
+    pub fn hide_values(&mut self, mask: &Mask) {
+        let losses = self.losses.iter_mut().chain(&mut self.changes);
+        for found in losses.chain(&mut self.blockers) {
+            found.hide_values(mask);
+        }
+        for warning in &mut self.warnings {
+            *warning = mask.hide_unless(warning, |hit| hit.is_plain);
         }
     }
 
@@ -184,7 +194,7 @@ impl Plan {
         let hint = Failure::hint_of(error).unwrap_or_default();
         let details = Failure::details_of(error).unwrap_or_default();
         let details = details.lines().map(str::to_owned);
-        Self::blocked(Blocker::new(format!("{error:#}"), hint).details(details))
+        Self::blocked(Finding::new(format!("{error:#}"), hint).details(details))
     }
 
     /// Whether something would be lost, or it is unknown what.

@@ -15,8 +15,9 @@ use serde_json::Value;
 
 use crate::{
     engine::EngineReader,
+    finding::Finding,
     model::{Deployment, Record, Rights, is_portainers, portainer_name},
-    plan::{Blocker, Sent},
+    plan::Sent,
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
     snapshot::{Inspected, Saved, Snapshot, Unanswered},
@@ -142,7 +143,7 @@ struct Planned {
     /// See [`Procedure::keeps_containers`].
     keeps: bool,
     /// What the restore needs and is missing (B16).
-    problems: Vec<Blocker>,
+    problems: Vec<Finding>,
 }
 
 impl Planned {
@@ -252,7 +253,7 @@ pub fn check_ahead(
     found: &Existing,
     of: (&str, &str),
     texts: &[Sent],
-) -> Result<Vec<Blocker>> {
+) -> Result<Vec<Finding>> {
     let containers = namespaces::repaired(engine, found.containers, of, texts)?;
     let containers: Vec<Inspected> = containers.iter().map(Inspected).collect();
     let needs = Needs {
@@ -302,7 +303,7 @@ struct Procedure<'s, 'a, 'r> {
     /// The environment whose stack is restored (B37).
     endpoint: i64,
     /// Why this environment may not be this host.
-    elsewhere: Option<Blocker>,
+    elsewhere: Option<Finding>,
     /// The volumes that no restored container will use, and that were said to be kept: by name, how they were named.
     kept: BTreeMap<String, String>,
     /// The IDs of the containers into which this run copied the saved files.

@@ -15,9 +15,10 @@ use super::asking::{Asking, sent_of};
 use crate::{
     compose::{ComposeVersion, env_file},
     failure::Failure,
+    finding::Finding,
     model::{Variable, values},
     observe::{Before, Situation},
-    plan::{Blocker, Fate, Plan, Projects, Request, Sent, ServicePlan},
+    plan::{Fate, Plan, Projects, Request, Sent, ServicePlan},
     portainer::{Contents, Fetched, Payload, PortainerReader, Repository},
     rewrite::{
         diff::{self, Shown},
@@ -200,7 +201,7 @@ impl FromGit {
     }
 
     /// The blocker if this version of Portainer looks for the env files of the repository in the wrong folder.
-    fn misplaced(&self, before: &Before) -> Option<Blocker> {
+    fn misplaced(&self, before: &Before) -> Option<Finding> {
         let version = before.portainer_version.as_deref()?;
         let is_affected = MISPLACES_ENV_FILES.contains(&ComposeVersion::parse(version)?);
         let files = self.fetched.files.iter();
@@ -214,7 +215,7 @@ impl FromGit {
         );
         let hint = "upgrade Portainer to 2.44 or later, or move the Compose file to the root of the repository";
         Some(
-            Blocker::new(what, hint)
+            Finding::new(what, hint)
                 .details(paths)
                 .short("env files not found"),
         )
@@ -250,7 +251,7 @@ impl FromGit {
             Ok(keys) => worse.map(|one| told(one, keys)).collect(),
             Err(why) => vec![why.to_owned()],
         };
-        let is_other = |one: &&Blocker| !best.blockers.contains(one);
+        let is_other = |one: &&Finding| !best.blockers.contains(one);
         let other = plan.blockers.iter().filter(is_other);
         details.extend(other.map(|one| one.message.clone()));
         if !self.different.is_empty() && (self.reads_own || !details.is_empty()) {
@@ -285,9 +286,9 @@ impl FromGit {
             hint
         };
         let what = format!("deploying {} would change what runs", self.repository);
-        plan.blockers.push(Blocker {
+        plan.blockers.push(Finding {
             short: Some("differs from Git".to_owned()),
-            ..Blocker::new(what, hint).details(details)
+            ..Finding::new(what, hint).details(details)
         });
         self.patch = patch;
     }
@@ -393,18 +394,18 @@ pub fn blockers(
     before: &Before,
     wanted: &Repository,
     projects: &Result<Projects, String>,
-) -> Option<Blocker> {
+) -> Option<Finding> {
     let Some(record) = &before.record else {
         return projects.as_ref().err().map(|why| {
             let what = format!("cannot compare what the repository deploys with what runs: {why}");
-            Blocker::new(what, "fix that, then run the command again")
+            Finding::new(what, "fix that, then run the command again")
         });
     };
     let id = &record.id;
     let standing = before.contents.as_ref().map(|(_, standing)| standing);
     match standing.and_then(|standing| standing.git.as_ref()) {
         _ if !record.is_from_git() => Some(not_linked(situation, before, id)),
-        Some(link) if !link.is_of(wanted) => Some(Blocker::new(
+        Some(link) if !link.is_of(wanted) => Some(Finding::new(
             format!("Portainer stack {id} is deployed from {link}, not from {wanted}"),
             "pass the repository that Portainer deploys with --git, --ref and --path; Portainer can change only the branch, on the page of the stack",
         )),
@@ -413,7 +414,7 @@ pub fn blockers(
 }
 
 /// What linking a stack to Git costs that Portainer has without it (M24): a delete removes its containers.
-fn not_linked(situation: &Situation, before: &Before, id: &str) -> Blocker {
+fn not_linked(situation: &Situation, before: &Before, id: &str) -> Finding {
     let running = before.inspected().filter(|one| one.is_running());
     let running: Vec<&str> = running.map(Inspected::name).collect();
     let cost = "it would have to be deleted, which removes its containers".to_owned();
@@ -429,5 +430,5 @@ fn not_linked(situation: &Situation, before: &Before, id: &str) -> Blocker {
     let hint = format!(
         "you can keep it as it is. To have it from Git all the same: {undo}; then run this command again"
     );
-    Blocker::new(what, hint).details(cost)
+    Finding::new(what, hint).details(cost)
 }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
+    finding::Finding,
     model::{Container, Variable, compose_label},
     observe::{Before, Depth, Situation, mask, with_hint},
     parallel::side_by_side,
@@ -160,7 +161,7 @@ impl Prepared {
             Some((rewrite.text.clone(), rewrite.env.clone()))
         };
         let git = self.git.as_ref().zip(other.git.as_ref());
-        self.plan == other.plan
+        self.plan.without_files() == other.plan.without_files()
             && git.is_none_or(|(one, other)| one.is_same(other))
             && sent(self) == sent(other)
             && states(self) == states(other)
@@ -321,7 +322,7 @@ impl Planner<'_> {
         problems: &[Blocker],
         runs: &Runs,
         redeploys: bool,
-    ) -> (Plan, (Runs, Vec<plan::Blocker>), Result<Projects, String>) {
+    ) -> (Plan, (Runs, Vec<Finding>), Result<Projects, String>) {
         let projects = match problems {
             [] => self.asking.both(sent),
             _ => Err("nothing can be sent".to_owned()),
@@ -354,7 +355,7 @@ impl Planner<'_> {
         before: &Before,
         rewrite: &Result<Faithful, Vec<Blocker>>,
         runs: &Runs,
-    ) -> (Plan, (Runs, Vec<plan::Blocker>), Result<Projects, String>) {
+    ) -> (Plan, (Runs, Vec<Finding>), Result<Projects, String>) {
         let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
         self.plan(before, sent(rewrite), problems, runs, false)
     }
@@ -414,12 +415,10 @@ fn complete(
     // A failed adoption restores containers.
     if let Err(error) = situation.engine.require_api() {
         let hint = Failure::hint_of(&error).unwrap_or_default();
-        let blocker = plan::Blocker::new(format!("{error:#}"), hint);
+        let blocker = Finding::new(format!("{error:#}"), hint);
         plan.blockers.push(blocker);
     }
-    plan::hide_values(&mut plan.blockers, &mut plan.warnings, mask);
-    let told = plan.losses.iter_mut().chain(&mut plan.changes);
-    told.for_each(|loss| loss.hide_values(mask));
+    plan.hide_values(mask);
 }
 
 /// What could not be restored if the deployment failed (B16). A rehearsal has not every path that containers mount.

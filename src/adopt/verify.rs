@@ -18,8 +18,9 @@ use crate::{
     backoff::Backoff,
     engine::{ContainerEvent, EngineReader},
     failure::Failure,
+    finding::{Finding, Kind},
     observe::Situation,
-    plan::{self, Fate, Loss, LossKind, Sent, copied_files},
+    plan::{self, Fate, Sent, copied_files},
     portainer::{Payload, persist},
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     restore::Difference,
@@ -417,10 +418,10 @@ fn lost_files(prepared: &Prepared, one: &Compared) -> Option<String> {
 }
 
 /// Whether the plan says that a service gets fewer containers.
-fn is_replica(changes: &[Loss], of: &str) -> bool {
-    let is_of = |loss: &&Loss| loss.service.as_deref() == Some(of);
+fn is_replica(changes: &[Finding], of: &str) -> bool {
+    let is_of = |loss: &&Finding| loss.service.as_deref() == Some(of);
     let mut changes = changes.iter().filter(is_of);
-    changes.any(|loss| matches!(loss.kind, LossKind::Replicas { .. }))
+    changes.any(|loss| matches!(loss.kind, Kind::Replicas { .. }))
 }
 
 /// What differs in a container and was not to be expected. In a recreated one, the networks have to be those that were sent
@@ -436,8 +437,7 @@ fn unexpected<'a>(
         return one.differences();
     };
     let name = before.name();
-    let loses =
-        |loss: &Loss| loss.subject.as_deref() == Some(name) && loss.kind != LossKind::Memory;
+    let loses = |loss: &Finding| loss.subject.as_deref() == Some(name) && loss.kind != Kind::Memory;
     let mut lost = prepared.plan.losses.iter().chain(&prepared.plan.changes);
     let is_told = lost.any(loses) || !prepared.is_up_to_date(before, one.service(at.tool), at.tool);
     let sent = Sent::new(payload.text, payload.env);

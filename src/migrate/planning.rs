@@ -5,9 +5,10 @@ use anyhow::Result;
 use super::{Procedure, Rewrite};
 use crate::{
     failure::Failure,
+    finding::{Finding, Kind},
     model::Container,
     observe::{Before, warnings_of},
-    plan::{self, Blocker, Fate, Loss, LossKind, Plan},
+    plan::{self, Fate, Plan},
     text::{listed, numbered, said},
 };
 
@@ -19,7 +20,7 @@ impl Procedure<'_, '_> {
         let of_env = of_env.map(|warning| format!("{dir}/.env: {warning}"));
         self.run.warn_all(of_env);
         let mut losses = plan.losses.iter();
-        let adopts = losses.any(|loss| loss.kind == LossKind::Adopted);
+        let adopts = losses.any(|loss| loss.kind == Kind::Adopted);
         self.run.warn_all(&plan.warnings);
         self.refuse(&plan.blockers)?;
         let heading = if adopts {
@@ -28,13 +29,14 @@ impl Procedure<'_, '_> {
             "the stack will lose:"
         };
         self.run.warn_all(warnings_of(&plan.losses, heading));
-        self.run.note_all(plan.changes.iter().map(Loss::to_string));
+        self.run
+            .note_all(plan.changes.iter().map(Finding::to_string));
         self.run.note_all(plan.notices());
         Ok(())
     }
 
     /// Stops with every reason at once, unless `--force` overrides them.
-    pub(super) fn refuse(&mut self, refusals: &[Blocker]) -> Result<()> {
+    pub(super) fn refuse(&mut self, refusals: &[Finding]) -> Result<()> {
         if !self.m.force && !refusals.is_empty() {
             return Err(refused(refusals).into());
         }
@@ -101,9 +103,9 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
 }
 
 /// The error that lists every refusal. A single one is the message itself.
-fn refused(refusals: &[Blocker]) -> Failure {
+fn refused(refusals: &[Finding]) -> Failure {
     if let [refusal] = refusals {
-        let hint = format!("{}; {}", refusal.hint, refusal.with_force());
+        let hint = format!("{}; {}", refusal.advice(), refusal.with_force());
         let failure = Failure::new(format!("refusing to migrate: {}", refusal.message)).hint(hint);
         return failure.lines(&refusal.details);
     }

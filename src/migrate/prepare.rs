@@ -46,10 +46,7 @@ impl Prepared {
         let mask = mask(&source, sent.env);
         let mut before = situation.observe(records, sent, &mask, depth);
         before.warnings.extend(before.observed.unread.iter().map(|why| {
-            let hint = match why.hint.as_str() {
-                "" => String::new(),
-                hint => format!(" ({hint})"),
-            };
+            let hint = why.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
             format!("{}{hint}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back", why.message)
         }));
         situation.engine.refuse_podman()?;
@@ -74,7 +71,7 @@ impl Prepared {
             })
             .collect();
         situation.lose_foreign(&before, &touched, &mut plan.losses, &mut plan.warnings);
-        plan::hide_values(&mut plan.blockers, &mut plan.warnings, &mask);
+        plan.hide_values(&mask);
         Ok(Self {
             source,
             rewrite,

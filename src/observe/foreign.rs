@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::{Before, Situation, with_hint};
 use crate::{
     engine::EngineReader,
-    plan::{self, Foreign, Loss, LossKind, Touch},
+    finding::{Finding, Kind},
+    plan::{self, Foreign, Touch},
     snapshot::Inspected,
     stack::StackName,
     text::bulleted,
@@ -21,7 +22,7 @@ impl Situation<'_> {
         &self,
         before: &Before,
         touched: &[(Inspected, Touch)],
-        losses: &mut Vec<Loss>,
+        losses: &mut Vec<Finding>,
         warnings: &mut Vec<String>,
     ) {
         if touched.is_empty() {
@@ -98,8 +99,8 @@ pub fn foreign_since(
 }
 
 /// The warnings that list what the stack loses, after a heading, and the other containers that lose something.
-pub fn warnings_of(losses: &[Loss], heading: &str) -> Vec<String> {
-    let is_foreign = |loss: &&Loss| loss.kind == LossKind::Foreign;
+pub fn warnings_of(losses: &[Finding], heading: &str) -> Vec<String> {
+    let is_foreign = |loss: &&Finding| loss.kind == Kind::Foreign;
     let (others, own): (Vec<_>, Vec<_>) = losses.iter().partition(is_foreign);
     let all = [(heading, own), (NOT_RECREATED, others)].into_iter();
     let told = all.filter(|(_, losses)| !losses.is_empty());

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::{
     compose::{ComposeVersion, Rejection, dialect::Fields},
+    finding::{Finding, Kind},
     model::{Deployment, PORTAINER_FOLDERS, Record},
     plan::{
-        Blocker, Environment, Facts, Fate, InPortainer, Loss, NOT_PULLED, Plan, PortainerCompose,
-        Projects, Touch,
+        Environment, Facts, Fate, InPortainer, NOT_PULLED, Plan, PortainerCompose, Projects, Touch,
         blockers::inline,
         blockers::missing,
         blockers::overridden,
@@ -31,7 +31,7 @@ use crate::{
         fates::versions::takes_name_of_other_host,
         fates::{self, Deciding},
         losses::mounts::{copied, copied_files},
-        losses::{LossKind, containers, memory, record},
+        losses::{containers, memory, record},
     },
     rewrite::faithful,
     snapshot::Inspected,
@@ -156,7 +156,7 @@ pub fn adoption(input: &AdoptionFacts) -> Plan {
                 .record
                 .map_or(InPortainer::Nothing, |record| record.in_portainer),
             blockers: rewrite
-                .map(|blocker| Blocker::of_rewrite(blocker, input.file))
+                .map(|blocker| Finding::of_rewrite(blocker, input.file))
                 .collect(),
             is_stopped: is_stopped(facts),
             access: uses.wanted.clone().filter(|_| !uses.is_as_wanted),
@@ -264,7 +264,7 @@ impl Plan {
                 let hint = format!(
                     "remove those containers, or go back to a state without Portainer stack {id}: stacklift restore {name}"
                 );
-                let blocker = Blocker::new(what, hint);
+                let blocker = Finding::new(what, hint);
                 self.blockers
                     .push(blocker.details(service.containers.clone()));
             } else if !matches!(service.fate, Fate::Removed(_)) && !service.containers.is_empty() {
@@ -365,7 +365,7 @@ impl Plan {
         }));
     }
 
-    fn block(&mut self, refusals: impl IntoIterator<Item = Blocker>, file: &str) {
+    fn block(&mut self, refusals: impl IntoIterator<Item = Finding>, file: &str) {
         let refusals = refusals.into_iter();
         self.blockers
             .extend(refusals.flat_map(|one| one.split(file)));
@@ -376,14 +376,14 @@ impl Plan {
         let is_known = facts.listed.is_some() && facts.details.containers.is_some();
         if !is_known || facts.others.is_none() {
             let what = "cannot read the containers of this host";
-            let otherwise = || Blocker::new(what, "check that Docker is running");
+            let otherwise = || Finding::new(what, "check that Docker is running");
             let blocker = facts.unread.clone();
             self.blockers.push(blocker.unwrap_or_else(otherwise));
         } else if let Environment::Unknown(reason) = &facts.environment {
             let endpoint = facts.endpoint;
             let what = format!("cannot verify that environment {endpoint} is this host: {reason}");
             let hint = "Portainer and Docker on this host must both be reachable";
-            self.blockers.push(Blocker::new(what, hint));
+            self.blockers.push(Finding::new(what, hint));
         }
         let listed = facts.listed();
         let refusals = [
@@ -448,7 +448,7 @@ impl Plan {
         if let (Some(version), false) = (last, newer.is_empty()) {
             let what = format!("Compose {version} in Portainer rejects a part of the Compose file");
             let hint = "correct its spelling or remove it; a newer Portainer may accept it";
-            self.blockers.push(Blocker::new(what, hint).details(newer));
+            self.blockers.push(Finding::new(what, hint).details(newer));
         } else {
             let first = compose.map(|compose| compose.first);
             self.warnings
@@ -524,28 +524,28 @@ impl Plan {
         let facts = input.facts;
         // M05, N04
         let carries_volumes = compose.is_some_and(|compose| !compose.is_library);
-        let planned = |loss: &Loss| fate_of(&self.services, loss.subject.as_deref()?);
-        let stays = |loss: &Loss| planned(loss).is_some_and(Fate::keeps_containers);
-        let is_removed = |loss: &Loss| matches!(planned(loss), Some(Fate::Removed(_)));
+        let planned = |loss: &Finding| fate_of(&self.services, loss.subject.as_deref()?);
+        let stays = |loss: &Finding| planned(loss).is_some_and(Fate::keeps_containers);
+        let is_removed = |loss: &Finding| matches!(planned(loss), Some(Fate::Removed(_)));
         let services = stack.services();
         let external = services.iter().flat_map(SentService::external_volumes);
         let external: BTreeSet<String> = external.collect();
         let (losses, unknown) = containers::losses(facts, Some(stack), &[]);
-        let is_lost = |loss: &Loss| match &loss.kind {
-            LossKind::Starts => true,
+        let is_lost = |loss: &Finding| match &loss.kind {
+            Kind::Starts => true,
             // Its own rights are removed.
-            LossKind::Use(_) if facts.uses.wanted.is_some() => true,
-            LossKind::UseUntilRecreated => facts.record.is_none() || !stays(loss),
+            Kind::Use(_) if facts.uses.wanted.is_some() => true,
+            Kind::UseUntilRecreated => facts.record.is_none() || !stays(loss),
             _ if stays(loss) => false,
-            LossKind::Orphan => false,
-            LossKind::AnonymousVolume { volume, is_deleted } => {
+            Kind::Orphan => false,
+            Kind::AnonymousVolume { volume, is_deleted } => {
                 let is_left = *is_deleted || !carries_volumes || is_removed(loss);
                 is_left && !external.contains(volume)
             }
             _ => true,
         };
         let losses = losses.into_iter().map(|mut loss| {
-            if let LossKind::AnonymousVolume { volume, .. } = &loss.kind
+            if let Kind::AnonymousVolume { volume, .. } = &loss.kind
                 && is_removed(&loss)
             {
                 let what = format!("no container uses its anonymous volume any more: {volume}");
@@ -560,7 +560,7 @@ impl Plan {
                 containers::use_until_recreated(loss)
             }
         });
-        let mut lost: Vec<Loss> = losses.filter(is_lost).collect();
+        let mut lost: Vec<Finding> = losses.filter(is_lost).collect();
         self.warnings.extend(unknown);
         let (in_memory, unseen) = memory::losses(facts, &self.services);
         lost.extend(in_memory);
@@ -574,7 +574,7 @@ impl Plan {
         lost.extend(record::volumes_left(facts));
         if let (Some(record), Some(Request::Update(_))) = (&facts.record, &self.request) {
             let losses = record::standing(record.record).into_iter();
-            lost.extend(losses.filter(|loss| loss.kind != LossKind::Access));
+            lost.extend(losses.filter(|loss| loss.kind != Kind::Access));
             let parts = edited::parts(record, facts.sent);
             lost.extend(record::edit_lost(self.in_portainer, &parts));
             if self.in_portainer == InPortainer::Edited {
@@ -585,10 +585,10 @@ impl Plan {
     }
 
     /// What changes, unless a row or the loss of an edit in Portainer says it.
-    pub fn untold_changes(&self) -> Vec<Loss> {
+    pub fn untold_changes(&self) -> Vec<Finding> {
         let is_edited = self.in_portainer == InPortainer::Edited;
         let changes = self.changes.iter().filter(|change| {
-            let is_told_by_edit = is_edited && change.kind == LossKind::Variables;
+            let is_told_by_edit = is_edited && change.kind == Kind::Variables;
             !is_told_by_edit && !change.is_told(&self.services)
         });
         changes.cloned().collect()
@@ -597,9 +597,9 @@ impl Plan {
 
 /// Why a Portainer of this version does not create a stack over its containers on `endpoint`, if `other`, on another environment,
 /// has the same name (M20).
-pub fn refused_name(other: &Record, version: &str, endpoint: i64) -> Option<Blocker> {
+pub fn refused_name(other: &Record, version: &str, endpoint: i64) -> Option<Finding> {
     let (id, theirs) = (&other.id, other.endpoint_id);
-    (takes_name_of_other_host(version) == Some(false)).then(|| Blocker::new(
+    (takes_name_of_other_host(version) == Some(false)).then(|| Finding::new(
         format!("Portainer stack {id} on environment {theirs} has the same name, and Portainer {version} does not take a second one while its containers exist"),
         format!("upgrade Portainer to 2.43 or later; then this stack keeps its name. If environment {theirs} no longer exists, associate that stack with environment {endpoint} in Portainer"),
     ))

@@ -18,10 +18,11 @@ use serde_json::Value;
 
 use crate::{
     compose::Rejection,
+    finding::Finding,
     model::{
         Changes, Container, ListedObjects, Record, Rights, Uses, Variable, is_folder_of, named,
     },
-    plan::{Blocker, InPortainer},
+    plan::InPortainer,
     rewrite::faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK},
     snapshot::{Inspected, Known, LastSent, SavedRecord},
 };
@@ -84,9 +85,9 @@ pub struct Observed {
     /// listed, which a migration tolerates (C52).
     pub listed: Option<Vec<Container>>,
     /// Why they could not be listed.
-    pub unread: Option<Blocker>,
+    pub unread: Option<Finding>,
     /// The refusal that follows if they can only be listed after an upgrade (B06).
-    pub unlistable: Option<Blocker>,
+    pub unlistable: Option<Finding>,
     /// All other containers of the engine, running or not; `None` if they could not be listed.
     pub others: Option<Vec<Container>>,
     /// The environment, if it was asked for.

@@ -3,9 +3,10 @@
 mod services;
 
 use crate::{
+    finding::{Finding, Kind},
     model::Container,
     plan::{
-        Blocker, BlockerKind, Environment, Facts, Loss, Plan, Sent,
+        Environment, Facts, Plan, Sent,
         adoption::portainer_compose,
         blockers::{
             conditions, conflicts, inline, missing, overridden, permissions, unsupported,
@@ -14,7 +15,7 @@ use crate::{
         escape,
         facts::services::{SentStack, SentText, with_sent},
         fates::steering::Steering,
-        losses::{LossKind, containers, memory, record, text_lost},
+        losses::{containers, memory, record, text_lost},
     },
     rewrite::{
         damage::damages,
@@ -136,12 +137,12 @@ impl Plan {
             .extend(used.map(|port| format!("the deployment may fail: {}", port.message)));
         self.warnings.extend(conditions::doubts(facts, stack));
         let what = "Compose cannot start paused containers";
-        let paused = Blocker::about(conflicts::paused(facts), what, "unpause them first");
-        refusals.extend(paused.map(|one| one.of_kind(BlockerKind::Paused)));
+        let paused = Finding::about(conflicts::paused(facts), what, "unpause them first");
+        refusals.extend(paused.map(|one| one.of_kind(Kind::Paused)));
         let others: Vec<&Container> = facts.others.iter().flatten().collect();
         refusals.extend(conflicts::held_by((&others, facts.tool), stack, |_| true));
         for refusal in refusals {
-            let is_on_engine = matches!(refusal.kind, BlockerKind::OnEngine | BlockerKind::Paused);
+            let is_on_engine = matches!(refusal.kind, Kind::OnEngine | Kind::Paused);
             if is_on_engine && facts.environment != Environment::SameEngine {
                 let told = if refusal.details.is_empty() {
                     vec![refusal.message]
@@ -163,7 +164,7 @@ impl Plan {
             Err(_) => Vec::new(),
         };
         let mut refusals = self.blockers.iter();
-        if refusals.any(|refusal| refusal.kind == BlockerKind::UnreadableEnv) {
+        if refusals.any(|refusal| refusal.kind == Kind::UnreadableEnv) {
             text.retain(|loss| loss.kind != TextLossKind::UnreadableEnv);
         }
         if let Some(stack) = stack {
@@ -172,8 +173,8 @@ impl Plan {
             let lost = not_started.chain(inline::lost_files(facts, stack));
             let lost = lost.chain(overridden::overridden(facts, stack));
             self.losses.extend(lost.map(|one| match &one.details[..] {
-                [] => Loss::of_stack(&one.message),
-                names => Loss::of_stack(&format!("{}: {}", one.message, names.join(", "))),
+                [] => Finding::of_stack(&one.message),
+                names => Finding::of_stack(&format!("{}: {}", one.message, names.join(", "))),
             }));
         }
         let (running, unknown) = containers::losses(facts, stack, &text);
@@ -189,7 +190,7 @@ impl Plan {
             // B23
             let users = facts.uses.lost_with_stack(facts.rights.see_every_stack());
             let is_known = users.is_some();
-            let lost = losses.filter(|loss| !is_known || loss.kind != LossKind::Access);
+            let lost = losses.filter(|loss| !is_known || loss.kind != Kind::Access);
             let named = users.as_ref().and_then(record::use_lost);
             self.losses.extend(named.into_iter().chain(lost));
             if record.contents.is_none() && !facts.is_forbidden() {
@@ -214,10 +215,10 @@ impl Plan {
 }
 
 /// B02.
-fn damage(facts: &Facts) -> Option<Blocker> {
+fn damage(facts: &Facts) -> Option<Finding> {
     let places = damages(facts.source.document.ok()?, facts.sent.text, facts.dir);
     let places = places.iter().map(ToString::to_string).collect();
     let what = "the literal rewrite damages the Compose file";
-    let refusal = Blocker::about(places, what, "change these lines");
-    refusal.map(|one| one.of_kind(BlockerKind::Damage))
+    let refusal = Finding::about(places, what, "change these lines");
+    refusal.map(|one| one.of_kind(Kind::Damage))
 }

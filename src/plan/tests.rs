@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     compose::{ComposeVersion, Doubt, Rejection},
+    finding::{Finding, Kind},
     model::{Changes, Container, Mount, PublishedPort, Record, Rights, Uses, Variable},
     plan::{blockers::validation, facts::services::with_sent},
     rewrite::{env::contract_env, literal},
@@ -117,7 +118,7 @@ impl World {
     /// The plan, without the loss that running containers are killed.
     pub fn plan(&self) -> Plan {
         let mut plan = self.with_facts(migration);
-        let is_killed = |loss: &Loss| loss.to_string().contains("SIGKILL");
+        let is_killed = |loss: &Finding| loss.to_string().contains("SIGKILL");
         plan.losses.retain(|loss| !is_killed(loss));
         plan
     }
@@ -214,7 +215,7 @@ impl World {
     /// The refusals with their details, as shown.
     fn refusals(&self) -> Vec<String> {
         let refusals = self.plan().blockers;
-        let shown = |refusal: Blocker| match refusal.details.as_slice() {
+        let shown = |refusal: Finding| match refusal.details.as_slice() {
             [] => refusal.message,
             details => format!("{}: {}", refusal.message, details.join("\n")),
         };
@@ -442,7 +443,7 @@ fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known
 fn b06_stack_env_is_not_written_without_variables() {
     let compose = "services:\n  web:\n    image: x\n    \"env_file\": stack.env\n";
     let mut world = world(compose);
-    let is_missing = |refusal: &Blocker| refusal.kind == BlockerKind::UnreadableFiles;
+    let is_missing = |refusal: &Finding| refusal.kind == Kind::UnreadableFiles;
     assert!(world.plan().blockers.iter().any(is_missing));
     world.env = Some("A=1\n".to_owned());
     assert!(!world.plan().blockers.iter().any(is_missing));
@@ -649,7 +650,7 @@ fn b06_mounts_that_every_engine_rejects_are_refused() {
         );
         world(&text).plan().blockers.iter().any(|refusal| {
             let line = "line 4: web: Docker rejects";
-            refusal.kind == BlockerKind::Rejected && refusal.details[0].starts_with(line)
+            refusal.kind == Kind::Rejected && refusal.details[0].starts_with(line)
         })
     };
     for mount in [

@@ -1,7 +1,7 @@
 //! The words for what a plan does: one place for `plan`, `adopt` with its question, `adopt --all` and `--compare`.
 //!
 //! [`rows`] says what happens to each service, [`downtime`] what is down and how long, and [`Plan::interruption`] both
-//! in one line for the question (B08). A fact of a row is not repeated as a loss or change: [`crate::plan::Loss::is_told`].
+//! in one line for the question (B08). A fact of a row is not repeated as a loss or change: [`crate::finding::Finding::is_told`].
 
 use std::collections::BTreeMap;
 

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    finding::Finding,
     model::Grant,
-    plan::{Blocker, Fate, Loss, Request},
+    plan::{Fate, Request},
     portainer::Repository,
 };
 
@@ -41,11 +42,11 @@ pub struct AdoptReport {
     /// What to know before a later change or deployment.
     pub notices: Vec<String>,
     /// Everything that the plan said will be lost.
-    pub losses: Vec<Loss>,
+    pub losses: Vec<Finding>,
     /// What the plan said will change because it was changed in the files, and what runs again. Not what a fate says.
-    pub changes: Vec<Loss>,
+    pub changes: Vec<Finding>,
     /// Why the stack cannot be adopted.
-    pub blockers: Vec<Blocker>,
+    pub blockers: Vec<Finding>,
     /// With `--git`, if the repository would change a container: the patch that leaves every container untouched. Values are
     /// hidden, unless `--reveal` was given.
     pub patch: Option<String>,

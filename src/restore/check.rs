@@ -19,9 +19,10 @@ use crate::{
     disk,
     engine::EngineReader,
     failure::Failure,
+    finding::Finding,
     model::{Container, has_address, portainer_name},
     parallel::in_parallel,
-    plan::{Blocker, Sent, external_volumes, needed_healthy},
+    plan::{Sent, external_volumes, needed_healthy},
     portainer::Contents,
     snapshot::Inspected,
     text::{counted, numbered, said},
@@ -53,16 +54,16 @@ impl Procedure<'_, '_, '_> {
             .into())
     }
 
-    pub(super) fn problems(&self, planned: &Planned) -> Result<Vec<Blocker>> {
+    pub(super) fn problems(&self, planned: &Planned) -> Result<Vec<Finding>> {
         let (record, plan) = (&planned.record, &planned.containers);
         let (snapshot, now) = (self.snapshot(), planned.existing.iter().map(Inspected));
         // They are never removed.
         let names_in_use = now.filter(|one| is_stranger(snapshot, *one)).map(|one| {
             let (name, owner) = (one.name(), owner(one.label(&snapshot.label("project"))));
             let what = format!("the name {name} is used by a container {owner}");
-            Blocker::new(what, "rename or remove that container")
+            Finding::new(what, "rename or remove that container")
         });
-        let mut problems: Vec<Blocker> = names_in_use.collect();
+        let mut problems: Vec<Finding> = names_in_use.collect();
         if let RecordStep::OutOfReach(rights) = record
             && self.restore.cause != Cause::Failure
         {
@@ -71,7 +72,7 @@ impl Procedure<'_, '_, '_> {
                 "{}, or restore only the containers with --engine-only",
                 rights.remedy()
             );
-            problems.push(Blocker::new(what, hint));
+            problems.push(Finding::new(what, hint));
         }
         problems.extend(self.elsewhere.clone().filter(|_| record.sends()));
         if matches!(record, RecordStep::Create(..))
@@ -80,20 +81,20 @@ impl Procedure<'_, '_, '_> {
         {
             let hint = format!(
                 "{}; or restore only the containers with --engine-only",
-                refused.hint
+                refused.advice()
             );
-            problems.push(Blocker { hint, ..refused });
+            problems.push(Finding::new(refused.message, hint));
         }
         if let RecordStep::Create(_, Some(git)) = record
             && let Err(error) = self.run.portainer.fetch(git)
         {
             let hint = "fix that, or restore only the containers with --engine-only; for a private repository, set STACKLIFT_GIT_PASSWORD: a snapshot does not contain the password";
-            problems.push(Blocker::new(format!("{error:#}"), hint));
+            problems.push(Finding::new(format!("{error:#}"), hint));
         }
         if let RecordStep::Update(_, contents) | RecordStep::Create(contents, None) = record {
             let missing = self.missing_external_volumes(contents)?.into_iter();
             problems.extend(missing.map(|name| {
-                Blocker::new(
+                Finding::new(
                     format!("Portainer's Compose file in the snapshot needs volume {name}, which no longer exists"),
                     "restore its data, or restore only the containers with --engine-only; --force creates an empty volume",
                 )
@@ -106,7 +107,7 @@ impl Procedure<'_, '_, '_> {
             problems.extend(self.prevents(record, kept).map(|why| {
                 let what = format!("Portainer cannot deploy the stack: {why}");
                 let hint = "fix that, or restore only the containers with --engine-only";
-                Blocker::new(what, hint)
+                Finding::new(what, hint)
             }));
         }
         problems.extend(self.missing_volumes()?);
@@ -155,16 +156,16 @@ impl Procedure<'_, '_, '_> {
         said(&names, "is unhealthy").filter(|_| step.deploys(snapshot))
     }
 
-    fn missing_volumes(&self) -> Result<Vec<Blocker>> {
+    fn missing_volumes(&self) -> Result<Vec<Finding>> {
         let volumes = self.compare_volumes()?;
         let missing = volumes.missing.into_iter().map(|name| {
-            Blocker::new(
+            Finding::new(
                 format!("volume {name} no longer exists, and snapshots do not contain its data"),
                 "--force creates an empty volume: restore its data from a backup afterwards",
             )
         });
         let different = volumes.different.into_iter().map(|(name, what)| {
-            Blocker::new(
+            Finding::new(
                 format!("volume {name} is not the one in the snapshot: {what}"),
                 "check its data; with --force, the containers use the volume as it is",
             )
@@ -185,7 +186,7 @@ impl Procedure<'_, '_, '_> {
         Ok(names)
     }
 
-    fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Blocker>> {
+    fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Finding>> {
         let own = own(self.snapshot(), existing);
         let mut others = self.run.engine.list_all()?;
         others.retain(|other| other.is_running() && own.iter().all(|one| one.id() != other.id));
@@ -198,7 +199,7 @@ impl Procedure<'_, '_, '_> {
                     let what = format!(
                         "{name} needs port {port}/{protocol}, which container {other} publishes"
                     );
-                    problems.push(Blocker::new(what, "stop that container"));
+                    problems.push(Finding::new(what, "stop that container"));
                 }
             }
         }
@@ -225,7 +226,7 @@ impl Needs<'_, '_> {
         &self,
         recreated: &[Inspected],
         started: (&[Inspected], &[Inspected], &BTreeSet<String>),
-    ) -> Result<Vec<Blocker>> {
+    ) -> Result<Vec<Finding>> {
         let mut problems = self.missing_images(recreated)?;
         problems.extend(self.missing_networks(recreated)?);
         problems.extend(self.taken_addresses(started)?);
@@ -235,7 +236,7 @@ impl Needs<'_, '_> {
     }
 
     /// By ID: it does not matter whether the image's name refers to another image now.
-    fn missing_images(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
+    fn missing_images(&self, recreated: &[Inspected]) -> Result<Vec<Finding>> {
         let is_found = |one: &Inspected| matches!(self.images.get(one.image_id()), Some(Some(_)));
         let mut recreated = recreated.to_vec();
         recreated.retain(|one| !is_found(one));
@@ -247,14 +248,14 @@ impl Needs<'_, '_> {
                 let id = container.image_id();
                 let what = format!("the image of {name} no longer exists: {image} ({id})");
                 let hint = "load exactly that image again, for example with docker load; a different version has a different ID";
-                problems.push(Blocker::new(what, hint));
+                problems.push(Finding::new(what, hint));
             }
         }
         Ok(problems)
     }
 
     /// The networks that other projects own, and the fixed addresses that are taken.
-    fn missing_networks(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
+    fn missing_networks(&self, recreated: &[Inspected]) -> Result<Vec<Finding>> {
         let all = self.engine.all_networks()?;
         let of = |one| [text(one, "Name"), text(one, "Id")];
         let known: BTreeSet<&str> = all.iter().flat_map(of).collect();
@@ -277,13 +278,13 @@ impl Needs<'_, '_> {
                     let what =
                         format!("network {name} does not exist and is not part of the stack");
                     let hint = format!("create it: {} network create {name}", self.tool);
-                    problems.push(Blocker::new(what, hint));
+                    problems.push(Finding::new(what, hint));
                 }
                 Some(network) if fixed.contains(name) && !are_free(network, &all) => {
                     let what =
                         format!("the addresses of network {name} are used by another network");
                     let hint = "remove the other network, or change its addresses";
-                    problems.push(Blocker::new(what, hint));
+                    problems.push(Finding::new(what, hint));
                 }
                 _ => {}
             }
@@ -295,7 +296,7 @@ impl Needs<'_, '_> {
     fn taken_addresses(
         &self,
         (started, own, replaced): (&[Inspected], &[Inspected], &BTreeSet<String>),
-    ) -> Result<Vec<Blocker>> {
+    ) -> Result<Vec<Finding>> {
         let all = started.iter().flat_map(|container| {
             let fixed = container.fixed_addresses();
             fixed.map(|(network, address)| (container.name(), network, address))
@@ -321,17 +322,17 @@ impl Needs<'_, '_> {
                 let what = format!("{needs}, which is outside network {name}");
                 let hint =
                     "disconnect other containers from the network: the restore then recreates it";
-                problems.push(Blocker::new(what, hint));
+                problems.push(Finding::new(what, hint));
             } else if let Some((_, other)) = other {
                 let what = format!("{needs}, which container {} has", text(other, "Name"));
-                problems.push(Blocker::new(what, "stop that container"));
+                problems.push(Finding::new(what, "stop that container"));
             }
         }
         Ok(problems)
     }
 
     /// The containers outside the snapshot whose namespaces or volumes a saved container shares.
-    fn missing_partners(&self, recreated: &[Inspected]) -> Result<Vec<Blocker>> {
+    fn missing_partners(&self, recreated: &[Inspected]) -> Result<Vec<Finding>> {
         let mut problems = Vec::new();
         for container in recreated {
             for id in container.shares_with() {
@@ -344,7 +345,7 @@ impl Needs<'_, '_> {
                     "{name} shares a namespace or volumes with container {short}, which does not exist"
                 );
                 let hint = "a recreated container has a different ID: start the stack from its Compose file instead";
-                problems.push(Blocker::new(what, hint));
+                problems.push(Finding::new(what, hint));
             }
         }
         Ok(problems)
@@ -372,7 +373,7 @@ fn is_deleted(path: &str) -> bool {
 }
 
 /// The files and devices of this host that a container needs and that were deleted.
-fn missing_paths(container: Inspected) -> Vec<Blocker> {
+fn missing_paths(container: Inspected) -> Vec<Finding> {
     let mounts = container.items("/HostConfig/Mounts");
     let mounts = mounts.filter(|mount| mount["Type"] == "bind");
     let mounts = mounts.filter_map(|mount| mount["Source"].as_str());
@@ -384,7 +385,7 @@ fn missing_paths(container: Inspected) -> Vec<Blocker> {
     let problems = absent.map(|path| {
         let what = format!("{name} needs {path}, which does not exist");
         let hint = "restore it from a backup; with --force, Docker creates an empty directory in its place, or fails to start the container";
-        Blocker::new(what, hint)
+        Finding::new(what, hint)
     });
     problems.collect()
 }

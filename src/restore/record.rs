@@ -7,9 +7,10 @@ use serde_json::json;
 use super::{Cause, Procedure, RecordStep, Scope, plan::saved, volumes::RECREATED};
 use crate::{
     failure::Failure,
+    finding::Finding,
     model::{Deployment, Record, Rights, portainer_name},
     observe::{Evidence, environment},
-    plan::{Blocker, Environment, refused_name, unusable},
+    plan::{Environment, refused_name, unusable},
     portainer::{Contents, Deletion, Error, Payload, Repository},
     run::Run,
     snapshot::{LastSent, SavedRecord},
@@ -132,7 +133,7 @@ impl Procedure<'_, '_, '_> {
             Environment::Unknown(reason) => {
                 let what = format!("cannot verify that environment {saved} is this host: {reason}");
                 let hint = "check the environment in Portainer, or restore only the containers with --engine-only";
-                self.elsewhere = Some(Blocker::new(what, hint));
+                self.elsewhere = Some(Finding::new(what, hint));
             }
             environment => self.elsewhere = unusable(&environment, saved),
         }
@@ -140,7 +141,7 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// Why Portainer would not create the record: one on another environment has its name, and there are containers (M20).
-    pub(super) fn refused_name(&self) -> Result<Option<Blocker>> {
+    pub(super) fn refused_name(&self) -> Result<Option<Finding>> {
         let (name, portainer) = (&self.snapshot().stack, self.run.portainer);
         let records = portainer.records(self.endpoint, name, &portainer_name(name))?;
         let mut others = records

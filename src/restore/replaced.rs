@@ -12,9 +12,10 @@ use super::{
 };
 use crate::{
     failure::Failure,
+    finding::Finding,
     model::{Carried, is_folder_of},
     observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
-    plan::{Loss, Touch},
+    plan::Touch,
     run::{Seen, State, Subject},
     snapshot::{Inspected, Known, SavedRecord, Snapshot},
     stack::{StackText, export_words},
@@ -119,7 +120,7 @@ impl Procedure<'_, '_, '_> {
         match found {
             Ok(found) if found.is_empty() => false,
             Ok(found) => {
-                let lost: Vec<&Loss> = found.iter().map(|one| &one.loss).collect();
+                let lost: Vec<&Finding> = found.iter().map(|one| &one.loss).collect();
                 self.run.warn(list(NOT_RECREATED, &lost));
                 true
             }
@@ -281,7 +282,7 @@ fn carried(step: &RecordStep) -> Vec<String> {
     let stays =
         |carried: &&Carried| **carried == Carried::Access && matches!(step, RecordStep::Update(..));
     let lost = record.carries.iter().filter(|one| !stays(one));
-    lost.map(|one| format!("lost: {}", Loss::of_carried(one).message))
+    lost.map(|one| format!("lost: {}", Finding::of_carried(one).message))
         .collect()
 }
 

@@ -216,7 +216,7 @@ fn environment((portainer, engine): Peers, settings: &Settings) -> Check {
     }
     let management = || (portainer.rights(id) == Rights::NoStacks).then(|| management_of(id));
     match plan::unusable(&environment, id).or_else(management) {
-        Some(blocker) => Check::failed(subject, blocker.message, blocker.hint),
+        Some(blocker) => Check::failed(subject, &blocker.message, blocker.advice()),
         None => Check::ok(subject, format!("environment {name} is this host")),
     }
 }

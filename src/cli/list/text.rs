@@ -6,6 +6,7 @@ use crate::{
         style::Meaning,
         table::{Part, TableRow},
     },
+    finding::Finding,
     plan::{Fate, Plan, Readiness, ServicePlan},
     report::{Containers, InterruptedRun, ListEntry, ListReport, StackState},
     text::listed,
@@ -54,7 +55,7 @@ fn row(stack: &ListEntry) -> TableRow {
 fn last(stack: &ListEntry) -> (Part, Option<&str>) {
     use Readiness as R;
     let first = stack.adopt.blockers.first();
-    let hint = first.map_or("", |one| &one.hint);
+    let hint = first.map_or("", Finding::advice);
     let next = stack.next_command.as_deref();
     let found = readiness(&stack.adopt);
     let told = |meaning, text: &str| ((meaning, text.to_owned()), None);

@@ -9,8 +9,9 @@ use crate::{
         style::Meaning,
         table::{column, line, plan_rows},
     },
+    finding::Finding,
     model::Grant,
-    plan::{self, Fate, InPortainer, Loss, Plan, Readiness, Request, ServicePlan, downtime},
+    plan::{self, Fate, InPortainer, Plan, Readiness, Request, ServicePlan, downtime},
     report::{InterruptedRun, PlanReport, StackReport, Way},
     text::{command, counted, listed, numbered, plural, said},
 };
@@ -303,8 +304,8 @@ fn show_blockers(way: Way, of: &Plan, console: &Console) {
 }
 
 /// The losses or changes, with the service of each, or the container if the service has several.
-fn show_list<'l>(list: &'l [Loss], services: &'l [ServicePlan], console: &Console) {
-    let owner = |loss: &'l Loss| {
+fn show_list<'l>(list: &'l [Finding], services: &'l [ServicePlan], console: &Console) {
+    let owner = |loss: &'l Finding| {
         let of = |one: &&ServicePlan| {
             loss.subject
                 .as_ref()

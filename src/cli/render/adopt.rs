@@ -14,9 +14,10 @@ use crate::{
     },
     compose,
     failure::Failure,
+    finding::Finding,
     inventory::earlier,
     observe::with_hint,
-    plan::{Blocker, Keep},
+    plan::Keep,
     rewrite::faithful,
     stack::{Stack, StackName},
     text::{counted, numbered},
@@ -55,7 +56,7 @@ pub(super) fn blocked(stack: &Stack, problems: &[faithful::Blocker]) -> Failure 
     let name = stack.name();
     let blockers = problems
         .iter()
-        .map(|one| Blocker::of_rewrite(one, stack.file()));
+        .map(|one| Finding::of_rewrite(one, stack.file()));
     let count = counted(problems.len(), "problem");
     Failure::new(format!("cannot adopt {name}: {count}"))
         .details(numbered(blockers))

@@ -1,6 +1,9 @@
 //! What became worse in a plan since an earlier one that the user has seen.
 
-use crate::plan::{Fate, Plan, ServicePlan};
+use crate::{
+    finding::Finding,
+    plan::{Fate, Plan, ServicePlan},
+};
 
 impl Plan {
     /// What this plan does that the plan `shown` before did not list, one line each. Empty if the user has seen all of
@@ -24,10 +27,24 @@ impl Plan {
             ("loss", &self.losses, &shown.losses),
             ("change", &self.changes, &shown.changes),
         ] {
-            let new = now.iter().filter(|one| !before.contains(one));
+            let before: Vec<_> = before.iter().map(Finding::without_files).collect();
+            let new = now
+                .iter()
+                .filter(|loss| !before.contains(&loss.without_files()));
             worse.extend(new.map(|one| format!("{kind}: {one}")));
         }
         worse
+    }
+
+    /// The same without the names of the files that containers have written.
+    #[must_use]
+    pub fn without_files(&self) -> Self {
+        let without = |found: &[Finding]| found.iter().map(Finding::without_files).collect();
+        Self {
+            losses: without(&self.losses),
+            changes: without(&self.changes),
+            ..self.clone()
+        }
     }
 }
 

@@ -7,8 +7,9 @@ use composefile::path::clean;
 use super::variables::{deployed_variables, instead_of, is_literal, other_variables};
 
 use crate::{
+    finding::Finding,
     plan::{
-        AdoptionFacts, Blocker, Facts, Fate, Plan,
+        AdoptionFacts, Facts, Fate, Plan,
         facts::services::{Given, SentService, with_services},
         losses::mounts,
         losses::replacement,
@@ -107,7 +108,7 @@ impl Keep {
 
 /// What runs and has to be written into the text, and what prevents the adoption. `input` and `plan` are those of the
 /// text without it.
-pub fn runs(input: &AdoptionFacts, plan: &Plan, keep: Keep) -> (Runs, Vec<Blocker>) {
+pub fn runs(input: &AdoptionFacts, plan: &Plan, keep: Keep) -> (Runs, Vec<Finding>) {
     let facts = input.facts;
     let deployed = deployed_variables(facts);
     let last_sent = facts.record.as_ref().map(|record| record.last_sent);

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use composefile::{interpolate::occurrences, reader::DEFAULT_FILES, services::services};
 
 use crate::{
+    finding::Finding,
     plan::{
-        AdoptionFacts, Blocker, Facts,
+        AdoptionFacts, Facts,
         facts::services::{Given, SentService, with_services},
     },
     text::{listed, said, sha256, shell_word},
@@ -47,7 +48,7 @@ pub(super) fn other_variables(
     service: &SentService,
     names: &[String],
     starts_again: bool,
-) -> Blocker {
+) -> Finding {
     let given = service.environment().unwrap_or_default();
     let (mut other, mut missing) = (Vec::new(), Vec::new());
     for name in names {
@@ -86,7 +87,7 @@ pub(super) fn other_variables(
         )
     };
     let hint = format!("pass --keep-variables to keep the values of the containers{add}; {drop}");
-    Blocker::new(what, hint).short("variables differ")
+    Finding::new(what, hint).short("variables differ")
 }
 
 /// The variables that the only Compose file takes the value of a variable from, and that `.env` does not have.

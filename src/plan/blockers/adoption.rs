@@ -10,10 +10,10 @@ mod record;
 pub use needs::images_to_pull;
 
 use crate::{
+    finding::Finding,
     model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
-        AdoptionFacts, Blocker, Facts, Fate, InPortainer, Keep, PathKind, Plan, Projects,
-        ServicePlan,
+        AdoptionFacts, Facts, Fate, InPortainer, Keep, PathKind, Plan, Projects, ServicePlan,
         blockers::conditions::conditions,
         edited::differs_from_adoption,
         facts::{
@@ -34,7 +34,7 @@ pub fn blocking(
     plan: &Plan,
     project: Option<&str>,
     keep: Keep,
-) -> Vec<Blocker> {
+) -> Vec<Finding> {
     let mut found = Blocking {
         facts: input.facts,
         projects: input.projects,
@@ -75,12 +75,12 @@ struct Blocking<'a, 'f> {
     keep: Keep,
     /// The services that only the Portainer stack has, and that a blocker names.
     only_in_portainer: Vec<String>,
-    blockers: Vec<Blocker>,
+    blockers: Vec<Finding>,
 }
 
 impl<'f> Blocking<'_, 'f> {
     fn add(&mut self, message: impl AsRef<str>, hint: impl AsRef<str>) {
-        self.blockers.push(Blocker::new(message, hint));
+        self.blockers.push(Finding::new(message, hint));
     }
 
     fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
@@ -144,14 +144,14 @@ impl<'f> Blocking<'_, 'f> {
             let names = containers.iter().map(|one| one.name().to_owned());
             let what = format!("containers of {dir} belong to project {project}, not to {name}");
             let hint = format!("adopt them under that name: {}", command(project, dir));
-            let blocker = Blocker::new(what, hint).details(names);
+            let blocker = Finding::new(what, hint).details(names);
             self.blockers.push(blocker);
         }
     }
 
     /// The stack was adopted from another directory, which still exists, and these files say something else: nothing of them
     /// matters then.
-    fn elsewhere(&self) -> Option<Blocker> {
+    fn elsewhere(&self) -> Option<Finding> {
         use InPortainer::{FromGit, UpToDate};
         let record = self.facts.record?;
         let from = record.last_sent.dir.as_deref()?;
@@ -163,7 +163,7 @@ impl<'f> Blocking<'_, 'f> {
             command(name, from)
         );
         let what = format!("{name} was adopted from {from}, not from {dir}");
-        is_other.then(|| Blocker::new(what, hint).short("adopted from another directory"))
+        is_other.then(|| Finding::new(what, hint).short("adopted from another directory"))
     }
 
     /// Containers of the project that were started in another directory. A Git stack is deployed from Portainer's clone.
@@ -230,7 +230,7 @@ impl<'f> Blocking<'_, 'f> {
                 format!("adopt them from there: {}", command(name, dir))
             };
             let what = format!("containers of project {name} were started in {dir}, not in {own}");
-            let blocker = Blocker::new(what, hint).short("started in another directory");
+            let blocker = Finding::new(what, hint).short("started in another directory");
             self.blockers.push(blocker.details(containers));
         }
     }
@@ -285,7 +285,7 @@ impl<'f> Blocking<'_, 'f> {
                 "containers were started from {files}, but these files were not found: {missing}"
             );
             let hint = "put each missing file back; if the stack no longer uses it, run `docker compose up -d` without it first";
-            let blocker = Blocker::new(what, hint).short("Compose file missing");
+            let blocker = Finding::new(what, hint).short("Compose file missing");
             self.blockers.push(blocker.details(containers));
         }
         for (files, containers) in wrong {
@@ -305,7 +305,7 @@ impl<'f> Blocking<'_, 'f> {
             let what = format!(
                 "containers were started from other Compose files than {expected}: {files}"
             );
-            let blocker = Blocker::new(what, hint).short("started from other files");
+            let blocker = Finding::new(what, hint).short("started from other files");
             self.blockers.push(blocker.details(containers));
         }
     }
@@ -383,7 +383,7 @@ impl<'f> Blocking<'_, 'f> {
             let what =
                 "Portainer would not start these containers, but would remove them with the stack";
             let hint = format!("{first}; {keep}");
-            let blocker = Blocker::new(what, hint).short("containers not in the stack");
+            let blocker = Finding::new(what, hint).short("containers not in the stack");
             self.blockers.push(blocker.details(orphans));
         }
     }
@@ -440,16 +440,16 @@ impl<'f> Blocking<'_, 'f> {
         let tool = self.facts.tool;
         let what = "paused containers cannot be adopted: Compose cannot start them";
         let hint = format!("unpause them first: {tool} unpause {}", paused.join(" "));
-        let blocker = Blocker::about(paused, what, hint);
+        let blocker = Finding::about(paused, what, hint);
         self.blockers
             .extend(blocker.map(|one| one.short("paused containers")));
         let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
         let what = "containers are being removed";
-        self.blockers.extend(Blocker::about(removed, what, hint));
+        self.blockers.extend(Finding::about(removed, what, hint));
         let what = "Docker could not start these containers the last time, and the deployment would fail in the same way";
         let start = of_failed.join(" ");
         let hint = format!("fix the reason, then start them: {tool} start {start}");
-        let blocker = Blocker::about(failed, what, hint);
+        let blocker = Finding::about(failed, what, hint);
         self.blockers
             .extend(blocker.map(|one| one.short("last start failed")));
         if !ended.is_empty() {
@@ -467,7 +467,7 @@ impl<'f> Blocking<'_, 'f> {
             };
             let short = format!("{} {short}", listed(&Vec::from_iter(jobs)));
             let what = format!("{what}: Portainer starts every service");
-            let blocker = Blocker::new(what, hint).short(&short);
+            let blocker = Finding::new(what, hint).short(&short);
             self.blockers.push(blocker.details(ended));
         }
     }

@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    finding::Finding,
     model::Condition,
     plan::{
-        Blocker, Facts, Fate, Plan, Sent,
+        Facts, Fate, Plan, Sent,
         adoption::inspected,
         facts::services::{Given, SentService, SentStack, with_services},
     },
@@ -68,7 +69,7 @@ impl Plan {
         }
         let what = "services wait for a condition that is not met: the deployment would fail";
         let hint = "fix these containers, or change `depends_on` in the Compose file; if the file has the fix already, run `docker compose up -d` first";
-        self.blockers.extend(Blocker::about(unmet, what, hint));
+        self.blockers.extend(Finding::about(unmet, what, hint));
     }
 
     /// Returns why the condition of a dependency is not met, for each of its containers.

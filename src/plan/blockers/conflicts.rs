@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, io::ErrorKind};
 
 use crate::{
+    finding::{Finding, Kind},
     model::{Container, PublishedPort},
     plan::{
-        Blocker, BlockerKind, Facts,
+        Facts,
         facts::services::{Given, SentService, SentStack},
         losses::ports::{Publish, published},
     },
@@ -35,7 +36,7 @@ pub fn held_by(
     (others, tool): (&[&Container], &str),
     stack: &SentStack,
     is_asked: impl Fn(&str) -> bool,
-) -> Vec<Blocker> {
+) -> Vec<Finding> {
     let all = publishing(stack, |_| true);
     let mut found = twice(&all, &is_asked);
     for (service, ports) in all.into_iter().filter(|(one, _)| is_asked(one.name)) {
@@ -43,7 +44,7 @@ pub fn held_by(
         found.extend(held.map(|(other, port)| {
             let (port, protocol) = (port.host_port, &port.protocol);
             let what = format!("port {port}/{protocol} is used by {}", other.name());
-            Blocker::new(what, "stop that container, or change the port")
+            Finding::new(what, "stop that container, or change the port")
         }));
         let held = service.fixed_addresses().into_iter().filter_map(|fixed| {
             let other = others
@@ -53,7 +54,7 @@ pub fn held_by(
         });
         found.extend(held.map(|((network, address), other)| {
             let what = format!("the address {address} in network {network} is used by {other}");
-            Blocker::new(what, "stop that container, or change the address")
+            Finding::new(what, "stop that container, or change the address")
         }));
         for &other in others {
             let Some(name) = other.names.iter().find(|name| has_name(&service, name)) else {
@@ -66,19 +67,17 @@ pub fn held_by(
                 |project| format!("a container of stack {project}"),
             );
             let what = format!("the container name {name} is used by {of}");
-            found.push(Blocker::new(what, "rename or remove that container"));
+            found.push(Finding::new(what, "rename or remove that container"));
         }
     }
-    let found = found
-        .into_iter()
-        .map(|one| one.of_kind(BlockerKind::OnEngine));
+    let found = found.into_iter().map(|one| one.of_kind(Kind::OnEngine));
     let short = "port, address or name in use";
     found.map(|one| one.short(short)).collect()
 }
 
 /// The ports and fixed addresses that two services have, of which one is asked for. A service that extends another one may
 /// repeat a port.
-fn twice(all: &[(SentService, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -> Vec<Blocker> {
+fn twice(all: &[(SentService, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -> Vec<Finding> {
     let ports = all.iter().flat_map(|(service, ports)| {
         let fixed = ports.iter().filter_map(|port| Some((port, port.fixed()?)));
         fixed.map(move |(port, fixed)| (service.name, port, fixed))
@@ -98,7 +97,7 @@ fn twice(all: &[(SentService, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -
         found.extend(other.map(|(other, ..)| {
             let (first, protocol) = (fixed.start(), &port.protocol);
             let what = format!("port {first}/{protocol} of {one} is also published by {other}");
-            Blocker::new(what, "change one of the ports")
+            Finding::new(what, "change one of the ports")
         }));
     }
     let mut used = BTreeMap::new();
@@ -110,7 +109,7 @@ fn twice(all: &[(SentService, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -
             let is_told = |other: &&str| *other != name && (is_asked(name) || is_asked(other));
             if let Some(other) = other.filter(is_told) {
                 let what = format!("{what} is also that of {other}");
-                found.push(Blocker::new(what, "change one of the addresses"));
+                found.push(Finding::new(what, "change one of the addresses"));
             }
         }
     }
@@ -145,7 +144,7 @@ pub fn used_on_host(
     facts: &Facts,
     stack: &SentStack,
     is_asked: impl Fn(&str) -> bool,
-) -> Vec<Blocker> {
+) -> Vec<Finding> {
     let (Some(others), Some(own)) = (&facts.others, &facts.listed) else {
         return Vec::new();
     };
@@ -161,14 +160,14 @@ pub fn used_on_host(
                 let what = format!(
                     "a port is published on {address}, which is not an address of this host"
                 );
-                return Some(Blocker::new(what, "change the address").short("no such address"));
+                return Some(Finding::new(what, "change the address").short("no such address"));
             }
             let mut free = publish
                 .fixed()
                 .filter(|_| holder(&containers, publish).is_none())?;
             let port = free.find(|&port| fails(port, ErrorKind::AddrInUse))?;
             let what = format!("port {port}/{protocol} is used by a program of this host");
-            let port = Blocker::new(what, "stop that program, or change the port");
+            let port = Finding::new(what, "stop that program, or change the port");
             Some(port.short("port in use"))
         }));
     }

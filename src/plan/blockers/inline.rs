@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use crate::{
     compose::ComposeVersion,
+    finding::Finding,
     plan::{
-        Blocker, Facts,
+        Facts,
         facts::services::{SentService, SentStack},
     },
 };
 
 /// The blocker if this version of Portainer loses the content that the text gives to a service.
-pub fn lost_files(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
+pub fn lost_files(facts: &Facts, stack: &SentStack) -> Option<Finding> {
     let portainer = facts.portainer_version.as_ref()?;
     let fixed = match ComposeVersion::parse(portainer)?.release() {
         (2, 33, 3..=5) => "2.33.6",
@@ -22,7 +23,7 @@ pub fn lost_files(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
         "Portainer {portainer} does not put the content of configs and secrets into containers"
     );
     let hint = format!("upgrade Portainer to {fixed} or later, or mount these as files");
-    Blocker::about(files(stack), what, hint)
+    Finding::about(files(stack), what, hint)
 }
 
 /// What the active services use of both sections, if the text or a variable has its content.

@@ -9,9 +9,10 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
+    finding::{Finding, Kind},
     model::{Container, Pull, compose_label, named},
     plan::{
-        Blocker, BlockerKind, Environment, Facts, NOT_PULLED, PathKind,
+        Environment, Facts, NOT_PULLED, PathKind,
         blockers::permissions,
         facts::services::{Given, Place, SentService, SentStack},
     },
@@ -22,7 +23,7 @@ use crate::{
 /// What is missing.
 #[derive(Default)]
 pub struct Missing {
-    pub refusals: Vec<Blocker>,
+    pub refusals: Vec<Finding>,
     /// What is said of images that do not exist on this host and can perhaps be built.
     pub absent: Vec<String>,
     /// The images to pull before anything is removed (B27), in order.
@@ -39,7 +40,7 @@ pub struct Missing {
 
 /// Looks for what does not exist. An adoption creates the volumes `created`.
 pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> Missing {
-    use BlockerKind::{MissingFiles, OnEngine, UnreadableFiles};
+    use Kind::{MissingFiles, OnEngine, UnreadableFiles};
     let others = facts.others.as_ref();
     let mut search = Search {
         facts,
@@ -60,13 +61,13 @@ pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> 
     }
     let mut missing = search.missing;
     let hint = "create them, or correct their paths in the Compose file";
-    let files = Blocker::new("files do not exist", hint).short("file or folder missing");
+    let files = Finding::new("files do not exist", hint).short("file or folder missing");
     let hint = "put its content into the Compose file";
-    let unreadable = Blocker::new("Portainer cannot read files", hint);
+    let unreadable = Finding::new("Portainer cannot read files", hint);
     let hint = "create it first, or correct its name";
-    let external = Blocker::new("external networks or volumes do not exist", hint);
+    let external = Finding::new("external networks or volumes do not exist", hint);
     let hint = "if it is the right one, add `external: true` and its `name` to the Compose file; otherwise, remove it";
-    let foreign = Blocker::new("networks of the stack were not created by Compose", hint)
+    let foreign = Finding::new("networks of the stack were not created by Compose", hint)
         .short("network not from Compose");
     let refusals = [
         (take(&mut missing.files), files, MissingFiles),
@@ -135,9 +136,9 @@ fn short_sources(service: &SentService) -> Vec<String> {
 }
 
 /// The refusal of images that Portainer could not get.
-pub fn unavailable_images() -> Blocker {
+pub fn unavailable_images() -> Finding {
     let hint = "pull or build it first, without `pull_policy: build`";
-    Blocker::new("images cannot be pulled or built", hint).short("image missing")
+    Finding::new("images cannot be pulled or built", hint).short("image missing")
 }
 
 /// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.

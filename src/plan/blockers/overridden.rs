@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use composefile::{document::Node, interpolate::occurrences};
 
 use crate::{
-    plan::{Blocker, Facts, facts::services::SentStack},
+    finding::Finding,
+    plan::{Facts, facts::services::SentStack},
     rewrite::portainer::SET_BY_PORTAINER,
     text::listed,
 };
 
 /// The blocker if the text would have other values in Portainer. Unknown if Portainer's container is.
-pub fn overridden(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
+pub fn overridden(facts: &Facts, stack: &SentStack) -> Option<Finding> {
     let set = &facts.details.portainer_env;
     let scalars = stack.reader.document.nodes().filter_map(Node::as_str);
     let mut names: BTreeSet<&str> = scalars.flat_map(occurrences).map(|one| one.name).collect();
@@ -36,5 +37,5 @@ pub fn overridden(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
         listed(&Vec::from_iter(names))
     );
     let hint = "write the value into the Compose file in place of the variable, or remove the variable from Portainer's container";
-    Some(Blocker::new(what, hint).short("other values in Portainer"))
+    Some(Finding::new(what, hint).short("other values in Portainer"))
 }

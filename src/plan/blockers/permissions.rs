@@ -3,16 +3,17 @@
 use composefile::services::MountType;
 
 use crate::{
+    finding::Finding,
     model::{AdminOnly, Container, Rights, may_be_portainers},
     plan::{
-        Blocker, Environment, Facts,
+        Environment, Facts,
         facts::services::{Given, SentService, SentStack},
     },
     text::listed,
 };
 
 /// The refusal if the environment is known not to be usable for this host.
-pub fn environment(environment: &Environment, endpoint: i64) -> Option<Blocker> {
+pub fn environment(environment: &Environment, endpoint: i64) -> Option<Finding> {
     let right_one = |here: Option<i64>| match here {
         Some(id) => {
             format!("environment {id} is this host: pass --endpoint {id}, or --endpoint auto")
@@ -22,36 +23,36 @@ pub fn environment(environment: &Environment, endpoint: i64) -> Option<Blocker> 
     };
     Some(match environment {
         Environment::SameEngine | Environment::Unknown(_) => return None,
-        &Environment::OtherEngine { here } => Blocker::new(
+        &Environment::OtherEngine { here } => Finding::new(
             format!(
                 "environment {endpoint} is another host: Portainer would create the containers there"
             ),
             right_one(here),
         ),
-        Environment::Clone { container, here } => Blocker::new(
+        Environment::Clone { container, here } => Finding::new(
             format!(
                 "environment {endpoint} is another host, whose Docker has the same ID: container {container} runs on this host, and Portainer does not list it there"
             ),
             right_one(*here),
         ),
-        Environment::Hidden(container) => Blocker::new(
+        Environment::Hidden(container) => Finding::new(
             format!(
                 "cannot verify that environment {endpoint} is this host: the API key does not see container {container} there"
             ),
             "use an administrator's API key, or give the user of this key access to the container in Portainer",
         ),
         // M17
-        Environment::OtherSocket(socket) => Blocker::new(
+        Environment::OtherSocket(socket) => Finding::new(
             format!(
                 "the environment is the socket {socket}, but Compose in Portainer uses /var/run/docker.sock"
             ),
             "mount the socket of this host at /var/run/docker.sock in Portainer's container, or connect the environment with an agent",
         ),
-        &Environment::NotFound { here } => Blocker::new(
+        &Environment::NotFound { here } => Finding::new(
             format!("Portainer has no environment {endpoint}"),
             right_one(here),
         ),
-        Environment::Forbidden(status) => Blocker::new(
+        Environment::Forbidden(status) => Finding::new(
             format!("the API key is not allowed to use environment {endpoint} ({status})"),
             "use an administrator's API key, or give the user of this key access to the environment in Portainer",
         ),
@@ -59,13 +60,13 @@ pub fn environment(environment: &Environment, endpoint: i64) -> Option<Blocker> 
 }
 
 /// The refusal if the API key may not manage stacks (M22).
-pub fn management(facts: &Facts) -> Option<Blocker> {
+pub fn management(facts: &Facts) -> Option<Finding> {
     (facts.rights == Rights::NoStacks).then(|| management_of(facts.endpoint))
 }
 
 /// The refusal of an environment whose stacks the API key may not manage (M22).
-pub fn management_of(endpoint: i64) -> Blocker {
-    Blocker::new(
+pub fn management_of(endpoint: i64) -> Finding {
+    Finding::new(
         format!(
             "the API key is not allowed to create, update or delete stacks on environment {endpoint}"
         ),
@@ -74,7 +75,7 @@ pub fn management_of(endpoint: i64) -> Blocker {
 }
 
 /// The refusal if the text has what the API key may not deploy (M22).
-pub fn admin_only(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
+pub fn admin_only(facts: &Facts, stack: &SentStack) -> Option<Finding> {
     let Rights::OwnStacks(restricted) = &facts.rights else {
         return None;
     };
@@ -85,7 +86,7 @@ pub fn admin_only(facts: &Facts, stack: &SentStack) -> Option<Blocker> {
     });
     let what = "only an administrator's API key may deploy parts of the Compose file";
     let hint = "use an administrator's API key, or allow this in the environment's Docker settings in Portainer";
-    Blocker::about(all.collect(), what, hint)
+    Finding::about(all.collect(), what, hint)
 }
 
 fn uses(service: &SentService, what: AdminOnly) -> bool {
@@ -110,7 +111,7 @@ fn uses(service: &SentService, what: AdminOnly) -> bool {
 
 /// The refusal if a create may fail for what the API key does not see or may not deploy, after a migration removed the
 /// containers. Portainer also rejects other parts of the text if a setting restricts the user (M22).
-pub fn limited(facts: &Facts) -> Option<Blocker> {
+pub fn limited(facts: &Facts) -> Option<Finding> {
     let Rights::OwnStacks(restricted) = &facts.rights else {
         return None;
     };
@@ -130,11 +131,11 @@ pub fn limited(facts: &Facts) -> Option<Blocker> {
     }
     let what = "the API key does not belong to an administrator: Portainer may refuse the stack after its containers were removed";
     let hint = "use an administrator's API key, or adopt the stack, which removes nothing first";
-    Blocker::about(reasons, what, hint)
+    Finding::about(reasons, what, hint)
 }
 
 /// The refusal if the project of this engine has a Portainer stack on another environment with this engine (M20).
-pub fn registered(facts: &Facts) -> Option<Blocker> {
+pub fn registered(facts: &Facts) -> Option<Finding> {
     let mut others = facts.namesakes.iter().filter(|_| facts.record.is_none());
     let found = others.find(|other| {
         other.record.endpoint_id != facts.endpoint && other.is_on_this_host == Some(true)
@@ -144,12 +145,12 @@ pub fn registered(facts: &Facts) -> Option<Blocker> {
         "environment {endpoint} is this host, too, and Portainer stack {id} there has this name"
     );
     let hint = format!("to update that one, pass --endpoint {endpoint}");
-    Some(Blocker::new(what, hint))
+    Some(Finding::new(what, hint))
 }
 
 /// The refusal if containers were started in a folder like those of Portainer, and it lists no Portainer stack: the create
 /// would fail on its name.
-pub fn hidden(facts: &Facts) -> Option<Blocker> {
+pub fn hidden(facts: &Facts) -> Option<Finding> {
     if facts.record.is_some() || facts.rights.see_every_stack() {
         return None;
     }
@@ -159,14 +160,14 @@ pub fn hidden(facts: &Facts) -> Option<Blocker> {
         (may_be_portainers(dir) && !facts.is_same(dir, facts.dir)).then(line)
     });
     let what = "Portainer may have started these containers, and the API key may not see their Portainer stack";
-    Blocker::about(started.collect(), what, facts.rights.remedy())
+    Finding::about(started.collect(), what, facts.rights.remedy())
 }
 
 /// The first container that runs Portainer (B04). `port` is `None` if Portainer is not on this host.
-pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Blocker> {
+pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Finding> {
     containers.iter().find_map(|container| {
         let (name, because) = (container.name(), container.runs_portainer(port)?);
-        Some(Blocker::new(
+        Some(Finding::new(
             format!("the stack runs Portainer itself: container {name} {because}"),
             "manage this stack by hand: recreating it would cut you off from Portainer",
         ))

@@ -6,8 +6,9 @@ use composefile::document::{Node, NodeId};
 
 use crate::{
     compose::ComposeVersion,
+    finding::Finding,
     plan::{
-        Blocker, Environment, Facts, PortainerCompose,
+        Environment, Facts, PortainerCompose,
         facts::services::{SentService, SentStack},
     },
 };
@@ -28,7 +29,7 @@ pub fn unsupported(
     stack: &SentStack,
     compose: Option<PortainerCompose>,
     is_created: impl Fn(&SentService) -> bool,
-) -> Vec<Blocker> {
+) -> Vec<Finding> {
     let Some(compose) = compose else {
         return Vec::new();
     };
@@ -40,7 +41,7 @@ pub fn unsupported(
     let dates = dates.iter().map(|line| format!("line {line}"));
     let what = "Compose in Portainer rejects dates without quotes";
     let hint = "put each into quotes, as `docker compose config` prints it";
-    let rejected = Blocker::about(dates.collect(), what, hint);
+    let rejected = Finding::about(dates.collect(), what, hint);
     let engine = facts.details.engine_version.as_deref();
     let is_older = engine
         .and_then(ComposeVersion::parse)
@@ -50,7 +51,7 @@ pub fn unsupported(
     created.retain(|one| {
         is_older && is_here && compose.last < FIRST_FOR_EVERY_ENGINE && is_created(one)
     });
-    let of_engine = Blocker::about(
+    let of_engine = Finding::about(
         created.iter().flat_map(settings).collect(),
         format!(
             "Compose in Portainer cannot create a container with these settings on Docker {}",

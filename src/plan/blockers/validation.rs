@@ -11,8 +11,9 @@ use composefile::{
 
 use crate::{
     compose::{ComposeVersion, Doubt, Rejection},
+    finding::{Finding, Kind},
     plan::{
-        Blocker, BlockerKind, Facts, NOT_PULLED,
+        Facts, NOT_PULLED,
         blockers::missing,
         facts::services::{Given, SentStack, SentText},
     },
@@ -30,11 +31,11 @@ pub fn refusals(
     stack: Option<&SentStack>,
     is_damaged: bool,
     rejection: Option<&Rejection>,
-) -> Vec<Blocker> {
+) -> Vec<Finding> {
     let hint = "write the variable on one line, with matching quotes and a name without spaces";
     let what = "Compose would reject .env as Portainer stores it";
     let problems = text.env_error.iter().map(|error| problem(facts, error));
-    let env = Blocker::about(problems.collect(), what, hint);
+    let env = Finding::about(problems.collect(), what, hint);
     // Only the literal rewrite deletes lines: what an adoption sends has the lines that Compose names.
     let lines = Lines::new(if facts.is_adoption {
         ""
@@ -67,20 +68,20 @@ pub fn refusals(
     }
     let what = "Docker would reject mounts of the file that is sent";
     let hint = "fix these lines: Compose accepts them, and fails when it creates the container";
-    let mounts = Blocker::about(unmountable, what, hint);
+    let mounts = Finding::about(unmountable, what, hint);
     let all = [
-        env.map(|one| one.of_kind(BlockerKind::UnreadableEnv)),
+        env.map(|one| one.of_kind(Kind::UnreadableEnv)),
         rejects(rejected),
-        mounts.map(|one| one.of_kind(BlockerKind::Rejected)),
+        mounts.map(|one| one.of_kind(Kind::Rejected)),
     ];
     all.into_iter().flatten().collect()
 }
 
 /// The refusal of a text that Compose would reject because of these lines, if there are any.
-pub fn rejects(lines: Vec<String>) -> Option<Blocker> {
+pub fn rejects(lines: Vec<String>) -> Option<Finding> {
     let hint = "fix these lines: `docker compose config` must accept the file";
-    let blocker = Blocker::about(lines, "Compose would reject the file that is sent", hint);
-    blocker.map(|one| one.of_kind(BlockerKind::Rejected))
+    let blocker = Finding::about(lines, "Compose would reject the file that is sent", hint);
+    blocker.map(|one| one.of_kind(Kind::Rejected))
 }
 
 /// Mounts in the short syntax that Compose accepts and every engine rejects, as lines of a refusal. Compose reads `x:` with one
@@ -129,10 +130,10 @@ fn is_certain(rejection: &Rejection, stack: Option<&SentStack>) -> bool {
 pub fn doubt(
     facts: &Facts,
     stack: Option<&SentStack>,
-    refusals: &[Blocker],
+    refusals: &[Finding],
     keys: &[String],
 ) -> Option<String> {
-    use BlockerKind as K;
+    use Kind as K;
     let rejection = facts.details.rejection.as_ref();
     let rejection = rejection.filter(|rejection| !is_certain(rejection, stack))?;
     let has = |kinds: &[K]| refusals.iter().any(|one| kinds.contains(&one.kind));

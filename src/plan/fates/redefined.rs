@@ -8,8 +8,9 @@
 use serde_json::Value;
 
 use crate::{
+    finding::Finding,
     model::{compose_label, named, overlap},
-    plan::{AdoptionFacts, Blocker, Fate, PortainerCompose},
+    plan::{AdoptionFacts, Fate, PortainerCompose},
     snapshot::{Inspected, is_unset},
     text::listed,
 };
@@ -87,7 +88,7 @@ impl Redefined {
     }
 
     /// Why nothing is sent: the containers would not run as before, and a volume would not be what the text says.
-    pub fn blockers(&self) -> impl Iterator<Item = Blocker> {
+    pub fn blockers(&self) -> impl Iterator<Item = Finding> {
         let may = if self.is_certain { "would" } else { "may" };
         self.found.iter().map(move |(kind, name)| {
             let why = match *kind {
@@ -97,7 +98,7 @@ impl Redefined {
                 _ => "Docker cannot change a volume".to_owned(),
             };
             let what = format!("{kind} {name} differs from the Compose file: {why}");
-            Blocker::new(what, hint(kind))
+            Finding::new(what, hint(kind))
         })
     }
 }

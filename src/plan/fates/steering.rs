@@ -1,9 +1,10 @@
 //! The variables of a stack that steer Compose in Portainer (N14).
 
 use crate::{
+    finding::Finding,
     model::Record,
     plan::{
-        Blocker, PortainerCompose, ServicePlan,
+        PortainerCompose, ServicePlan,
         facts::services::{SentService, SentStack},
         fates::Fate,
     },
@@ -64,7 +65,7 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
     }
 
     /// The blocker if Portainer would remove containers, where `services` are planned.
-    pub fn orphans(&self, services: &[ServicePlan]) -> Option<Blocker> {
+    pub fn orphans(&self, services: &[ServicePlan]) -> Option<Finding> {
         let why = self.removes_orphans()?;
         let orphan = self.orphan();
         let is_removed = |one: &&ServicePlan| one.fate == orphan;
@@ -79,11 +80,11 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
             "turn that option off in Portainer".to_owned()
         };
         let hint = format!("{cure}, or add these services to the Compose file");
-        Blocker::about(removed.collect(), what, hint)
+        Finding::about(removed.collect(), what, hint)
     }
 
     /// The variables that make every deployment fail.
-    pub fn rejected(&self) -> Vec<Blocker> {
+    pub fn rejected(&self) -> Vec<Finding> {
         let mut found = Vec::new();
         // A program fails then, a library ignores the orphans.
         let is_program = self
@@ -93,15 +94,15 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
             let what = format!(
                 ".env sets both {REMOVE_ORPHANS} and {IGNORE_ORPHANS}: Compose rejects that"
             );
-            found.push(Blocker::new(what, "remove one of them from .env"));
+            found.push(Finding::new(what, "remove one of them from .env"));
         }
         found
     }
 
     /// The blocker if Portainer does not start services that should run.
-    pub fn not_started(&self) -> Option<Blocker> {
+    pub fn not_started(&self) -> Option<Finding> {
         let services = self.by_profile_if(Some(false))?;
-        Some(Blocker::new(
+        Some(Finding::new(
             format!("this version of Portainer ignores {PROFILES}, and would not start {services}"),
             "upgrade Portainer, or remove `profiles` from these services",
         ))

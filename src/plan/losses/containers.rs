@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    finding::{Finding, Kind},
     model::Grant,
     plan::{
-        Facts, Loss,
+        Facts,
         facts::services::{SentService, SentStack},
         fates::split_surplus,
-        losses::{LossKind, files, mounts::placed_files, replacement, reported::Reported},
+        losses::{files, mounts::placed_files, replacement, reported::Reported},
     },
     rewrite::loss::TextLoss,
     snapshot::{Inspected, Known},
@@ -21,7 +22,7 @@ pub fn losses(
     facts: &Facts,
     stack: Option<&SentStack>,
     text: &[TextLoss],
-) -> (Vec<Loss>, Vec<String>) {
+) -> (Vec<Finding>, Vec<String>) {
     let mut running = Running {
         facts,
         reported: Reported(text),
@@ -39,7 +40,7 @@ pub fn losses(
 struct Running<'a, 'f> {
     facts: &'a Facts<'f>,
     reported: Reported<'a>,
-    losses: Vec<Loss>,
+    losses: Vec<Finding>,
     unknown: Vec<String>,
 }
 
@@ -61,7 +62,7 @@ impl<'a> Running<'a, '_> {
             containers.iter().partition(|one| facts.is_adopted(**one));
         let running = own.iter().filter(|one| one.is_running()).count();
         if running > 0 && !facts.is_adoption && facts.record.is_none() {
-            self.losses.push(Loss::of_stack(&format!(
+            self.losses.push(Finding::of_stack(&format!(
                 "{} will be stopped with SIGKILL, without time to shut down (to avoid this, run `{} compose stop` first)",
                 counted(running, "running container"),
                 facts.tool
@@ -69,10 +70,10 @@ impl<'a> Running<'a, '_> {
         }
         if !adopted.is_empty() {
             let (project, count) = (facts.project, counted(adopted.len(), "container"));
-            let loss = Loss::of_stack(&format!(
+            let loss = Finding::of_stack(&format!(
                 "project {project} has {count}, which Portainer adopts: it recreates each one whose configuration differs, and may remove all of them if the deployment fails"
             ));
-            self.losses.push(loss.of_kind(LossKind::Adopted));
+            self.losses.push(loss.of_kind(Kind::Adopted));
         }
     }
 
@@ -89,11 +90,11 @@ impl<'a> Running<'a, '_> {
 
     fn container(&mut self, container: Inspected<'a>, fate: Fate) {
         let mut losses = Vec::new();
-        let other = |message| (LossKind::Other, message);
+        let other = |message| (Kind::Other, message);
         losses.extend(self.other_directory(container).map(other));
         let mut placed = Vec::new();
         match fate {
-            Fate::Removed(why) => losses.extend(why.map(|why| (LossKind::Orphan, why))),
+            Fate::Removed(why) => losses.extend(why.map(|why| (Kind::Orphan, why))),
             Fate::Unknown => {}
             Fate::Recreated(service) => {
                 let (found, unknown) =
@@ -111,10 +112,10 @@ impl<'a> Running<'a, '_> {
         }
         losses.extend(self.anonymous_volumes(container));
         let files = self.files(container, &placed);
-        losses.extend(files.map(|files| (LossKind::Files, files)));
+        losses.extend(files.map(|files| (Kind::Files, files)));
         losses.extend(self.uses_lost(container));
         for (kind, message) in losses {
-            let loss = Loss::of_container(container, self.facts.tool, kind, &message);
+            let loss = Finding::of_container(container, self.facts.tool, kind, &message);
             self.losses.push(loss);
         }
     }
@@ -180,8 +181,8 @@ impl<'a> Running<'a, '_> {
             let over = split_surplus(&mut members, after, self.facts.tool);
             surplus.extend(over.iter().map(|one| one.id()));
             let message = format!("{} will be reduced to {after}", counted(now, "container"));
-            let kind = LossKind::Replicas { now, after };
-            self.losses.push(Loss::of_service(name, kind, &message));
+            let kind = Kind::Replicas { now, after };
+            self.losses.push(Finding::of_service(name, kind, &message));
         }
         surplus
     }
@@ -221,7 +222,7 @@ impl<'a> Running<'a, '_> {
     }
 
     /// Those who may use a container, and not its successor (B23).
-    fn uses_lost(&self, container: Inspected) -> Option<(LossKind, String)> {
+    fn uses_lost(&self, container: Inspected) -> Option<(Kind, String)> {
         let uses = &self.facts.uses;
         let stays = self.facts.is_adoption.then_some(&uses.stack);
         let after = uses.wanted.as_ref().or(stays);
@@ -229,7 +230,7 @@ impl<'a> Running<'a, '_> {
         let lost = Grant::missing(given, after.unwrap_or(&BTreeSet::new()));
         let (who, flags) = (Grant::list(&lost), flags(&lost));
         let message = format!("the access of {who} in Portainer; to keep it:{flags}");
-        (!lost.is_empty()).then_some((LossKind::Use(lost), message))
+        (!lost.is_empty()).then_some((Kind::Use(lost), message))
     }
 
     /// Running containers from this directory that belong to another project.
@@ -239,7 +240,7 @@ impl<'a> Running<'a, '_> {
             let is_own = project == self.facts.name || project == self.facts.project;
             if !is_own && !containers.is_empty() {
                 let names: Vec<&str> = containers.iter().map(|one| one.name()).collect();
-                self.losses.push(Loss::of_stack(&format!(
+                self.losses.push(Finding::of_stack(&format!(
                     "project {project} was started from this directory and will keep running next to the new containers: {}",
                     names.join(", ")
                 )));
@@ -248,7 +249,7 @@ impl<'a> Running<'a, '_> {
     }
 
     /// M05, M16, N04.
-    fn anonymous_volumes(&self, container: Inspected) -> Vec<(LossKind, String)> {
+    fn anonymous_volumes(&self, container: Inspected) -> Vec<(Kind, String)> {
         let is_deleted = container.removes_itself();
         let stays = self.facts.is_replaced_by_portainer(container);
         let lost = container.anonymous_volumes().map(|(volume, target)| {
@@ -264,23 +265,23 @@ impl<'a> Running<'a, '_> {
                 (false, false) => format!("{of} is replaced {kept}"),
             };
             let volume = volume.to_owned();
-            (LossKind::AnonymousVolume { volume, is_deleted }, message)
+            (Kind::AnonymousVolume { volume, is_deleted }, message)
         });
         lost.collect()
     }
 }
 
 /// The same for a container that keeps its own rights until it is recreated.
-pub fn use_until_recreated(loss: Loss) -> Loss {
-    let LossKind::Use(users) = &loss.kind else {
+pub fn use_until_recreated(loss: Finding) -> Finding {
+    let Kind::Use(users) = &loss.kind else {
         return loss;
     };
     let (who, access) = (Grant::list(users), flags(users));
-    Loss {
+    Finding {
         message: format!(
             "until it is recreated, {who} can use it in Portainer, but not the stack; to share both:{access}"
         ),
-        kind: LossKind::UseUntilRecreated,
+        kind: Kind::UseUntilRecreated,
         ..loss
     }
 }

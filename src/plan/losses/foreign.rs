@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
+    finding::{Finding, Kind},
     model::PORTAINER_FOLDERS,
-    plan::losses::{Loss, LossKind},
     snapshot::Inspected,
     text::shell_word,
 };
@@ -39,7 +39,7 @@ enum Remedy {
 /// A container that uses one that a run touches, and that the run does not touch itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
-    pub loss: Loss,
+    pub loss: Finding,
     touch: Touch,
     remedy: Remedy,
 }
@@ -155,9 +155,9 @@ fn harmed(
     };
     let uses = uses.join(" and ");
     let message = format!("it {belongs}, {uses}, and {harm} {when}{how}");
-    let loss = Loss::of_container(container, tool, LossKind::Foreign, &message);
+    let loss = Finding::of_container(container, tool, Kind::Foreign, &message);
     Some(Foreign {
-        loss: Loss {
+        loss: Finding {
             service: loss.service.filter(|_| is_own),
             ..loss
         },

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    finding::{Finding, Kind},
     model::{Changes, Container},
-    plan::{Facts, Fate, Loss, LossKind, ServicePlan, fate_of},
+    plan::{Facts, Fate, ServicePlan, fate_of},
     snapshot::Inspected,
     text::listed,
 };
@@ -18,7 +19,7 @@ pub fn unseen_memory(reasons: &BTreeSet<String>) -> Option<String> {
 }
 
 /// The losses of the containers that are stopped or may be, and why others of them are unknown.
-pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Loss>, BTreeSet<String>) {
+pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Finding>, BTreeSet<String>) {
     let own = facts.listed().iter();
     let own = own.filter(|one| stays(services, one.name()));
     let others: Vec<&Container> = own.chain(facts.others.iter().flatten()).collect();
@@ -32,7 +33,7 @@ pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Loss>, BTreeSet<S
         };
         losses.extend(container.emptied(changes, &others).into_iter().map(|path| {
             let message = format!("{if_recreated}the files in memory at {path}");
-            Loss::of_container(container, facts.tool, LossKind::Memory, &message)
+            Finding::of_container(container, facts.tool, Kind::Memory, &message)
         }));
     }
     (losses, unseen)

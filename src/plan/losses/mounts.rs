@@ -14,11 +14,12 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
+    finding::Kind,
     model::{Variable, values},
     plan::{
         Facts, InPortainer, Sent,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
-        losses::{LossKind, reported::Reported},
+        losses::reported::Reported,
     },
     snapshot::{Inspected, is_id},
 };
@@ -90,7 +91,7 @@ pub fn losses(
     container: Inspected,
     service: &SentService,
     reported: Reported,
-) -> (Vec<(LossKind, String)>, Vec<String>) {
+) -> (Vec<(Kind, String)>, Vec<String>) {
     let after = mounts(service, reported, DEPTH);
     let (mut losses, mut unknown) = (Vec::new(), Vec::new());
     for (target, now) in running(container) {
@@ -101,33 +102,33 @@ pub fn losses(
         let source = &now.source;
         let Some(mount) = after.by_target.get(&target) else {
             let message = format!("{source} is no longer mounted at {target}{kept}");
-            losses.extend(after.is_whole.then_some((LossKind::Other, message)));
+            losses.extend(after.is_whole.then_some((Kind::Other, message)));
             continue;
         };
 
         losses.push(match moved(facts, &now, &mount.source) {
             // The container still has it.
             Moved::No if matches!(source, Now::Path(path) if facts.lacks(path)) => (
-                LossKind::Other,
+                Kind::Other,
                 format!("{source} no longer exists: Docker mounts an empty directory at {target}"),
             ),
             Moved::No if is_in_clone(facts, &now) => (
-                LossKind::Other,
+                Kind::Other,
                 format!(
                     "files that were written to {source} may be lost: Portainer replaces its copy of the repository"
                 ),
             ),
             Moved::No => match (mount.is_read_only, now.is_read_only) {
                 (Some(true), Some(false)) => {
-                    (LossKind::Edited, format!("{target} becomes read-only"))
+                    (Kind::Edited, format!("{target} becomes read-only"))
                 }
                 (Some(false), Some(true)) => {
-                    (LossKind::Edited, format!("{target} becomes writable"))
+                    (Kind::Edited, format!("{target} becomes writable"))
                 }
                 _ => continue,
             },
             Moved::To(after) => (
-                LossKind::Other,
+                Kind::Other,
                 format!("{after} is mounted at {target} instead of {source}{kept}"),
             ),
             Moved::Unknown => continue,

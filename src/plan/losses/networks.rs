@@ -7,10 +7,10 @@ use composefile::document::Node;
 use serde_json::Value;
 
 use crate::{
+    finding::Kind,
     plan::{
         Sent,
         facts::services::{Given, SentService, with_services},
-        losses::LossKind,
     },
     snapshot::Inspected,
 };
@@ -50,13 +50,13 @@ pub fn differences(
     container: Inspected,
     service: &SentService,
     tool: &str,
-) -> Option<Vec<(LossKind, String)>> {
+) -> Option<Vec<(Kind, String)>> {
     let asked = service.networks()?;
     let mut found = Vec::new();
     for (network, endpoint) in container.networks() {
         let Some(nodes) = asked.get(network) else {
             let message = format!("no longer connected to network {network}");
-            found.push((LossKind::Other, message));
+            found.push((Kind::Other, message));
             continue;
         };
         let of_network = [
@@ -74,13 +74,13 @@ pub fn differences(
     let new = asked.keys().filter(is_new);
     found.extend(new.map(|network| {
         let message = format!("connected to network {network}");
-        (LossKind::Connected, message)
+        (Kind::Connected, message)
     }));
     Some(found)
 }
 
 /// What differs in a network, and the values.
-type Difference = (LossKind, &'static str, String);
+type Difference = (Kind, &'static str, String);
 
 fn aliases(
     container: Inspected,
@@ -108,8 +108,8 @@ fn aliases(
     let new = new.chain(is_named.then_some(service.name));
     let new: Vec<&str> = new.filter(|alias| !has.contains(alias)).collect();
     let told = [
-        (LossKind::Other, "no longer has these aliases", lost),
-        (LossKind::Connected, "gets these aliases", new),
+        (Kind::Other, "no longer has these aliases", lost),
+        (Kind::Connected, "gets these aliases", new),
     ];
     let told = told.into_iter().filter(|(.., names)| !names.is_empty());
     Some(
@@ -142,9 +142,9 @@ fn addresses(endpoint: &Value, service: &SentService, nodes: &[Node]) -> Option<
             chosen
         };
         if asked.is_empty() {
-            found.push((LossKind::Other, "no longer has this fixed address", now));
+            found.push((Kind::Other, "no longer has this fixed address", now));
         } else if now != asked {
-            found.push((LossKind::Connected, "gets this fixed address", asked));
+            found.push((Kind::Connected, "gets this fixed address", asked));
         }
     }
     Some(found)
@@ -161,11 +161,7 @@ fn settings(endpoint: &Value, service: &SentService, nodes: &[Node]) -> Vec<Diff
         .filter(|(setting, _)| set.contains_key(*setting));
     let lost = lost.filter(|(_, keys)| !keys.iter().any(is_given));
     let lost: Vec<&str> = lost.map(|(_, keys)| keys[0]).collect();
-    let told = (
-        LossKind::Other,
-        "no longer has these settings",
-        lost.join(", "),
-    );
+    let told = (Kind::Other, "no longer has these settings", lost.join(", "));
     Vec::from_iter((!lost.is_empty()).then_some(told))
 }
 

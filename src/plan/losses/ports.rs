@@ -5,9 +5,10 @@ use std::{net::IpAddr, ops::RangeInclusive};
 use composefile::document::Node;
 
 use crate::{
+    finding::Kind,
     plan::{
         facts::services::{Given, SentService},
-        losses::{LossKind, reported::Reported},
+        losses::reported::Reported,
     },
     snapshot::Inspected,
 };
@@ -139,7 +140,7 @@ pub fn lost(
     container: Inspected,
     service: &SentService,
     reported: Reported,
-) -> Option<(LossKind, String)> {
+) -> Option<(Kind, String)> {
     let mut nodes = service.nodes("ports");
     if nodes.any(|node| reported.names(service, node)) {
         return None;
@@ -159,7 +160,7 @@ pub fn lost(
     if !new.is_empty() {
         message = format!("{message}; new: {}", new.join(", "));
     }
-    (!lost.is_empty()).then_some((LossKind::Edited, message))
+    (!lost.is_empty()).then_some((Kind::Edited, message))
 }
 
 /// The ports that a container was created to publish.

@@ -8,11 +8,9 @@ use composefile::{
 };
 
 use crate::{
+    finding::{Finding, Kind},
     model::{Deployment, Grant, Record, values},
-    plan::{
-        Facts, InPortainer, Loss, RecordFacts, Sent, facts::services::with_services,
-        losses::LossKind,
-    },
+    plan::{Facts, InPortainer, RecordFacts, Sent, facts::services::with_services},
     snapshot::is_id,
 };
 
@@ -20,22 +18,22 @@ use crate::{
 const SECTIONS: [&str; 5] = ["services", "volumes", "networks", "secrets", "configs"];
 
 /// What a Portainer stack loses besides its text and variables.
-pub fn standing(record: &Record) -> Vec<Loss> {
-    let mut losses: Vec<Loss> = record.carries.iter().map(Loss::of_carried).collect();
+pub fn standing(record: &Record) -> Vec<Finding> {
+    let mut losses: Vec<Finding> = record.carries.iter().map(Finding::of_carried).collect();
     if record.deployment == Deployment::Inactive {
-        losses.push(Loss::of_record("is stopped and will be started").of_kind(LossKind::Starts));
+        losses.push(Finding::of_record("is stopped and will be started").of_kind(Kind::Starts));
     }
     losses
 }
 
 /// Those who may use the Portainer stack, and not afterwards (B23).
-pub fn use_lost(lost: &BTreeSet<Grant>) -> Option<Loss> {
+pub fn use_lost(lost: &BTreeSet<Grant>) -> Option<Finding> {
     let who = Grant::list(lost);
-    (!lost.is_empty()).then(|| Loss::of_record(&format!("the access of {who}")))
+    (!lost.is_empty()).then(|| Finding::of_record(&format!("the access of {who}")))
 }
 
 /// The anonymous volumes that an adoption named, and that neither the text nor a container mounts afterwards.
-pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
+pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
     let contents = facts.record.as_ref().and_then(|record| record.contents);
     let deployed = contents.map(|deployed| named_volumes(facts, deployed));
     let sent = named_volumes(facts, facts.sent);
@@ -64,7 +62,9 @@ pub fn volumes_left(facts: &Facts) -> Vec<Loss> {
     let gone = gone.map(|(service, path, name)| {
         format!("{service} had the volume {name} at {path}, which no longer exists")
     });
-    left.chain(gone).map(|loss| Loss::of_stack(&loss)).collect()
+    left.chain(gone)
+        .map(|loss| Finding::of_stack(&loss))
+        .collect()
 }
 
 /// The anonymous volumes of Docker that a text names, each with a service and the path.
@@ -81,7 +81,7 @@ fn named_volumes(facts: &Facts, text: Sent) -> BTreeMap<String, (String, String)
 }
 
 /// The losses of deleting a Portainer stack: its properties, and its variables that are not in `names`.
-pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
+pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Finding> {
     let mut losses = standing(record);
     let variables = record.variables.iter().map(String::as_str);
     let variables: Vec<_> = variables.filter(|name| !names.contains(name)).collect();
@@ -91,7 +91,7 @@ pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Loss> {
 
 /// The same, and the differences between the contents of the Portainer stack and what is sent; where it was edited, that
 /// too (B22).
-pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
+pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Finding> {
     let names = sent.env.iter().map(|variable| variable.name.as_str());
     let mut losses = record_lost(facts.record, &names.collect());
     let Some(Sent { text, env }) = facts.contents else {
@@ -113,13 +113,13 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Loss> {
 }
 
 /// Names what a Portainer stack loses, if it loses something.
-fn named(what: &str, names: &[&str]) -> Option<Loss> {
+fn named(what: &str, names: &[&str]) -> Option<Finding> {
     let message = format!("{what}: {}", names.join(", "));
-    (!names.is_empty()).then(|| Loss::of_record(&message))
+    (!names.is_empty()).then(|| Finding::of_record(&message))
 }
 
 /// The loss of what was edited in Portainer, or may have been (B22): the `parts`, unless other losses say them.
-pub fn edit_lost(in_portainer: InPortainer, parts: &[String]) -> Option<Loss> {
+pub fn edit_lost(in_portainer: InPortainer, parts: &[String]) -> Option<Finding> {
     let edited = "what was edited in Portainer since the last adoption";
     let what = match in_portainer {
         InPortainer::Edited if parts.is_empty() => edited,
@@ -127,7 +127,7 @@ pub fn edit_lost(in_portainer: InPortainer, parts: &[String]) -> Option<Loss> {
         InPortainer::Differs => "what only Portainer has in its Compose file and variables",
         _ => return None,
     };
-    Some(Loss::of_record(what))
+    Some(Finding::of_record(what))
 }
 
 /// The services of a Portainer stack that are not in the Compose file.
@@ -175,7 +175,10 @@ mod tests {
         };
         let last_sent = LastSent::default();
         let facts = RecordFacts::new(&record, Some(Sent { text, env }), &last_sent, sent);
-        losses(&facts, sent).iter().map(Loss::to_string).collect()
+        losses(&facts, sent)
+            .iter()
+            .map(Finding::to_string)
+            .collect()
     }
 
     #[test]
@@ -183,7 +186,7 @@ mod tests {
         let lost = |deployment| record_lost(&record(deployment), &BTreeSet::new());
         let starts = lost(Deployment::Inactive);
         let expected = "Portainer stack: is stopped and will be started";
-        let starts: Vec<_> = starts.iter().map(Loss::to_string).collect();
+        let starts: Vec<_> = starts.iter().map(Finding::to_string).collect();
         assert_eq!(starts, [expected]);
         assert!(lost(Deployment::Active).is_empty());
     }

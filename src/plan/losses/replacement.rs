@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     compose::dialect::Fields,
+    finding::Kind,
     model::tagged,
     plan::{
         Facts, Sent,
         facts::services::{Given, SentService, with_services},
         fates,
-        losses::{LossKind, limits, mounts, networks, ports, reported::Reported},
+        losses::{limits, mounts, networks, ports, reported::Reported},
     },
     snapshot::{Inspected, is_id},
 };
@@ -20,14 +21,14 @@ pub fn losses(
     container: Inspected,
     service: &SentService,
     reported: Reported,
-) -> (Vec<(LossKind, String)>, Vec<String>) {
+) -> (Vec<(Kind, String)>, Vec<String>) {
     let if_recreated = facts.if_recreated(container);
     let mut losses = Vec::new();
     losses.extend(will_start(facts, container));
     let name = networks::name_after(container, service, facts.tool);
     if let Some(name) = name.filter(|name| name != container.name()) {
         let message = format!("{if_recreated}renamed to {name}");
-        losses.push((LossKind::Edited, message));
+        losses.push((Kind::Edited, message));
     }
     losses.extend(other_image(facts, container, service, reported));
     let mut unknown = Vec::new();
@@ -43,13 +44,13 @@ pub fn losses(
     let networks = networks::differences(container, service, facts.tool).unwrap_or_default();
     let networks = networks
         .into_iter()
-        .filter(|(kind, _)| facts.is_adoption || *kind != LossKind::Connected);
+        .filter(|(kind, _)| facts.is_adoption || *kind != Kind::Connected);
     losses.extend(networks.map(|(kind, what)| (kind, format!("{if_recreated}{what}"))));
     let (edited, reset) = limits(facts, container, service);
     let reset_to = "settings reset to those of the Compose file";
     let settings = [
-        (LossKind::Other, reset_to, reset),
-        (LossKind::Edited, "other settings", edited),
+        (Kind::Other, reset_to, reset),
+        (Kind::Edited, "other settings", edited),
     ];
     let settings = settings.into_iter().filter(|(.., names)| !names.is_empty());
     losses.extend(
@@ -86,7 +87,7 @@ fn limits(
 }
 
 /// N08, M05.
-fn will_start(facts: &Facts, container: Inspected) -> Option<(LossKind, String)> {
+fn will_start(facts: &Facts, container: Inspected) -> Option<(Kind, String)> {
     let message = match container.state() {
         "running" => return None,
         "paused" if facts.is_replaced_by_portainer(container) => {
@@ -95,7 +96,7 @@ fn will_start(facts: &Facts, container: Inspected) -> Option<(LossKind, String)>
         "paused" => "is paused and will run afterwards",
         _ => "is stopped and will be started",
     };
-    Some((LossKind::Starts, message.to_owned()))
+    Some((Kind::Starts, message.to_owned()))
 }
 
 /// The name of its image now refers to another image or to none, or the text names another image.
@@ -104,7 +105,7 @@ fn other_image(
     container: Inspected,
     service: &SentService,
     reported: Reported,
-) -> Option<(LossKind, String)> {
+) -> Option<(Kind, String)> {
     let after = service.image()?;
     let id = |name: &str| facts.details.images.get(name)?.as_ref()?["Id"].as_str();
     let now = container.image_name();
@@ -117,7 +118,7 @@ fn other_image(
     // A restore names an image by its ID if the name refers to another one by then.
     if full_name(now) == full_name(&after) || now == container.image_id() {
         let message = fates::newer_image(&after);
-        return found.map(|_| (LossKind::Image, message));
+        return found.map(|_| (Kind::Image, message));
     }
     // Older versions of Compose name the image by its ID, and built images with an underscore.
     let is_unknown = now.is_empty()
@@ -127,7 +128,7 @@ fn other_image(
         || given.is_some_and(|node| reported.names(service, node))
         || service.is_partial();
     let message = format!("image {after} instead of {now}");
-    (!is_unknown).then_some((LossKind::Edited, message))
+    (!is_unknown).then_some((Kind::Edited, message))
 }
 
 /// The name of an image without the parts that have a default: the registry, `library/` and `:latest`.
@@ -144,7 +145,7 @@ fn variables(
     container: Inspected,
     service: &SentService,
     reported: &BTreeSet<&str>,
-) -> Option<Vec<(LossKind, String)>> {
+) -> Option<Vec<(Kind, String)>> {
     let given = service.environment()?;
     let old_image = image_env(facts, container.image_id());
     let found = service.image().and_then(|image| image_env(facts, &image));
@@ -172,7 +173,7 @@ fn variables(
     let told = [("no longer set", lost), ("with another value", changed)].into_iter();
     let told = told.filter(|(_, names)| !names.is_empty());
     let told = told.map(|(what, names)| format!("variables {what}: {}", names.join(", ")));
-    Some(told.map(|message| (LossKind::Variables, message)).collect())
+    Some(told.map(|message| (Kind::Variables, message)).collect())
 }
 
 /// The variables of a container that neither the text nor its image gives it, with their values. `None` if they are unknown.

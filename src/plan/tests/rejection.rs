@@ -57,15 +57,15 @@ fn b06_a_rejection_is_said_once() {
         let text = service("volumes: ['data']");
         let plan = rejected(&text, "data is not an absolute path", doubt);
         let refusals = plan.blockers.iter();
-        let refusals: Vec<_> = refusals.map(|one| (one.kind, one.details.len())).collect();
-        assert_eq!(refusals, [(BlockerKind::Rejected, 1)], "{plan:?}");
+        let refusals: Vec<_> = refusals.map(|one| (&one.kind, one.details.len())).collect();
+        assert_eq!(refusals, [(&Kind::Rejected, 1)], "{plan:?}");
         assert_eq!(plan.warnings, [""; 0], "{plan:?}");
     }
     // A refusal names the file and where Portainer looks for it.
     let text = service("env_file: [{path: stack.env}]").replace("env_file", "'env_file'");
     let plan = rejected(&text, "env file stack.env not found", Some(Doubt::Files));
-    let last = plan.blockers.last().map(|one| one.kind);
-    assert_eq!(last, Some(BlockerKind::UnreadableFiles), "{plan:?}");
+    let last = plan.blockers.last().map(|one| &one.kind);
+    assert_eq!(last, Some(&Kind::UnreadableFiles), "{plan:?}");
     assert_eq!(plan.warnings, [""; 0], "{plan:?}");
 }
 
@@ -77,7 +77,7 @@ fn built(service: &str, exists: bool) -> (usize, usize) {
         world.images.insert(name.to_owned(), found);
     }
     let plan = world.plan();
-    let is_missing = |refusal: &Blocker| refusal.short.as_deref() == Some("image missing");
+    let is_missing = |refusal: &Finding| refusal.short.as_deref() == Some("image missing");
     assert!(plan.blockers.iter().all(is_missing), "{plan:?}");
     (plan.blockers.len(), plan.warnings.len())
 }

@@ -202,7 +202,9 @@ class Stacklift:
             self.result["summary"].append("  %s: %s%s" % (service["service"], fate["kind"], reason))
         losses = ["loss: %s" % told(loss) for loss in adopt["losses"]]
         changes = ["change: %s" % told(change) for change in adopt["changes"]]
-        refusals = ["%s (hint: %s)" % (one["message"], one["hint"]) for one in adopt["blockers"]]
+        refusals = [
+            one["message"] + (" (hint: %s)" % one["hint"] if one["hint"] else "") for one in adopt["blockers"]
+        ]
         self.result["summary"].extend("  %s" % one for one in losses + changes)
         self.result["summary"].extend("  blocked: %s" % refusal for refusal in refusals)
         if not adopt["losses_known"]:

@@ -15,7 +15,8 @@ use crate::{
         table::Part,
     },
     failure::Failure,
-    plan::{Loss, Readiness},
+    finding::Finding,
+    plan::Readiness,
     report::{AdoptReport, AllEntry, AllReport, StackResult},
     run::RestoreCommand,
     text::{bulleted, counted, listed, said},
@@ -47,7 +48,7 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
         let losses = &stack.adopt.losses;
         if !losses.is_empty() {
             let verb = if report.dry_run { "would" } else { "will" };
-            let losses = bulleted(losses.iter().map(Loss::to_string));
+            let losses = bulleted(losses.iter().map(Finding::to_string));
             console.warning(&format!("{} {verb} lose:\n{losses}", stack.name));
         }
         for notice in &stack.adopt.notices {

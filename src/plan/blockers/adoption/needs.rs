@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::Blocking;
 use crate::{
+    finding::Finding,
     model::{Container, Pull, has_address, named},
     plan::{
-        Blocker, Fate, Plan, Sent,
+        Fate, Plan, Sent,
         blockers::conflicts::{has_name, held_by, used_on_host},
         blockers::missing,
         facts::services::{Given, Place, SentService, SentStack, with_sent},
@@ -56,7 +57,7 @@ impl Blocking<'_, '_> {
             (false, _) => "get them first",
         };
         let hint = format!("{how}: {}", pull.join(" && "));
-        let blocker = Blocker::about(absent, what, hint);
+        let blocker = Finding::about(absent, what, hint);
         self.blockers
             .extend(blocker.map(|one| one.short("image missing")));
     }
@@ -85,7 +86,7 @@ impl Blocking<'_, '_> {
                         "{name} needs the address {address}, which is outside network {network}: a container there has {subnet}"
                     );
                     let hint = format!("correct the address, or {DOWN}");
-                    let blocker = Blocker::new(what, hint).short("address not in network");
+                    let blocker = Finding::new(what, hint).short("address not in network");
                     self.blockers.push(blocker);
                 }
                 let holder = containers.iter().find(|one| {
@@ -99,7 +100,7 @@ impl Blocking<'_, '_> {
                         format!("the address {address} in network {network} is used by {holder}");
                     let hint = "change the address, or give the other service a fixed address too";
                     let short = "port, address or name in use";
-                    self.blockers.push(Blocker::new(what, hint).short(short));
+                    self.blockers.push(Finding::new(what, hint).short(short));
                 }
             }
         }
@@ -149,7 +150,7 @@ impl Blocking<'_, '_> {
     fn absent(&mut self, mounts: &str, path: &str) {
         let what = format!("{mounts}, which does not exist");
         let hint = format!("create {path}, or correct the path in {}", self.file);
-        let blocker = Blocker::new(what, hint).short("file or folder missing");
+        let blocker = Finding::new(what, hint).short("file or folder missing");
         self.blockers.push(blocker);
     }
 

@@ -2,8 +2,9 @@
 
 use super::Blocking;
 use crate::{
+    finding::Finding,
     model::{Carried, Deployment, Record, Rights, StackKind},
-    plan::{Blocker, Facts, InPortainer, Request, losses::record},
+    plan::{Facts, InPortainer, Request, losses::record},
     text::shell_word,
 };
 
@@ -55,7 +56,7 @@ impl Blocking<'_, '_> {
             self.only_in_portainer.clone_from(&lost);
             let what = format!("Portainer stack {id} has services that the Compose file lacks");
             let hint = "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans";
-            self.blockers.extend(Blocker::about(lost, what, hint));
+            self.blockers.extend(Finding::about(lost, what, hint));
         }
     }
 
@@ -90,6 +91,6 @@ impl Blocking<'_, '_> {
         let what = format!("an update of Portainer stack {id} would break its link");
         let hint = "change the file in the repository, or remove the link in Portainer first";
         self.blockers
-            .extend(Blocker::about(links.collect(), what, hint));
+            .extend(Finding::about(links.collect(), what, hint));
     }
 }
