@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// Folders whose files cite rules and facts.
@@ -141,6 +142,45 @@ fn documents_for_users_are_short_and_cite_no_rules() {
         assert!(words <= MOST_WORDS, "{name} has {words} words");
         let cited = citations(&text).next();
         assert_eq!(cited, None, "{name} cites a rule or a fact");
+    }
+}
+
+#[test]
+fn a_release_with_the_placeholder_of_the_repository_is_refused() {
+    // In two parts: this is no document.
+    let placeholder = ["OWNER", "stacklift"].join("/");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let copy = tempfile::tempdir().expect("a directory");
+    let copied = |file: &Path| {
+        copy.path()
+            .join(file.strip_prefix(root).expect("a file of it"))
+    };
+    let named = ["Cargo.toml", "deploy/ansible/galaxy.yml"].map(|name| root.join(name));
+    for file in documents(root).into_iter().chain(named) {
+        let text = fs::read_to_string(&file).expect("a text");
+        let text = text.replace(&placeholder, "example/stacklift");
+        let text = text.replace("maintainers@stacklift.example", "maintainers@example.org");
+        let to = copied(&file);
+        fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
+        fs::write(to, text).expect("a copy");
+    }
+    let script = root.join("scripts/check-release");
+    fs::create_dir(copy.path().join("scripts")).expect("a folder");
+    fs::copy(&script, copied(&script)).expect("a copy");
+    let check = || Command::new(copied(&script)).output().expect("the check");
+    let passed = check();
+    let errors = String::from_utf8_lossy(&passed.stderr);
+    assert!(passed.status.success(), "{errors}");
+    assert!(!passed.stdout.is_empty(), "it prints the notes");
+    for name in ["README.md", "docs/installing.md", "Cargo.toml"] {
+        let path = copy.path().join(name);
+        let text = fs::read_to_string(&path).expect("a copy");
+        fs::write(&path, format!("{text}\n# {placeholder}\n")).expect("a copy");
+        let refused = check();
+        let errors = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{errors}");
+        assert!(errors.contains(&format!("{name}:")), "{errors}");
+        fs::write(&path, text).expect("a copy");
     }
 }
 
