@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
+use composefile::document::Position;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,6 +16,7 @@ use crate::{
 /// Something that prevents a run, is lost or changes, or may go wrong. Never holds a value of an env file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
+    /// What code decides on.
     #[serde(skip)]
     pub kind: Kind,
     /// The service that it belongs to, if it belongs to one.
@@ -27,30 +29,56 @@ pub struct Finding {
     pub hint: Option<String>,
     /// More facts, one per item.
     pub details: Vec<String>,
+    /// The place in the Compose file, if it is about one.
+    #[serde(skip)]
+    pub position: Option<Position>,
     /// The problem in two or three words, for a table.
     #[serde(skip)]
     pub short: Option<String>,
 }
 
-/// What code decides on.
+/// The kinds of findings that code distinguishes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Kind {
+    /// No code decides on it.
     #[default]
     Other,
     /// The literal rewrite damages the text (B02).
     Damage,
     /// Compose would reject the text.
     Rejected,
-    /// Compose would reject `.env`.
-    UnreadableEnv,
+    /// Compose cannot read `.env` or another env file.
+    BadEnvFile,
     /// Each detail is a file that does not exist where the engine looks for it.
     MissingFiles,
-    /// Each detail is a file that Portainer cannot read.
+    /// Files that Portainer cannot read, or programs of this host: each detail is one, if there are any.
     UnreadableFiles,
     /// Each detail is about an image, a network, a volume, a port or a name of this engine.
     OnEngine,
     /// Paused containers of this engine.
     Paused,
+    /// Compose cannot parse the text as YAML.
+    NotYaml,
+    /// A value has a type that Compose rejects.
+    WrongType,
+    /// A required env file or label file does not exist.
+    MissingEnvFile,
+    /// Invalid interpolation, or a required variable without a value.
+    BadVariable,
+    /// The stack has more than one file: `include`, `extends.file`, an override file, `COMPOSE_FILE`.
+    SeveralFiles,
+    /// An anchor or a merge is used in places that need different values.
+    Shared,
+    /// A variable of the shell is used where its value cannot be written.
+    ShellVariable,
+    /// Compose versions disagree about the meaning.
+    VersionDependent,
+    /// A reference to something undefined, or a contradiction: Compose rejects the stack.
+    Inconsistent,
+    /// The new text cannot be written in its place.
+    Unwritable,
+    /// The rewritten file failed verification: a bug in this program.
+    Internal,
     /// The files that a container has written.
     Files,
     /// The files that a container has in memory (B36).
@@ -68,7 +96,12 @@ pub enum Kind {
     /// A container that the text does not start: its service is unknown or inactive (M14), or it is a one-off container.
     Orphan,
     /// An anonymous volume, which a new container replaces with an empty one (M05), or which `--rm` deletes.
-    AnonymousVolume { volume: String, is_deleted: bool },
+    AnonymousVolume {
+        /// Its name.
+        volume: String,
+        /// Whether it is deleted with the container.
+        is_deleted: bool,
+    },
     /// A container's variables.
     Variables,
     /// The image name refers to another image.
@@ -76,7 +109,12 @@ pub enum Kind {
     /// Something else of a container that a user changes in the text.
     Edited,
     /// Containers of a service beyond those that the text starts.
-    Replicas { now: usize, after: usize },
+    Replicas {
+        /// How many there are.
+        now: usize,
+        /// How many the text starts.
+        after: usize,
+    },
     /// Those who may use a container, and not its successor (B23).
     Use(BTreeSet<Grant>),
     /// Those who may use a container until it is recreated, and not the stack (B23).
@@ -121,6 +159,7 @@ impl Finding {
             .of_kind(Kind::Record)
     }
 
+    /// A loss of a service.
     pub fn of_service(service: &str, kind: Kind, message: &str) -> Self {
         Self {
             service: Some(service.to_owned()),
@@ -149,15 +188,36 @@ impl Finding {
         }
     }
 
+    /// The same, as another kind.
     #[must_use]
     pub fn of_kind(self, kind: Kind) -> Self {
         Self { kind, ..self }
     }
 
+    /// The same, with two or three words for a table.
     #[must_use]
     pub fn short(self, short: &str) -> Self {
         let short = Some(short.to_owned());
         Self { short, ..self }
+    }
+
+    /// The same, with its place in the Compose file.
+    #[must_use]
+    pub fn placed(self, position: Position) -> Self {
+        let position = Some(position);
+        Self { position, ..self }
+    }
+
+    /// The same, with the name of the Compose file and the line in front of the message.
+    #[must_use]
+    pub fn in_file(self, file: &str) -> Self {
+        match self.position {
+            Some(Position { line, .. }) => Self {
+                message: printable(&format!("{file}:{line}: {}", self.message)).into_owned(),
+                ..self
+            },
+            None => self,
+        }
     }
 
     /// The hint; empty if there is none.

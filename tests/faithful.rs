@@ -13,7 +13,7 @@ use composefile::document::Document;
 use stacklift::rewrite::{
     damage::damages,
     export,
-    faithful::{self, Blocker, Context, EnvFiles, Faithful, Runs, ServiceRuns},
+    faithful::{self, Context, EnvFiles, Faithful, Finding, Runs, ServiceRuns},
     literal, loss,
 };
 
@@ -46,7 +46,7 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    fn rewrite(&self) -> Result<Faithful, Vec<Blocker>> {
+    fn rewrite(&self) -> Result<Faithful, Vec<Finding>> {
         self.with_context(|context| {
             faithful::rewrite(&self.compose, self.env.as_deref(), context, &self.runs())
         })
@@ -130,7 +130,7 @@ impl Case {
 }
 
 /// The result, rewritten again as Portainer stores it.
-fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
+fn again(first: &Faithful) -> Result<Faithful, Vec<Finding>> {
     let env = first.stack_env();
     let project = first.project.clone();
     let shell = |name: &str| (name == "COMPOSE_PROJECT_NAME").then(|| project.clone());
@@ -148,7 +148,7 @@ fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
     faithful::rewrite(&first.text, env, &context, &Runs::default())
 }
 
-fn shown(result: &Result<Faithful, Vec<Blocker>>) -> String {
+fn shown(result: &Result<Faithful, Vec<Finding>>) -> String {
     let mut out = String::new();
     match result {
         Ok(faithful) => {
@@ -159,7 +159,7 @@ fn shown(result: &Result<Faithful, Vec<Blocker>>) -> String {
                 writeln!(out, "edit: line {}", edit.line).expect("written");
             }
             for notice in &faithful.notices {
-                let line = notice.line.unwrap_or_default();
+                let line = notice.position.map_or(0, |place| place.line);
                 writeln!(out, "notice: line {line}: {}", notice.message).expect("written");
             }
             for entry in &faithful.env {
@@ -172,9 +172,9 @@ fn shown(result: &Result<Faithful, Vec<Blocker>>) -> String {
             for blocker in blockers {
                 let place = blocker.position;
                 let place = place.map(|place| format!(" at {}:{}", place.line, place.column));
-                let (place, reason) = (place.unwrap_or_default(), blocker.reason);
+                let (place, reason) = (place.unwrap_or_default(), &blocker.kind);
                 writeln!(out, "refused{place}: {reason:?}: {}", blocker.message).expect("written");
-                writeln!(out, "  hint: {}", blocker.hint).expect("written");
+                writeln!(out, "  hint: {}", blocker.advice()).expect("written");
             }
         }
     }

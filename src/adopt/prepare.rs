@@ -19,7 +19,7 @@ use crate::{
     plan::{self, AdoptFlags, AdoptionFacts, Facts, InPortainer, Keep, Plan, Projects, Sent},
     portainer::Payload,
     restore,
-    rewrite::faithful::{Blocker, Faithful, Runs, written_services},
+    rewrite::faithful::{Faithful, Runs, written_services},
     snapshot::{Inspected, LastSent},
     stack::StackText,
     text::{Mask, command, listed, numbered, printable},
@@ -34,7 +34,7 @@ pub struct Prepared {
     /// The Compose files that were combined into one text; empty if the Compose file is edited in place.
     pub combined: Vec<String>,
     /// What is sent, or everything that prevents the rewrite.
-    pub rewrite: Result<Faithful, Vec<Blocker>>,
+    pub rewrite: Result<Faithful, Vec<Finding>>,
     /// What runs and was written into the text.
     pub(super) runs: Runs,
     /// What exists now.
@@ -192,7 +192,7 @@ impl Prepared {
         let rewrite = self.rewrite.iter().filter(|_| is_sent);
         let notices = rewrite.flat_map(|rewrite| &rewrite.notices);
         notices
-            .map(|notice| printable(&notice.in_file(file)).into_owned())
+            .map(|notice| notice.clone().in_file(file).message)
             .collect()
     }
 
@@ -319,7 +319,7 @@ impl Planner<'_> {
         &self,
         before: &Before,
         sent: Sent,
-        problems: &[Blocker],
+        problems: &[Finding],
         runs: &Runs,
         redeploys: bool,
     ) -> (Plan, (Runs, Vec<Finding>), Result<Projects, String>) {
@@ -353,7 +353,7 @@ impl Planner<'_> {
     fn plan_rewrite(
         &self,
         before: &Before,
-        rewrite: &Result<Faithful, Vec<Blocker>>,
+        rewrite: &Result<Faithful, Vec<Finding>>,
         runs: &Runs,
     ) -> (Plan, (Runs, Vec<Finding>), Result<Projects, String>) {
         let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
@@ -364,9 +364,9 @@ impl Planner<'_> {
     fn lengthen(
         &self,
         before: &Before,
-        rewrite: &Result<Faithful, Vec<Blocker>>,
+        rewrite: &Result<Faithful, Vec<Finding>>,
         runs: &Runs,
-    ) -> (Result<Faithful, Vec<Blocker>>, Runs) {
+    ) -> (Result<Faithful, Vec<Finding>>, Runs) {
         let unchanged = || (rewrite.clone(), runs.clone());
         let Ok(written) = rewrite else {
             return unchanged();
@@ -458,6 +458,6 @@ fn unrestorable(
 }
 
 /// What is sent; nothing if the rewrite is blocked.
-pub(super) fn sent(rewrite: &Result<Faithful, Vec<Blocker>>) -> Sent<'_> {
+pub(super) fn sent(rewrite: &Result<Faithful, Vec<Finding>>) -> Sent<'_> {
     rewrite.as_ref().map_or(Sent::new("", &[]), sent_of)
 }

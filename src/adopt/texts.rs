@@ -7,16 +7,17 @@ use anyhow::Result;
 use crate::{
     compose::{NOT_COMBINED, Program},
     failure::Failure,
+    finding::{Finding, Kind},
     observe::{self, Combined, Situation, Uncombined},
-    rewrite::faithful::{self, Blocker, Faithful, ONE_FILE, Reason, Runs},
+    rewrite::faithful::{self, Faithful, ONE_FILE, Runs},
     stack::{Files, FilesRead, Shell, StackText},
 };
 
 /// Whether Compose may solve the problem by combining the files into one text.
-fn may_combine(blocker: &Blocker) -> bool {
-    use Reason::{Internal, NotYaml, SeveralFiles, Shared, ShellVariable, Unwritable};
+fn may_combine(blocker: &Finding) -> bool {
+    use Kind::{Internal, NotYaml, SeveralFiles, Shared, ShellVariable, Unwritable};
     matches!(
-        blocker.reason,
+        blocker.kind,
         SeveralFiles | Shared | ShellVariable | Unwritable | NotYaml | Internal
     )
 }
@@ -33,7 +34,7 @@ pub(super) struct Texts {
     /// The name that Compose gives the project, if the files can be parsed.
     pub(super) project: Option<String>,
     /// The first rewrite, which ignores the running containers.
-    pub(super) first: Result<Faithful, Vec<Blocker>>,
+    pub(super) first: Result<Faithful, Vec<Finding>>,
 }
 
 impl Texts {
@@ -113,7 +114,7 @@ impl Texts {
             }
             Err(uncombined) => uncombined,
         };
-        let is_several = |blocker: &Blocker| blocker.reason == Reason::SeveralFiles;
+        let is_several = |blocker: &Finding| blocker.kind == Kind::SeveralFiles;
         let blockers = self.first.as_ref().err();
         if is_alone && !blockers.is_some_and(|blockers| blockers.iter().any(is_several)) {
             // The blockers of the Compose file itself say what is wrong, and where.
@@ -126,9 +127,9 @@ impl Texts {
                     "run `docker compose config` in the stack's directory as its owner: it must succeed",
                 );
                 let message = format!("cannot combine the files of the stack ({files}): {error:#}");
-                vec![Blocker::several_files(message, hint)]
+                vec![Finding::several_files(message, hint)]
             }
-            Uncombined::Different(key) => vec![Blocker::several_files(
+            Uncombined::Different(key) => vec![Finding::several_files(
                 format!(
                     "Compose reads {key} differently after it combines the files of the stack ({files}) into one"
                 ),
@@ -155,7 +156,7 @@ impl Texts {
         source: &StackText,
         runs: &Runs,
         volumes: &BTreeSet<String>,
-    ) -> (Runs, Result<Faithful, Vec<Blocker>>) {
+    ) -> (Runs, Result<Faithful, Vec<Finding>>) {
         let mut unnamed: BTreeSet<String> = runs.services.keys().cloned().collect();
         for service in runs.services.keys() {
             unnamed.remove(service);
@@ -175,7 +176,7 @@ impl Texts {
         &self,
         source: &StackText,
         runs: &Runs,
-    ) -> Result<Faithful, Vec<Blocker>> {
+    ) -> Result<Faithful, Vec<Finding>> {
         match &self.combined {
             Some(combined) => combined.rewrite(runs),
             None => faithful::rewrite(

@@ -165,7 +165,7 @@ fn rewrite<'p>(prepared: &'p Prepared, stack: &Stack, console: &Console) -> Resu
     let rewrite = prepared.rewrite.as_ref();
     let rewrite = rewrite.map_err(|blockers| adopt::blocked(stack, blockers))?;
     for notice in &rewrite.notices {
-        console.remark(&notice.in_file(stack.file()));
+        console.remark(&notice.clone().in_file(stack.file()).message);
     }
     Ok(rewrite)
 }

@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use crate::{
     compose::{Input, Profiles, Program, Values, write_omitted},
+    finding::Finding,
     parallel::side_by_side,
     rewrite::{
         combine::{self, Avoid, Resolved, differences, expected, without_fragments},
         env::secrets,
-        faithful::{self, Blocker, Faithful, Notice, Runs},
+        faithful::{self, Faithful, Runs},
         portainer::STACK_ENV,
     },
     stack::{Files, FilesRead, Origins, Shell, Stack},
@@ -26,7 +27,7 @@ const ATTEMPTS: usize = 4;
 pub struct Combined {
     /// The text, its variables, and the scalars that must not be shown.
     pub written: combine::Combined,
-    notices: Vec<Notice>,
+    notices: Vec<Finding>,
     /// The files that each service comes from.
     origins: Origins,
     /// The name that Compose gives the project.
@@ -39,7 +40,7 @@ pub enum Uncombined {
     /// The Compose program could not be asked, or it failed.
     Failed(anyhow::Error),
     /// The faithful rewrite of the text is blocked.
-    Blocked(Vec<Blocker>),
+    Blocked(Vec<Finding>),
     /// The configuration of the text differs, first at this key.
     Different(String),
 }
@@ -57,7 +58,7 @@ impl Combined {
     }
 
     /// Rewrites the text.
-    pub fn rewrite(&self, runs: &Runs) -> Result<Faithful, Vec<Blocker>> {
+    pub fn rewrite(&self, runs: &Runs) -> Result<Faithful, Vec<Finding>> {
         let shell = self.shell(Some(self.stack.name().as_str()));
         let written = &self.written;
         let rewritten =
@@ -65,7 +66,7 @@ impl Combined {
         let mut rewrite = rewritten.map_err(without_lines)?;
         rewrite.hide(&written.secret);
         for notice in &mut rewrite.notices {
-            notice.line = None;
+            notice.position = None;
         }
         rewrite.notices.extend_from_slice(&self.notices);
         Ok(rewrite)
@@ -73,7 +74,7 @@ impl Combined {
 }
 
 /// Removes the positions, because they refer to a text that the user has not seen.
-fn without_lines(mut blockers: Vec<Blocker>) -> Vec<Blocker> {
+fn without_lines(mut blockers: Vec<Finding>) -> Vec<Finding> {
     for blocker in &mut blockers {
         blocker.position = None;
     }
@@ -201,7 +202,7 @@ fn notices(
     origins: &Origins,
     resolved: &Resolved,
     written: &[(String, String)],
-) -> Vec<Notice> {
+) -> Vec<Finding> {
     let combines = match all_files(files, origins).as_slice() {
         [one] => format!("Portainer gets {one} as resolved by Compose"),
         files => format!("Portainer gets one file that combines {}", files.join(", ")),
@@ -224,11 +225,8 @@ fn notices(
     messages.extend(written.iter().map(|(name, key)| {
         format!("the value of {name} is written into Portainer's copy ({key}): changing the variable in Portainer has no effect there")
     }));
-    let notice = |message| Notice {
-        line: None,
-        message,
-    };
-    messages.into_iter().map(notice).collect()
+    let notice = |message: &String| Finding::of_stack(message);
+    messages.iter().map(notice).collect()
 }
 
 impl From<anyhow::Error> for Uncombined {

@@ -49,7 +49,7 @@ pub struct AdoptionFacts<'a> {
     /// The Compose files that are adopted, absolute or relative to the directory.
     pub files: &'a [String],
     /// The problems of the rewrite. If there are any, nothing is sent.
-    pub rewrite: &'a [faithful::Blocker],
+    pub rewrite: &'a [Finding],
     /// What the rewrite writes into the text because it runs.
     pub runs: &'a faithful::Runs,
     /// What Compose reads, or why that is unknown.
@@ -156,7 +156,7 @@ pub fn adoption(input: &AdoptionFacts) -> Plan {
                 .record
                 .map_or(InPortainer::Nothing, |record| record.in_portainer),
             blockers: rewrite
-                .map(|blocker| Finding::of_rewrite(blocker, input.file))
+                .map(|problem| problem.clone().in_file(input.file))
                 .collect(),
             is_stopped: is_stopped(facts),
             access: uses.wanted.clone().filter(|_| !uses.is_as_wanted),

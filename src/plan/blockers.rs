@@ -10,10 +10,7 @@ pub mod permissions;
 pub mod unsupported;
 pub mod validation;
 
-use crate::{
-    finding::{Finding, Kind},
-    rewrite::faithful,
-};
+use crate::finding::{Finding, Kind};
 
 impl Finding {
     /// One blocker for each thing that has to be fixed in the Compose file `file` or elsewhere.
@@ -41,14 +38,5 @@ impl Finding {
             Kind::Damage => "--force sends the damaged file",
             _ => "--force overrides this check",
         }
-    }
-
-    /// A problem of the faithful rewrite in the Compose file `file`.
-    pub fn of_rewrite(blocker: &faithful::Blocker, file: &str) -> Self {
-        let message = match blocker.position {
-            Some(position) => format!("{file}:{}: {}", position.line, blocker.message),
-            None => blocker.message.clone(),
-        };
-        Self::new(message, &blocker.hint)
     }
 }

@@ -20,6 +20,7 @@ use crate::{
 };
 
 impl Finding {
+    /// A loss of a container.
     pub fn of_container(container: Inspected, tool: &str, kind: Kind, message: &str) -> Self {
         let service = container.compose_label(tool, "service");
         Self {

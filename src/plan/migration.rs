@@ -164,7 +164,7 @@ impl Plan {
             Err(_) => Vec::new(),
         };
         let mut refusals = self.blockers.iter();
-        if refusals.any(|refusal| refusal.kind == Kind::UnreadableEnv) {
+        if refusals.any(|refusal| refusal.kind == Kind::BadEnvFile) {
             text.retain(|loss| loss.kind != TextLossKind::UnreadableEnv);
         }
         if let Some(stack) = stack {

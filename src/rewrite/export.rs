@@ -12,7 +12,7 @@ use composefile::{
 
 use super::{
     env::stack_env,
-    faithful::{self, Blocker, Runs, TextChange, renamed},
+    faithful::{self, Finding, Runs, TextChange, renamed},
     portainer::{self, STACK_ENV},
 };
 use crate::model::Variable;
@@ -61,12 +61,12 @@ pub fn env_files(stored: &Stored) -> Vec<String> {
 }
 
 /// Writes a Portainer stack as files. The error lists everything that prevents it.
-pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Blocker>> {
+pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Finding>> {
     let (variables, left_out) = variables(stored)?;
     let env = stack_env(&variables);
     // Nothing in it depends on Portainer's directory or container.
     let rewritten = faithful::rewrite(stored.text, Some(&env), &context(stored), &Runs::default())?;
-    let internal = || Blocker::internal("the exported file failed verification", None);
+    let internal = || Finding::internal("the exported file failed verification", None);
     let text =
         renamed(&rewritten.text, stored.project, stored.mark).ok_or_else(|| vec![internal()])?;
     let after = Document::parse(&text).map_err(|_| vec![internal()])?;
@@ -82,7 +82,7 @@ pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Blocker>> {
 
 /// The variables, without those that Compose reads as settings: Portainer passes the file and the name of the project
 /// itself, so they have no effect there, but they would have one in `.env`. A service that gets all of them would miss those.
-fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Blocker>> {
+fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Finding>> {
     let has_no_effect = |one: &&Variable| {
         let name = one.name.trim();
         let is_other_name = name == "COMPOSE_PROJECT_NAME" && one.value != stored.project;
@@ -92,7 +92,7 @@ fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Blocke
     let left_out: Vec<String> = useless.map(|one| one.name.clone()).collect();
     if !left_out.is_empty() && stored.text.contains("env_file") {
         let names = left_out.join(", ");
-        return Err(vec![Blocker::without_effect(&names)]);
+        return Err(vec![Finding::without_effect(&names)]);
     }
     let kept = stored.variables.iter().filter(|one| !has_no_effect(one));
     Ok((kept.cloned().collect(), left_out))
@@ -113,7 +113,7 @@ fn context<'a>(stored: &Stored<'a>) -> Context<'a> {
 mod tests {
     use super::*;
 
-    fn export(text: &str, env: &[(&str, &str)]) -> Result<ExportedFiles, Vec<Blocker>> {
+    fn export(text: &str, env: &[(&str, &str)]) -> Result<ExportedFiles, Vec<Finding>> {
         let variables: Vec<Variable> = env
             .iter()
             .map(|&(name, value)| Variable::new(name, value))

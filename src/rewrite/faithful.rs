@@ -29,7 +29,8 @@ mod write;
 
 use std::{collections::BTreeSet, fmt, ops::Range};
 
-pub use blocker::{Blocker, ONE_FILE, Reason};
+pub use crate::finding::{Finding, Kind};
+pub use blocker::ONE_FILE;
 pub use encode::encoded;
 pub use mounts::written_services;
 pub(in crate::rewrite) use reading::read_over;
@@ -63,7 +64,7 @@ pub struct Faithful {
     /// The changes, in the order of the text.
     pub edits: Vec<TextChange>,
     /// What the user should know.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<Finding>,
     redactions: Vec<splice::Redaction>,
 }
 
@@ -74,25 +75,6 @@ pub struct TextChange {
     pub line: usize,
     /// The removed bytes of the original; empty for an insertion.
     pub span: Range<usize>,
-}
-
-/// Something the user should know. Never holds a value of an env file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Notice {
-    /// The line of the original, counted from 1.
-    pub line: Option<usize>,
-    /// The text.
-    pub message: String,
-}
-
-impl Notice {
-    /// The notice after its file and line.
-    pub fn in_file(&self, file: &str) -> String {
-        match self.line {
-            Some(line) => format!("{file}:{line}: {}", self.message),
-            None => self.message.clone(),
-        }
-    }
 }
 
 impl Faithful {
@@ -152,7 +134,7 @@ pub fn rewrite(
     env: Option<&str>,
     context: &Context<'_>,
     runs: &Runs,
-) -> Result<Faithful, Vec<Blocker>> {
+) -> Result<Faithful, Vec<Finding>> {
     let document = parsed(text).map_err(|blocker| vec![blocker])?;
     let variables = variables_of(env, context).map_err(|blocker| vec![blocker])?;
     let reader = Reader::new(&document, env, &variables, context);
@@ -166,11 +148,14 @@ pub fn rewrite(
     let written = merged
         .splices
         .apply(&document)
-        .map_err(|splice::Overlap| vec![Blocker::internal("two changes overlap", None)])?;
+        .map_err(|splice::Overlap| vec![Finding::internal("two changes overlap", None)])?;
     check::prove(&reader, &written, runs).map_err(|blocker| vec![blocker])?;
 
     let mut notices = found.notices;
-    notices.sort();
+    notices.sort_by_cached_key(|notice| {
+        let line = notice.position.map(|place| place.line);
+        (line, notice.message.clone())
+    });
     notices.dedup();
     Ok(Faithful {
         text: written.text,
@@ -221,9 +206,9 @@ fn read<R>(
     Some(ask(&Reader::new(&document, env, &variables, context)))
 }
 
-fn in_order(mut blockers: Vec<Blocker>) -> Vec<Blocker> {
+fn in_order(mut blockers: Vec<Finding>) -> Vec<Finding> {
     blockers.sort_by_key(|blocker| blocker.position.map(|place| (place.line, place.column)));
-    let mut found: Vec<Blocker> = Vec::with_capacity(blockers.len());
+    let mut found: Vec<Finding> = Vec::with_capacity(blockers.len());
     for blocker in blockers {
         if !found.contains(&blocker) {
             found.push(blocker);
@@ -233,8 +218,8 @@ fn in_order(mut blockers: Vec<Blocker>) -> Vec<Blocker> {
 }
 
 /// Parses the Compose file.
-fn parsed(text: &str) -> Result<Document<'_>, Blocker> {
-    let document = Document::parse(text).map_err(|error| Blocker::not_yaml(&error))?;
+fn parsed(text: &str) -> Result<Document<'_>, Finding> {
+    let document = Document::parse(text).map_err(|error| Finding::not_yaml(&error))?;
     unseen_line_break(text).map_or(Ok(document), Err)
 }
 
@@ -242,25 +227,23 @@ fn parsed(text: &str) -> Result<Document<'_>, Blocker> {
 fn variables_of(
     env: Option<&str>,
     context: &Context<'_>,
-) -> Result<Vec<(String, String)>, Blocker> {
+) -> Result<Vec<(String, String)>, Finding> {
     dotenv::parse(env.unwrap_or_default(), context.shell).map_err(|error| {
         let message = format!("cannot parse {}: {error}", context.env_file);
-        Blocker::new(Reason::BadEnvFile, message, FIX_LINE)
+        Finding::new(message, FIX_LINE).of_kind(Kind::BadEnvFile)
     })
 }
 
 /// YAML 1.1, and so Compose, ends a line at characters that YAML 1.2 does not.
-fn unseen_line_break(text: &str) -> Option<Blocker> {
+fn unseen_line_break(text: &str) -> Option<Finding> {
     let breaks = ["\u{85}", "\u{2028}", "\u{2029}"];
     let find = |c: &&str| memchr::memmem::find(text.as_bytes(), c.as_bytes());
     let at = breaks.iter().filter_map(find).min()?;
     let message =
         "Compose treats this invisible character (U+0085, U+2028 or U+2029) as a line break";
     let hint = "remove it, or write it as an escape (`\"\\u2028\"`)";
-    Some(Blocker {
-        position: Some(Position::of(text, at)),
-        ..Blocker::new(Reason::NotYaml, message, hint)
-    })
+    let found = Finding::new(message, hint).of_kind(Kind::NotYaml);
+    Some(found.placed(Position::of(text, at)))
 }
 
 #[cfg(test)]

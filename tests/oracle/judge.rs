@@ -302,16 +302,16 @@ pub fn held(
 }
 
 /// Kind and message of each refusal.
-fn told(refusals: Vec<faithful::Blocker>) -> Vec<(String, String)> {
-    let one = |refusal: faithful::Blocker| {
+fn told(refusals: Vec<faithful::Finding>) -> Vec<(String, String)> {
+    let one = |refusal: faithful::Finding| {
         let line = refusal.position.map_or(0, |place| place.line);
         let message = format!("line {line}: {}", refusal.message);
-        (format!("{:?}", refusal.reason), message)
+        (format!("{:?}", refusal.kind), message)
     };
     refusals.into_iter().map(one).collect()
 }
 
-fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Blocker>> {
+fn rewrite(host: &Host) -> Result<faithful::Faithful, Vec<faithful::Finding>> {
     let (env, runs) = (host.env.as_deref(), faithful::Runs::default());
     with_context(host, |context| {
         faithful::rewrite(&host.text, env, context, &runs)

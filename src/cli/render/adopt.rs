@@ -18,7 +18,6 @@ use crate::{
     inventory::earlier,
     observe::with_hint,
     plan::Keep,
-    rewrite::faithful,
     stack::{Stack, StackName},
     text::{counted, numbered},
 };
@@ -52,11 +51,9 @@ pub(super) fn prepared(
 }
 
 /// The error that lists why a stack cannot be rewritten.
-pub(super) fn blocked(stack: &Stack, problems: &[faithful::Blocker]) -> Failure {
+pub(super) fn blocked(stack: &Stack, problems: &[Finding]) -> Failure {
     let name = stack.name();
-    let blockers = problems
-        .iter()
-        .map(|one| Finding::of_rewrite(one, stack.file()));
+    let blockers = problems.iter().map(|one| one.clone().in_file(stack.file()));
     let count = counted(problems.len(), "problem");
     Failure::new(format!("cannot adopt {name}: {count}"))
         .details(numbered(blockers))

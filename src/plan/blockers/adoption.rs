@@ -10,7 +10,7 @@ mod record;
 pub use needs::images_to_pull;
 
 use crate::{
-    finding::Finding,
+    finding::{Finding, Kind},
     model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
         AdoptionFacts, Facts, Fate, InPortainer, Keep, PathKind, Plan, Projects, ServicePlan,
@@ -22,7 +22,6 @@ use crate::{
         },
         fate_of,
     },
-    rewrite::faithful::Reason,
     snapshot::Inspected,
     text::{listed, operands, printable, shell_word},
 };
@@ -51,7 +50,7 @@ pub fn blocking(
     found.projects();
     found.directories();
     // The rewrite has named the files then.
-    let is_said = |one: &crate::rewrite::faithful::Blocker| one.reason == Reason::SeveralFiles;
+    let is_said = |problem: &Finding| problem.kind == Kind::SeveralFiles;
     if !input.rewrite.iter().any(is_said) {
         found.files(input.files);
     }

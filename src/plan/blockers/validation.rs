@@ -18,7 +18,7 @@ use crate::{
         facts::services::{Given, SentStack, SentText},
     },
     rewrite::{
-        faithful::{self, Reason, Runs},
+        faithful::{self, Runs},
         literal::{TextEdit, edits},
     },
 };
@@ -45,13 +45,11 @@ pub fn refusals(
     let blockers = faithful::rewrite(text.text, Some(text.env), text.context, &Runs::default())
         .err()
         .unwrap_or_default();
-    let rejections = blockers.iter().filter(|blocker| match blocker.reason {
-        Reason::NotYaml => !is_damaged && is_no_yaml(text.text),
+    let rejections = blockers.iter().filter(|blocker| match blocker.kind {
+        Kind::NotYaml => !is_damaged && is_no_yaml(text.text),
         // The other reasons concern the faithful rewrite, or are found elsewhere.
-        reason => matches!(
-            reason,
-            Reason::WrongType | Reason::BadVariable | Reason::Inconsistent
-        ),
+        Kind::WrongType | Kind::BadVariable | Kind::Inconsistent => true,
+        _ => false,
     });
     let mut rejected: Vec<String> = rejections.map(|one| lines.describe(one)).collect();
     let unmountable = stack.map_or_else(Vec::new, |stack| unmountable(stack, &lines));
@@ -70,7 +68,7 @@ pub fn refusals(
     let hint = "fix these lines: Compose accepts them, and fails when it creates the container";
     let mounts = Finding::about(unmountable, what, hint);
     let all = [
-        env.map(|one| one.of_kind(Kind::UnreadableEnv)),
+        env.map(|one| one.of_kind(Kind::BadEnvFile)),
         rejects(rejected),
         mounts.map(|one| one.of_kind(Kind::Rejected)),
     ];
@@ -139,7 +137,7 @@ pub fn doubt(
     let has = |kinds: &[K]| refusals.iter().any(|one| kinds.contains(&one.kind));
     let is_said = match rejection.doubt {
         // The refusal names the place.
-        None | Some(Doubt::Version) => has(&[K::Rejected, K::UnreadableEnv, K::Damage]),
+        None | Some(Doubt::Version) => has(&[K::Rejected, K::BadEnvFile, K::Damage]),
         Some(Doubt::UnknownKey) => {
             let mut words = rejection
                 .message
@@ -320,7 +318,7 @@ impl Lines {
         mapped
     }
 
-    fn describe(&self, blocker: &faithful::Blocker) -> String {
+    fn describe(&self, blocker: &Finding) -> String {
         match blocker.position {
             Some(position) => format!("line {}: {}", self.of(position.line), blocker.message),
             None => blocker.message.clone(),

@@ -7,7 +7,7 @@ use composefile::{
 };
 
 use super::{
-    Blocker, Reason,
+    Finding, Kind,
     findings::{NewEntry, NewValue},
     listed::{Listed, listed},
     mounts,
@@ -20,17 +20,17 @@ pub(super) fn prove(
     reader: &Reader<'_, '_>,
     written: &Written,
     runs: &Runs,
-) -> Result<(), Blocker> {
+) -> Result<(), Finding> {
     let failed = |at: Option<usize>| {
         let text = reader.document.text();
         let position = at.map(|at| Position::of(text, at));
-        Blocker::internal("the rewritten file failed verification", position)
+        Finding::internal("the rewritten file failed verification", position)
     };
     let new = Document::parse(&written.text).map_err(|_| failed(None))?;
     compare(reader.document, &new, &written.expected).map_err(|at| failed(Some(at)))?;
     let again = Reader::new(&new, reader.env_text, reader.env, reader.context);
     if let Some(message) = unreadable(reader, &new) {
-        return Err(Blocker::internal(&message, None));
+        return Err(Finding::internal(&message, None));
     }
     if runs.is_empty() {
         return Ok(());
@@ -39,7 +39,7 @@ pub(super) fn prove(
         let message = format!(
             "service {name} needs its own `volumes`: it shares those of a service whose anonymous volumes get names"
         );
-        Err(Blocker::at(node, Reason::Shared, message, mounts::OWN_VOLUMES))
+        Err(Finding::at(node, Kind::Shared, message, mounts::OWN_VOLUMES))
     })
 }
 

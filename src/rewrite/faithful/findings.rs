@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use composefile::document::{Entry, Node, NodeId, NodeSet};
+use composefile::document::{Entry, Node, NodeId, NodeSet, Position};
 
-use super::{Blocker, Notice, Reason};
+use super::{Finding, Kind};
 
 /// The result of one pass. No pass sees the findings of another.
 #[derive(Default)]
 pub(super) struct Findings<'d> {
     pub(super) edits: Edits<'d>,
-    pub(super) blockers: Vec<Blocker>,
-    pub(super) notices: Vec<Notice>,
+    pub(super) blockers: Vec<Finding>,
+    pub(super) notices: Vec<Finding>,
 }
 
 impl<'d> Findings<'d> {
@@ -33,19 +33,18 @@ impl<'d> Findings<'d> {
     pub(super) fn block(
         &mut self,
         node: Node<'_>,
-        reason: Reason,
-        message: impl Into<String>,
-        hint: impl Into<String>,
+        reason: Kind,
+        message: impl AsRef<str>,
+        hint: impl AsRef<str>,
     ) {
-        let blocker = Blocker::at(node, reason, message, hint);
+        let blocker = Finding::at(node, reason, message, hint);
         self.blockers.push(blocker);
     }
 
-    pub(super) fn notice(&mut self, line: usize, message: impl Into<String>) {
-        self.notices.push(Notice {
-            line: Some(line),
-            message: message.into(),
-        });
+    pub(super) fn notice(&mut self, line: usize, message: impl AsRef<str>) {
+        let position = Position { line, column: 1 };
+        self.notices
+            .push(Finding::of_stack(message.as_ref()).placed(position));
     }
 
     pub(super) fn set(&mut self, node: Node<'d>, text: String, secrecy: Secrecy) {

@@ -15,7 +15,7 @@ use composefile::{
 };
 
 use super::{
-    Reason,
+    Kind,
     findings::{Findings, ItemEdit, NewValue, Secrecy},
     sharing::is_own,
     uses,
@@ -225,7 +225,7 @@ impl<'d> Inline<'_, 'd, '_> {
             "service {name} gets variables from its `env_file`, but shares its `environment` with services that do not get the same variables"
         );
         let hint = "give the service its own `environment`, without an anchor";
-        self.found.block(node, Reason::Shared, message, hint);
+        self.found.block(node, Kind::Shared, message, hint);
     }
 }
 

@@ -8,7 +8,7 @@ use composefile::{
     services::{Service, one_or_many},
 };
 
-use super::{Blocker, Reason};
+use super::{Finding, Kind};
 
 /// One env file that a service names.
 #[derive(Clone)]
@@ -40,11 +40,11 @@ impl Listed<'_> {
     }
 
     /// The blocker for a file that must exist.
-    pub(super) fn missing(&self, service: Service<'_>) -> Blocker {
+    pub(super) fn missing(&self, service: Service<'_>) -> Finding {
         let (file, service) = (self.shown(), service.name);
         let message = format!("the env file {file} of service {service} does not exist");
         let hint = "create it: Compose rejects the stack without it";
-        Blocker::at(self.path, Reason::MissingEnvFile, message, hint)
+        Finding::at(self.path, Kind::MissingEnvFile, message, hint)
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use composefile::document::{Document, Entry, Node, NodeId, NodeKind, NodeMap, NodeSet};
 
 use super::{
-    Blocker, Reason,
+    Finding, Kind,
     findings::{Edits, Insertion, ItemEdit, Replacement, Scalar},
     splice::Splices,
     uses,
@@ -18,7 +18,7 @@ use super::{
 /// What became of the edits: changes of the text, and the contradictions between them.
 pub(super) struct Merged {
     pub(super) splices: Splices,
-    pub(super) blockers: Vec<Blocker>,
+    pub(super) blockers: Vec<Finding>,
 }
 
 /// Merges the edits of all passes.
@@ -69,7 +69,7 @@ struct Merge<'d> {
     splices: Splices,
     /// The nodes that are removed or replaced with all that they hold. None holds another.
     gone: BTreeMap<NodeId, Node<'d>>,
-    blockers: Vec<Blocker>,
+    blockers: Vec<Finding>,
 }
 
 impl<'d> Merge<'d> {
@@ -221,7 +221,7 @@ impl<'d> Merge<'d> {
         let message =
             "the anchor of this alias is removed, because the part that contains it is rewritten";
         let hint = "write out the value instead of the alias";
-        let blocker = |alias| Blocker::at(alias, Reason::Shared, message, hint);
+        let blocker = |alias| Finding::at(alias, Kind::Shared, message, hint);
         let blockers: Vec<_> = lost.map(blocker).collect();
         self.blockers.extend(blockers);
     }
@@ -249,14 +249,14 @@ impl<'d> Merge<'d> {
     fn block_shared(&mut self, node: Node<'d>) {
         let message = "an alias uses this value in places that need different values";
         let hint = "write out the value in each place";
-        let blocker = Blocker::at(node, Reason::Shared, message, hint);
+        let blocker = Finding::at(node, Kind::Shared, message, hint);
         self.blockers.push(blocker);
     }
 
     fn written(&mut self, result: Result<(), Unwritable>, node: Node<'d>) {
         let message = "cannot rewrite this value in its current form";
         let blocker =
-            |Unwritable| Blocker::at(node, Reason::Unwritable, message, "put it on its own line");
+            |Unwritable| Finding::at(node, Kind::Unwritable, message, "put it on its own line");
         self.blockers.extend(result.err().map(blocker));
     }
 }

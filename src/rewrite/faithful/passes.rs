@@ -20,7 +20,7 @@ use composefile::{
     reader::Reader,
 };
 
-use super::{Blocker, findings::Findings, runs::Runs, shape};
+use super::{Finding, findings::Findings, runs::Runs, shape};
 
 type Pass = for<'d> fn(&Reader<'d, '_>) -> Findings<'d>;
 
@@ -38,7 +38,7 @@ const PASSES: [Pass; 8] = [
 ];
 
 /// Runs every pass. The error is a text that the passes cannot read.
-pub(super) fn run<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Result<Findings<'d>, Blocker> {
+pub(super) fn run<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Result<Findings<'d>, Finding> {
     shape::check(reader.document)?;
     let mut found = Findings::default();
     for pass in PASSES {

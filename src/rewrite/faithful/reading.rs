@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use composefile::{dotenv, interpolate::Lookup};
 
-use super::{Blocker, Reason, blocker::FIX_LINE, listed::Listed, write::quoted};
+use super::{Finding, Kind, blocker::FIX_LINE, listed::Listed, write::quoted};
 
 /// YAML limits a key before its colon to 1024 characters, including quotes.
 const LONGEST_KEY: usize = 1000;
@@ -32,7 +32,7 @@ pub(super) struct Sources<'a> {
 
 /// The values that a service gets from its files, without the names that it sets itself. Reads the files as both eras of
 /// Compose do. Fails if Compose cannot parse a file, or if a value depends on the Compose version.
-pub(super) fn variables(sources: &Sources<'_>) -> Result<BTreeMap<String, String>, Blocker> {
+pub(super) fn variables(sources: &Sources<'_>) -> Result<BTreeMap<String, String>, Finding> {
     let old = read_in(LookupOrder::Old, sources)?;
     let new = read_in(LookupOrder::New, sources)?;
     let mut names = old.keys().chain(new.keys());
@@ -42,13 +42,13 @@ pub(super) fn variables(sources: &Sources<'_>) -> Result<BTreeMap<String, String
         );
         let hint = format!("set {name} in `environment`");
         let (listed, _) = sources.files[0];
-        let reason = Reason::VersionDependent;
-        return Err(Blocker::at(listed.path, reason, message, hint));
+        let reason = Kind::VersionDependent;
+        return Err(Finding::at(listed.path, reason, message, hint));
     }
     Ok(old)
 }
 
-fn read_in(order: LookupOrder, sources: &Sources<'_>) -> Result<BTreeMap<String, String>, Blocker> {
+fn read_in(order: LookupOrder, sources: &Sources<'_>) -> Result<BTreeMap<String, String>, Finding> {
     let explicit = sources.explicit;
     let mut found = BTreeMap::<String, String>::new();
     for (listed, text) in sources.files {
@@ -66,9 +66,8 @@ fn read_in(order: LookupOrder, sources: &Sources<'_>) -> Result<BTreeMap<String,
                 found.get(name).cloned().or_else(empty)
             }
         };
-        let unreadable = |message: String, hint: &str| {
-            Blocker::at(listed.path, Reason::BadEnvFile, message, hint)
-        };
+        let unreadable =
+            |message: String, hint: &str| Finding::at(listed.path, Kind::BadEnvFile, message, hint);
         let (file, is_raw) = (listed.shown(), listed.format.is_some());
         let given = read_over(text, is_raw, &lookup, &set_already)
             .map_err(|error| unreadable(format!("cannot parse {file}: {error}"), FIX_LINE))?;

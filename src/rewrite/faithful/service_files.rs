@@ -9,7 +9,7 @@ use composefile::{
 };
 
 use super::{
-    Blocker, Reason,
+    Finding, Kind,
     listed::{Listed, listed},
     reading::Explicit,
 };
@@ -79,7 +79,7 @@ impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
 
     /// Blocks on a service that resets or overrides inherited keys: values written into those would be lost with
     /// them.
-    pub(super) fn check_inherited(chain: &[Service<'_>]) -> Result<(), Blocker> {
+    pub(super) fn check_inherited(chain: &[Service<'_>]) -> Result<(), Finding> {
         let cuts = |service: &&Service<'_>| {
             let entries = service.node.mappings().flat_map(Node::own_entries);
             entries
@@ -95,6 +95,6 @@ impl<'r, 'd, 'a> ServiceFiles<'r, 'd, 'a> {
             "service {name} resets or overrides the `environment` of an extended service that has `env_file`"
         );
         let hint = "write the service without `extends`";
-        Err(Blocker::at(service.node, Reason::Shared, message, hint))
+        Err(Finding::at(service.node, Kind::Shared, message, hint))
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{
-    Blocker, Context, EnvFiles, Faithful, Reason, Runs, ServiceRuns, env_files_needed, rewrite,
+    Context, EnvFiles, Faithful, Finding, Kind, Runs, ServiceRuns, env_files_needed, rewrite,
 };
 use crate::{
     rewrite::{masked, portainer},
@@ -13,11 +13,11 @@ use crate::{
 /// A value of an env file.
 const SECRET: &str = "zq7secret7qz";
 
-fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Blocker>> {
+fn run(text: &str, env: Option<&str>) -> Result<Faithful, Vec<Finding>> {
     run_with(text, env, &Runs::default())
 }
 
-fn run_with(text: &str, env: Option<&str>, runs: &Runs) -> Result<Faithful, Vec<Blocker>> {
+fn run_with(text: &str, env: Option<&str>, runs: &Runs) -> Result<Faithful, Vec<Finding>> {
     let files = EnvFiles::from([(
         "/s/web/app.env".to_owned(),
         Some(format!("X={SECRET}\nY=$A\n")),
@@ -135,7 +135,7 @@ fn stacks() -> impl Strategy<Value = String> {
 }
 
 /// The result, rewritten again as Portainer stores it.
-fn again(first: &Faithful) -> Result<Faithful, Vec<Blocker>> {
+fn again(first: &Faithful) -> Result<Faithful, Vec<Finding>> {
     let env = first.stack_env();
     let shell = |name: &str| (name == "HOME").then(|| "/root".to_owned());
     let context = Context {
@@ -176,7 +176,7 @@ proptest! {
         let first = match run_with(&text, Some(&env), &runs) {
             Ok(first) => first,
             Err(blockers) => {
-                let is_internal = blockers.iter().any(|blocker| blocker.reason == Reason::Internal);
+                let is_internal = blockers.iter().any(|blocker| blocker.kind == Kind::Internal);
                 prop_assert!(!is_internal, "{blockers:?}\n{text}");
                 prop_assert!(!format!("{blockers:?}").contains(SECRET), "{text}");
                 return Ok(());

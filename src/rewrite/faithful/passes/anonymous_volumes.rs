@@ -11,7 +11,7 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Notice, Reason,
+    Finding, Kind,
     findings::{Findings, ItemEdit, NewEntry, NewValue, Secrecy},
     mounts::{MountItem, Mounted, OWN_VOLUMES, is_external, lists, mounts, wanted},
     runs::{Runs, ServiceRuns},
@@ -69,8 +69,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 service.name
             );
             let hint = "run a single container, write a named volume or bind mount for the data, or pass --keep-anonymous: the volumes of containers that keep running get no names then, and may be lost when these are recreated";
-            self.found
-                .block(service.node, Reason::Shared, message, hint);
+            self.found.block(service.node, Kind::Shared, message, hint);
             return;
         }
         for (target, volume) in volumes {
@@ -177,7 +176,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             );
             let hint = "write the mount in long syntax (`type: volume`)";
             self.found
-                .block(service.node, Reason::Unwritable, message, hint);
+                .block(service.node, Kind::Unwritable, message, hint);
             return;
         }
         let list = service
@@ -237,13 +236,10 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         new.sort_by(|(one, _), (other, _)| one.cmp(other));
         let places = self.places();
         if !places.is_empty() {
-            self.found.notices.push(Notice {
-                line: None,
-                message: format!(
-                    "`docker volume prune` still deletes these volumes when no container uses them: {}",
-                    places.join(", ")
-                ),
-            });
+            self.found.notices.push(Finding::of_stack(&format!(
+                "`docker volume prune` still deletes these volumes when no container uses them: {}",
+                places.join(", ")
+            )));
         }
         match root.get("volumes").map(Node::resolved) {
             None => {
@@ -264,7 +260,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         );
         let hint =
             "move the data, then run `docker compose up -d`; or remove the mount from the file";
-        self.found.block(node, Reason::Inconsistent, message, hint);
+        self.found.block(node, Kind::Inconsistent, message, hint);
     }
 
     fn block_shared(&mut self, service: Service<'d>, node: Node<'d>) {
@@ -272,7 +268,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
             "service {} needs its own `volumes`, to name its anonymous volumes, but shares them",
             service.name
         );
-        self.found.block(node, Reason::Shared, message, OWN_VOLUMES);
+        self.found.block(node, Kind::Shared, message, OWN_VOLUMES);
     }
 }
 

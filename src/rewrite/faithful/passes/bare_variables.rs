@@ -7,7 +7,7 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Reason,
+    Kind,
     findings::{Findings, NewValue, Replacement},
     shell::{self, Substitution, effective_text},
 };
@@ -110,6 +110,6 @@ impl<'d> BareVariables<'_, 'd, '_> {
         let message = format!("{name} does not have the same value in Portainer as in your shell");
         let hint =
             format!("set a variable with another name in .env, and use it instead of {name}");
-        self.found.block(node, Reason::ShellVariable, message, hint);
+        self.found.block(node, Kind::ShellVariable, message, hint);
     }
 }

@@ -7,7 +7,7 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Reason,
+    Kind,
     findings::{Findings, NewValue, Secrecy},
     sharing::{Sharing, is_own, overridden},
     shell::is_true,
@@ -50,7 +50,7 @@ impl<'d> Builds<'_, 'd, '_> {
             let message =
                 format!("the build of service {name} overrides a build with a remote context");
             let hint = "remove the overridden build";
-            self.found.block(build.key, Reason::Shared, message, hint);
+            self.found.block(build.key, Kind::Shared, message, hint);
             return;
         }
         for entry in overridden(service, build) {
@@ -99,8 +99,7 @@ impl<'d> Builds<'_, 'd, '_> {
             let hint = format!(
                 "add `image: {image}` to the service, or write the service without an anchor"
             );
-            self.found
-                .block(service.node, Reason::Shared, message, hint);
+            self.found.block(service.node, Kind::Shared, message, hint);
             return;
         }
         let mapping = service.node.resolved();

@@ -5,7 +5,7 @@
 use composefile::{document::Printed, reader::Reader};
 
 use crate::rewrite::faithful::{
-    Reason,
+    Kind,
     findings::{Findings, Scalar, Secrecy},
     passes::values,
 };
@@ -26,7 +26,7 @@ pub(super) fn dates<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             Some(_) => {
                 let message = "Compose in Portainer may reject a date that is not in quotes";
                 let hint = "write in quotes, without a tag, what the service gets from it: `docker compose config` prints that";
-                found.block(node, Reason::VersionDependent, message, hint);
+                found.block(node, Kind::VersionDependent, message, hint);
             }
         }
     }

@@ -11,7 +11,7 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Blocker, Reason,
+    Finding, Kind,
     findings::{Findings, ItemEdit, Secrecy},
     inline::{Addition, AllDropped, Dropped, inline},
     listed::{Listed, unique},
@@ -75,7 +75,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
                 if listed.format.as_deref().is_some_and(|name| name != "raw") {
                     let message = format!("unknown `format` of the env file {}", listed.shown());
                     let hint = "remove it, or write `format: raw`";
-                    found.block(listed.path, Reason::BadEnvFile, message, hint);
+                    found.block(listed.path, Kind::BadEnvFile, message, hint);
                 }
                 match disposition {
                     Disposition::Renamed if listed.path.as_str() != Some("stack.env") => {
@@ -155,7 +155,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
                     other.name, service.name
                 );
                 let hint = "write out `environment` in each service, without `extends`";
-                found.block(service.node, Reason::Shared, message, hint);
+                found.block(service.node, Kind::Shared, message, hint);
             }
         }
     }
@@ -184,7 +184,7 @@ impl<'d> EnvFiles<'_, 'd, '_> {
     }
 
     /// The variables of the files of a service that are written into its `environment`.
-    fn values(&self, service: Service<'d>) -> Result<BTreeMap<String, String>, Blocker> {
+    fn values(&self, service: Service<'d>) -> Result<BTreeMap<String, String>, Finding> {
         let reader = self.reader;
         let chain = reader.chain(service);
         let all = unique(self.files.of_chain(&chain));

@@ -4,7 +4,7 @@
 
 use composefile::{document::Node, reader::Reader, services::Service};
 
-use crate::rewrite::faithful::{Blocker, Reason, findings::Findings};
+use crate::rewrite::faithful::{Finding, Kind, findings::Findings};
 
 /// Finds seccomp profiles, providers, models and registry logins.
 pub(super) fn files_of_this_host<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
@@ -17,7 +17,7 @@ pub(super) fn files_of_this_host<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     found
 }
 
-fn seccomp_profiles(reader: &Reader<'_, '_>, service: Service<'_>, blockers: &mut Vec<Blocker>) {
+fn seccomp_profiles(reader: &Reader<'_, '_>, service: Service<'_>, blockers: &mut Vec<Finding>) {
     let options = service.node.get("security_opt").into_iter();
     for option in options.flat_map(Node::items) {
         let text = option.as_str().and_then(|text| reader.read(text).ok());
@@ -25,12 +25,12 @@ fn seccomp_profiles(reader: &Reader<'_, '_>, service: Service<'_>, blockers: &mu
             let name = service.name;
             let message = format!("Portainer cannot read the seccomp profile of service {name}");
             let hint = "set the profile for all containers (`seccomp-profile` in daemon.json) and remove it here";
-            blockers.push(Blocker::at(option, Reason::UnreadableFile, message, hint));
+            blockers.push(Finding::at(option, Kind::UnreadableFiles, message, hint));
         }
     }
 }
 
-fn programs(service: Service<'_>, blockers: &mut Vec<Blocker>) {
+fn programs(service: Service<'_>, blockers: &mut Vec<Finding>) {
     for (key, needs) in [
         ("provider", "runs a program of this host"),
         ("models", "needs a plugin of this host"),
@@ -40,12 +40,12 @@ fn programs(service: Service<'_>, blockers: &mut Vec<Blocker>) {
             let message =
                 format!("`{key}` of service {name} {needs}, which Portainer does not have");
             let hint = "run this service separately, outside the stack";
-            blockers.push(Blocker::at(node, Reason::UnreadableFile, message, hint));
+            blockers.push(Finding::at(node, Kind::UnreadableFiles, message, hint));
         }
     }
 }
 
-fn logins(reader: &Reader<'_, '_>, service: Service<'_>, blockers: &mut Vec<Blocker>) {
+fn logins(reader: &Reader<'_, '_>, service: Service<'_>, blockers: &mut Vec<Finding>) {
     let Some(node) = service.node.get("use_api_socket") else {
         return;
     };
@@ -57,7 +57,7 @@ fn logins(reader: &Reader<'_, '_>, service: Service<'_>, blockers: &mut Vec<Bloc
         );
         let hint =
             "mount /var/run/docker.sock, and a config.json with the logins that the service needs";
-        blockers.push(Blocker::at(node, Reason::UnreadableFile, message, hint));
+        blockers.push(Finding::at(node, Kind::UnreadableFiles, message, hint));
     }
 }
 

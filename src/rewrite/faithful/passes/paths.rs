@@ -10,7 +10,7 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Reason,
+    Kind,
     findings::{Findings, Secrecy},
     shell::effective_text,
 };
@@ -77,19 +77,19 @@ struct Absolute {
 }
 
 /// Why a path cannot be made absolute: the reason, the message and the hint.
-struct Trouble(Reason, &'static str, &'static str);
+struct Trouble(Kind, &'static str, &'static str);
 
 /// No text in its place can express the path. Compose resolves the path, but passes it to the engine in short syntax. The
 /// engine rejects that, so a deployment by hand fails too.
 const COLON: Trouble = Trouble(
-    Reason::Unwritable,
+    Kind::Unwritable,
     "the absolute path contains a colon, which Docker reads as a separator in the short mount syntax",
     "write the mount in long syntax (`type: bind`) without `create_host_path`, or move the stack to a directory without a colon",
 );
 
 /// Compose versions disagree about the path.
 const VERSION_DEPENDENT: Trouble = Trouble(
-    Reason::VersionDependent,
+    Kind::VersionDependent,
     "the meaning of this path depends on the Compose version",
     "avoid Windows shares, drive names that are not a single letter, and colons inside braces",
 );

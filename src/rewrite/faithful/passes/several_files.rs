@@ -3,7 +3,7 @@
 
 use composefile::reader::Reader;
 
-use crate::rewrite::faithful::{Blocker, ONE_FILE, Reason, findings::Findings};
+use crate::rewrite::faithful::{Finding, Kind, ONE_FILE, findings::Findings};
 
 /// Finds the other files that Compose reads for the stack.
 pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
@@ -13,7 +13,7 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let include = document.get("include");
     if let Some(include) = include.filter(|include| include.items().next().is_some()) {
         let message = "Portainer cannot read the files that `include` names";
-        found.block(include, Reason::SeveralFiles, message, ONE_FILE);
+        found.block(include, Kind::SeveralFiles, message, ONE_FILE);
     }
     for service in &reader.services {
         let extended = service.extends_file().map(|_| "extends");
@@ -23,7 +23,7 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             let message =
                 format!("Portainer cannot read the file that `{key}` of service {name} names");
             let node = service.node.get(key).unwrap_or(service.node);
-            found.block(node, Reason::SeveralFiles, message, ONE_FILE);
+            found.block(node, Kind::SeveralFiles, message, ONE_FILE);
         }
     }
     let (message, hint) = match &files[..] {
@@ -44,6 +44,6 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             ONE_FILE,
         ),
     };
-    found.blockers.push(Blocker::several_files(message, hint));
+    found.blockers.push(Finding::several_files(message, hint));
     found
 }

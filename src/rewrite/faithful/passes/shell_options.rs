@@ -2,7 +2,7 @@
 
 use composefile::reader::Reader;
 
-use crate::rewrite::faithful::{Blocker, Reason, findings::Findings, shell::is_true};
+use crate::rewrite::faithful::{Finding, Kind, findings::Findings, shell::is_true};
 
 const NO_ENV_FILE: &str = "COMPOSE_DISABLE_ENV_FILE";
 
@@ -10,8 +10,10 @@ const NO_ENV_FILE: &str = "COMPOSE_DISABLE_ENV_FILE";
 pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let shell = |name: &str| (reader.context.shell)(name).filter(|value| !value.is_empty());
     let mut found = Findings::default();
-    let mut block = |reason, message: &str, hint: &str| {
-        found.blockers.push(Blocker::new(reason, message, hint));
+    let mut block = |kind, message: &str, hint: &str| {
+        found
+            .blockers
+            .push(Finding::new(message, hint).of_kind(kind));
     };
     for name in [
         "COMPOSE_PROFILES",
@@ -21,7 +23,7 @@ pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         let value = shell(name);
         if value.is_some() && value.as_deref() != reader.variables.get(name).copied() {
             block(
-                Reason::ShellVariable,
+                Kind::ShellVariable,
                 &format!("{name} is set in the shell, but .env does not set it to the same value"),
                 "set it in .env, or unset it: Portainer does not have the variables of your shell",
             );
@@ -31,7 +33,7 @@ pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         shell("COMPOSE_ENV_FILES").filter(|files| reader.base().local(files) != reader.own_env);
     if others.is_some() {
         block(
-            Reason::ShellVariable,
+            Kind::ShellVariable,
             "COMPOSE_ENV_FILES names env files other than .env",
             "move their variables into .env, and unset COMPOSE_ENV_FILES: Portainer has only one env file",
         );
@@ -39,13 +41,13 @@ pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
     let in_env = reader.variables.get(NO_ENV_FILE);
     if shell(NO_ENV_FILE).as_deref().is_some_and(is_true) && reader.env_text.is_some() {
         block(
-            Reason::ShellVariable,
+            Kind::ShellVariable,
             &format!("{NO_ENV_FILE} is set in the shell: Compose ignores .env"),
             "unset it, or remove .env",
         );
     } else if in_env.is_some_and(|value| is_true(value)) {
         block(
-            Reason::VersionDependent,
+            Kind::VersionDependent,
             &format!(".env sets {NO_ENV_FILE}: whether Compose reads .env depends on its version"),
             &format!("remove {NO_ENV_FILE} from .env"),
         );

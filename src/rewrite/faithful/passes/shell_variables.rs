@@ -10,7 +10,7 @@ use composefile::{
 };
 
 use crate::rewrite::faithful::{
-    Blocker, Reason,
+    Finding, Kind,
     findings::{Findings, Scalar},
     passes::values,
     shell::{self, Substitution},
@@ -53,7 +53,7 @@ fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Sca
     })
 }
 
-fn invalid(node: Node<'_>, error: &InterpolateError) -> Blocker {
+fn invalid(node: Node<'_>, error: &InterpolateError) -> Finding {
     let (message, hint) = match error {
         InterpolateError::Required(name) => (
             format!("required variable {name} is not set"),
@@ -68,5 +68,5 @@ fn invalid(node: Node<'_>, error: &InterpolateError) -> Blocker {
             "write `$$` for a literal dollar sign: Compose rejects the stack as it is".to_owned(),
         ),
     };
-    Blocker::at(node, Reason::BadVariable, message, hint)
+    Finding::at(node, Kind::BadVariable, message, hint)
 }
