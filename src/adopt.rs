@@ -3,27 +3,26 @@
 //! The request is sent once. Then every container is compared with its state before the run. If the deployment fails, or the
 //! stack does not run as before, the containers that changed are restored from the snapshot.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Result;
-use chrono::{DateTime, Utc};
 use secrecy::ExposeSecret as _;
-use serde_json::Value;
 
 use crate::{
+    after::Ran,
     failure::Failure,
     finding::Finding,
     observe::{Situation, foreign_since, warnings_of},
     plan::{AdoptFlags, InPortainer, Plan, Request},
+    portainer::Payload,
     report::{AdoptReport, Outcome, VERSION},
     run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
-    snapshot::{Inspected, Snapshot},
+    snapshot::Inspected,
     stack::Stack,
     text::{bulleted, command},
 };
 
 mod asking;
-mod compared;
 mod dependencies;
 mod git;
 mod prepare;
@@ -37,7 +36,7 @@ mod verify;
 pub use prepare::Prepared;
 
 use progress::Progress;
-use sending::Sent;
+use sending::Ended;
 use verify::Verdict;
 
 /// The input of an adoption.
@@ -84,18 +83,9 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
             at,
             run,
             report: &mut report,
-            before: Vec::new(),
-            looked: Utc::now(),
-            snapshot: None,
-            since: None,
             start: Progress::NotSent,
         };
-        let ended = procedure.steps();
-        let (run, before) = (procedure.run, procedure.before);
-        let (harmed, warning) = foreign_since(run.engine, (&before, &[]), at.tool, name);
-        procedure.report.other_containers = harmed;
-        run.warn_all(warning);
-        ended
+        procedure.steps()
     });
     if let Err(stopped) = &ended {
         report.error = Some(format!("{:#}", stopped.error));
@@ -113,14 +103,6 @@ struct Procedure<'a, 'r> {
     at: Situation<'a>,
     run: &'r mut Run<'a>,
     report: &'r mut AdoptReport,
-    /// The inspect objects of the containers before the request.
-    before: Vec<Value>,
-    /// When they were read.
-    looked: DateTime<Utc>,
-    /// The ID of the snapshot.
-    snapshot: Option<String>,
-    /// The time just before the request.
-    since: Option<SystemTime>,
     /// How far the run has come before it sends the request.
     start: Progress,
 }
@@ -134,84 +116,131 @@ impl Procedure<'_, '_> {
         let prepared = self.pull(prepared)?;
         let mut prepared = self.wait_for_dependencies(prepared)?;
         let store = self.run.store();
-        let mut earlier = None;
-        if store.is_unfinished() {
-            let saved = store.default_of_restore()?.map(|saved| saved.snapshot);
-            let containers = saved.as_ref().and_then(|one| one.containers.known());
-            let taken = saved.as_ref().map(Snapshot::taken_at).unwrap_or_default();
-            earlier = Some((containers.cloned().unwrap_or_default(), taken));
-        }
+        let saved = store.is_unfinished().then(|| store.default_of_restore());
+        let saved = saved.transpose()?;
+        // What ran before a run that did not finish; nothing if it saved no snapshot.
+        let earlier = saved.as_ref().map(|saved| {
+            let saved = saved.as_ref();
+            saved.map_or_else(Ran::default, |saved| Ran::of(&saved.snapshot))
+        });
         self.say(&prepared)?;
         if let Some(Request::Nothing(id)) = &prepared.plan.request {
-            if let Some(sent) = prepared.sent(self.at.tool) {
-                self.run.set_last_sent(&sent);
-            }
-            self.check_earlier_run(&prepared, earlier)?;
-            if prepared.plan.access.is_some() {
-                self.ask(&prepared.plan)?;
-            }
-            let contents = prepared.before.contents.as_ref();
-            let link = contents.and_then(|(_, standing)| standing.git.clone());
-            self.report.git = link.map(|link| link.typed(self.at.git));
-            self.end_without_request(id);
-            let now = prepared.before.details.containers.as_deref();
-            let store = self.run.store();
-            if prepared.plan.is_left_to_git() && store.runs_before_failure(now.unwrap_or_default())
-            {
-                self.run.warn("the last adoption failed: Portainer has its commit, and the containers run an earlier one".to_owned());
-                self.run.leaves_mark();
-            }
-            self.finish()?;
-            if self.report.access.is_some() {
-                self.report.outcome = Outcome::Adopted;
-            }
-            return Ok(());
+            let ended = self.end_without_request(&prepared, id, earlier);
+            self.name_foreign(earlier.unwrap_or_default());
+            return ended;
         }
         if self.ask(&prepared.plan)? {
             prepared = self.prepare_again(&prepared)?;
         }
         prepared = self.pull_first(prepared)?;
         let payload = prepared.payload(self.at.stack.name().as_str())?;
-        let containers = prepared.before.details.containers.clone();
-        self.before = containers.unwrap_or_default();
-        self.take_snapshot(&prepared)?;
+        let ended = self.deploy(&prepared, &payload, earlier);
+        let before = earlier.filter(|_| ended.is_ok());
+        self.name_foreign(before.unwrap_or_else(|| prepared.ran()));
+        ended
+    }
+
+    /// Takes the snapshot, sends the request and looks at what became of it.
+    fn deploy(
+        &mut self,
+        prepared: &Prepared,
+        payload: &Payload,
+        earlier: Option<Ran>,
+    ) -> Result<()> {
+        self.take_snapshot(prepared)?;
         self.check_dependencies(&prepared.plan)?;
         // A deployment that fails may stop every container (M06).
-        let before: Vec<Inspected> = self.before.iter().map(Inspected).collect();
-        self.run.hold_volumes(&before)?;
-        match self.send(&prepared, &payload)? {
-            Sent::Failed(cause) => Err(self.recover(prepared.sends(&payload), &cause)),
+        let before = prepared.ran().containers.iter().map(Inspected);
+        self.run.hold_volumes(&before.collect::<Vec<_>>())?;
+        match self.send(prepared, payload)? {
+            Ended::Failed(cause) => Err(self.recover(prepared, payload, &cause)),
             // Only then, because a failure must not give anybody access.
-            Sent::Deployed => match self.verify(&prepared, &payload)? {
-                Verdict::AsPlanned => self
-                    .check_earlier_run(&prepared, earlier)
-                    .and_then(|()| self.finish())
+            Ended::Deployed => match self.verify(prepared, payload)? {
+                Verdict::AsPlanned => earlier
+                    .map_or(Ok(()), |earlier| self.check_earlier_run(prepared, earlier))
+                    .and_then(|()| self.finish(self.report.snapshot.clone()))
                     .inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong),
                 Verdict::Flawed(flaw) => Err(flaw.into()),
-                Verdict::NotAsBefore(wrong) => {
-                    Err(self.recover(prepared.sends(&payload), &wrong.into()))
-                }
+                Verdict::NotAsBefore(wrong) => Err(self.recover(prepared, payload, &wrong.into())),
             },
         }
     }
 
-    /// Ends a run after which everything is as planned. The command that undoes it depends on the mark.
-    fn finish(&mut self) -> Result<()> {
+    /// The Portainer stack has this text already, and the plan says that every service runs.
+    fn end_without_request(
+        &mut self,
+        prepared: &Prepared,
+        id: &str,
+        earlier: Option<Ran>,
+    ) -> Result<()> {
+        if let Some(sent) = prepared.sent(self.at.tool) {
+            self.run.set_last_sent(&sent);
+        }
+        let mut snapshot = None;
+        if let Some(earlier) = earlier {
+            self.check_earlier_run(prepared, earlier)?;
+            snapshot = self.run.store().default_id()?;
+        }
+        if prepared.plan.access.is_some() {
+            self.ask(&prepared.plan)?;
+        }
+        let contents = prepared.before.contents.as_ref();
+        let link = contents.and_then(|(_, standing)| standing.git.clone());
+        self.report.git = link.map(|link| link.typed(self.at.git));
+        self.report.outcome = Outcome::NothingToDo;
+        let why = match &self.report.git {
+            Some(git) => format!("is deployed from {git}"),
+            None => "has this Compose file and these variables, and its services run".to_owned(),
+        };
+        let what = format!("to do: Portainer stack {id} {why}");
+        self.run.detail("nothing", what);
+        let runs_earlier = || {
+            self.run
+                .store()
+                .runs_before_failure(prepared.ran().containers)
+        };
+        if prepared.plan.is_left_to_git() && runs_earlier() {
+            self.run.warn("the last adoption failed: Portainer has its commit, and the containers run an earlier one".to_owned());
+            self.run.leaves_mark();
+        }
+        self.finish(snapshot)?;
+        if self.report.access.is_some() {
+            self.report.outcome = Outcome::Adopted;
+        }
+        Ok(())
+    }
+
+    /// Names the containers outside the stack that must be restarted or recreated because of what happened to those `before`.
+    fn name_foreign(&mut self, before: Ran) {
+        let (engine, name) = (self.run.engine, self.at.stack.name());
+        let (harmed, warning) = foreign_since(engine, (before.containers, &[]), self.at.tool, name);
+        self.report.other_containers = harmed;
+        self.run.warn_all(warning);
+    }
+
+    /// Ends a run after which everything is as planned: restoring `snapshot` undoes it. The command for that depends on the mark.
+    fn finish(&mut self, snapshot: Option<String>) -> Result<()> {
         self.run.is_whole()?;
         let store = self.run.store();
         if !store.is_not_deployed() {
             store.forget_failure();
         }
-        let (name, id) = (self.at.stack.name().as_str(), self.snapshot.as_deref());
-        self.report.undo = id.map(|id| self.run.undo_command(name, id));
+        let name = self.at.stack.name().as_str();
+        self.report.undo = snapshot.map(|id| self.run.undo_command(name, &id));
         self.share()
     }
 
     /// Sets how far the run has come.
     fn mark(&mut self, progress: &Progress) {
         let name = self.at.stack.name().as_str();
-        let state = progress.state(name, self.snapshot.as_deref());
+        let state = progress.state(name, self.report.snapshot.as_deref());
         self.run.set_state(state);
+    }
+
+    /// The same, before the request is sent.
+    fn begin(&mut self, start: Progress) {
+        self.mark(&start);
+        self.start = start;
     }
 
     fn show_banner(&mut self) {
@@ -227,7 +256,6 @@ impl Procedure<'_, '_> {
     fn prepare(&mut self) -> Result<Prepared> {
         self.run.wait("inspecting what exists");
         let prepared = Prepared::new(&self.at, self.a.flags.keep)?;
-        self.looked = Utc::now();
         let sent = prepare::sent(&prepared.rewrite);
         self.run.hide(prepared.source.env.as_deref(), sent.env);
         if let Some(password) = self.at.git.and_then(|git| git.password.as_ref()) {
@@ -307,17 +335,6 @@ impl Procedure<'_, '_> {
         self.run.note_all(changes.map(Finding::to_string));
     }
 
-    /// The Portainer stack has this text already, and the plan says that every service runs.
-    fn end_without_request(&mut self, id: &str) {
-        self.report.outcome = Outcome::NothingToDo;
-        let why = match &self.report.git {
-            Some(git) => format!("is deployed from {git}"),
-            None => "has this Compose file and these variables, and its services run".to_owned(),
-        };
-        let what = format!("to do: Portainer stack {id} {why}");
-        self.run.detail("nothing", what);
-    }
-
     /// Asks if a container is replaced, or something is lost (B08). Returns whether it asked: what was read before may then
     /// be out of date.
     fn ask(&mut self, plan: &Plan) -> Result<bool> {
@@ -352,6 +369,17 @@ impl Procedure<'_, '_> {
             .unwrap_or_else(|| format!("{name} keeps every container"));
         let act = format!("adopt {name}");
         self.a.consent.require(&act, Some(&effect))
+    }
+}
+
+impl Prepared {
+    /// What ran when it was prepared.
+    fn ran(&self) -> Ran<'_> {
+        let details = &self.before.details;
+        Ran {
+            containers: details.containers.as_deref().unwrap_or_default(),
+            at: details.at,
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! benchmark and the fuzz targets use the rewrites.
 
 mod adopt;
+mod after;
 mod backoff;
 mod cli;
 mod compose;

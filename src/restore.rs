@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     path::Path,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use anyhow::Result;
@@ -14,6 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::{
+    after::Limits,
     engine::EngineReader,
     finding::Finding,
     model::{Deployment, Record, Rights, is_portainers, portainer_name},
@@ -23,22 +24,16 @@ use crate::{
     snapshot::{Inspected, Saved, Snapshot, Unanswered},
     stack::{Stack, StackName},
 };
-pub use away::away;
 use check::Needs;
 pub use check::deleted_sources;
-pub use difference::Difference;
-pub use health::{Limits, wait_for};
 use plan::{Plan, own};
 use record::without_portainer;
 
 mod asking;
-mod away;
 mod check;
 mod compare;
 mod containers;
-mod difference;
 mod files;
-mod health;
 mod memory;
 mod namespaces;
 mod networks;
@@ -52,9 +47,6 @@ mod tests;
 mod verify;
 mod volumes;
 mod waves;
-
-/// How long before the first change the events begin that are asked for: clocks are read one after the other.
-const MARGIN: Duration = Duration::from_secs(1);
 
 /// The input of a restore.
 pub struct Restore<'a> {
@@ -316,8 +308,6 @@ struct Procedure<'s, 'a, 'r> {
     trouble: Vec<String>,
     /// The inspect objects of the stack's containers before the first change.
     before: Vec<Value>,
-    /// The time just before the first change.
-    since: Option<SystemTime>,
 }
 
 impl<'s, 'a, 'r> Procedure<'s, 'a, 'r> {
@@ -336,7 +326,6 @@ impl<'s, 'a, 'r> Procedure<'s, 'a, 'r> {
             own: None,
             trouble: Vec::new(),
             before: Vec::new(),
-            since: None,
         }
     }
 }
@@ -365,7 +354,6 @@ impl<'s> Procedure<'s, '_, '_> {
         };
         let own = own(self.snapshot(), &planned.existing).into_iter();
         self.before = own.map(|one| one.0.clone()).collect();
-        self.since = SystemTime::now().checked_sub(MARGIN);
         self.hold_volumes(&planned)?;
         let mut now = Vec::new();
         if planned.keeps {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::Result;
+use serde_json::Value;
 
 use crate::{
     engine::{ContainerEvent, Engine, EngineReader},
@@ -39,6 +40,9 @@ use requests::Open;
 
 /// How many lines of a container's log an error shows.
 const LOG_LINES: u8 = 3;
+
+/// How long before the first change the events begin that are asked for: clocks are read one after the other.
+const MARGIN: Duration = Duration::from_secs(1);
 
 /// Portainer and the engine, which only a [`Run`] can use.
 pub struct Peers {
@@ -136,6 +140,8 @@ pub struct Run<'a> {
     /// The ID of the snapshot that this run took or restores.
     snapshot: Option<String>,
     mark: Mark,
+    /// The time just before the first change.
+    since: Option<SystemTime>,
     /// Whether there may be containers that hold volumes: this run created them, or an earlier one did not finish.
     holds_volumes: bool,
     /// The values that Portainer's words must not show.
@@ -233,6 +239,7 @@ pub fn under_lock<'a, T>(
         is_prepared: false,
         snapshot: None,
         mark,
+        since: None,
         holds_volumes: false,
         secrets: Vec::new(),
     };
@@ -308,6 +315,8 @@ impl<'a> Run<'a> {
 
     /// Marks the stack before the first change (B15).
     pub fn mark_unfinished(&mut self) -> Result<()> {
+        let before = || SystemTime::now().checked_sub(MARGIN);
+        self.since = self.since.or_else(before);
         if self.mark == Mark::NotSet {
             self.holds_volumes |= self.store().is_unfinished();
             self.store().mark_unfinished()?;
@@ -422,10 +431,16 @@ impl<'a> Run<'a> {
         of_projects(stack, |project| self.engine.list(project))
     }
 
-    /// What the engine remembers of the starts and ends of a stack's containers since then, in their order.
-    pub fn events(&self, stack: &str, since: Option<SystemTime>) -> Vec<ContainerEvent> {
+    /// The same, as the engine inspects them.
+    pub fn inspect(&self, stack: &str) -> Result<Vec<Value>> {
+        let ids = self.containers(stack)?.into_iter().map(|one| one.id);
+        self.engine.inspect_containers(ids)
+    }
+
+    /// What the engine remembers of the starts and ends of a stack's containers since the first change, in their order.
+    pub fn events(&self, stack: &str) -> Vec<ContainerEvent> {
         let of = |since| of_projects(stack, |project| self.engine.events(project, since)).ok();
-        let mut events = since.and_then(of).unwrap_or_default();
+        let mut events = self.since.and_then(of).unwrap_or_default();
         events.sort_by_key(|event| event.at);
         events
     }

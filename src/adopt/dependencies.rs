@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use super::{Prepared, Procedure, progress::Progress};
 use crate::{
+    after::{Limits, wait_for},
     failure::Failure,
     model::Condition,
     plan::{Awaited, Plan, Until},
-    restore::{Limits, wait_for},
     snapshot::Inspected,
     text::printable,
 };
@@ -33,17 +33,15 @@ impl Procedure<'_, '_> {
             if job.until == Until::Rerun && ran.insert(job.id.as_str()) {
                 let name = printable(&job.container);
                 self.run.wait(format!("running {name}"));
-                self.start = Progress::Began(format!(
+                self.begin(Progress::Began(format!(
                     "this run started the job {name}, which is still running, and sent nothing to Portainer"
-                ));
-                self.mark(&self.start.clone());
+                )));
                 self.run.engine.start(&job.id)?;
                 let ended = self.wait_for_each(slice::from_ref(job), |_| true);
                 let found = self.run.engine.inspect_containers([&job.id]);
                 if found.is_ok_and(|found| !found.iter().any(|one| Inspected(one).is_running())) {
                     let what = "this run ran jobs of the stack, and sent nothing to Portainer";
-                    self.start = Progress::Began(what.to_owned());
-                    self.mark(&self.start.clone());
+                    self.begin(Progress::Began(what.to_owned()));
                 }
                 ended?;
                 self.run.detail("ran", format!("{name}: it succeeded"));

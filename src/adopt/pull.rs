@@ -66,8 +66,7 @@ impl Procedure<'_, '_> {
                     ))
             })?;
             if self.start == Progress::NotSent {
-                self.start = Progress::Pulled;
-                self.mark(&Progress::Pulled);
+                self.begin(Progress::Pulled);
             }
         }
         Ok(())

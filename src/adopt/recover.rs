@@ -3,24 +3,23 @@
 use std::{collections::BTreeSet, iter};
 
 use anyhow::{Error, Result, anyhow};
-use chrono::{DateTime, Utc};
-use serde_json::Value;
 
 use super::{
     Adopt, OnFailure, Prepared, Procedure,
-    compared::{Compared, changes, compare, is_temporary},
     progress::{Progress, clause},
     verify::{not_running, services},
 };
 use crate::{
+    after::{Compared, Ran, changes, is_temporary, told_down},
     failure::Failure,
     model::Deployment,
-    plan::{Request, Sent, up},
+    plan::{Request, up},
+    portainer::Payload,
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
     run::{RecordSeen, Seen},
     snapshot::Inspected,
-    text::{bulleted, down, listed, shell_word},
+    text::{bulleted, listed, shell_word},
 };
 
 impl Procedure<'_, '_> {
@@ -39,8 +38,13 @@ impl Procedure<'_, '_> {
 
     /// Checks what a failed deployment left, and restores the original containers if any changed. Notes the failure for the next
     /// plan (B40). Returns the error of the run.
-    pub(super) fn recover(&mut self, sent: Sent, cause: &Error) -> Error {
-        self.run.note_failure(sent, cause);
+    pub(super) fn recover(
+        &mut self,
+        prepared: &Prepared,
+        payload: &Payload,
+        cause: &Error,
+    ) -> Error {
+        self.run.note_failure(prepared.sends(payload), cause);
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         let now = match self.look() {
             Ok(now) => now,
@@ -51,21 +55,12 @@ impl Procedure<'_, '_> {
                 return because(listed, cause, None);
             }
         };
-        let before = self.before.clone();
-        let compared = compare((&before, self.looked), &now, self.at.tool);
-        self.recover_from((sent, cause), seen, &compared)
-    }
-
-    fn recover_from(
-        &mut self,
-        (sent, cause): (Sent, &Error),
-        seen: RecordSeen,
-        compared: &[Compared],
-    ) -> Error {
+        let (before, tool) = (prepared.ran(), self.at.tool);
+        let compared = before.compare(&now, tool);
         let name = self.at.stack.name().as_str();
         let said = || format!("{cause:#}");
-        let changes = changes(compared);
-        if changes.is_empty() {
+        let changed = changes(&compared);
+        if changed.is_empty() {
             self.report.outcome = Outcome::Unchanged;
             let (_, hint) = self.end_whole(&seen, cause);
             let has = clause(&seen);
@@ -73,10 +68,10 @@ impl Procedure<'_, '_> {
             return because(said(), cause, hint.as_deref());
         }
         self.report.outcome = Outcome::Changed;
-        let summary = changes.join(", ");
+        let summary = changed.join(", ");
         let engine_only = seen == RecordSeen::Absent && !self.run.sees_every_stack;
         let ran = compared.iter().any(|one| one.before.is_some());
-        let snapshot = self.snapshot.clone().filter(|_| ran);
+        let snapshot = self.report.snapshot.clone().filter(|_| ran);
         let is_replaced = compared.iter().any(|one| one.change != Change::Kept);
         let why = if snapshot.is_none() {
             Some("there were no containers before")
@@ -105,42 +100,27 @@ impl Procedure<'_, '_> {
         self.run.detail("restore", summary);
         let restoring = "the containers are being restored; the stack may be partly restored";
         self.mark(&Progress::Sent(restoring.to_owned()));
-        // To delete the Portainer stack, or to update it in error, removes every container (N07). Where one of before is
-        // still there, the Portainer stack stays.
-        let keeps = |one: &Compared| matches!((one.before, one.now), (Some(old), Some(now)) if old.id() == now.id());
-        let scope = if compared.iter().any(keeps) {
-            Scope::Containers
-        } else {
-            Scope::Everything
-        };
         let replaced = compared.iter().filter(|one| one.change != Change::Kept);
         let replaced = replaced.filter_map(|one| one.before);
         let deleted: BTreeSet<&str> = replaced.flat_map(restore::deleted_sources).collect();
-        let mut restored = self.restore(snapshot, scope, Cause::Failure);
-        let is_down = || self.look().is_ok_and(|now| now.is_empty());
-        if let Err(error) = &restored
-            && scope == Scope::Everything
-            && is_down()
-        {
-            // The containers need neither Portainer nor space for another snapshot.
-            self.run.warn(format!(
-                "the Portainer stack could not be restored: {error:#}; restoring the containers alone"
-            ));
-            restored = self.restore(snapshot, Scope::Containers, Cause::Failure);
-        }
+        let restored = self.restore_all(snapshot, &compared);
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
+        let now = self.look();
         match restored {
             Ok(()) => {
                 self.report.outcome = Outcome::Restored;
-                self.warn_of_jobs();
+                let now = now.unwrap_or_default();
+                let restored = before.compare(&now, tool);
+                self.warn_of_jobs(&restored);
                 let (differs, hint) = self.end_whole(&seen, cause);
-                let mut what = self.told_restored(compared);
+                let mut what = self.told_restored(&compared, &restored);
                 if !deleted.is_empty() {
                     let all = listed(&Vec::from_iter(deleted));
                     let lost = format!(
                         "the restored containers have an empty directory in place of {all}, which did not exist"
                     );
-                    self.run.note_failure(sent, &anyhow!("{lost}; {cause:#}"));
+                    self.run
+                        .note_failure(prepared.sends(payload), &anyhow!("{lost}; {cause:#}"));
                     what = format!("{what}; {lost}");
                 }
                 let has = match &seen {
@@ -156,8 +136,36 @@ impl Procedure<'_, '_> {
                 self.mark(&Progress::Whole(format!("{what}; {has}")));
                 because(said(), cause, hint.as_deref())
             }
-            Err(second) => self.not_restored(cause, &second, seen),
+            Err(second) => {
+                let left = now.map(|now| changes(&before.compare(&now, tool)));
+                self.not_restored(left.ok(), cause, &second, seen)
+            }
         }
+    }
+
+    /// Restores the containers, and the Portainer stack if none of them is left.
+    fn restore_all(&mut self, snapshot: &str, compared: &[Compared]) -> Result<()> {
+        // To delete the Portainer stack, or to update it in error, removes every container (N07). Where one of before is
+        // still there, the Portainer stack stays.
+        let keeps = |one: &Compared| matches!((one.before, one.now), (Some(old), Some(now)) if old.id() == now.id());
+        let scope = if compared.iter().any(keeps) {
+            Scope::Containers
+        } else {
+            Scope::Everything
+        };
+        let mut restored = self.restore(snapshot, scope, Cause::Failure);
+        let is_down = || self.look().is_ok_and(|now| now.is_empty());
+        if let Err(error) = &restored
+            && scope == Scope::Everything
+            && is_down()
+        {
+            // The containers need neither Portainer nor space for another snapshot.
+            self.run.warn(format!(
+                "the Portainer stack could not be restored: {error:#}; restoring the containers alone"
+            ));
+            restored = self.restore(snapshot, Scope::Containers, Cause::Failure);
+        }
+        restored
     }
 
     /// Marks the stack after a failure: the containers are those of before, and Portainer may have what was sent. Returns how
@@ -169,13 +177,13 @@ impl Procedure<'_, '_> {
     ) -> (Option<(bool, bool)>, Option<String>) {
         // A mark that stays only makes the next run look closer.
         let _ = self.run.is_whole();
-        let differs = self.differs(seen, self.snapshot.as_deref());
+        let differs = self.differs(seen, self.report.snapshot.as_deref());
         self.mark_not_deployed(seen, differs);
         (differs, self.hint_for_record(seen, differs, cause))
     }
 
-    /// What had happened to the containers that were restored, and how long each was down.
-    fn told_restored(&self, failed: &[Compared]) -> String {
+    /// What had happened to the containers that failed and are `restored`, and how long each was down.
+    fn told_restored(&self, failed: &[Compared], restored: &[Compared]) -> String {
         let of_before = || failed.iter().filter(|one| one.before.is_some());
         let changed: Vec<&Compared> = of_before().filter(|one| !one.is_as_before()).collect();
         let was = if changed.iter().all(|one| one.change == Change::Missing) {
@@ -195,33 +203,26 @@ impl Procedure<'_, '_> {
             _ => format!("{count} of {all} containers"),
         };
         let were = if count == 1 { "was" } else { "were" };
-        let now = self.look().unwrap_or_default();
-        let events = self.run.events(self.at.stack.name().as_str(), self.since);
-        let compared = compare((&self.before, self.looked), &now, self.at.tool);
+        let events = self.run.events(self.at.stack.name().as_str());
         let tool = self.at.tool;
-        let of = |one: &Compared| {
-            let service = one.service(tool);
+        let called = |pair: &Compared| {
+            let service = pair.service(tool);
             let of_service = |other: &&Compared| other.service(tool) == service;
-            match compared.iter().filter(of_service).count() {
+            match restored.iter().filter(of_service).count() {
                 1 => service.to_owned(),
-                _ => one.name().to_owned(),
+                _ => pair.name().to_owned(),
             }
         };
-        let downs: Vec<(String, f64)> = compared
-            .iter()
-            .filter(|one| one.change != Change::Kept)
-            .filter_map(|one| Some((of(one), one.away(&events)?.as_secs_f64())))
-            .collect();
-        let downs = down(&downs).map_or_else(String::new, |downs| format!(": {downs}"));
+        let downs = told_down(restored, &events, called)
+            .map_or_else(String::new, |downs| format!(": {downs}"));
         format!("{subject} had been {was} and {were} restored{downs}")
     }
 
     /// A restore runs no job.
-    fn warn_of_jobs(&mut self) {
-        let Ok(now) = self.look() else { return };
-        for one in compare((&self.before, self.looked), &now, self.at.tool) {
-            if let Some(failed) = one.failed_again() {
-                let (job, name) = (one.service(self.at.tool), one.name());
+    fn warn_of_jobs(&mut self, restored: &[Compared]) {
+        for pair in restored {
+            if let Some(failed) = pair.failed_again() {
+                let (job, name) = (pair.service(self.at.tool), pair.name());
                 self.run.warn(format!(
                     "the job {job} ({name}) {failed}: the restore does not run it"
                 ));
@@ -298,26 +299,17 @@ impl Procedure<'_, '_> {
         let is_kept = self.mark_not_deployed(&seen, differs);
         let but = is_kept.then_some(", but the Portainer stack does not");
         let but = but.unwrap_or_default();
-        self.start = Progress::Began(format!(
+        self.begin(Progress::Began(format!(
             "this run restored what an earlier run had left: the containers match snapshot {snapshot}{but}"
-        ));
-        self.mark(&self.start.clone());
+        )));
         self.prepare()
     }
 
     /// Checks that what ran before a run that did not finish runs now, or what that run created if it saved no snapshot, and
     /// reports what became of it: that run may have ended before it looked, or because a container was not healthy.
-    pub(super) fn check_earlier_run(
-        &mut self,
-        prepared: &Prepared,
-        earlier: Option<(Vec<Value>, DateTime<Utc>)>,
-    ) -> Result<()> {
-        let Some(earlier) = earlier else {
-            return Ok(());
-        };
-        (self.before, self.looked) = earlier;
-        let now = self.wait_until_steady(prepared.plan.is_stopped)?;
-        let compared = compare((&self.before, self.looked), &now, self.at.tool);
+    pub(super) fn check_earlier_run(&mut self, prepared: &Prepared, before: Ran) -> Result<()> {
+        let now = self.wait_until_steady(before, &prepared.plan)?;
+        let compared = before.compare(&now, self.at.tool);
         let is_update = !prepared.plan.sends_nothing();
         let mut wrong = Vec::new();
         for one in &compared {
@@ -336,12 +328,11 @@ impl Procedure<'_, '_> {
                 self.report.services = services(prepared, &compared, &[], self.at.tool);
                 let record = self.report.portainer_stack.as_deref();
                 self.report.url = record.map(|record| self.page(record));
-                self.snapshot = self.run.store().default_id()?;
             }
             return Ok(());
         }
         let name = self.at.stack.name().as_str();
-        let (as_before, undo) = if self.before.is_empty() {
+        let (as_before, undo) = if before.containers.is_empty() {
             ("", String::new())
         } else {
             let undo = self.run.command(&["restore", name]);
@@ -357,21 +348,24 @@ impl Procedure<'_, '_> {
     }
 
     /// Both causes: of the failed adoption, and of the failed restore.
-    fn not_restored(&mut self, cause: &Error, second: &Error, seen: RecordSeen) -> Error {
-        let progress = match self.look() {
-            Ok(now) => {
-                let mut changes =
-                    changes(&compare((&self.before, self.looked), &now, self.at.tool));
-                if changes.is_empty() {
-                    changes.push("the original containers exist and run".to_owned());
-                }
-                let told = changes.join(", ");
+    fn not_restored(
+        &mut self,
+        changes: Option<Vec<String>>,
+        cause: &Error,
+        second: &Error,
+        seen: RecordSeen,
+    ) -> Error {
+        let told = changes.map(|changes| match changes.as_slice() {
+            [] => "the original containers exist and run".to_owned(),
+            changes => changes.join(", "),
+        });
+        self.mark(&match told {
+            Some(told) => {
                 let what = format!("the containers could not be restored: {told}");
                 Progress::Changed(seen, what)
             }
-            Err(_) => Progress::unlisted(seen),
-        };
-        self.mark(&progress);
+            None => Progress::unlisted(seen),
+        });
         let failed = format!("the restore failed: {second:#}");
         let causes = [second, cause].into_iter();
         let mut details = vec![failed.as_str()];
@@ -390,7 +384,8 @@ impl Procedure<'_, '_> {
         differs: Option<(bool, bool)>,
         cause: &Error,
     ) -> Option<String> {
-        let (RecordSeen::Exists(id, deployment), Some(snapshot)) = (seen, &self.snapshot) else {
+        let (RecordSeen::Exists(id, deployment), Some(snapshot)) = (seen, &self.report.snapshot)
+        else {
             return None;
         };
         let in_error = matches!(deployment, Deployment::Failed(_));

@@ -1,7 +1,5 @@
 //! The snapshot, and the request that lets Portainer deploy the stack.
 
-use std::time::{Duration, SystemTime};
-
 use anyhow::{Error, Result};
 use serde_json::json;
 
@@ -14,11 +12,8 @@ use crate::{
     run::{RecordSeen, Seen, Witness, edited_meanwhile},
 };
 
-/// How long before the request the events begin that are asked for: clocks are read one after the other.
-const MARGIN: Duration = Duration::from_secs(1);
-
 /// What came of the request.
-pub(super) enum Sent {
+pub(super) enum Ended {
     /// Portainer says that the stack is deployed.
     Deployed,
     /// Portainer has finished, and the deployment failed.
@@ -37,15 +32,14 @@ impl Procedure<'_, '_> {
         };
         let planned = before.contents.as_ref().map(|(contents, _)| contents);
         self.run.sees_every_stack = before.rights.see_every_stack();
-        self.snapshot = self.run.take_complete_snapshot(&subject, seen, planned)?;
-        self.report.snapshot.clone_from(&self.snapshot);
+        self.report.snapshot = self.run.take_complete_snapshot(&subject, seen, planned)?;
         self.mark(&self.start.clone());
         Ok(())
     }
 
     /// Sends the create or the update, once (B05), and waits for its end. An error means that nothing was sent, or that
     /// the outcome is unknown.
-    pub(super) fn send(&mut self, prepared: &Prepared, payload: &Payload) -> Result<Sent> {
+    pub(super) fn send(&mut self, prepared: &Prepared, payload: &Payload) -> Result<Ended> {
         let name = self.at.stack.name();
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));
@@ -60,7 +54,6 @@ impl Procedure<'_, '_> {
         }
         self.create_volumes(prepared)?;
         self.keep_labels(prepared);
-        self.since = SystemTime::now().checked_sub(MARGIN);
         self.check_edits(prepared)?;
         let unknown = "the outcome is unknown: Portainer may be deploying the stack, and may have recreated its containers";
         self.mark(&Progress::Sent(unknown.to_owned()));
@@ -100,7 +93,7 @@ impl Procedure<'_, '_> {
                 let failure = Failure::new(format!("Portainer could not deploy {name}: {reason}"))
                     .body(String::from_utf8_lossy(&response.body))
                     .hint(hint);
-                Ok(Sent::Failed(failure.into()))
+                Ok(Ended::Failed(failure.into()))
             }
             Err(error @ portainer::Error::Unknown { .. }) => {
                 self.settle(prepared, payload, error.into())
@@ -138,8 +131,7 @@ impl Procedure<'_, '_> {
             self.run.engine.create_volume(&json!({ "Name": name }))?;
             if self.start == Progress::NotSent {
                 let what = "this run took a snapshot, created empty volumes for the services to start, and changed nothing else";
-                self.start = Progress::Began(what.to_owned());
-                self.mark(&self.start.clone());
+                self.begin(Progress::Began(what.to_owned()));
             }
         }
         Ok(())
@@ -171,7 +163,7 @@ impl Procedure<'_, '_> {
     }
 
     /// Waits while Portainer deploys (N01).
-    fn wait_for_end(&mut self, id: &str, deployment: Deployment) -> Result<Sent> {
+    fn wait_for_end(&mut self, id: &str, deployment: Deployment) -> Result<Ended> {
         self.report.portainer_stack = Some(id.to_owned());
         let ended = match deployment {
             Deployment::Deploying => {
@@ -186,9 +178,9 @@ impl Procedure<'_, '_> {
         match ended {
             Some(Deployment::Active) => {
                 self.mark(&Progress::deployed(id, "were not verified"));
-                Ok(Sent::Deployed)
+                Ok(Ended::Deployed)
             }
-            Some(Deployment::Failed(reason)) => Ok(Sent::Failed(self.failed(reason.as_deref()))),
+            Some(Deployment::Failed(reason)) => Ok(Ended::Failed(self.failed(reason.as_deref()))),
             Some(other) => Err(self.unknown(&anyhow::anyhow!(
                 "Portainer stack {id} is {other} after the deployment"
             ))),
@@ -203,7 +195,7 @@ impl Procedure<'_, '_> {
     ///
     /// That nothing changes any more does not prove that Portainer has finished. So a failure counts as known only if
     /// Portainer says so, or if its `down` has removed everything (M06).
-    fn settle(&mut self, prepared: &Prepared, payload: &Payload, lost: Error) -> Result<Sent> {
+    fn settle(&mut self, prepared: &Prepared, payload: &Payload, lost: Error) -> Result<Ended> {
         if let Err(error) = self.run.settle(Witness::PortainerAndEngine) {
             return Err(self.unknown(&lost.context(format!("{error:#}"))));
         }
@@ -216,19 +208,21 @@ impl Procedure<'_, '_> {
                 self.report.portainer_stack = Some(id.clone());
                 match deployment {
                     Deployment::Failed(reason) => {
-                        return Ok(Sent::Failed(self.failed(reason.as_deref())));
+                        return Ok(Ended::Failed(self.failed(reason.as_deref())));
                     }
                     Deployment::Active if !had && self.has_contents(id, payload) => {
                         self.mark(&Progress::deployed(id, "were not verified"));
-                        return Ok(Sent::Deployed);
+                        return Ok(Ended::Deployed);
                     }
                     // It still has its previous text.
-                    Deployment::Active if self.is_removed() => return Ok(Sent::Failed(lost)),
+                    Deployment::Active if self.is_removed(prepared) => {
+                        return Ok(Ended::Failed(lost));
+                    }
                     _ => {}
                 }
             }
-            RecordSeen::Absent if prepared.plan.creates() && self.is_removed() => {
-                return Ok(Sent::Failed(lost));
+            RecordSeen::Absent if prepared.plan.creates() && self.is_removed(prepared) => {
+                return Ok(Ended::Failed(lost));
             }
             RecordSeen::Absent | RecordSeen::Unknown => {}
         }
@@ -236,8 +230,8 @@ impl Procedure<'_, '_> {
     }
 
     /// Whether every container was removed.
-    fn is_removed(&self) -> bool {
-        !self.before.is_empty() && self.look().is_ok_and(|now| now.is_empty())
+    fn is_removed(&self, prepared: &Prepared) -> bool {
+        !prepared.ran().containers.is_empty() && self.look().is_ok_and(|now| now.is_empty())
     }
 
     /// Whether a record has the text and the variables that were sent.

@@ -1,41 +1,21 @@
 //! Checks every container after the deployment.
 
-use std::{
-    collections::BTreeSet,
-    thread,
-    time::{Duration, Instant},
-};
-
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{
-    Prepared, Procedure,
-    compared::{Compared, changes, compare, end, told},
-    progress::Progress,
-};
+use super::{Prepared, Procedure, progress::Progress};
 use crate::{
-    backoff::Backoff,
+    after::{Compared, Difference, Ran, changes, end, told, wait_until_steady},
     engine::{ContainerEvent, EngineReader},
     failure::Failure,
     finding::{Finding, Kind},
     observe::Situation,
-    plan::{self, Fate, Sent, copied_files},
-    portainer::{Payload, persist},
+    plan::{self, Fate, Plan, Sent, copied_files},
+    portainer::Payload,
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
-    restore::Difference,
     snapshot::{Inspected, Known, LastSent},
-    text::{bulleted, listed},
+    text::bulleted,
 };
-
-/// How long a container that was started has to run without a restart. A program that finds a wrong setting often ends after
-/// more than a second.
-const STEADY: Duration = Duration::from_secs(3);
-
-/// After how many restarts a container does not come to run.
-const RESTARTS: u64 = 3;
-/// The same, if another container was started with it: it may wait for that one. Its pauses add up to 13 seconds.
-const RESTARTS_AMONG_OTHERS: u64 = 7;
 
 /// What the verification says of a deployment.
 pub(super) enum Verdict {
@@ -69,9 +49,13 @@ struct NotRunning {
 impl Procedure<'_, '_> {
     /// The containers of the stack, as the engine inspects them.
     pub(super) fn look(&self) -> Result<Vec<Value>> {
-        let all = self.run.containers(self.at.stack.name().as_str())?;
-        let ids: Vec<String> = all.into_iter().map(|one| one.id).collect();
-        self.run.engine.inspect_containers(&ids)
+        self.run.inspect(self.at.stack.name().as_str())
+    }
+
+    /// Waits until the containers run as `before`, and returns them.
+    pub(super) fn wait_until_steady(&mut self, before: Ran, plan: &Plan) -> Result<Vec<Value>> {
+        let of = (self.at.stack.name().as_str(), self.at.tool);
+        wait_until_steady(self.run, of, before, self.a.wait, plan.is_stopped)
     }
 
     /// Compares the containers with those before, and waits until they run and are healthy. An error means that it could not
@@ -107,16 +91,16 @@ impl Procedure<'_, '_> {
         sent: LastSent,
     ) -> Result<Verdict> {
         // The engine remembers few events, and health checks are events too.
-        let events = self.run.events(self.at.stack.name().as_str(), self.since);
+        let events = self.run.events(self.at.stack.name().as_str());
         let is_stopped = prepared.plan.is_stopped;
-        let now = self.wait_until_steady(is_stopped)?;
+        let now = self.wait_until_steady(prepared.ran(), &prepared.plan)?;
         if record.is_none() {
             let all = now.iter().map(Inspected);
             let hashes = all.filter_map(|one| one.compose_label(self.at.tool, "config-hash"));
             let sent = sent.deployed_as(Some(hashes.map(str::to_owned).collect()));
             self.run.set_last_sent(&sent);
         }
-        let compared = compare((&self.before, self.looked), &now, self.at.tool);
+        let compared = prepared.ran().compare(&now, self.at.tool);
         let mut findings = findings(prepared, payload, &compared, &self.at);
         match not_copied(self.run.engine, &self.at, prepared, payload, &compared) {
             Ok(missing) => findings.wrong.extend(missing),
@@ -140,7 +124,7 @@ impl Procedure<'_, '_> {
             }
             let stack = self.at.stack.name();
             // Nothing is restored: what has ended counts as a job.
-            let then = match self.before.is_empty() {
+            let then = match prepared.ran().containers.is_empty() {
                 true if end.starts_with("it exited") => {
                     " with --rerun-jobs, or delete the stack in Portainer"
                 }
@@ -211,64 +195,6 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name().portainer_name();
         format!("{url}/#!/{endpoint}/docker/stacks/{name}?id={id}&type=2&regular=true")
     }
-
-    /// Waits until everything runs, or a container does not come to run, and returns the containers. Those of a stack that was
-    /// stopped as a whole are no jobs.
-    pub(super) fn wait_until_steady(&mut self, is_stopped: bool) -> Result<Vec<Value>> {
-        let started = Instant::now();
-        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
-        let mut steady = (BTreeSet::new(), Instant::now());
-        let mut waiting = Vec::new();
-        self.run.wait("checking that the containers keep running");
-        loop {
-            let now = persist(started + self.a.wait, || self.look())?;
-            let compared = compare((&self.before, self.looked), &now, self.at.tool);
-            let checks = compared.iter().filter_map(|one| one.health_time());
-            let deadline = started + checks.fold(self.a.wait, Duration::max);
-            let unfinished: Vec<String> = compared
-                .iter()
-                .filter(|one| {
-                    (one.has_to_run() && !one.runs())
-                        || one.lacks_health()
-                        || (!is_stopped && one.runs_again() && one.may_end_within(self.a.wait))
-                })
-                .filter(|one| one.may_recover())
-                .map(|one| one.name().to_owned())
-                .collect();
-            let starts = starts(&compared);
-            let restarts = if starts.len() > 1 {
-                RESTARTS_AMONG_OTHERS
-            } else {
-                RESTARTS
-            };
-            let gives_up = compared.iter().any(|one| one.keeps_restarting(restarts));
-            if steady.0 != starts {
-                steady = (starts, Instant::now());
-            }
-            let is_steady = steady.0.is_empty() || steady.1.elapsed() >= STEADY;
-            let is_done = unfinished.is_empty() && is_steady;
-            if is_done || gives_up || Instant::now() >= deadline {
-                return Ok(now);
-            }
-            if unfinished != waiting && !unfinished.is_empty() {
-                waiting = unfinished;
-                self.run.wait(format!("waiting for {}", listed(&waiting)));
-            }
-            thread::sleep(backoff.pause());
-        }
-    }
-}
-
-/// The containers that were started since, with the times of their starts. Those in a restart loop as before start again
-/// and again.
-fn starts(compared: &[Compared]) -> BTreeSet<(String, String)> {
-    compared
-        .iter()
-        .filter(|one| one.change != Change::Kept && !one.looped)
-        .filter_map(|one| one.now)
-        .filter(|now| now.is_running())
-        .map(|now| (now.id().to_owned(), now.text("/State/StartedAt").to_owned()))
-        .collect()
 }
 
 /// Everything that is not as it was, or not as the plan said.

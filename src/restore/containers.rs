@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::{
     Procedure,
     files::{Files, fill},
-    health::{Limits, wait_for},
     plan::{Plan, StateChange, changes, own, saved},
     recipe::NewIds,
     text,
 };
 use crate::{
+    after::{Limits, wait_for},
     backoff::Backoff,
     engine::{Engine, EngineReader, Rejected},
     model::Condition,

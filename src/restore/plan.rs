@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{recipe::NewIds, waves::Dependencies};
 use crate::{
+    after::Creator,
     model::projects_of,
     snapshot::{Inspected, Snapshot},
 };
@@ -163,5 +164,5 @@ fn matches(wanted: Inspected, now: Inspected, ids: &NewIds, saved: &[Inspected])
     !now.is_being_removed()
         && expected.len() == shared.len()
         && expected.iter().zip(&shared).all(is_expected)
-        && wanted.differences(now).is_empty()
+        && wanted.differences(now, Creator::Restore).is_empty()
 }

@@ -38,9 +38,7 @@ impl Procedure<'_, '_, '_> {
     pub(super) fn existing(&self) -> Result<Vec<Value>> {
         let engine = self.run.engine;
         let snapshot = self.snapshot();
-        let listed = self.run.containers(&snapshot.stack)?;
-        let ids = listed.into_iter().map(|container| container.id);
-        let mut existing = engine.inspect_containers(ids)?;
+        let mut existing = self.run.inspect(&snapshot.stack)?;
         let mut others = saved(snapshot);
         others.retain(|container| named(&existing, container.name()).is_none());
         for other in in_parallel(&others, |container| {

@@ -9,7 +9,10 @@ use super::{
     plan::{Plan, is_stranger, named, saved},
     recipe::NewIds,
 };
-use crate::snapshot::{Inspected, Known, LastSent, Snapshot, TextFile, VERSION};
+use crate::{
+    after::Creator,
+    snapshot::{Inspected, Known, LastSent, Snapshot, TextFile, VERSION},
+};
 
 fn container(name: &str, service: &str, depends_on: &str, network_mode: &str) -> Value {
     json!({
@@ -98,7 +101,10 @@ fn b18_a_network_that_is_given_by_its_id_is_restored_by_its_name() {
     assert_eq!(recipe.connect.len(), 1);
     let mut restored = saved.clone();
     restored["HostConfig"]["NetworkMode"] = json!("proxy");
-    assert_eq!(Inspected(&saved).differences(Inspected(&restored)), []);
+    assert_eq!(
+        Inspected(&saved).differences(Inspected(&restored), Creator::Restore),
+        []
+    );
     // A container that was never started.
     saved["NetworkSettings"] = json!({"Networks": {"proxy": endpoint("")}});
     assert_eq!(Inspected(&saved).network_mode(), "proxy");
@@ -181,7 +187,7 @@ proptest! {
             .map(|container| (container.id().to_owned(), "0".repeat(64)))
             .collect();
         for container in &containers {
-            prop_assert_eq!(container.differences(*container), []);
+            prop_assert_eq!(container.differences(*container, Creator::Restore), []);
             prop_assert!(container.recipe(container.image_name(), &ids).body.is_object());
             let _ = container.own_files(&["/a", "/a/b", "//", ""], &[]);
         }

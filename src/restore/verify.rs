@@ -5,15 +5,15 @@ use chrono::Utc;
 use serde_json::Value;
 
 use super::{
-    Cause, Procedure, RecordStep, Scope, away,
+    Cause, Procedure, RecordStep, Scope,
     check::owner,
     compare::network_differences,
-    health::wait_for,
     plan::{is_stranger, named, saved},
     steps::matching,
     text,
 };
 use crate::{
+    after::{Compared, Creator, Ran, told_down, wait_for},
     failure::Failure,
     model::{Condition, Deployment, Rights},
     observe::list,
@@ -21,7 +21,7 @@ use crate::{
     run::State,
     snapshot::{Inspected, Known},
     stack::export_words,
-    text::{down, listed, plural, said, shell_word},
+    text::{listed, plural, said, shell_word},
 };
 
 impl Procedure<'_, '_, '_> {
@@ -145,18 +145,15 @@ impl Procedure<'_, '_, '_> {
             }
             return self.run.line(format!("{name}{told}: {matching}{earlier}"));
         }
-        let events = self.run.events(&self.snapshot().stack, self.since);
-        let downs: Vec<(String, f64)> = self
-            .before
-            .iter()
-            .map(Inspected)
-            .filter(|old| old.is_running())
-            .filter_map(|old| {
-                let away = away(old, named(existing, old.name())?, &events)?;
-                Some((self.called(old), away.as_secs_f64()))
-            })
-            .collect();
-        let downs = down(&downs).map_or_else(String::new, |downs| format!("; {downs}"));
+        let events = self.run.events(&self.snapshot().stack);
+        let before = Ran {
+            containers: &self.before,
+            ..Ran::default()
+        };
+        let compared = before.compare(existing, &self.snapshot().tool);
+        let called = |pair: &Compared| pair.before.map_or_else(String::new, |old| self.called(old));
+        let downs = told_down(&compared, &events, called);
+        let downs = downs.map_or_else(String::new, |downs| format!("; {downs}"));
         self.run
             .done("restored", format!("{name}: {matching}{downs}"));
         if let Some(own) = self.own.as_ref().filter(|_| self.replaces_edit) {
@@ -241,12 +238,15 @@ impl Procedure<'_, '_, '_> {
     /// before (B28), as long as that is possible. Returns the existing containers.
     fn wait_for_health(&mut self) -> Result<Vec<Value>> {
         let existing = self.existing()?;
-        let snapshot = self.snapshot();
+        let (snapshot, taken) = (self.snapshot(), self.snapshot().taken_at());
         let starting: Vec<(String, String, Condition)> = saved(snapshot)
             .into_iter()
-            .filter(|wanted| wanted.is_running() && !snapshot.is_in_loop(*wanted))
             .filter_map(|wanted| {
                 let now = named(&existing, wanted.name())?;
+                let pair = Compared::new(wanted, Some(now), taken);
+                if pair.looped || !pair.has_to_run() {
+                    return None;
+                }
                 let condition = match now.health().filter(|_| wanted.is_healthy()) {
                     Some("starting") => Condition::Healthy,
                     Some("unhealthy") if !self.restore.unhealthy.is_zero() => Condition::Healthy,
@@ -292,14 +292,15 @@ impl Procedure<'_, '_, '_> {
                 wrong.push(format!("{name} is a container {owner}"));
                 continue;
             }
-            let found = wanted.differences(now).into_iter();
-            let mut differences: Vec<String> = found.map(|one| one.to_string()).collect();
-            let looped = snapshot.is_in_loop(*wanted);
+            let found = wanted.differences(now, Creator::Restore).into_iter();
+            let mut differences: Vec<String> = found.map(|what| what.to_string()).collect();
+            let pair = Compared::new(*wanted, Some(now), snapshot.taken_at());
+            let looped = pair.looped;
             if wanted.state() != now.state() && !(looped && now.gave_up()) {
                 differences.push(format!("expected {}, got {}", wanted.state(), now.state()));
             } else if now.loops(Utc::now()) && !looped {
                 differences.push("it restarts again and again, and did not before".to_owned());
-            } else if wanted.is_healthy() && !looped && !now.is_healthy() {
+            } else if pair.lacks_health() {
                 let health = now.health().unwrap_or("without a health check");
                 differences.push(format!("expected healthy, got {health}"));
             }

@@ -110,6 +110,8 @@ impl Run<'_> {
         if self.snapshot.is_none() && (store.is_unfinished() || store.is_not_deployed()) {
             self.snapshot = store.default_id()?;
         }
+        // A restore may have come before.
+        self.since = None;
         self.mark_unfinished()?;
         Ok(self.snapshot.clone())
     }

@@ -1,4 +1,4 @@
-//! What happened to each container, from the inspect objects before and after.
+//! What happened to each container, from the inspect objects before and now.
 //!
 //! Invariant: pure; reads inspect JSON.
 #![deny(clippy::disallowed_methods)]
@@ -8,37 +8,55 @@ use std::{collections::BTreeSet, fmt, time::Duration};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use super::difference::{Creator, Difference};
 use crate::{
     engine::ContainerEvent,
     portainer,
     report::Change,
-    restore::{self, Difference},
-    snapshot::Inspected,
-    text::listed,
+    snapshot::{Inspected, Snapshot},
+    text::{down, listed},
 };
 
-/// A container before and after.
+/// The containers of a stack, as the engine inspected them at a time.
+#[derive(Clone, Copy, Default)]
+pub struct Ran<'a> {
+    pub containers: &'a [Value],
+    pub at: DateTime<Utc>,
+}
+
+/// A container before and now.
 #[derive(Clone, Copy)]
-pub(super) struct Compared<'a> {
-    pub(super) change: Change,
-    pub(super) before: Option<Inspected<'a>>,
-    pub(super) now: Option<Inspected<'a>>,
+pub struct Compared<'a> {
+    pub change: Change,
+    pub before: Option<Inspected<'a>>,
+    pub now: Option<Inspected<'a>>,
     /// Whether it ran in a restart loop before. It may do so now as well (B28).
-    pub(super) looped: bool,
+    pub looped: bool,
 }
 
 impl<'a> Compared<'a> {
+    /// A container that was inspected at this time, and what exists of it now.
+    pub fn new(before: Inspected<'a>, now: Option<Inspected<'a>>, at: DateTime<Utc>) -> Self {
+        let looped = before.is_in_loop(at);
+        Self {
+            change: now.map_or(Change::Missing, |now| change(before, now, looped)),
+            before: Some(before),
+            now,
+            looped,
+        }
+    }
+
     /// The inspect object that exists: the current one, otherwise the previous one.
     fn any(self) -> Option<Inspected<'a>> {
         self.now.or(self.before)
     }
 
-    pub(super) fn name(self) -> &'a str {
+    pub fn name(self) -> &'a str {
         self.any().map_or("", Inspected::name)
     }
 
     /// The service that it belongs to.
-    pub(super) fn service(self, tool: &str) -> &'a str {
+    pub fn service(self, tool: &str) -> &'a str {
         let service = self
             .any()
             .and_then(|one| one.compose_label(tool, "service"));
@@ -47,32 +65,42 @@ impl<'a> Compared<'a> {
 
     /// How long an original container did not run, from the end of the old one to the start of the one that runs now. `None`
     /// if that is unknown, or if it did not run before.
-    pub(super) fn away(self, events: &[ContainerEvent]) -> Option<Duration> {
+    pub fn away(self, events: &[ContainerEvent]) -> Option<Duration> {
+        let moved = [
+            Change::Restarted,
+            Change::Recreated,
+            Change::RestartedByPolicy,
+        ];
         match self.told_change() {
-            Change::Kept => Some(Duration::ZERO),
-            Change::Restarted | Change::Recreated | Change::RestartedByPolicy => {
-                let before = self.before.filter(|old| old.is_running())?;
-                restore::away(before, self.now?, events)
-            }
-            _ => None,
+            Change::Kept => return Some(Duration::ZERO),
+            change if !moved.contains(&change) => return None,
+            _ => {}
         }
+        let time = |id: &str, started: bool, from: Duration| {
+            let mut of_container = events.iter().filter(|event| event.id == id);
+            let found = of_container.find(|event| event.started == started && event.at >= from);
+            found.map(|event| event.at)
+        };
+        let before = self.before.filter(|old| old.is_running())?;
+        let ended = time(before.id(), false, Duration::ZERO)?;
+        time(self.now?.id(), true, ended)?.checked_sub(ended)
     }
 
     /// What differs from before.
-    pub(super) fn differences(self) -> Vec<Difference<'a>> {
+    pub fn differences(self) -> Vec<Difference<'a>> {
         match (self.before, self.now) {
-            (Some(before), Some(now)) => before.differences_of_recreated(now),
+            (Some(before), Some(now)) => before.differences(now, Creator::Compose),
             _ => Vec::new(),
         }
     }
 
     /// Whether it is the same container since the same start, with the same configuration.
-    pub(super) fn is_as_before(self) -> bool {
+    pub fn is_as_before(self) -> bool {
         self.change == Change::Kept && self.differences().is_empty()
     }
 
     /// What happened to it, for a report. A restart by its policy is no change that an adoption makes.
-    pub(super) fn told_change(self) -> Change {
+    pub fn told_change(self) -> Change {
         match (self.before, self.now) {
             (Some(before), Some(now))
                 if self.change == Change::Kept
@@ -86,13 +114,13 @@ impl<'a> Compared<'a> {
     }
 
     /// Whether it was recreated from another image.
-    pub(super) fn has_other_image(self) -> bool {
+    pub fn has_other_image(self) -> bool {
         let images = self.before.zip(self.now);
         images.is_some_and(|(before, now)| before.image_id() != now.image_id())
     }
 
     /// Whether it ran before and has to run now. A finished job has not.
-    pub(super) fn has_to_run(self) -> bool {
+    pub fn has_to_run(self) -> bool {
         match self.before {
             Some(before) => before.is_running(),
             None => self.change == Change::New,
@@ -100,7 +128,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Whether it runs, or is a job that succeeded and did not run before, or is in a restart loop as before.
-    pub(super) fn runs(self) -> bool {
+    pub fn runs(self) -> bool {
         self.now.is_some_and(|now| {
             let finished = self.before.is_none() && now.exit_code() == Some(0);
             let loops = self.looped && (now.is_running() || now.gave_up());
@@ -109,7 +137,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Whether it restarts again and again, and did not before (B28).
-    pub(super) fn keeps_restarting(self, times: u64) -> bool {
+    pub fn keeps_restarting(self, times: u64) -> bool {
         let same = self.before.filter(|_| self.change != Change::Recreated);
         let before = same.map_or(0, Inspected::restarts);
         let restarts = |now: Inspected| now.is_restarting() && now.restarts() >= before + times;
@@ -117,19 +145,19 @@ impl<'a> Compared<'a> {
     }
 
     /// Whether it was healthy before, and is not now.
-    pub(super) fn lacks_health(self) -> bool {
+    pub fn lacks_health(self) -> bool {
         let was = self.before.is_some_and(Inspected::is_healthy);
         was && !self.looped && !self.now.is_some_and(Inspected::is_healthy)
     }
 
     /// How long it may take until its health check has succeeded or failed, if it was healthy before and is starting now.
-    pub(super) fn health_time(self) -> Option<Duration> {
+    pub fn health_time(self) -> Option<Duration> {
         let now = self.now.filter(|_| self.lacks_health())?;
         (now.health() == Some("starting")).then(|| now.health_time())
     }
 
     /// What [`Self::lacks_health`] says.
-    pub(super) fn told_health(self) -> String {
+    pub fn told_health(self) -> String {
         let name = self.name();
         match self.now.and_then(Inspected::health) {
             Some("starting") => format!("the health check of {name} has not finished"),
@@ -147,7 +175,7 @@ impl<'a> Compared<'a> {
     }
 
     /// What became of a job that Portainer ran again (N08), if it did not succeed.
-    pub(super) fn failed_again(self) -> Option<String> {
+    pub fn failed_again(self) -> Option<String> {
         self.was_job()?;
         let now = self.now.filter(|_| self.change != Change::Kept)?;
         match now.exit_code() {
@@ -159,19 +187,19 @@ impl<'a> Compared<'a> {
     }
 
     /// Whether it is a job that runs again now.
-    pub(super) fn runs_again(self) -> bool {
+    pub fn runs_again(self) -> bool {
         let runs = |now: Inspected| now.is_running() && !now.is_kept_running();
         self.was_job().is_some() && self.now.is_some_and(runs)
     }
 
     /// Whether it may end within a time: the last time, it did.
-    pub(super) fn may_end_within(self, time: Duration) -> bool {
+    pub fn may_end_within(self, time: Duration) -> bool {
         let took = self.was_job().and_then(Inspected::ran_for);
         took.is_some_and(|took| took <= time)
     }
 
     /// Whether it may still come to run, or to be healthy.
-    pub(super) fn may_recover(self) -> bool {
+    pub fn may_recover(self) -> bool {
         let Some(now) = self.now else {
             return false;
         };
@@ -213,7 +241,7 @@ impl fmt::Display for Compared<'_> {
 }
 
 /// Why Docker could not start a container, or how its process ended. `None` if that is unknown.
-pub(super) fn end(container: Inspected) -> Option<String> {
+pub fn end(container: Inspected) -> Option<String> {
     let code = container.at("/State/ExitCode").and_then(Value::as_i64);
     match container.text("/State/Error") {
         "" if container.is_restarting() => {
@@ -225,69 +253,83 @@ pub(super) fn end(container: Inspected) -> Option<String> {
 }
 
 /// What happened to each container that is not as before.
-pub(super) fn changes(compared: &[Compared]) -> Vec<String> {
+pub fn changes(compared: &[Compared]) -> Vec<String> {
     let changed = compared.iter().filter(|one| !one.is_as_before());
     changed.map(ToString::to_string).collect()
 }
 
 /// Differences in a sentence.
-pub(super) fn told(differences: &[impl ToString]) -> String {
+pub fn told(differences: &[impl ToString]) -> String {
     let names: Vec<String> = differences.iter().map(ToString::to_string).collect();
     listed(&names)
 }
 
-/// Compares all containers of a stack, as they were `at` a time and as they are now: the original ones in their order, then the others. Compose gives the successor of
-/// a container another name if that was renamed, or if the `container_name` of its service changed: it is then found by its
-/// service and its number.
-pub(super) fn compare<'a>(
-    (before, at): (&'a [Value], DateTime<Utc>),
-    now: &'a [Value],
-    tool: &str,
-) -> Vec<Compared<'a>> {
-    let now: Vec<Inspected> = now.iter().map(Inspected).collect();
-    let existed = |one: &Inspected| before.iter().any(|old| Inspected(old).id() == one.id());
-    let mut compared: Vec<Compared> = before
+/// How long each container was down that was restarted or recreated, in a sentence.
+pub fn told_down(
+    compared: &[Compared],
+    events: &[ContainerEvent],
+    called: impl Fn(&Compared) -> String,
+) -> Option<String> {
+    let moved = compared
         .iter()
-        .map(Inspected)
-        .map(|old| {
-            let looped = old.is_in_loop(at);
-            let same = now.iter().find(|one| one.id() == old.id());
-            let named = || {
-                now.iter()
-                    .find(|one| one.name() == old.name() && !existed(one))
-            };
-            let numbered = || {
-                let place = place_of(old, tool)?;
-                now.iter().find(|one| {
-                    place_of(**one, tool) == Some(place)
-                        && !existed(one)
-                        && !is_temporary(one.name())
-                        && before.iter().all(|old| Inspected(old).name() != one.name())
-                })
-            };
-            let found = same.or_else(named).or_else(numbered).copied();
-            Compared {
-                change: found.map_or(Change::Missing, |found| change(old, found, looped)),
-                before: Some(old),
-                now: found,
-                looped,
-            }
-        })
+        .filter(|container| container.change != Change::Kept);
+    let times: Vec<(String, f64)> = moved
+        .filter_map(|container| Some((called(container), container.away(events)?.as_secs_f64())))
         .collect();
-    let known = compared.iter().filter_map(|one| Some(one.now?.id()));
-    let known: BTreeSet<&str> = known.collect();
-    let others = now.iter().filter(|one| !known.contains(one.id()));
-    compared.extend(others.map(|one| Compared {
-        change: if is_temporary(one.name()) {
-            Change::Stray
-        } else {
-            Change::New
-        },
-        before: None,
-        now: Some(*one),
-        looped: false,
-    }));
-    compared
+    down(&times)
+}
+
+impl<'a> Ran<'a> {
+    /// The containers that a snapshot contains; none if they are unknown.
+    pub fn of(snapshot: &'a Snapshot) -> Self {
+        Self {
+            containers: snapshot.containers.known().map_or(&[], Vec::as_slice),
+            at: snapshot.taken_at(),
+        }
+    }
+
+    /// Compares all containers of the stack with those that exist `now`: the original ones in their order, then the others. Compose
+    /// gives the successor of a container another name if that was renamed, or if the `container_name` of its service changed: it is
+    /// then found by its service and its number.
+    pub fn compare(self, now: &'a [Value], tool: &str) -> Vec<Compared<'a>> {
+        let before = || self.containers.iter().map(Inspected);
+        let existed = |now: &Inspected| before().any(|old| old.id() == now.id());
+        let successor = |old: Inspected<'a>| {
+            let mut new = now.iter().map(Inspected).filter(|now| !existed(now));
+            new.clone()
+                .find(|now| now.name() == old.name())
+                .or_else(|| {
+                    let place = place_of(old, tool)?;
+                    new.find(|now| {
+                        place_of(*now, tool) == Some(place)
+                            && !is_temporary(now.name())
+                            && before().all(|old| old.name() != now.name())
+                    })
+                })
+        };
+        let mut compared: Vec<Compared> = before()
+            .map(|old| {
+                let mut all = now.iter().map(Inspected);
+                let found = all.find(|now| now.id() == old.id());
+                Compared::new(old, found.or_else(|| successor(old)), self.at)
+            })
+            .collect();
+        let known = compared.iter().filter_map(|pair| Some(pair.now?.id()));
+        let known: BTreeSet<&str> = known.collect();
+        let others = now.iter().map(Inspected);
+        let others = others.filter(|now| !known.contains(now.id()));
+        compared.extend(others.map(|now| Compared {
+            change: if is_temporary(now.name()) {
+                Change::Stray
+            } else {
+                Change::New
+            },
+            before: None,
+            now: Some(now),
+            looped: false,
+        }));
+        compared
+    }
 }
 
 /// The service of a container and its number, unless `compose run` started it.
@@ -322,7 +364,7 @@ fn starts_of(container: Inspected<'_>) -> &str {
 }
 
 /// `<12 hexadecimal digits>_<name>`.
-pub(super) fn is_temporary(name: &str) -> bool {
+pub fn is_temporary(name: &str) -> bool {
     let prefix = name.split_once('_').map(|(prefix, _)| prefix);
     prefix.is_some_and(|prefix| {
         prefix.len() == 12
@@ -359,7 +401,12 @@ mod tests {
     }
 
     fn compared<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<Compared<'a>> {
-        compare((before, DateTime::default()), now, "docker")
+        let at = DateTime::default();
+        Ran {
+            containers: before,
+            at,
+        }
+        .compare(now, "docker")
     }
 
     fn changes<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<(&'a str, Change)> {
@@ -451,12 +498,16 @@ mod tests {
         ] {
             let all = [before.clone()];
             let mut now = [looks("2026-11-22T10:01:00Z", 9, true)];
-            let found = compare((&all, at.to_utc()), &now, "docker")[0];
+            let before = Ran {
+                containers: &all,
+                at: at.to_utc(),
+            };
+            let found = before.compare(&now, "docker")[0];
             assert_eq!((found.change, found.runs()), (Change::Kept, !is_wrong));
             assert!(found.has_to_run());
             // A loop may end.
             now[0]["State"] = json!({"Status": "exited", "ExitCode": 1, "StartedAt": "u"});
-            let found = compare((&all, at.to_utc()), &now, "docker")[0];
+            let found = before.compare(&now, "docker")[0];
             assert_eq!((found.runs(), found.is_as_before()), (!is_wrong, !is_wrong));
         }
     }
