@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    failure::Failure,
     model::Grant,
     text::{Mask, printable},
 };
@@ -144,6 +145,13 @@ impl Finding {
         (!details.is_empty()).then(|| Self::new(message, hint).details(details))
     }
 
+    /// An error, with its causes, its hint and its details.
+    pub fn of_error(error: &anyhow::Error) -> Self {
+        let details = Failure::details_of(error).unwrap_or_default();
+        let hint = Failure::hint_of(error).unwrap_or_default();
+        Self::new(format!("{error:#}"), hint).details(details.lines().map(str::to_owned))
+    }
+
     /// A loss of the whole stack.
     pub fn of_stack(message: &str) -> Self {
         Self {
@@ -241,6 +249,13 @@ impl Finding {
         for text in texts.chain(&mut self.details) {
             *text = mask.hide_unless(text, |hit| hit.is_plain);
         }
+    }
+}
+
+impl From<&Finding> for Failure {
+    fn from(found: &Finding) -> Self {
+        let failure = Self::new(&found.message).hint_if_any(found.hint.as_deref());
+        failure.lines(&found.details)
     }
 }
 

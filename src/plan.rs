@@ -18,7 +18,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    failure::Failure,
     finding::Finding,
     model::{Grant, Pull},
     portainer::Repository,
@@ -191,10 +190,7 @@ impl Plan {
 
     /// The plan of a stack that cannot be planned.
     pub fn failed(error: &anyhow::Error) -> Self {
-        let hint = Failure::hint_of(error).unwrap_or_default();
-        let details = Failure::details_of(error).unwrap_or_default();
-        let details = details.lines().map(str::to_owned);
-        Self::blocked(Finding::new(format!("{error:#}"), hint).details(details))
+        Self::blocked(Finding::of_error(error))
     }
 
     /// Whether something would be lost, or it is unknown what.

@@ -20,7 +20,7 @@ mod planned;
 
 pub use adopt::{AdoptReport, AdoptedContainer, AdoptedService, Change, Outcome};
 pub use all::{AllEntry, AllReport, StackResult};
-pub use doctor::{Check, DoctorReport, Status, Subject};
+pub use doctor::{Check, DoctorReport, Status};
 pub use list::{ListEntry, ListReport, StackState};
 pub use planned::{PlanReport, Recommended, StackReport, Way};
 

@@ -44,6 +44,8 @@ struct NotRunning {
     service: String,
     /// How it ended.
     end: String,
+    /// Whether its process ran, and ended.
+    has_exited: bool,
 }
 
 impl Procedure<'_, '_> {
@@ -114,7 +116,13 @@ impl Procedure<'_, '_> {
         let (flaws, hints): (Vec<String>, Vec<String>) = findings.flaws.into_iter().unzip();
         let all = [&findings.wrong, &flaws, &findings.not_as_planned];
         self.report.problems = all.into_iter().flatten().cloned().collect();
-        if let Some(NotRunning { id, service, end }) = findings.not_running {
+        if let Some(NotRunning {
+            id,
+            service,
+            end,
+            has_exited,
+        }) = findings.not_running
+        {
             let others = bulleted(&self.report.problems);
             let mut details = Vec::from_iter((!others.is_empty()).then_some(others));
             let log = self.run.log_tail(&id);
@@ -125,9 +133,7 @@ impl Procedure<'_, '_> {
             let stack = self.at.stack.name();
             // Nothing is restored: what has ended counts as a job.
             let then = match prepared.ran().containers.is_empty() {
-                true if end.starts_with("it exited") => {
-                    " with --rerun-jobs, or delete the stack in Portainer"
-                }
+                true if has_exited => " with --rerun-jobs, or delete the stack in Portainer",
                 true => ", or delete the stack in Portainer",
                 false => "",
             };
@@ -224,6 +230,7 @@ fn findings(
                         id: now.id().to_owned(),
                         service: service.to_owned(),
                         end,
+                        has_exited: now.text("/State/Error").is_empty() && !now.is_restarting(),
                     });
                 }
                 Some((_, end)) => found.wrong.push(format!("{name} does not run: {end}")),

@@ -10,13 +10,13 @@ use super::{
     arguments::{ConfigAction, ConfigArguments},
     options,
     settings::{
-        API_KEY, FileEntry, KeySource, Problem, STATE_DIR, SettingEntry, Source, Sourced,
-        api_key_is_given, state_folder,
+        API_KEY, FileEntry, KeySource, STATE_DIR, SettingEntry, Source, Sourced, api_key_is_given,
+        state_folder,
     },
     table::plain,
 };
 
-use crate::report::VERSION;
+use crate::{failure::Failure, finding::Finding, report::VERSION};
 
 mod init;
 mod template;
@@ -43,7 +43,7 @@ pub(super) struct ApiKeyEntry {
     /// Where the key comes from; null if no source names one.
     pub source: Option<Source>,
     /// Why it cannot be read.
-    pub error: Option<Problem>,
+    pub error: Option<Finding>,
 }
 
 /// The directory for snapshots.
@@ -53,7 +53,7 @@ pub(super) struct StateDirectoryEntry {
     pub path: Option<String>,
     pub source: Source,
     /// Why it is unknown.
-    pub error: Option<Problem>,
+    pub error: Option<Finding>,
 }
 
 pub(super) fn run(arguments: &ConfigArguments, cli: Cli) -> Result<(), Ended> {
@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &ConfigArguments, cli: Cli) -> Result<(), Ended> {
     let problems = of_files.chain(of_settings).chain(others).flatten();
     let mut code = 0;
     for problem in problems {
-        console.error(&problem.to_error(), None);
+        console.error(&Failure::from(problem).into(), None);
         code = 1;
     }
     Ended::verdict(code)
@@ -101,7 +101,7 @@ fn api_key(entries: &[SettingEntry], common: &Common, console: &Console) -> ApiK
     ApiKeyEntry {
         is_set: key.is_ok(),
         source: Some(source),
-        error: key.err().as_ref().map(Problem::of),
+        error: key.err().as_ref().map(Finding::of_error),
     }
 }
 
@@ -110,7 +110,7 @@ fn state_directory() -> StateDirectoryEntry {
     let found = state_folder();
     StateDirectoryEntry {
         source: given.map_or(Source::DEFAULT, |_| Source::variable(STATE_DIR)),
-        error: found.as_ref().err().map(Problem::of),
+        error: found.as_ref().err().map(Finding::of_error),
         path: found.ok().map(|path| path.display().to_string()),
     }
 }
@@ -118,7 +118,7 @@ fn state_directory() -> StateDirectoryEntry {
 /// Prints a table.
 fn show(config: &Config, console: &Console) {
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
-    let source = |source: &Source, error: &Option<Problem>| match error {
+    let source = |source: &Source, error: &Option<Finding>| match error {
         Some(_) => format!("{source} (invalid)"),
         None => source.to_string(),
     };

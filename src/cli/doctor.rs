@@ -6,13 +6,15 @@ use super::{
     Cli, Console, Ended,
     arguments::Output,
     peers as clients,
-    settings::{Problem, Settings, Sourced},
+    settings::{Settings, Sourced},
     style::Meaning,
 };
 use crate::{
     compose,
+    failure::Failure,
+    finding::Finding,
     parallel::side_by_side,
-    report::{Check, DoctorReport, Status, Subject, VERSION},
+    report::{Check, DoctorReport, Status, VERSION},
 };
 
 mod here;
@@ -67,12 +69,11 @@ fn with_settings(mut settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     let of_compose = || here::compose(&compose);
     let status = || match &client {
         Ok(client) => client.reader().version(),
-        Err(error) => Err(Problem::of(error).to_error()),
+        Err(error) => Err(Failure::from(&Finding::of_error(error)).into()),
     };
     let (status, (compose, (engine, about))) =
         side_by_side(status, || side_by_side(of_compose, of_engine));
-    let not_checked =
-        |reason| [Subject::User, Subject::Environment].map(|one| Check::not_checked(one, reason));
+    let not_checked = |reason| ["user", "environment"].map(|one| Check::not_checked(one, reason));
     let without_key = || not_checked("it needs a valid API key");
     let (api_key, with_key) = match &client {
         Ok(client) if has_key && status.is_ok() => {
@@ -87,7 +88,7 @@ fn with_settings(mut settings: Settings, console: &Arc<Console>) -> Vec<Check> {
         }
         _ if has_key => {
             let why = "Portainer does not answer";
-            (Check::not_checked(Subject::ApiKey, why), not_checked(why))
+            (Check::not_checked("API key", why), not_checked(why))
         }
         _ => (api_key, without_key()),
     };
@@ -132,23 +133,23 @@ fn line(check: &Check, console: &Console) {
         Status::NotChecked => (Meaning::Plain, "-"),
     };
     let (first, second) = WIDTHS;
-    let subject = format!("{:second$}  ", check.subject.name());
+    let subject = format!("{:second$}  ", check.subject());
     let start = [
         (meaning, format!("{status:first$}  ")),
         (Meaning::Name, subject),
     ];
-    console.item(&start, &check.fact);
+    console.item(&start, &check.finding.message);
 }
 
 /// What to do about some checks, if there are any.
 fn hints<'c>(heading: &str, checks: impl Iterator<Item = &'c Check>, console: &Console) {
     let (first, second) = WIDTHS;
-    let hints = checks.filter_map(|check| Some((check.subject, check.hint.as_ref()?)));
+    let hints = checks.filter_map(|check| Some((check.subject(), check.finding.hint.as_ref()?)));
     for (at, (subject, hint)) in hints.enumerate() {
         if at == 0 {
             console.line(&format!("\n{heading}"));
         }
-        let subject = format!("{:first$}  {:second$}  ", "", subject.name());
+        let subject = format!("{:first$}  {:second$}  ", "", subject);
         console.item(&[(Meaning::Name, subject)], hint);
     }
 }

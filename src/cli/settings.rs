@@ -18,6 +18,7 @@ use super::{
 use crate::{
     disk, engine,
     failure::Failure,
+    finding::Finding,
     portainer::{BaseUrl, Tls},
     run::RestoreCommand,
     stack::Location,
@@ -31,7 +32,7 @@ mod source;
 pub(super) use file::{parse as parse_settings, read_secret, settings_text};
 pub(super) use git::{git_password, repository};
 pub(super) use key::{KeySource, VARIABLE as API_KEY, is_given as api_key_is_given};
-pub(super) use source::{FileEntry, Problem, SettingEntry, Source};
+pub(super) use source::{FileEntry, SettingEntry, Source};
 
 use file::Values;
 
@@ -92,7 +93,7 @@ impl Sourced {
             files.push(FileEntry {
                 path: path.display().to_string(),
                 exists: !matches!(read, Ok(None)),
-                error: read.as_ref().err().map(Problem::of),
+                error: read.as_ref().err().map(Finding::of_error),
             });
             contents.extend(read.ok().flatten().map(|(_, values)| (path, values)));
         }
@@ -101,7 +102,7 @@ impl Sourced {
         Self {
             settings: of_file.map_or_else(
                 || Settings::of(flags, &entries),
-                |problem| Err(problem.to_error()),
+                |problem| Err(Failure::from(problem).into()),
             ),
             entries,
             files,
@@ -130,7 +131,7 @@ fn merge(flags: &Common, variables: Variables, files: &[(PathBuf, Values)]) -> V
             })?;
             Ok(Some(text).filter(|text| !text.is_empty()))
         });
-        let error = value.as_ref().err().map(Problem::of);
+        let error = value.as_ref().err().map(Finding::of_error);
         SettingEntry {
             name,
             value: value.ok().flatten(),
@@ -158,7 +159,7 @@ impl Settings {
 
     fn of(flags: &Common, entries: &[SettingEntry]) -> Result<Self> {
         if let Some(problem) = entries.iter().find_map(|entry| entry.error.as_ref()) {
-            return Err(problem.to_error());
+            return Err(Failure::from(problem).into());
         }
         let given = |setting: &Setting| {
             let entry = entries.iter().find(|entry| entry.name == setting.key);

@@ -23,7 +23,6 @@ use crate::{
         blockers::unsupported::unsupported,
         blockers::validation,
         edited, escape,
-        facts::IF_RECREATED,
         facts::services::{SentService, SentStack, with_sent},
         fates::dependents::{self, dependencies},
         fates::redefined::Redefined,
@@ -530,7 +529,7 @@ impl Plan {
         let services = stack.services();
         let external = services.iter().flat_map(SentService::external_volumes);
         let external: BTreeSet<String> = external.collect();
-        let (losses, unknown) = containers::losses(facts, Some(stack), &[]);
+        let (losses, unknown) = containers::losses(facts, Some(stack), &[], &self.services);
         let is_lost = |loss: &Finding| match &loss.kind {
             Kind::Starts => true,
             // Its own rights are removed.
@@ -551,10 +550,9 @@ impl Plan {
                 let what = format!("no container uses its anonymous volume any more: {volume}");
                 loss.message = what;
                 loss
-            } else if let Some(Fate::Recreated(_) | Fate::Removed(_)) = planned(&loss) {
-                loss.message = loss.message.replacen(IF_RECREATED, "", 1);
-                loss
-            } else if facts.uses.wanted.is_some() {
+            } else if facts.uses.wanted.is_some()
+                || matches!(planned(&loss), Some(Fate::Recreated(_) | Fate::Removed(_)))
+            {
                 loss
             } else {
                 containers::use_until_recreated(loss)

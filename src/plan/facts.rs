@@ -167,9 +167,6 @@ impl<'a> Deref for Facts<'a> {
     }
 }
 
-/// How a loss begins that a container has only if Portainer recreates it.
-pub const IF_RECREATED: &str = "if it is recreated: ";
-
 impl<'a> Facts<'a> {
     /// The value of Compose's label of this name.
     pub fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
@@ -186,15 +183,6 @@ impl<'a> Facts<'a> {
     /// Whether Portainer replaces a container, if its configuration differs (M05); otherwise, this run removes it.
     pub fn is_replaced_by_portainer(&self, container: Inspected) -> bool {
         self.is_adoption || self.is_adopted(container)
-    }
-
-    /// [`IF_RECREATED`] for a container that this run does not remove.
-    pub fn if_recreated(&self, container: Inspected) -> &'static str {
-        if self.is_replaced_by_portainer(container) {
-            IF_RECREATED
-        } else {
-            ""
-        }
     }
 
     /// The containers of a service, as far as they could be inspected, without those of `compose run`.

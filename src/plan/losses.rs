@@ -14,7 +14,7 @@ pub mod reported;
 use crate::{
     finding::{Finding, Kind},
     model::{Carried, Changes},
-    plan::{Fate, ServicePlan, fate_of, fates},
+    plan::{Facts, Fate, ServicePlan, fate_of, fates},
     rewrite::loss::{Owner, TextLoss, TextLossKind},
     snapshot::Inspected,
 };
@@ -92,6 +92,15 @@ impl Finding {
             Kind::Image => own.is_some_and(|fate| fate.reason() == Some(&self.message)),
             _ => false,
         }
+    }
+}
+
+/// How a loss begins that a container has only if Portainer recreates it, unless that is certain.
+fn if_recreated(facts: &Facts, services: &[ServicePlan], container: Inspected) -> &'static str {
+    match fate_of(services, container.name()) {
+        Some(Fate::Recreated(_) | Fate::Removed(_) | Fate::Restarted(_)) => "",
+        _ if facts.is_replaced_by_portainer(container) => "if it is recreated: ",
+        _ => "",
     }
 }
 

@@ -177,7 +177,7 @@ impl Plan {
                 names => Finding::of_stack(&format!("{}: {}", one.message, names.join(", "))),
             }));
         }
-        let (running, unknown) = containers::losses(facts, stack, &text);
+        let (running, unknown) = containers::losses(facts, stack, &text, &[]);
         self.losses.extend(running);
         let (in_memory, unseen) = memory::losses(facts, &self.services);
         self.losses.extend(in_memory);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::finding::Finding;
 
 /// What `stacklift doctor --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -15,61 +15,12 @@ pub struct DoctorReport {
     pub checks: Vec<Check>,
 }
 
-/// A check.
+/// A check. `subject` is what is checked.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Check {
-    pub subject: Subject,
     pub status: Status,
-    /// What was found, or why the subject was not checked.
-    pub fact: String,
-    /// What to do about it; null if there is nothing to do.
-    pub hint: Option<String>,
-}
-
-/// What is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Subject {
-    /// The settings and the settings files.
-    Settings,
-    /// The container engine of this host.
-    Engine,
-    /// The Compose program of this host.
-    Compose,
-    /// Portainer's address and version.
-    Portainer,
-    /// How Portainer's certificate is verified.
-    Tls,
-    /// Where the API key comes from.
-    ApiKey,
-    /// The user of the API key.
-    User,
-    /// Whether the Portainer environment is the engine of this host.
-    Environment,
-    /// The directory that contains the stack directories.
-    StacksRoot,
-    /// The directory for snapshots.
-    StateDirectory,
-    /// The runs that were interrupted.
-    Runs,
-}
-
-impl Subject {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Settings => "settings",
-            Self::Engine => "Docker",
-            Self::Compose => "Compose",
-            Self::Portainer => "Portainer",
-            Self::Tls => "TLS",
-            Self::ApiKey => "API key",
-            Self::User => "user",
-            Self::Environment => "environment",
-            Self::StacksRoot => "stacks root",
-            Self::StateDirectory => "state directory",
-            Self::Runs => "runs",
-        }
-    }
+    #[serde(flatten)]
+    pub finding: Finding,
 }
 
 /// The result of a check.
@@ -86,41 +37,41 @@ pub enum Status {
 }
 
 impl Check {
-    pub fn ok(subject: Subject, fact: impl Into<String>) -> Self {
-        Self {
-            subject,
-            status: Status::Ok,
-            fact: fact.into(),
-            hint: None,
-        }
+    fn new(subject: &str, status: Status, finding: Finding) -> Self {
+        let finding = finding.on(subject);
+        Self { status, finding }
     }
 
-    pub fn warning(subject: Subject, fact: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            status: Status::Warning,
-            hint: Some(hint.into()),
-            ..Self::ok(subject, fact)
-        }
+    /// What is checked.
+    pub fn subject(&self) -> &str {
+        self.finding.subject.as_deref().unwrap_or_default()
     }
 
-    pub fn failed(subject: Subject, fact: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            status: Status::Failed,
-            ..Self::warning(subject, fact, hint)
-        }
+    pub fn ok(subject: &str, fact: impl AsRef<str>) -> Self {
+        Self::new(subject, Status::Ok, Finding::of_stack(fact.as_ref()))
+    }
+
+    pub fn warning(subject: &str, fact: impl AsRef<str>, hint: impl AsRef<str>) -> Self {
+        Self::new(subject, Status::Warning, Finding::new(fact, hint))
+    }
+
+    pub fn failed(subject: &str, fact: impl AsRef<str>, hint: impl AsRef<str>) -> Self {
+        Self::new(subject, Status::Failed, Finding::new(fact, hint))
     }
 
     /// `reason` says what is missing: `Portainer could not be read`.
-    pub fn not_checked(subject: Subject, reason: &str) -> Self {
-        Self {
-            status: Status::NotChecked,
-            ..Self::ok(subject, format!("not checked: {reason}"))
-        }
+    pub fn not_checked(subject: &str, reason: &str) -> Self {
+        let finding = Finding::of_stack(&format!("not checked: {reason}"));
+        Self::new(subject, Status::NotChecked, finding)
     }
 
-    /// A failure with the hint of the error, otherwise with this one.
-    pub fn of_error(subject: Subject, error: &anyhow::Error, otherwise: &str) -> Self {
-        let hint = Failure::hint_of(error).unwrap_or(otherwise);
-        Self::failed(subject, format!("{error:#}"), hint)
+    /// A failure with the hint of the finding, otherwise with this one.
+    pub fn of(subject: &str, mut finding: Finding, otherwise: &str) -> Self {
+        finding.hint.get_or_insert(otherwise.to_owned());
+        Self::new(subject, Status::Failed, finding)
+    }
+
+    pub fn of_error(subject: &str, error: &anyhow::Error, otherwise: &str) -> Self {
+        Self::of(subject, Finding::of_error(error), otherwise)
     }
 }

@@ -10,6 +10,7 @@ use super::{
     plan::{StateChange, named, own, saved},
 };
 use crate::{
+    finding::Finding,
     model::{Changes, Container},
     plan::unseen_memory,
     run::look_into_memory,
@@ -19,7 +20,7 @@ use crate::{
 
 impl Procedure<'_, '_, '_> {
     /// The files in memory of the containers that the restore removes or stops, or that Portainer may remove.
-    pub(super) fn memory_lost(&self, planned: &Planned) -> Result<Vec<String>> {
+    pub(super) fn memory_lost(&self, planned: &Planned) -> Result<Vec<Finding>> {
         let (mut stopped, possible) = self.removed(planned);
         let stops = |one: &Inspected| {
             let changes = planned.containers.changing.get(one.name());
@@ -46,12 +47,12 @@ impl Procedure<'_, '_, '_> {
             let name = container.name();
             let are = if at < certain { "are" } else { "may be" };
             let emptied = container.emptied(changes, &others).into_iter();
-            let lost =
-                emptied.map(|path| format!("{name}: the files in memory at {path} {are} lost"));
-            told.extend(lost);
+            let lost = emptied.map(|path| format!("the files in memory at {path} {are} lost"));
+            told.extend(lost.map(|what| Finding::of_stack(&what).on(name)));
         }
         let unseen = changes.into_iter().flat_map(|one| one.unseen_memory);
-        told.extend(unseen_memory(&unseen.collect()));
+        let unseen = unseen_memory(&unseen.collect());
+        told.extend(unseen.map(|what| Finding::of_stack(&what)));
         Ok(told)
     }
 

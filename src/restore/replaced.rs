@@ -29,7 +29,7 @@ impl Procedure<'_, '_, '_> {
         let (lost, replaced) = self.read_replaced(&shown)?;
         for line in &lost {
             if self.restore.cause == Cause::Failure {
-                self.run.warn(line.clone());
+                self.run.warn(line.to_string());
             } else {
                 self.run.line(format!("  {line}"));
             }
@@ -58,7 +58,7 @@ impl Procedure<'_, '_, '_> {
     fn look_again(
         &mut self,
         shown: &Planned,
-        told: &[String],
+        told: &[Finding],
     ) -> Result<(Planned, Option<Snapshot>)> {
         let planned = self.plan()?;
         let (lost, replaced) = self.read_replaced(&planned)?;
@@ -66,11 +66,11 @@ impl Procedure<'_, '_, '_> {
             && planned.problems == shown.problems
             && planned.record.record() == shown.record.record()
             && self.effects(&planned) == self.effects(shown);
-        // `web-a-1: …`. A container may write files all the time: which ones does not count.
+        // A container may write files all the time: which ones does not count.
         let [now, before] = [&lost[..], told].map(|all| {
-            let lines = all.iter().map(String::as_str);
-            let subjects = lines.map(|line| line.split_once(": ").map_or(line, |it| it.0));
-            subjects.collect::<Vec<_>>()
+            let all = all.iter();
+            let said = all.map(|found| found.subject.as_ref().unwrap_or(&found.message));
+            said.collect::<Vec<_>>()
         });
         if is_same && now == before {
             return Ok((planned, replaced));
@@ -81,7 +81,7 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// What is lost, and what is replaced; `None` if nothing is.
-    fn read_replaced(&mut self, planned: &Planned) -> Result<(Vec<String>, Option<Snapshot>)> {
+    fn read_replaced(&mut self, planned: &Planned) -> Result<(Vec<Finding>, Option<Snapshot>)> {
         let step = &planned.record;
         let in_memory = self.memory_lost(planned)?;
         if !planned.touches() && step.record().is_none() {
@@ -205,11 +205,11 @@ impl Procedure<'_, '_, '_> {
         step: &RecordStep,
         replaced: &Snapshot,
         removed: &[Inspected],
-    ) -> Vec<String> {
+    ) -> Vec<Finding> {
         let mut told = carried(step);
         self.replaces_edit = is_edited(step, replaced);
         if self.replaces_edit {
-            told.push("what was edited in Portainer since the last adoption is removed, and kept in a new snapshot".to_owned());
+            told.push(Finding::of_stack("what was edited in Portainer since the last adoption is removed, and kept in a new snapshot"));
         }
         let (name, stack) = (self.restore.name.as_str(), self.stack());
         if let RecordStep::Delete(record) = step
@@ -217,9 +217,9 @@ impl Procedure<'_, '_, '_> {
             && !stack.dir().join(stack.file()).exists()
         {
             let command = self.run.command(&export_words(name, stack.dir().to_str()));
-            told.push(format!(
+            told.push(Finding::of_stack(&format!(
                 "the Compose file exists only in Portainer; to keep it, first run: {command}"
-            ));
+            )));
         }
         let saved = saved(self.snapshot()).into_iter();
         let saved = saved.flat_map(Inspected::volumes).map(|(name, _)| name);
@@ -228,15 +228,16 @@ impl Procedure<'_, '_, '_> {
             let name = container.name();
             if let RecordStep::Delete(record) = step {
                 told.extend(written_below(container, &record.id).map(|path| {
-                    format!(
+                    Finding::of_stack(&format!(
                         "files in {path} may be lost: Portainer deletes its directory of the stack"
-                    )
+                    ))
                 }));
             }
             if let Some(Known::Unknown(reason)) = replaced.changes.get(container.id()) {
-                told.push(format!(
-                    "{name}: the files written inside it are lost, and cannot be listed ({reason})"
-                ));
+                let what = format!(
+                    "the files written inside it are lost, and cannot be listed ({reason})"
+                );
+                told.push(Finding::of_stack(&what).on(name));
             }
             let lost = unsaved(container, replaced).told("written inside it", "lost");
             let written = written_since(container, replaced, self.snapshot());
@@ -246,7 +247,7 @@ impl Procedure<'_, '_, '_> {
                 files
                     .into_iter()
                     .flatten()
-                    .map(|files| format!("{name}: {files}")),
+                    .map(|files| Finding::of_stack(&files).on(name)),
             );
             let volumes = container.volumes().into_iter();
             let new = volumes.filter(|(volume, _)| !saved.contains(volume));
@@ -255,7 +256,9 @@ impl Procedure<'_, '_, '_> {
             }));
         }
         told.extend(self.kept.values().map(|volume| {
-            format!("the volume {volume} is kept, but no restored container uses it")
+            Finding::of_stack(&format!(
+                "the volume {volume} is kept, but no restored container uses it"
+            ))
         }));
         told
     }
@@ -275,14 +278,15 @@ fn is_edited(step: &RecordStep, replaced: &Snapshot) -> bool {
 }
 
 /// What the Portainer stack loses when it is deleted or updated, and no snapshot contains.
-fn carried(step: &RecordStep) -> Vec<String> {
+fn carried(step: &RecordStep) -> Vec<Finding> {
     let (RecordStep::Delete(record) | RecordStep::Update(record, _)) = step else {
         return Vec::new();
     };
     let stays =
         |carried: &&Carried| **carried == Carried::Access && matches!(step, RecordStep::Update(..));
     let lost = record.carries.iter().filter(|one| !stays(one));
-    lost.map(|one| format!("lost: {}", Finding::of_carried(one).message))
+    let said = |carried| format!("lost: {}", Finding::of_carried(carried).message);
+    lost.map(|carried| Finding::of_stack(&said(carried)))
         .collect()
 }
 

@@ -56,7 +56,7 @@ fn checked(run: &Run, subject: &str) -> (String, String) {
     let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
     let is_bad = ["warning", "failed"].contains(&text("status").as_str());
     assert_eq!(!found["hint"].is_null(), is_bad, "{found:#}");
-    (text("status"), text("fact"))
+    (text("status"), text("message"))
 }
 
 /// Asserts what the check of a subject found.
@@ -189,8 +189,8 @@ fn a_portainer_that_hangs_is_not_waited_for() {
     let took = started.elapsed();
     assert!(took < Duration::from_secs(20), "{took:?}");
     let run = run.code(1);
-    assert_eq!(checked(&run, "portainer").0, "failed");
-    assert_eq!(checked(&run, "tls").0, "ok");
+    assert_eq!(checked(&run, "Portainer").0, "failed");
+    assert_eq!(checked(&run, "TLS").0, "ok");
     let fact = "not checked: Portainer does not answer";
     finds(&run, "environment", "not-checked", fact);
 }
@@ -228,7 +228,7 @@ fn a_certificate_that_is_not_pinned_yet() {
     on_terminal(&bench, "list --tls pin", "y\n").code(0);
     let run = report(&bench, "--tls pin").code(0);
     let expected = "Portainer's certificate was verified (--tls pin)";
-    assert_eq!(checked(&run, "tls").1, expected);
+    assert_eq!(checked(&run, "TLS").1, expected);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_portainer_that_is_too_old_or_does_not_say() {
         let bench = healthy();
         bench.always(Call::Status, instead(200, body));
         let run = report(&bench, "");
-        let (found, fact) = checked(&run, "portainer");
+        let (found, fact) = checked(&run, "Portainer");
         assert_eq!(found, status, "{body}: {fact}");
         assert_eq!(run.code, i32::from(status == "failed"));
     }
@@ -259,17 +259,17 @@ fn tls_is_off_for_another_host() {
     let args = "--base-url https://192.0.2.1:9 --timeout 1s --output json";
     let run = doctor(&bench, args, &[("NO_PROXY", "*")]);
     let run = run.code(1);
-    assert_eq!(checked(&run, "tls").0, "warning");
+    assert_eq!(checked(&run, "TLS").0, "warning");
     assert_eq!(run.err, "", "the check is the warning");
     let pem = bench.root().join("portainer.pem");
     fs::write(&pem, bench.certificate_pem()).expect("a file");
     let pem = pem.to_str().expect("UTF-8");
     let run = report(&bench, &format!("--tls {pem}")).code(0);
     let fact = format!("Portainer's certificate was verified (--tls {pem})");
-    finds(&run, "tls", "ok", &fact);
+    finds(&run, "TLS", "ok", &fact);
     let run = report(&bench, "--tls /no/file.pem").code(1);
-    assert_eq!(checked(&run, "portainer").0, "failed");
-    assert_eq!(checked(&run, "tls").0, "not-checked");
+    assert_eq!(checked(&run, "Portainer").0, "failed");
+    assert_eq!(checked(&run, "TLS").0, "not-checked");
 }
 
 #[test]
@@ -277,12 +277,12 @@ fn the_state_directory_of_others() {
     let bench = healthy();
     set_mode(bench.state(), 0o755);
     let run = report(&bench, "").code(1);
-    let (status, fact) = checked(&run, "state-directory");
+    let (status, fact) = checked(&run, "state directory");
     assert_eq!(status, "failed");
     assert!(fact.contains("its mode is 755"), "{fact}");
     fs::remove_dir(bench.state()).expect("a directory");
     let run = report(&bench, "").code(0);
-    let (status, fact) = checked(&run, "state-directory");
+    let (status, fact) = checked(&run, "state directory");
     assert_eq!(status, "ok");
     let end = "does not exist; the first run creates it";
     assert!(fact.ends_with(end), "{fact}");
@@ -295,13 +295,13 @@ fn an_engine_that_only_the_command_reaches() {
     let run = report(&bench, "--engine command");
     // The `docker` of this bench only fails.
     let run = run.code(1);
-    let (status, fact) = checked(&run, "engine");
+    let (status, fact) = checked(&run, "Docker");
     assert_eq!(status, "failed", "{fact}");
     let info = r#"{"ID":"A","ServerVersion":"26.1.5"}"#;
     bench.script("docker", &format!("test \"$1\" = info && echo '{info}'\n"));
     let run = report(&bench, "--engine command");
     let fact = "26.1.5, through the command `docker` (as requested)";
-    finds(&run, "engine", "warning", fact);
+    finds(&run, "Docker", "warning", fact);
     let expected = "environment 1 is another host: Portainer would create the containers there";
     assert_eq!(checked(&run, "environment").1, expected);
 }

@@ -60,7 +60,7 @@ fn checked(bench: &Bench) -> Option<String> {
     let report = bench.run("doctor --output json").report("doctor");
     let checks = report["checks"].as_array().expect("checks");
     let found = checks.iter().find(|check| check["subject"] == "runs");
-    found.map(|check| check["fact"].as_str().expect("a fact").to_owned())
+    found.map(|check| check["message"].as_str().expect("a fact").to_owned())
 }
 
 #[test]

@@ -6,14 +6,13 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use secrecy::SecretString;
 
 use crate::{
-    cli::settings::{
-        API_KEY, KeySource, Problem, Settings, Sourced, api_key_is_given, state_folder,
-    },
+    cli::settings::{API_KEY, KeySource, Settings, Sourced, api_key_is_given, state_folder},
     compose, disk,
     engine::EngineReader,
+    finding::Finding,
     observe::interrupted,
     parallel::in_parallel,
-    report::{Check, Subject},
+    report::Check,
     snapshot::{self, Interrupted, Place, check_state_dir},
     stack::Location,
     text::counted,
@@ -23,12 +22,12 @@ const CONFIG_INIT: &str = "run stacklift config init";
 
 /// The settings files that were read, or everything that is invalid.
 pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
-    let subject = Subject::Settings;
+    let subject = "settings";
     let files = sourced.files.iter().filter_map(|file| file.error.as_ref());
     let settings = sourced.entries.iter().filter_map(|one| one.error.as_ref());
-    let check = |problem: &Problem| {
+    let check = |problem: &Finding| {
         let otherwise = "to see every setting, run: stacklift config";
-        Check::of_error(subject, &problem.to_error(), otherwise)
+        Check::of(subject, problem.clone(), otherwise)
     };
     let problems: Vec<Check> = files.chain(settings).map(check).collect();
     if !problems.is_empty() {
@@ -45,7 +44,7 @@ pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
 
 /// The API key, if it can be read, and where it comes from.
 pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
-    let subject = Subject::ApiKey;
+    let subject = "API key";
     if !api_key_is_given() && settings.api_key_file.is_none() {
         let hint = format!("{CONFIG_INIT}, or set {API_KEY}");
         return (None, Check::failed(subject, "there is none", hint));
@@ -66,14 +65,14 @@ pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
 /// The Compose program. Runs it to read its version.
 pub(super) fn compose(host: &compose::Host) -> Check {
     match host.compose() {
-        Ok(program) => Check::ok(Subject::Compose, program.name()),
-        Err(error) => Check::of_error(Subject::Compose, &error, ""),
+        Ok(program) => Check::ok("Compose", program.name()),
+        Err(error) => Check::of_error("Compose", &error, ""),
     }
 }
 
 /// Whether the stacks root can be read, and how many of its directories contain a Compose file.
 pub(super) fn stacks_root(at: &Location) -> Check {
-    let subject = Subject::StacksRoot;
+    let subject = "stacks root";
     let hint = format!(
         "{CONFIG_INIT}, or set --stacks-root to the directory that contains the stack directories"
     );
@@ -95,7 +94,7 @@ pub(super) fn stacks_root(at: &Location) -> Check {
 
 /// Whether snapshots can be written, as far as modes and file systems tell. Writes nothing.
 pub(super) fn state_dir() -> Check {
-    let subject = Subject::StateDirectory;
+    let subject = "state directory";
     let hint = "set STACKLIFT_STATE_DIR to a directory that you can write to";
     let dir = match state_folder().and_then(|dir| check_state_dir(&dir).map(|()| dir)) {
         Ok(dir) => dir,
@@ -127,7 +126,7 @@ pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> 
     for name in snapshot::marked(state) {
         let Ok(containers) = engine.list(&name) else {
             let reason = "Docker could not be read";
-            return Some(Check::not_checked(Subject::Runs, reason));
+            return Some(Check::not_checked("runs", reason));
         };
         let place = Place::new(state, &name);
         let tool = &settings.location.tool;
@@ -147,5 +146,5 @@ pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> 
         .map(|(kind, stacks)| format!("{kind}: {}", stacks.join(", ")));
     let fact = facts.collect::<Vec<_>>().join("; ");
     let hint = "to see what to do, run: stacklift list";
-    (!left.is_empty()).then(|| Check::warning(Subject::Runs, fact, hint))
+    (!left.is_empty()).then(|| Check::warning("runs", fact, hint))
 }

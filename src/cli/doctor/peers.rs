@@ -12,7 +12,7 @@ use crate::{
     parallel::side_by_side,
     plan::{self, Environment, management_of},
     portainer::{Owners, PortainerReader, Tls, is_rejected_key, other_key},
-    report::{Check, Status as CheckStatus, Subject},
+    report::{Check, Status as CheckStatus},
 };
 
 /// The oldest version of Portainer that stacklift supports.
@@ -23,7 +23,7 @@ type Peers<'a> = (&'a PortainerReader, &'a EngineReader);
 
 /// The engine, and how it is reached.
 pub(super) fn engine(reader: &EngineReader, about: &Result<&About>) -> Check {
-    let subject = Subject::Engine;
+    let subject = "Docker";
     let how = reader.adapter();
     if let Err(error) = reader.refuse_podman() {
         return Check::of_error(subject, &error, "use Docker Engine");
@@ -46,7 +46,7 @@ pub(super) fn engine(reader: &EngineReader, about: &Result<&About>) -> Check {
 
 /// Portainer's address and version.
 pub(super) fn portainer(settings: &Settings, status: &Result<Option<String>>) -> Check {
-    let subject = Subject::Portainer;
+    let subject = "Portainer";
     let status = match status {
         Ok(status) => status,
         Err(error) => return Check::of_error(subject, error, "check --base-url and --tls"),
@@ -77,7 +77,7 @@ fn major_and_minor(version: &str) -> Option<(u32, u32)> {
 
 /// How Portainer's certificate is verified.
 pub(super) fn tls(settings: &Settings, status: &Result<Option<String>>) -> Check {
-    let subject = Subject::Tls;
+    let subject = "TLS";
     let base_url = &settings.base_url;
     let owners = base_url.owners();
     if base_url.is_unverified(&settings.tls) && !owners.is_empty() {
@@ -128,19 +128,19 @@ fn unverified(
     let mut known = owners.iter().filter_map(|(_, owners)| owners.as_ref());
     let is_known = owners.iter().all(|(_, owners)| owners.is_some());
     if is_known && known.clone().all(Owners::is_nobody) && status.is_err() {
-        return Check::not_checked(Subject::Tls, "Portainer could not be read");
+        return Check::not_checked("TLS", "Portainer could not be read");
     }
     if known.all(Owners::are_trusted) {
         return if is_known && settings.tls == Tls::Off && is_https {
-            Check::ok(Subject::Tls, format!("{fact}: --tls pin is stricter"))
+            Check::ok("TLS", format!("{fact}: --tls pin is stricter"))
         } else {
-            Check::warning(Subject::Tls, fact, set)
+            Check::warning("TLS", fact, set)
         };
     }
     let hint = format!(
         "if that program is Portainer, {set}; otherwise, stop the program: it could receive the API key"
     );
-    Check::failed(Subject::Tls, fact, hint)
+    Check::failed("TLS", fact, hint)
 }
 
 /// The user of the API key, and whether the environment is the engine of this host. The error is the check of a key that
@@ -152,19 +152,19 @@ pub(super) fn with_key(
 ) -> Result<[Check; 2], Check> {
     let environment = || match about {
         Some(_) => environment(peers, settings),
-        None => Check::not_checked(Subject::Environment, "Docker did not respond"),
+        None => Check::not_checked("environment", "Docker did not respond"),
     };
     let (environment, user) = side_by_side(environment, || user(peers.0));
     let user = user?;
     if user.status == CheckStatus::Failed && environment.status != CheckStatus::Ok {
         let reason = "the user of the API key could not be read";
-        return Ok([user, Check::not_checked(Subject::Environment, reason)]);
+        return Ok([user, Check::not_checked("environment", reason)]);
     }
     Ok([user, environment])
 }
 
 fn user(reader: &PortainerReader) -> Result<Check, Check> {
-    let subject = Subject::User;
+    let subject = "user";
     let user = match reader.user() {
         Ok(user) => user,
         Err(error) if is_rejected_key(&error) => {
@@ -172,7 +172,7 @@ fn user(reader: &PortainerReader) -> Result<Check, Check> {
             let hint = format!(
                 "create another one in Portainer under My account → Access tokens; then {then}"
             );
-            return Err(Check::failed(Subject::ApiKey, fact, hint));
+            return Err(Check::failed("API key", fact, hint));
         }
         Err(error) => return Ok(Check::of_error(subject, &error, "create another API key")),
     };
@@ -197,7 +197,7 @@ fn user(reader: &PortainerReader) -> Result<Check, Check> {
 
 /// Whether the environment is this host, and its stacks are not for administrators only (M17, M22).
 fn environment((portainer, engine): Peers, settings: &Settings) -> Check {
-    let subject = Subject::Environment;
+    let subject = "environment";
     let (id, name) = if let Some(id) = settings.endpoint {
         (id, id.to_string())
     } else {
@@ -216,7 +216,7 @@ fn environment((portainer, engine): Peers, settings: &Settings) -> Check {
     }
     let management = || (portainer.rights(id) == Rights::NoStacks).then(|| management_of(id));
     match plan::unusable(&environment, id).or_else(management) {
-        Some(blocker) => Check::failed(subject, &blocker.message, blocker.advice()),
+        Some(blocker) => Check::of(subject, blocker, ""),
         None => Check::ok(subject, format!("environment {name} is this host")),
     }
 }

@@ -5,7 +5,7 @@ use std::{fmt, path::Path};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::finding::Finding;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -84,7 +84,7 @@ pub(in crate::cli) struct SettingEntry {
     pub value: Option<String>,
     pub source: Source,
     /// Why the value is invalid; null if it is valid.
-    pub error: Option<Problem>,
+    pub error: Option<Finding>,
 }
 
 /// A settings file.
@@ -94,26 +94,5 @@ pub(in crate::cli) struct FileEntry {
     /// Whether something exists at this path.
     pub exists: bool,
     /// Why its settings are not used; null if they are, or if there is no file.
-    pub error: Option<Problem>,
-}
-
-/// A problem, and what to do about it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(in crate::cli) struct Problem {
-    pub message: String,
-    pub hint: Option<String>,
-}
-
-impl Problem {
-    pub(in crate::cli) fn of(error: &anyhow::Error) -> Self {
-        Self {
-            message: format!("{error:#}"),
-            hint: Failure::hint_of(error).map(str::to_owned),
-        }
-    }
-
-    pub(in crate::cli) fn to_error(&self) -> anyhow::Error {
-        let failure = Failure::new(&self.message);
-        failure.hint_if_any(self.hint.as_deref()).into()
-    }
+    pub error: Option<Finding>,
 }

@@ -6,10 +6,10 @@ use crate::{
     finding::{Finding, Kind},
     model::Grant,
     plan::{
-        Facts,
+        Facts, ServicePlan,
         facts::services::{SentService, SentStack},
         fates::split_surplus,
-        losses::{files, mounts::placed_files, replacement, reported::Reported},
+        losses::{files, if_recreated, mounts::placed_files, replacement, reported::Reported},
     },
     rewrite::loss::TextLoss,
     snapshot::{Inspected, Known},
@@ -17,15 +17,17 @@ use crate::{
 };
 
 /// The losses, and the parts of them that are unknown. `stack` is `None` if the text that is sent is not YAML; `text`
-/// are the losses of the text.
+/// are the losses of the text, and `services` what is planned for certain.
 pub fn losses(
     facts: &Facts,
     stack: Option<&SentStack>,
     text: &[TextLoss],
+    services: &[ServicePlan],
 ) -> (Vec<Finding>, Vec<String>) {
     let mut running = Running {
         facts,
         reported: Reported(text),
+        services,
         losses: Vec::new(),
         unknown: Vec::new(),
     };
@@ -40,6 +42,7 @@ pub fn losses(
 struct Running<'a, 'f> {
     facts: &'a Facts<'f>,
     reported: Reported<'a>,
+    services: &'a [ServicePlan],
     losses: Vec<Finding>,
     unknown: Vec<String>,
 }
@@ -92,13 +95,19 @@ impl<'a> Running<'a, '_> {
         let mut losses = Vec::new();
         let other = |message| (Kind::Other, message);
         losses.extend(self.other_directory(container).map(other));
+        let if_recreated = if_recreated(self.facts, self.services, container);
         let mut placed = Vec::new();
         match fate {
             Fate::Removed(why) => losses.extend(why.map(|why| (Kind::Orphan, why))),
             Fate::Unknown => {}
             Fate::Recreated(service) => {
-                let (found, unknown) =
-                    replacement::losses(self.facts, container, service, self.reported);
+                let (found, unknown) = replacement::losses(
+                    self.facts,
+                    container,
+                    service,
+                    self.reported,
+                    if_recreated,
+                );
                 losses.extend(found);
                 self.unknown.extend(unknown);
                 placed = placed_files(service);
@@ -112,7 +121,7 @@ impl<'a> Running<'a, '_> {
         }
         losses.extend(self.anonymous_volumes(container));
         let files = self.files(container, &placed);
-        losses.extend(files.map(|files| (Kind::Files, files)));
+        losses.extend(files.map(|files| (Kind::Files, format!("{if_recreated}{files}"))));
         losses.extend(self.uses_lost(container));
         for (kind, message) in losses {
             let loss = Finding::of_container(container, self.facts.tool, kind, &message);
@@ -214,10 +223,7 @@ impl<'a> Running<'a, '_> {
                 ));
                 None
             }
-            Known::Known(changes) => {
-                let files = files(container, changes, placed)?;
-                Some(format!("{}{files}", facts.if_recreated(container)))
-            }
+            Known::Known(changes) => files(container, changes, placed),
         }
     }
 

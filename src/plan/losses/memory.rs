@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     finding::{Finding, Kind},
     model::{Changes, Container},
-    plan::{Facts, Fate, ServicePlan, fate_of},
+    plan::{Facts, Fate, ServicePlan, fate_of, losses::if_recreated},
     snapshot::Inspected,
     text::listed,
 };
@@ -27,10 +27,7 @@ pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Finding>, BTreeSe
     let stopped = looked_at(facts).into_iter();
     for (container, changes) in stopped.filter(|(one, _)| !stays(services, one.name())) {
         unseen.extend(changes.unseen_memory.iter().cloned());
-        let if_recreated = match fate_of(services, container.name()) {
-            Some(Fate::Recreated(_) | Fate::Removed(_) | Fate::Restarted(_)) => "",
-            _ => facts.if_recreated(container),
-        };
+        let if_recreated = if_recreated(facts, services, container);
         losses.extend(container.emptied(changes, &others).into_iter().map(|path| {
             let message = format!("{if_recreated}the files in memory at {path}");
             Finding::of_container(container, facts.tool, Kind::Memory, &message)

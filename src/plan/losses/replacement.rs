@@ -15,14 +15,15 @@ use crate::{
     snapshot::{Inspected, is_id},
 };
 
-/// Compares a container with its service: the losses, and what is unknown of them.
+/// Compares a container with its service: the losses, and what is unknown of them. Losses that a container has only if it is
+/// recreated begin with `if_recreated`.
 pub fn losses(
     facts: &Facts,
     container: Inspected,
     service: &SentService,
     reported: Reported,
+    if_recreated: &str,
 ) -> (Vec<(Kind, String)>, Vec<String>) {
-    let if_recreated = facts.if_recreated(container);
     let mut losses = Vec::new();
     losses.extend(will_start(facts, container));
     let name = networks::name_after(container, service, facts.tool);
