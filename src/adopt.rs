@@ -16,7 +16,7 @@ use crate::{
     plan::{AdoptFlags, InPortainer, Plan, Request},
     portainer::Payload,
     report::{AdoptReport, Outcome, VERSION},
-    run::{self, Access, Consent, Listener, Peers, Run, Setup, Stopped, Witness},
+    run::{self, Consent, Listener, Peers, Purpose, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     stack::Stack,
     text::{bulleted, command},
@@ -77,7 +77,7 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
         ..AdoptReport::default()
     };
     let (dir, peers, setup) = (at.stack.dir(), adopt.peers, adopt.setup);
-    let ended = run::under_lock(dir, Access::Change, peers, setup, listener, |run| {
+    let ended = run::under_lock(dir, Purpose::Change, peers, setup, listener, |run| {
         let mut procedure = Procedure {
             a: adopt,
             at,

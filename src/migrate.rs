@@ -4,19 +4,18 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use chrono::NaiveDate;
-use serde_json::Value;
 
 use crate::{
     failure::Failure,
     model::Record,
-    observe::{Depth, Situation, foreign_since},
+    observe::{Before, Depth, Situation, foreign_since},
     plan::Sent,
     portainer::Payload,
     rewrite::{
         env::{ContractEnv, contract_env},
         literal,
     },
-    run::{self, Access, Consent, Listener, Peers, Run, Seen, Setup, Stopped, Witness},
+    run::{self, Consent, Listener, Peers, Purpose, Run, Seen, Setup, Stopped, Witness},
     snapshot::LastSent,
     stack::{Stack, StackText},
     text::shell_word,
@@ -46,21 +45,16 @@ pub struct Migration<'a> {
 
 /// Migrates the stack.
 pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped> {
-    let Situation { stack, tool, .. } = migration.situation;
     let (peers, setup) = (migration.peers, migration.setup);
-    run::under_lock(stack.dir(), Access::Change, peers, setup, listener, |run| {
+    let dir = migration.situation.stack.dir();
+    run::under_lock(dir, Purpose::Change, peers, setup, listener, |run| {
         let mut procedure = Procedure {
             m: migration,
             at: migration.situation,
             run,
             progress: Progress::default(),
-            before: Vec::new(),
         };
-        let ended = procedure.steps();
-        let (run, before) = (procedure.run, procedure.before);
-        let (_, warning) = foreign_since(run.engine, (&before, &[]), tool, stack.name());
-        run.warn_all(warning);
-        ended
+        procedure.steps()
     })
 }
 
@@ -123,8 +117,6 @@ struct Procedure<'a, 'r> {
     at: Situation<'a>,
     run: &'r mut Run<'a>,
     progress: Progress,
-    /// The inspect objects of the containers, once something is about to happen to them.
-    before: Vec<Value>,
 }
 
 impl Procedure<'_, '_> {
@@ -153,7 +145,16 @@ impl Procedure<'_, '_> {
         };
         self.back_up(&source)?;
         self.take_snapshot(&source, &before, seen)?;
-        self.before = containers.unwrap_or_default();
+        let ended = self.replace(before, &rewrite);
+        let (engine, name) = (self.run.engine, self.at.stack.name());
+        let containers = containers.unwrap_or_default();
+        let (_, warning) = foreign_since(engine, (&containers, &[]), self.at.tool, name);
+        self.run.warn_all(warning);
+        ended
+    }
+
+    /// Removes what exists, and lets Portainer create the stack.
+    fn replace(&mut self, before: Before, rewrite: &Rewrite) -> Result<()> {
         if before.destroys() {
             let name = self.at.stack.name().as_str();
             self.run
@@ -161,7 +162,7 @@ impl Procedure<'_, '_> {
         }
         self.delete_record(&before)?;
         self.remove_containers(before)?;
-        let created = self.create(&rewrite)?;
+        let created = self.create(rewrite)?;
         self.wait_for_deployment(&created)?;
         // Portainer started every container.
         let sent = LastSent::of(&rewrite.text, &rewrite.env.variables)

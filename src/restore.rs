@@ -20,7 +20,7 @@ use crate::{
     model::{Deployment, Record, Rights, is_portainers, portainer_name},
     plan::Sent,
     portainer::{BaseUrl, Contents, Repository},
-    run::{self, Access, Consent, Listener, Peers, Run, Setup, State, Stopped, Witness},
+    run::{self, Consent, Listener, Peers, Purpose, Run, Setup, State, Stopped, Witness},
     snapshot::{Inspected, Saved, Snapshot, Unanswered},
     stack::{Stack, StackName},
 };
@@ -202,12 +202,12 @@ impl RecordStep {
 pub fn run(restore: &Restore, listener: &mut Listener) -> Result<bool, Stopped> {
     let (peers, setup) = (restore.peers, restore.setup);
     let procedure = |run: &mut Run| within(restore, run);
-    let access = if restore.dry_run {
-        Access::Read
+    let purpose = if restore.dry_run {
+        Purpose::Read
     } else {
-        Access::Change
+        Purpose::Change
     };
-    run::under_lock(restore.dir, access, peers, setup, listener, procedure)
+    run::under_lock(restore.dir, purpose, peers, setup, listener, procedure)
 }
 
 /// Restores the stack as a part of a run that holds the locks. Returns whether there was anything to change.

@@ -65,9 +65,9 @@ pub struct Setup {
     typed: RestoreCommand,
 }
 
-/// What a procedure may do.
+/// What a procedure is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum Purpose {
     Change,
     /// It changes neither the stack nor what an earlier run left.
     Read,
@@ -215,15 +215,15 @@ impl Stopped {
 /// An error of the procedure stops the run in the state that the procedure set last.
 pub fn under_lock<'a, T>(
     dir: &Path,
-    access: Access,
+    purpose: Purpose,
     peers: &'a Peers,
     setup: &'a Setup,
     listener: &'a mut Listener<'a>,
     procedure: impl FnOnce(&mut Run<'a>) -> Result<T>,
 ) -> Result<T, Stopped> {
-    let (lock, mark) = match access {
-        Access::Change => (setup.place.lock(dir), Mark::NotSet),
-        Access::Read => (setup.place.lock_to_read(dir), Mark::Reads),
+    let (lock, mark) = match purpose {
+        Purpose::Change => (setup.place.lock(dir), Mark::NotSet),
+        Purpose::Read => (setup.place.lock_to_read(dir), Mark::Reads),
     };
     let lock = lock.map_err(Stopped::untouched)?;
     let mut run = Run {

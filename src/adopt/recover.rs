@@ -70,9 +70,9 @@ impl Procedure<'_, '_> {
         self.report.outcome = Outcome::Changed;
         let summary = changed.join(", ");
         let engine_only = seen == RecordSeen::Absent && !self.run.sees_every_stack;
-        let ran = compared.iter().any(|one| one.before.is_some());
+        let ran = compared.iter().any(|pair| pair.before.is_some());
         let snapshot = self.report.snapshot.clone().filter(|_| ran);
-        let is_replaced = compared.iter().any(|one| one.change != Change::Kept);
+        let is_replaced = compared.iter().any(|pair| pair.change != Change::Kept);
         let why = if snapshot.is_none() {
             Some("there were no containers before")
         } else if !is_replaced {
@@ -100,8 +100,8 @@ impl Procedure<'_, '_> {
         self.run.detail("restore", summary);
         let restoring = "the containers are being restored; the stack may be partly restored";
         self.mark(&Progress::Sent(restoring.to_owned()));
-        let replaced = compared.iter().filter(|one| one.change != Change::Kept);
-        let replaced = replaced.filter_map(|one| one.before);
+        let replaced = compared.iter().filter(|pair| pair.change != Change::Kept);
+        let replaced = replaced.filter_map(|pair| pair.before);
         let deleted: BTreeSet<&str> = replaced.flat_map(restore::deleted_sources).collect();
         let restored = self.restore_all(snapshot, &compared);
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
@@ -184,9 +184,9 @@ impl Procedure<'_, '_> {
 
     /// What had happened to the containers that failed and are `restored`, and how long each was down.
     fn told_restored(&self, failed: &[Compared], restored: &[Compared]) -> String {
-        let of_before = || failed.iter().filter(|one| one.before.is_some());
-        let changed: Vec<&Compared> = of_before().filter(|one| !one.is_as_before()).collect();
-        let was = if changed.iter().all(|one| one.change == Change::Missing) {
+        let of_before = || failed.iter().filter(|pair| pair.before.is_some());
+        let changed: Vec<&Compared> = of_before().filter(|pair| !pair.is_as_before()).collect();
+        let was = if changed.iter().all(|pair| pair.change == Change::Missing) {
             "removed"
         } else {
             "changed"
@@ -249,7 +249,10 @@ impl Procedure<'_, '_> {
         let Some(snapshot) = store.default_id()? else {
             return Ok(prepared);
         };
-        let strays = now.iter().any(|one| is_temporary(Inspected(one).name()));
+        let strays = now
+            .iter()
+            .map(Inspected)
+            .any(|now| is_temporary(now.name()));
         let subject = prepared.before.subject("adopt", &prepared.source, &self.at);
         let is_whole = store.is_whole(&self.run.read_snapshot(&subject, Seen::default()));
         // What was deployed by an edit in Portainer stays: the adoption is refused.
@@ -274,7 +277,7 @@ impl Procedure<'_, '_> {
         let saved = chosen.snapshot.containers.known();
         let still_there = saved.into_iter().flatten().any(|old| {
             let id = Inspected(old).id();
-            now.iter().any(|one| Inspected(one).id() == id)
+            now.iter().map(Inspected).any(|now| now.id() == id)
         });
         let scope = if still_there || prepared.before.may_be_unseen() {
             Scope::Containers
@@ -312,14 +315,14 @@ impl Procedure<'_, '_> {
         let compared = before.compare(&now, self.at.tool);
         let is_update = !prepared.plan.sends_nothing();
         let mut wrong = Vec::new();
-        for one in &compared {
+        for pair in &compared {
             // What an update removed is no longer in the Compose file.
-            let is_removed = is_update && one.change == Change::Missing;
-            if !is_removed && one.has_to_run() && !one.runs() {
-                let told = one.now.and_then(not_running);
-                wrong.push(told.unwrap_or_else(|| one.to_string()));
-            } else if !is_removed && one.lacks_health() {
-                wrong.push(one.told_health());
+            let is_removed = is_update && pair.change == Change::Missing;
+            if !is_removed && pair.has_to_run() && !pair.runs() {
+                let told = pair.now.and_then(not_running);
+                wrong.push(told.unwrap_or_else(|| pair.to_string()));
+            } else if !is_removed && pair.lacks_health() {
+                wrong.push(pair.told_health());
             }
         }
         if wrong.is_empty() {

@@ -28,24 +28,15 @@ pub(super) enum Verdict {
 
 /// What the verification found.
 #[derive(Default)]
-pub(super) struct Findings {
+struct Findings<'a> {
     /// What does not run as before, except for the first container that does not run.
     wrong: Vec<String>,
-    not_running: Option<NotRunning>,
+    /// The first container that does not run, and how it ended.
+    not_running: Option<(Inspected<'a>, String)>,
     /// What is wrong, although nothing has to be restored because of it, and what to do.
     flaws: Vec<(String, String)>,
     /// What the plan said and is not so, although everything runs as before.
     not_as_planned: Vec<String>,
-}
-
-/// A container that does not run.
-struct NotRunning {
-    id: String,
-    service: String,
-    /// How it ended.
-    end: String,
-    /// Whether its process ran, and ended.
-    has_exited: bool,
 }
 
 impl Procedure<'_, '_> {
@@ -116,16 +107,12 @@ impl Procedure<'_, '_> {
         let (flaws, hints): (Vec<String>, Vec<String>) = findings.flaws.into_iter().unzip();
         let all = [&findings.wrong, &flaws, &findings.not_as_planned];
         self.report.problems = all.into_iter().flatten().cloned().collect();
-        if let Some(NotRunning {
-            id,
-            service,
-            end,
-            has_exited,
-        }) = findings.not_running
-        {
+        if let Some((container, end)) = findings.not_running {
+            let service = container.compose_label(self.at.tool, "service");
+            let service = service.unwrap_or_default();
             let others = bulleted(&self.report.problems);
             let mut details = Vec::from_iter((!others.is_empty()).then_some(others));
-            let log = self.run.log_tail(&id);
+            let log = self.run.log_tail(container.id());
             if !log.is_empty() {
                 let log = log.join("\n    ");
                 details.push(format!("  the log of {service} ends with:\n    {log}"));
@@ -133,7 +120,9 @@ impl Procedure<'_, '_> {
             let stack = self.at.stack.name();
             // Nothing is restored: what has ended counts as a job.
             let then = match prepared.ran().containers.is_empty() {
-                true if has_exited => " with --rerun-jobs, or delete the stack in Portainer",
+                true if container.start_error().is_none() && !container.is_restarting() => {
+                    " with --rerun-jobs, or delete the stack in Portainer"
+                }
                 true => ", or delete the stack in Portainer",
                 false => "",
             };
@@ -204,42 +193,37 @@ impl Procedure<'_, '_> {
 }
 
 /// Everything that is not as it was, or not as the plan said.
-fn findings(
+fn findings<'a>(
     prepared: &Prepared,
     payload: &Payload,
-    compared: &[Compared],
+    compared: &[Compared<'a>],
     at: &Situation,
-) -> Findings {
+) -> Findings<'a> {
     let (plan, tool) = (&prepared.plan, at.tool);
     let mut found = Findings::default();
-    for one in compared {
-        let service = one.service(tool);
+    for pair in compared {
+        let service = pair.service(tool);
         let mut all = plan.services.iter();
         let planned = all.find(|planned| planned.service == service);
         let fate = planned.map(|planned| &planned.fate);
-        let name = one.name();
-        match one.change {
+        let name = pair.name();
+        match pair.change {
             Change::Missing
                 if is_replica(&plan.changes, service)
                     && !plan::fate_of(&plan.services, name).is_some_and(Fate::keeps_containers) => {
             }
-            Change::Stray | Change::Missing => found.wrong.push(one.to_string()),
-            _ if one.has_to_run() && !one.runs() => match one.now.zip(one.now.and_then(end)) {
+            Change::Stray | Change::Missing => found.wrong.push(pair.to_string()),
+            _ if pair.has_to_run() && !pair.runs() => match pair.now.zip(pair.now.and_then(end)) {
                 Some((now, end)) if found.not_running.is_none() => {
-                    found.not_running = Some(NotRunning {
-                        id: now.id().to_owned(),
-                        service: service.to_owned(),
-                        end,
-                        has_exited: now.text("/State/Error").is_empty() && !now.is_restarting(),
-                    });
+                    found.not_running = Some((now, end));
                 }
                 Some((_, end)) => found.wrong.push(format!("{name} does not run: {end}")),
-                None => found.wrong.push(one.to_string()),
+                None => found.wrong.push(pair.to_string()),
             },
-            _ if one.lacks_health() => found.wrong.push(one.told_health()),
+            _ if pair.lacks_health() => found.wrong.push(pair.told_health()),
             _ => {}
         }
-        if let Some(failed) = one.failed_again() {
+        if let Some(failed) = pair.failed_again() {
             found.flaws.push((
                 format!("the job {service} ({name}) {failed}"),
                 format!(
@@ -247,25 +231,25 @@ fn findings(
                 ),
             ));
         }
-        let unexpected = unexpected(prepared, payload, one, at);
+        let unexpected = unexpected(prepared, payload, pair, at);
         if !unexpected.is_empty() {
             let what = told(&unexpected);
             found
                 .wrong
                 .push(format!("{name} differs from before: {what}"));
         }
-        let moved = matches!(one.change, Change::Recreated | Change::Restarted);
+        let moved = matches!(pair.change, Change::Recreated | Change::Restarted);
         if moved && fate.is_some_and(Fate::is_unchanged) {
-            let lost = lost_files(prepared, one);
+            let lost = lost_files(prepared, pair);
             let lost = lost.map_or_else(String::new, |files| format!(", and lost {files}"));
             found.not_as_planned.push(format!(
-                "the plan said that {service} would not be touched, but {one}{lost}"
+                "the plan said that {service} would not be touched, but {pair}{lost}"
             ));
         }
     }
     for planned in &plan.services {
         let service = planned.service.as_str();
-        let is_known = compared.iter().any(|one| one.service(tool) == service);
+        let is_known = compared.iter().any(|pair| pair.service(tool) == service);
         if !is_known && !matches!(planned.fate, Fate::LeftBehind(_) | Fate::Removed(_)) {
             found.wrong.push(format!("{service} has no container"));
         }
@@ -288,15 +272,16 @@ fn not_copied(
     let sent = Sent::new(payload.text, payload.env);
     let copied = copied_files(sent, &at.stack.name().portainer_name());
     let mut found = Vec::new();
-    for one in compared {
-        let (Change::Recreated, Some(before), Some(now)) = (one.change, one.before, one.now) else {
+    for pair in compared {
+        let (Change::Recreated, Some(before), Some(now)) = (pair.change, pair.before, pair.now)
+        else {
             continue;
         };
         let known = prepared.before.details.changes.get(before.id());
         let Some(had) = known.and_then(Known::known) else {
             continue;
         };
-        let service = one.service(at.tool);
+        let service = pair.service(at.tool);
         let of_service = copied.iter().filter(|(name, ..)| name == service);
         let targets = of_service.map(|(_, target, _)| target.as_str());
         let targets: Vec<&str> = targets.filter(|target| had.has(target)).collect();
@@ -305,8 +290,10 @@ fn not_copied(
         }
         let has = engine.changes(now.id())?;
         let is_complete = has.total == has.listed.len();
-        let name = one.name();
-        let missing = targets.iter().filter(|one| is_complete && !has.has(one));
+        let name = pair.name();
+        let missing = targets
+            .iter()
+            .filter(|target| is_complete && !has.has(target));
         found.extend(
             missing.map(|target| format!("{name}: Portainer did not copy {target} into it")),
         );
@@ -320,13 +307,13 @@ fn warnings(compared: &[Compared], now: &[Value], is_stopped: bool) -> Vec<Strin
     if is_stopped {
         return now.iter().map(Inspected).filter_map(not_running).collect();
     }
-    let told = compared.iter().filter(|one| one.runs_again()).map(|job| {
+    let told = compared.iter().filter(|pair| pair.runs_again()).map(|job| {
         let name = job.name();
         format!("{name} runs again, and has not ended: whether it succeeds is unknown")
     });
-    let ill = compared.iter().filter(|one| one.change != Change::Kept);
-    let ill = ill.filter(|one| one.now.and_then(Inspected::health) == Some("unhealthy"));
-    told.chain(ill.map(|one| format!("{} is not healthy", one.name())))
+    let ill = compared.iter().filter(|pair| pair.change != Change::Kept);
+    let ill = ill.filter(|pair| pair.now.and_then(Inspected::health) == Some("unhealthy"));
+    told.chain(ill.map(|pair| format!("{} is not healthy", pair.name())))
         .collect()
 }
 
@@ -400,16 +387,16 @@ pub(super) fn services(
         containers: Vec::new(),
     });
     let mut services: Vec<AdoptedService> = planned.collect();
-    for one in compared {
-        let service = one.service(tool);
+    for pair in compared {
+        let service = pair.service(tool);
         let container = AdoptedContainer {
-            name: one.name().to_owned(),
-            change: one.told_change(),
-            id: one.now.map(|now| now.id().to_owned()),
-            running: one.now.is_some_and(Inspected::is_running),
-            restarting: one.looped && one.now.is_some_and(Inspected::is_running),
-            differences: one.differences().iter().map(ToString::to_string).collect(),
-            away: one.away(events).map(|away| away.as_secs_f64()),
+            name: pair.name().to_owned(),
+            change: pair.told_change(),
+            id: pair.now.map(|now| now.id().to_owned()),
+            running: pair.now.is_some_and(Inspected::is_running),
+            restarting: pair.looped && pair.now.is_some_and(Inspected::is_running),
+            differences: pair.differences().iter().map(ToString::to_string).collect(),
+            away: pair.away(events).map(|away| away.as_secs_f64()),
         };
         match services.iter_mut().find(|known| known.service == service) {
             Some(known) => known.containers.push(container),

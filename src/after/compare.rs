@@ -59,7 +59,7 @@ impl<'a> Compared<'a> {
     pub fn service(self, tool: &str) -> &'a str {
         let service = self
             .any()
-            .and_then(|one| one.compose_label(tool, "service"));
+            .and_then(|container| container.compose_label(tool, "service"));
         service.unwrap_or_default()
     }
 
@@ -254,7 +254,7 @@ pub fn end(container: Inspected) -> Option<String> {
 
 /// What happened to each container that is not as before.
 pub fn changes(compared: &[Compared]) -> Vec<String> {
-    let changed = compared.iter().filter(|one| !one.is_as_before());
+    let changed = compared.iter().filter(|pair| !pair.is_as_before());
     changed.map(ToString::to_string).collect()
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Progress {
     pub(super) was_listed: bool,
     pub(super) record: Step<String>,
     pub(super) containers: Step<usize>,
-    pub(super) create: Sent,
+    pub(super) create: Creation,
 }
 
 /// The progress of one destructive step.
@@ -39,7 +39,7 @@ pub(super) enum Step<T> {
 
 /// The progress of the create.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(super) enum Creation {
     #[default]
     No,
     Unanswered,
@@ -47,12 +47,12 @@ pub(super) enum Sent {
     Created(String),
     /// Accepted, with the ID of the record.
     Deploying(String),
-    Failed(Found),
+    Failed(Remains),
 }
 
 /// What exists of the stack after a create that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Remains {
     pub(super) record: RecordSeen,
     /// The number of containers of the project; `None` if the engine cannot be asked.
     pub(super) containers: Option<usize>,
@@ -74,7 +74,7 @@ impl Progress {
         let state = State::new(self.to_string());
         let untouched = self.record == Step::NotBegun
             && self.containers == Step::NotBegun
-            && self.create == Sent::No;
+            && self.create == Creation::No;
         match &self.snapshot {
             Some(id) if !untouched => state.with_snapshot(name, id, self.is_unlisted()),
             _ => state,
@@ -84,13 +84,13 @@ impl Progress {
     /// Whether Portainer has no stack, as far as the key sees, and is not creating one.
     fn is_unlisted(&self) -> bool {
         match &self.create {
-            Sent::No => match self.record {
+            Creation::No => match self.record {
                 Step::NotBegun => !self.was_listed,
                 Step::Done(_) => true,
                 Step::Begun(_) | Step::Partly { .. } => false,
             },
-            Sent::Failed(found) => found.record == RecordSeen::Absent && found.end == End::Over,
-            Sent::Unanswered | Sent::Created(_) | Sent::Deploying(_) => false,
+            Creation::Failed(found) => found.record == RecordSeen::Absent && found.end == End::Over,
+            Creation::Unanswered | Creation::Created(_) | Creation::Deploying(_) => false,
         }
     }
 
@@ -150,7 +150,7 @@ impl Progress {
         }
     }
 
-    fn fmt_found(&self, f: &mut fmt::Formatter<'_>, found: &Found) -> fmt::Result {
+    fn fmt_found(&self, f: &mut fmt::Formatter<'_>, found: &Remains) -> fmt::Result {
         match (&found.record, found.end) {
             (RecordSeen::Exists(..), _) => write!(f, "{}", found.record)?,
             (RecordSeen::Absent, End::MayContinue) => {
@@ -196,13 +196,13 @@ impl Progress {
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.create {
-            Sent::No => self.fmt_before_create(f),
-            Sent::Unanswered => f.write_str(
+            Creation::No => self.fmt_before_create(f),
+            Creation::Unanswered => f.write_str(
                 "the deployment was in progress, and its outcome is unknown: the stack may exist or may still be deploying",
             ),
-            Sent::Created(id) => write!(f, "the stack was created as Portainer stack {id}"),
-            Sent::Deploying(id) => RecordSeen::Exists(id.clone(), Deployment::Deploying).fmt(f),
-            Sent::Failed(found) => self.fmt_found(f, found),
+            Creation::Created(id) => write!(f, "the stack was created as Portainer stack {id}"),
+            Creation::Deploying(id) => RecordSeen::Exists(id.clone(), Deployment::Deploying).fmt(f),
+            Creation::Failed(found) => self.fmt_found(f, found),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Procedure,
-    files::{Files, fill},
+    files::{LayerFiles, fill},
     plan::{Plan, StateChange, changes, own, saved},
     recipe::NewIds,
     text,
@@ -301,7 +301,7 @@ impl Procedure<'_, '_, '_> {
 }
 
 /// Performs the changes of one container. Returns the copied files that differ from the saved ones.
-fn perform(engine: &Engine, task: &Task, limits: Limits) -> Result<Files> {
+fn perform(engine: &Engine, task: &Task, limits: Limits) -> Result<LayerFiles> {
     let (name, id) = (task.container.name(), task.id.as_str());
     let copy = |layer| fill(engine, (task.container, id), layer);
     let differ = task.layer.map(copy).transpose()?.unwrap_or_default();

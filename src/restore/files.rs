@@ -23,13 +23,13 @@ const FILES_SHOWN: usize = 5;
 
 /// The files of a container's own layer.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct LayerFiles {
     listed: Vec<String>,
     /// The number of further files.
     unlisted: usize,
 }
 
-impl Files {
+impl LayerFiles {
     pub(super) fn is_empty(&self) -> bool {
         self.listed.is_empty() && self.unlisted == 0
     }
@@ -59,7 +59,7 @@ impl Files {
     }
 }
 
-impl FromIterator<String> for Files {
+impl FromIterator<String> for LayerFiles {
     fn from_iter<I: IntoIterator<Item = String>>(paths: I) -> Self {
         Self {
             listed: paths.into_iter().collect(),
@@ -69,10 +69,10 @@ impl FromIterator<String> for Files {
 }
 
 /// The files in a container's own layer that the snapshot does not contain.
-pub(super) fn unsaved(container: Inspected, snapshot: &Snapshot) -> Files {
+pub(super) fn unsaved(container: Inspected, snapshot: &Snapshot) -> LayerFiles {
     let changes = snapshot.changes.get(container.id()).and_then(Known::known);
     let Some(changes) = changes else {
-        return Files::default();
+        return LayerFiles::default();
     };
     let listed = if let Some(layer) = snapshot.layers.get(container.id()) {
         layer.unsaved.clone()
@@ -82,7 +82,7 @@ pub(super) fn unsaved(container: Inspected, snapshot: &Snapshot) -> Files {
         let files = container.own_files(&paths, &[]).into_iter();
         files.map(str::to_owned).collect()
     };
-    Files {
+    LayerFiles {
         listed,
         unlisted: changes.total.saturating_sub(changes.listed.len()),
     }
@@ -93,7 +93,7 @@ pub(super) fn written_since(
     container: Inspected,
     replaced: &Snapshot,
     snapshot: &Snapshot,
-) -> Files {
+) -> LayerFiles {
     let files = |snapshot: &Snapshot, container: Inspected| {
         let layer = snapshot.layers.get(container.id());
         layer.map(Layer::files).unwrap_or_default()
@@ -111,7 +111,7 @@ pub(super) fn fill(
     engine: &Engine,
     (container, id): (Inspected, &str),
     layer: &Layer,
-) -> Result<Files> {
+) -> Result<LayerFiles> {
     if let Err(error) = engine.unpack(id, &layer.archive) {
         bail!(
             "{} was not started, because its files could not be restored: {error:#}",
@@ -146,10 +146,10 @@ impl Procedure<'_, '_, '_> {
     }
 
     /// The saved files that a container does not have, unless this run put them there.
-    fn lacks(&self, wanted: Inspected, now: Inspected) -> Result<Files> {
+    fn lacks(&self, wanted: Inspected, now: Inspected) -> Result<LayerFiles> {
         let layer = self.snapshot().layers.get(wanted.id());
         let layer = layer.filter(|_| !self.filled.contains(now.id()));
-        layer.map_or(Ok(Files::default()), |layer| {
+        layer.map_or(Ok(LayerFiles::default()), |layer| {
             Ok(missing(layer, &self.run.engine.changes(now.id())?))
         })
     }
@@ -193,9 +193,9 @@ impl Procedure<'_, '_, '_> {
 }
 
 /// The saved files that are not in a layer with these changes.
-fn missing(layer: &Layer, changes: &Changes) -> Files {
+fn missing(layer: &Layer, changes: &Changes) -> LayerFiles {
     if changes.total > changes.listed.len() {
-        return Files::default();
+        return LayerFiles::default();
     }
     let now: BTreeSet<&str> = changes.listed.iter().map(|one| one.path.as_str()).collect();
     let saved = layer.files().into_keys();

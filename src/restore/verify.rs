@@ -15,7 +15,7 @@ use super::{
 use crate::{
     after::{Compared, Creator, Ran, told_down, wait_for},
     failure::Failure,
-    model::{Condition, Deployment, Rights},
+    model::{Condition, Deployment, Record, Rights},
     observe::list,
     parallel::in_parallel,
     run::State,
@@ -55,8 +55,9 @@ impl Procedure<'_, '_, '_> {
         }
         unchecked.extend(self.hidden_mac_addresses());
         let is_restored = wrong.len() == troubles;
-        self.check_record(record, &mut wrong, &mut unchecked)
-            .context(failed)?;
+        let (wrong_record, unchecked_record) = self.check_record(record).context(failed)?;
+        wrong.extend(wrong_record);
+        unchecked.extend(unchecked_record);
         if !unchecked.is_empty() {
             self.run.warn(list("not checked:", &unchecked));
         }
@@ -349,70 +350,67 @@ impl Procedure<'_, '_, '_> {
         Ok(wrong.collect())
     }
 
-    /// Compares the text, the variables, the status and the access rights of the Portainer stack.
-    fn check_record(
-        &self,
-        step: &RecordStep,
-        wrong: &mut Vec<String>,
-        unchecked: &mut Vec<String>,
-    ) -> Result<()> {
-        let saved = match &self.snapshot().record {
-            _ if matches!(step, RecordStep::Stays(_) | RecordStep::Undeployable) => return Ok(()),
-            _ if matches!(step, RecordStep::Skipped) => {
-                unchecked.push("the Portainer stack, because of --engine-only".to_owned());
-                return Ok(());
-            }
-            Known::Known(saved)
-                if !matches!(step, RecordStep::OutOfReach(_) | RecordStep::Unknown) =>
-            {
-                saved
-            }
-            _ => {
-                unchecked.push("the Portainer stack".to_owned());
-                return Ok(());
-            }
+    /// Compares the text, the variables, the status and the access rights of the Portainer stack. Returns what is wrong, and what
+    /// is not checked.
+    fn check_record(&self, step: &RecordStep) -> Result<(Vec<String>, Vec<String>)> {
+        let (mut wrong, mut unchecked) = (Vec::new(), Vec::new());
+        let saved = match step {
+            RecordStep::Stays(_) | RecordStep::Undeployable => return Ok((wrong, unchecked)),
+            RecordStep::Skipped => Err("the Portainer stack, because of --engine-only"),
+            RecordStep::OutOfReach(_) | RecordStep::Unknown => Err("the Portainer stack"),
+            _ => self.snapshot().record.known().ok_or("the Portainer stack"),
+        };
+        let saved = match saved {
+            Ok(saved) => saved,
+            Err(what) => return Ok((wrong, vec![what.to_owned()])),
         };
         let (saved, record) = match (saved, self.find_record()?) {
             (Some(saved), Some(record)) => (saved, record),
-            (saved, record) => {
-                let there = record.map(|one| format!("Portainer stack {} still exists", one.id));
-                let endpoint = self.endpoint;
-                let gone = || format!("environment {endpoint} has no Portainer stack of this name");
-                wrong.extend(there.or_else(|| saved.as_ref().map(|_| gone())));
-                return Ok(());
+            (None, Some(Record { id, .. })) => {
+                wrong.push(format!("Portainer stack {id} still exists"));
+                return Ok((wrong, unchecked));
             }
+            (Some(_), None) => {
+                let endpoint = self.endpoint;
+                wrong.push(format!(
+                    "environment {endpoint} has no Portainer stack of this name"
+                ));
+                return Ok((wrong, unchecked));
+            }
+            (None, None) => return Ok((wrong, unchecked)),
         };
-        let (contents, standing) = self.run.portainer.read(&record.id)?;
+        let id = &record.id;
+        let (contents, standing) = self.run.portainer.read(id)?;
         let is_moved = saved.text != contents.text && record.is_from_git();
         if is_moved {
             unchecked.push(format!(
-                "whether the containers match Portainer stack {}: its repository has another Compose file than the snapshot",
-                record.id
+                "whether the containers match Portainer stack {id}: its repository has another Compose file than the snapshot"
             ));
         }
-        let mut differ = |what: &str, saved: Option<bool>| match saved {
-            Some(true) => {}
-            Some(false) => wrong.push(format!("Portainer stack {} differs: {what}", record.id)),
-            None => unchecked.push(format!("{what} of Portainer stack {}", record.id)),
-        };
         let failed = matches!(record.deployment, Deployment::Failed(_));
-        let is_text = saved.text == contents.text || is_moved;
         let is_env = saved.env == contents.env;
         let compose_file = if failed && is_env {
-            // N15
+            // A failed update puts the old text back, and keeps the new variables (N15).
             "the Compose file, which the failed update put back; its variables are those of the snapshot"
         } else {
             "the Compose file"
         };
-        differ(compose_file, Some(is_text));
-        differ("the variables", Some(is_env));
-        let inactive = saved.inactive.map(|saved| saved == standing.inactive);
-        differ("the status", inactive);
-        differ("its deployment failed", Some(!failed));
-        let access = saved.access.as_ref();
-        let access = access.map(|saved| *saved == standing.access);
-        differ("the access rights", access);
-        Ok(())
+        let status = saved.inactive.map(|saved| saved == standing.inactive);
+        let access = saved.access.as_ref().map(|saved| *saved == standing.access);
+        for (what, is_same) in [
+            (compose_file, Some(saved.text == contents.text || is_moved)),
+            ("the variables", Some(is_env)),
+            ("the status", status),
+            ("its deployment failed", Some(!failed)),
+            ("the access rights", access),
+        ] {
+            match is_same {
+                Some(true) => {}
+                Some(false) => wrong.push(format!("Portainer stack {id} differs: {what}")),
+                None => unchecked.push(format!("{what} of Portainer stack {id}")),
+            }
+        }
+        Ok((wrong, unchecked))
     }
 
     /// B19.
