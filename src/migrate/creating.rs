@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{
     Procedure, Rewrite,
-    progress::{Creation, End, Remains},
+    progress::{End, Remains, Stage},
 };
 use crate::{
     failure::Failure,
@@ -21,13 +21,14 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name().as_str();
         self.run
             .wait(format!("Portainer is creating the stack {name}"));
-        self.mark(|progress| progress.create = Creation::Unanswered);
+        let before = self.progress.stage.clone();
+        self.mark(|progress| progress.stage = Stage::Creating);
         let payload = rewrite.payload(name);
         let creation = self.run.create(self.at.endpoint, &payload, None);
         match creation {
             Ok(created) => Ok(created),
             Err(error @ Error::NotSent(_)) => {
-                self.mark(|progress| progress.create = Creation::No);
+                self.mark(|progress| progress.stage = before);
                 Err(error.into())
             }
             Err(error) => Err(self.look_after_failure(error)),
@@ -58,7 +59,7 @@ impl Procedure<'_, '_> {
             }
             (RecordSeen::Absent, None) => "no response from Portainer: it does not list the stack, but may still be deploying it".to_owned(),
         };
-        self.mark(|progress| progress.create = Creation::Failed(found));
+        self.mark(|progress| progress.stage = Stage::Failed(found));
         let message = match unsettled {
             Some(error) => format!("{message}; {error:#}"),
             None => message,
@@ -91,7 +92,7 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name();
         let mut deployment = created.deployment.clone();
         if deployment == Deployment::Deploying {
-            self.mark(|progress| progress.create = Creation::Deploying(created.id.clone()));
+            self.mark(|progress| progress.stage = Stage::Deploying(created.id.clone()));
             self.run
                 .wait(format!("Portainer is deploying the stack {name}"));
             deployment = match self.run.wait_for_deployment(&created.id)? {
@@ -104,7 +105,7 @@ impl Procedure<'_, '_> {
             if !matches!(found.record, RecordSeen::Exists(..)) {
                 found.record = RecordSeen::Exists(created.id.clone(), Deployment::Failed(None));
             }
-            self.mark(|progress| progress.create = Creation::Failed(found));
+            self.mark(|progress| progress.stage = Stage::Failed(found));
             let reason = reason.as_deref().unwrap_or("Portainer reported no reason");
             return Err(Failure::new(format!("failed to create the stack {name}"))
                 .source(last_words(reason))
@@ -129,7 +130,7 @@ impl Procedure<'_, '_> {
             RecordSeen::Unknown => format!("Portainer stack {id} was not found"),
         };
         if found.record != RecordSeen::Unknown {
-            self.mark(|progress| progress.create = Creation::Failed(found));
+            self.mark(|progress| progress.stage = Stage::Failed(found));
         }
         Failure::new(message)
             .hint("check the stack in Portainer, then run the command again")
@@ -150,7 +151,7 @@ impl Procedure<'_, '_> {
     /// C54: the name and ID, then the containers.
     pub(super) fn report(&mut self, created: &Created) {
         let name = self.at.stack.name();
-        self.mark(|progress| progress.create = Creation::Created(created.id.clone()));
+        self.mark(|progress| progress.stage = Stage::Created(created.id.clone()));
         let renamed = match name.portainer_name().as_str() {
             same if same == name.as_str() => String::new(),
             other => format!(", named {other} in Portainer"),

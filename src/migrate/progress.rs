@@ -16,37 +16,27 @@ pub(super) struct Progress {
     /// The backup, if this run wrote it.
     pub(super) backup: Option<PathBuf>,
     pub(super) snapshot: Option<String>,
-    /// Whether Portainer listed the stack before.
-    pub(super) was_listed: bool,
-    pub(super) record: Step<String>,
-    pub(super) containers: Step<usize>,
-    pub(super) create: Creation,
+    /// The ID of the Portainer stack, once it is deleted with its containers.
+    pub(super) deleted: Option<String>,
+    /// The number of other containers, once all are removed.
+    pub(super) removed: Option<usize>,
+    pub(super) stage: Stage,
 }
 
-/// The progress of one destructive step.
+/// The step that a migration has come to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Step<T> {
+pub(super) enum Stage {
+    /// Nothing was deleted, removed or sent.
     #[default]
-    NotBegun,
-    Begun(T),
-    /// It failed after some containers were removed.
-    Partly {
-        gone: usize,
-        all: usize,
-    },
-    Done(T),
-}
-
-/// The progress of the create.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Creation {
-    #[default]
-    No,
-    Unanswered,
-    /// Done, with the ID of the record.
-    Created(String),
-    /// Accepted, with the ID of the record.
+    Untouched,
+    /// The Portainer stack with this ID is being deleted.
+    Deleting(String),
+    /// Nothing was sent: what was removed besides the Portainer stack.
+    Removing(String),
+    Creating,
+    /// The create was accepted, with the ID of the Portainer stack.
     Deploying(String),
+    Created(String),
     Failed(Remains),
 }
 
@@ -72,80 +62,36 @@ impl Progress {
     /// The state of the stack `name`. It can be rolled back if there is a snapshot and something was changed.
     pub(super) fn state(&self, name: &str) -> State {
         let state = State::new(self.to_string());
-        let untouched = self.record == Step::NotBegun
-            && self.containers == Step::NotBegun
-            && self.create == Creation::No;
+        // As far as the key sees, and if Portainer is not creating it.
+        let is_unlisted = match &self.stage {
+            Stage::Removing(_) => true,
+            Stage::Failed(found) => found.record == RecordSeen::Absent && found.end == End::Over,
+            _ => false,
+        };
         match &self.snapshot {
-            Some(id) if !untouched => state.with_snapshot(name, id, self.is_unlisted()),
+            Some(id) if self.stage != Stage::Untouched => {
+                state.with_snapshot(name, id, is_unlisted)
+            }
             _ => state,
         }
     }
 
-    /// Whether Portainer has no stack, as far as the key sees, and is not creating one.
-    fn is_unlisted(&self) -> bool {
-        match &self.create {
-            Creation::No => match self.record {
-                Step::NotBegun => !self.was_listed,
-                Step::Done(_) => true,
-                Step::Begun(_) | Step::Partly { .. } => false,
-            },
-            Creation::Failed(found) => found.record == RecordSeen::Absent && found.end == End::Over,
-            Creation::Unanswered | Creation::Created(_) | Creation::Deploying(_) => false,
-        }
-    }
-
-    fn fmt_before_create(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.record, &self.containers) {
-            (Step::NotBegun, Step::NotBegun) => {
-                f.write_str(if self.pulled {
-                    "this run pulled images and changed nothing else"
-                } else {
-                    "nothing was changed"
-                })?;
-                match (&self.backup, &self.snapshot) {
-                    (None, None) => Ok(()),
-                    (Some(path), None) => {
-                        write!(f, "; only the backup {} was written", path.display())
-                    }
-                    (None, Some(id)) => write!(f, "; only the snapshot {id} was taken"),
-                    (Some(path), Some(id)) => write!(
-                        f,
-                        "; only the backup {} and the snapshot {id} were written",
-                        path.display()
-                    ),
-                }
-            }
-            (Step::Begun(id), _) => write!(
-                f,
-                "Portainer stack {id} was being deleted, and the outcome is unknown: it and its containers may be gone"
-            ),
-            (record, containers) => {
-                match record {
-                    Step::Done(id) => {
-                        write!(f, "Portainer stack {id} was deleted with its containers; ")?;
-                    }
-                    _ if matches!(containers, Step::Done(_)) => {
-                        f.write_str("the stack is down: ")?;
-                    }
-                    _ => {}
-                }
-                match containers {
-                    Step::NotBegun => f.write_str("no other container was removed; ")?,
-                    Step::Begun(count) => write!(f, "{} have been removed; ", some_of(*count))?,
-                    Step::Partly { gone, all } => {
-                        let all_counted = counted(*all, "container");
-                        let verb = if *gone == 1 || *all == 1 {
-                            "was"
-                        } else {
-                            "were"
-                        };
-                        write!(f, "{gone} of {all_counted} {verb} removed; ")?;
-                    }
-                    Step::Done(count) => {
-                        write!(f, "{} removed; ", were(*count, "old container"))?;
-                    }
-                }
-                f.write_str("the stack was not sent to Portainer")
+    fn fmt_untouched(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.pulled {
+            "this run pulled images and changed nothing else"
+        } else {
+            "nothing was changed"
+        })?;
+        let backup = self.backup.as_ref().map(|path| path.display());
+        match (backup, &self.snapshot) {
+            (None, None) => Ok(()),
+            (Some(path), None) => write!(f, "; only the backup {path} was written"),
+            (None, Some(id)) => write!(f, "; only the snapshot {id} was taken"),
+            (Some(path), Some(id)) => {
+                write!(
+                    f,
+                    "; only the backup {path} and the snapshot {id} were written"
+                )
             }
         }
     }
@@ -183,40 +129,45 @@ impl Progress {
 
     /// What existed before and was removed, as a clause.
     fn removed(&self) -> Option<String> {
-        match (&self.record, &self.containers) {
-            (Step::Done(id), _) => Some(format!(
+        if let Some(id) = &self.deleted {
+            return Some(format!(
                 "the old containers of Portainer stack {id} were removed"
-            )),
-            (_, Step::Done(count)) => Some(format!("{} removed", were(*count, "old container"))),
-            _ => None,
+            ));
         }
+        self.removed.map(were_removed)
     }
 }
 
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.create {
-            Creation::No => self.fmt_before_create(f),
-            Creation::Unanswered => f.write_str(
+        match &self.stage {
+            Stage::Untouched => self.fmt_untouched(f),
+            Stage::Deleting(id) => write!(
+                f,
+                "Portainer stack {id} was being deleted, and the outcome is unknown: it and its containers may be gone"
+            ),
+            Stage::Removing(what) => {
+                match (&self.deleted, self.removed) {
+                    (Some(id), _) => {
+                        write!(f, "Portainer stack {id} was deleted with its containers; ")?;
+                    }
+                    (None, Some(_)) => f.write_str("the stack is down: ")?,
+                    (None, None) => {}
+                }
+                write!(f, "{what}; the stack was not sent to Portainer")
+            }
+            Stage::Creating => f.write_str(
                 "the deployment was in progress, and its outcome is unknown: the stack may exist or may still be deploying",
             ),
-            Creation::Created(id) => write!(f, "the stack was created as Portainer stack {id}"),
-            Creation::Deploying(id) => RecordSeen::Exists(id.clone(), Deployment::Deploying).fmt(f),
-            Creation::Failed(found) => self.fmt_found(f, found),
+            Stage::Created(id) => write!(f, "the stack was created as Portainer stack {id}"),
+            Stage::Deploying(id) => RecordSeen::Exists(id.clone(), Deployment::Deploying).fmt(f),
+            Stage::Failed(found) => self.fmt_found(f, found),
         }
     }
 }
 
-/// `1 container was`, `2 containers were`.
-fn were(count: usize, noun: &str) -> String {
+/// `1 old container was removed`, `2 old containers were removed`.
+pub(super) fn were_removed(count: usize) -> String {
     let verb = if count == 1 { "was" } else { "were" };
-    format!("{} {verb}", counted(count, noun))
-}
-
-/// `1 container may`, `some of the 2 containers may`.
-fn some_of(count: usize) -> String {
-    match count {
-        1 => "1 container may".to_owned(),
-        _ => format!("some of the {} may", counted(count, "container")),
-    }
+    format!("{} {verb} removed", counted(count, "old container"))
 }

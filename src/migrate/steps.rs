@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use super::{
     Procedure, namesake,
-    progress::{Progress, Step},
+    progress::{Progress, Stage, were_removed},
 };
 use crate::{
     engine::NoSharedVersion,
@@ -141,10 +141,7 @@ impl Procedure<'_, '_> {
         let subject = before.subject("migrate", source, &self.at);
         self.run.sees_every_stack = before.rights.see_every_stack();
         let id = self.run.take_snapshot(&subject, seen)?;
-        self.mark(|progress| {
-            progress.snapshot = id;
-            progress.was_listed = before.record.is_some();
-        });
+        self.mark(|progress| progress.snapshot = id);
         Ok(())
     }
 
@@ -156,15 +153,15 @@ impl Procedure<'_, '_> {
         let id = &record.id;
         self.run.step("delete", format!("Portainer stack {id}"));
         self.run.wait(format!("deleting Portainer stack {id}"));
-        self.mark(|progress| progress.record = Step::Begun(id.clone()));
+        self.mark(|progress| progress.stage = Stage::Deleting(id.clone()));
         let mut deletion = self.delete_once(record, before)?;
         if deletion == Deletion::Busy {
             self.run.wait(format!(
                 "waiting for the deployment of Portainer stack {id}"
             ));
-            self.mark(|progress| progress.record = Step::NotBegun);
+            self.mark(|progress| progress.stage = Stage::Untouched);
             self.run.wait_for_deployment(id)?;
-            self.mark(|progress| progress.record = Step::Begun(id.clone()));
+            self.mark(|progress| progress.stage = Stage::Deleting(id.clone()));
             deletion = self.delete_once(record, before)?;
         }
         match deletion {
@@ -179,8 +176,15 @@ impl Procedure<'_, '_> {
                 return Err(Failure::new(what).hint(hint).into());
             }
         }
-        self.mark(|progress| progress.record = Step::Done(id.clone()));
+        self.mark_deleted(id);
         Ok(())
+    }
+
+    fn mark_deleted(&mut self, id: &str) {
+        self.mark(|progress| {
+            progress.deleted = Some(id.to_owned());
+            progress.stage = Stage::Removing("no other container was removed".to_owned());
+        });
     }
 
     /// Sends the delete. If it fails, checks what exists and reports it (B05). If the outcome is unknown, waits before until
@@ -191,7 +195,7 @@ impl Procedure<'_, '_> {
         let error = match self.run.delete(record) {
             Ok(deletion) => return Ok(deletion),
             Err(error @ Error::NotSent(_)) => {
-                self.mark(|progress| progress.record = Step::NotBegun);
+                self.mark(|progress| progress.stage = Stage::Untouched);
                 return Err(error.into());
             }
             Err(error) => error,
@@ -211,7 +215,7 @@ impl Procedure<'_, '_> {
             }
             Ok(_) if is_success => Ok(Deletion::Done),
             Ok(_) => {
-                self.mark(|progress| progress.record = Step::Done(id.clone()));
+                self.mark_deleted(id);
                 Err(error.context(format!(
                     "Portainer did not confirm the deletion, but Portainer stack {id} was deleted"
                 )))
@@ -223,7 +227,7 @@ impl Procedure<'_, '_> {
     /// The Portainer stack still exists. If its containers are unchanged, too, the delete had no effect.
     fn mark_if_unchanged(&mut self, before: &Before) {
         if self.is_unchanged(before) {
-            self.mark(|progress| progress.record = Step::NotBegun);
+            self.mark(|progress| progress.stage = Stage::Untouched);
         }
     }
 
@@ -273,12 +277,20 @@ impl Procedure<'_, '_> {
         self.run.step("remove", named(&containers));
         let count = counted(containers.len(), "container");
         self.run.wait(format!("removing {count}"));
-        self.mark(|progress| progress.containers = Step::Begun(containers.len()));
+        let which = match containers.len() {
+            1 => "1 container".to_owned(),
+            _ => format!("some of the {count}"),
+        };
+        let may_be = format!("{which} may have been removed");
+        self.mark(|progress| progress.stage = Stage::Removing(may_be));
         if let Err(error) = self.run.engine.remove(&containers) {
             self.look_after_removal(&containers);
             return Err(error);
         }
-        self.mark(|progress| progress.containers = Step::Done(containers.len()));
+        self.mark(|progress| {
+            progress.removed = Some(containers.len());
+            progress.stage = Stage::Removing(were_removed(containers.len()));
+        });
         Ok(())
     }
 
@@ -289,8 +301,10 @@ impl Procedure<'_, '_> {
         };
         let is_gone = |old: &&Container| now.iter().all(|container| container.id != old.id);
         let gone = containers.iter().filter(is_gone).count();
-        let all = containers.len();
-        self.mark(|progress| progress.containers = Step::Partly { gone, all });
+        let (all, count) = (containers.len(), counted(containers.len(), "container"));
+        let verb = if gone == 1 || all == 1 { "was" } else { "were" };
+        let what = format!("{gone} of {count} {verb} removed");
+        self.mark(|progress| progress.stage = Stage::Removing(what));
     }
 }
 
