@@ -31,7 +31,7 @@ use serde_json::Value;
 pub use self::{
     answer::{Doubt, Rejection, Version, write_omitted},
     dialect::Dialect,
-    folder::{Folder, env_file, remove_all as remove_folders},
+    folder::{ENV_FILE, Folder, compose_file, env_file, remove_all as remove_folders},
     project::Project,
     version::ComposeVersion,
 };
@@ -228,7 +228,8 @@ impl Input<'_> {
         }
     }
 
-    fn project(&self) -> Option<&str> {
+    /// The name of the project; `None` if Compose finds it by itself.
+    pub fn project(&self) -> Option<&str> {
         match *self {
             Self::Sent { project, .. } | Self::Several { project, .. } => Some(project),
             Self::OnDisk { project, .. } => project,
@@ -398,7 +399,7 @@ impl Compose {
             Input::Several { texts, .. } => texts.iter().map(String::as_str).collect(),
             Input::OnDisk { .. } => Vec::new(),
         };
-        let names: Vec<String> = (0..texts.len()).map(folder::compose_file).collect();
+        let names: Vec<String> = (0..texts.len()).map(compose_file).collect();
         let folder = match *input {
             Input::Sent { env, .. } | Input::Several { env, .. } => {
                 let folder = folder::Folder::new(user.is_some())
@@ -412,8 +413,8 @@ impl Compose {
                     }
                 }
                 if !env.is_empty() {
-                    folder.write(folder::ENV_FILE, env)?;
-                    options.extend(["--env-file", folder::ENV_FILE]);
+                    folder.write(ENV_FILE, env)?;
+                    options.extend(["--env-file", ENV_FILE]);
                 }
                 options.extend(names.iter().flat_map(|name| ["-f", name]));
                 Some(folder)

@@ -29,7 +29,7 @@ const COPIES: &str = "copies-";
 const RANDOM: usize = 6;
 
 /// The name of the Compose file that is sent, or of one of several.
-pub(super) fn compose_file(at: usize) -> String {
+pub fn compose_file(at: usize) -> String {
     match at {
         0 => "docker-compose.yml".to_owned(),
         at => format!("{COMPOSE_FILES}{at}.yml"),
@@ -44,8 +44,8 @@ pub fn env_file(at: usize) -> String {
     format!("{COMPOSE_FILES}{at}.env")
 }
 
-/// Its variables.
-pub(super) const ENV_FILE: &str = "stack.env";
+/// The name of the file with the variables of a stack.
+pub const ENV_FILE: &str = "stack.env";
 
 /// A folder that is younger may not be locked yet. Older versions did not lock theirs, and had one for 10 seconds.
 const YOUNG: Duration = Duration::from_mins(1);

@@ -9,13 +9,14 @@
 //! |---|---|
 //! | setup | `seed` (outside of `world`), `setup` |
 //! | Portainer | `stacks`, `in_flight`, `by_hand`, `git` |
-//! | Compose | `converge`, `create`, `body`, `resolve`, `service`, `mounts`, `context`, `deployment`, `ports`, `values` |
+//! | Compose | `converge`, `create`, `body`, `resolve`, `merge`, `service`, `mounts`, `canonical`, `context`, `deployment`, `ports`, `typed`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
 //! | state | `state`, `clock`, `work`, `container`, `events`, `entities`, `record`, `repository`, `errors` |
 #![deny(clippy::disallowed_methods)]
 
 mod body;
 mod by_hand;
+mod canonical;
 mod clock;
 mod container;
 mod containers;
@@ -30,6 +31,7 @@ mod files;
 mod git;
 mod images;
 mod in_flight;
+mod merge;
 mod mounts;
 mod networks;
 mod ports;
@@ -41,6 +43,7 @@ mod settings;
 mod setup;
 mod stacks;
 mod state;
+mod typed;
 mod values;
 mod volumes;
 mod work;

@@ -3,19 +3,22 @@
 //! The hashes of what it prints are those of the labels of that world. Whether it accepts a text, the program of this host says,
 //! if there is one: it knows more than the world.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, Result, anyhow};
-use rehearsal::{COMPOSE_VERSION, Rehearsal};
+use rehearsal::{COMPOSE_VERSION, ComposeFiles, Rehearsal, config_of_files};
 use serde_json::Value;
 
 use crate::{
-    compose::{Host, Input, NOT_COMBINED, Profiles, Program, Rejection, Values, Version},
+    compose::{ENV_FILE, Host, Input, Profiles, Program, Rejection, Values, Version, compose_file},
     text::{Mask, excerpt},
 };
 
 /// The exit status of Compose for a text that it rejects.
 const REJECTED: i32 = 15;
+
+/// The folder of what is sent.
+const FOLDER: &str = "/stack";
 
 /// The Compose of an embedded host.
 pub(super) struct Embedded {
@@ -42,22 +45,67 @@ impl Embedded {
     }
 
     /// The configuration, or the message that Compose prints.
-    fn ask(&self, input: &Input) -> Result<Value, String> {
-        self.rehearsal.world(|world| match *input {
-            Input::Sent {
-                project, text, env, ..
-            } => world.config_of_text(project, text, env),
-            Input::Several { .. } => Err(NOT_COMBINED.to_owned()),
+    fn ask(&self, input: &Input, profiles: Profiles, values: Values) -> Result<Value, String> {
+        let (mut sent, mut env_files) = (BTreeMap::new(), Vec::new());
+        let mut add =
+            |name: &str, text: &str| sent.insert(format!("{FOLDER}/{name}"), text.to_owned());
+        let mut folder = FOLDER;
+        let files = match *input {
+            Input::Sent { text, .. } => {
+                add(&compose_file(0), text);
+                vec![compose_file(0)]
+            }
+            Input::Several {
+                texts, env_files, ..
+            } => {
+                for (name, text) in env_files {
+                    add(name, text);
+                }
+                let names: Vec<String> = (0..texts.len()).map(compose_file).collect();
+                for (name, text) in names.iter().zip(texts) {
+                    add(name, text);
+                }
+                names
+            }
             Input::OnDisk {
-                project,
                 dir,
                 files,
+                env_files: given,
                 ..
             } => {
-                let folder = dir.to_str().ok_or("the path is not valid UTF-8")?;
-                let file = files.first().map(String::as_str);
-                world.config_on_disk(project.unwrap_or_default(), folder, file)
+                folder = dir.to_str().ok_or("the path is not valid UTF-8")?;
+                env_files.extend_from_slice(given);
+                files.to_vec()
             }
+        };
+        if let Input::Sent { env, .. } | Input::Several { env, .. } = *input
+            && !env.is_empty()
+        {
+            add(ENV_FILE, env);
+            env_files.push(ENV_FILE.to_owned());
+        }
+        let is_on_disk = matches!(input, Input::OnDisk { .. });
+        let mut shell = BTreeMap::new();
+        if profiles == Profiles::All {
+            shell.insert("COMPOSE_PROFILES".to_owned(), "*".to_owned());
+        }
+        self.rehearsal.world(|world| {
+            let on_host = |path: &str| {
+                world
+                    .read_host(path)
+                    .filter(|_| is_on_disk)
+                    .map(str::to_owned)
+            };
+            config_of_files(&ComposeFiles {
+                project: input.project(),
+                folder,
+                files: &files,
+                env_files: &env_files,
+                shell: &shell,
+                interpolates: values == Values::Resolved,
+                home: if is_on_disk { &world.home } else { "/root" },
+                read: &|path| sent.get(path).cloned().or_else(|| on_host(path)),
+            })
         })
     }
 }
@@ -79,15 +127,24 @@ impl Program for Embedded {
             }
             return program.check(&input, mask);
         }
-        let rejected = self.ask(input).err().map(|message| {
-            let message = excerpt(&mask.hide(&message));
-            Rejection::new(self, REJECTED, message)
-        });
+        let rejected = self
+            .ask(input, Profiles::Active, Values::Resolved)
+            .err()
+            .map(|message| {
+                let message = excerpt(&mask.hide(&message));
+                Rejection::new(self, REJECTED, message)
+            });
         Ok(rejected)
     }
 
-    fn config(&self, input: &Input, _: Profiles, _: Values, mask: &Mask) -> Result<Value> {
+    fn config(
+        &self,
+        input: &Input,
+        profiles: Profiles,
+        values: Values,
+        mask: &Mask,
+    ) -> Result<Value> {
         let failed = |message: String| anyhow!("{} failed: {}", self.name(), mask.hide(&message));
-        self.ask(input).map_err(failed)
+        self.ask(input, profiles, values).map_err(failed)
     }
 }

@@ -202,7 +202,8 @@ pub fn unhashed_variables<'c>(
 ) -> Option<Vec<(&'c str, &'c str)>> {
     let image = image_env(facts, container.image_id())?;
     let given = hashed.get("environment");
-    let is_given = |name: &str| given.is_some_and(|given| given.get(name).is_some());
+    // A name without a value gives none.
+    let is_given = |name: &str| given.is_some_and(|given| !given[name].is_null());
     let all = container.env();
     Some(
         all.filter(|(name, value)| !is_given(name) && image.get(name) != Some(value))

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    service::{Service, words},
-    values::texts,
+    service::Service,
+    typed,
+    values::{fraction, many, texts},
 };
 
 /// Keys of a service whose lists `HostConfig` takes unchanged.
@@ -51,7 +52,7 @@ const TEXTS: [(&str, &str); 6] = [
 impl Service {
     /// `Config` without labels.
     pub fn engine_config(&self) -> Value {
-        let raw = &self.written;
+        let raw = &self.config;
         let env = self.env.iter();
         let exposed = self.ports.iter().map(|port| {
             // Compose adds no protocol to an `expose` entry that has none.
@@ -67,7 +68,7 @@ impl Service {
             "Image": self.image,
             "Env": env.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
             "ExposedPorts": exposed.collect::<Map<_, _>>(),
-            "Cmd": words(raw.get("command")),
+            "Cmd": texts(raw.get("command")),
             "Healthcheck": raw.get("healthcheck").map(health),
         });
         for (key, name) in TEXTS {
@@ -77,22 +78,21 @@ impl Service {
             config[name] = json!(raw.get(key) == Some(&json!(true)));
         }
         if let Some(entrypoint) = raw.get("entrypoint").filter(|given| !given.is_null()) {
-            config["Entrypoint"] = json!(words(Some(entrypoint)));
+            config["Entrypoint"] = json!(texts(Some(entrypoint)));
         }
         if let Some(grace) = self.text("stop_grace_period") {
-            config["StopTimeout"] = json!(seconds(&grace));
+            config["StopTimeout"] = fraction(typed::seconds(&grace).ceil());
         }
         config
     }
 
     /// `HostConfig` without mounts and without references to other containers.
     pub fn engine_host_config(&self) -> Value {
-        let raw = &self.written;
-        let devices = texts(raw.get("devices"));
+        let raw = &self.config;
         let mut host = json!({
             "PortBindings": self.port_bindings(),
             "RestartPolicy": self.restart_policy(),
-            "Devices": devices.iter().map(|one| device(one)).collect::<Vec<_>>(),
+            "Devices": many(raw.get("devices")).into_iter().map(device).collect::<Vec<_>>(),
         });
         for (key, name) in LISTS {
             host[name] = json!(texts(raw.get(key)));
@@ -105,7 +105,7 @@ impl Service {
             ("mem_reservation", "MemoryReservation"),
             ("memswap_limit", "MemorySwap"),
         ] {
-            host[name] = json!(self.text(key).map(|size| bytes(&size)));
+            host[name] = json!(self.text(key).and_then(|size| size.parse::<i64>().ok()));
         }
         host
     }
@@ -137,46 +137,16 @@ impl Service {
 fn health(check: &Value) -> Value {
     let test = match check.get("test") {
         _ if check.get("disable") == Some(&json!(true)) => json!(["NONE"]),
-        Some(Value::String(line)) => json!(["CMD-SHELL", line]),
         Some(list) => list.clone(),
         None => return json!({}),
     };
     json!({ "Test": test })
 }
 
-/// `host[:container[:rwm]]`
-fn device(text: &str) -> Value {
-    let mut parts = text.split(':');
-    let host = parts.next().unwrap_or_default();
-    let inside = parts.next().unwrap_or(host);
-    let may = parts.next().unwrap_or("rwm");
-    json!({ "PathOnHost": host, "PathInContainer": inside, "CgroupPermissions": may })
-}
-
-/// The seconds of a span: `1m30s` → 90
-fn seconds(text: &str) -> u64 {
-    let spans = text.split_inclusive(|c: char| c.is_ascii_alphabetic());
-    let seconds = spans.map(|span| {
-        let number = span.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let unit = match &span[number.len()..] {
-            "h" => 3600,
-            "m" => 60,
-            _ => 1,
-        };
-        number.parse::<u64>().unwrap_or(0) * unit
-    });
-    seconds.sum()
-}
-
-/// `64m` → 67,108,864
-fn bytes(text: &str) -> i64 {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number = digits.parse::<i64>().unwrap_or(0);
-    let unit = text[digits.len()..].to_ascii_lowercase();
-    match unit.trim_end_matches('b') {
-        "k" => number << 10,
-        "m" => number << 20,
-        "g" => number << 30,
-        _ => number,
-    }
+fn device(device: &Value) -> Value {
+    json!({
+        "PathOnHost": device["source"],
+        "PathInContainer": device["target"],
+        "CgroupPermissions": device["permissions"],
+    })
 }

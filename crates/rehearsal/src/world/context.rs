@@ -4,18 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    deployment::Deployment,
-    entities::config_hash,
-    values::{labels, pairs, text},
-};
+use super::{deployment::Deployment, entities::config_hash, typed, values::text};
 
-/// A top-level network or volume.
+/// A top-level network, volume, secret or config.
 pub(super) struct Resource {
+    section: String,
     /// The name on the engine.
     pub name: String,
     pub external: bool,
-    /// The mapping below the key.
+    /// The mapping below the key, in the canonical form.
     pub written: Value,
 }
 
@@ -41,35 +38,13 @@ impl Context<'_> {
             None => Err(format!("open {path}: no such file or directory")),
         }
     }
-
-    /// A service merged over the services of the same file that it extends.
-    pub fn extended(&self, name: &str, depth: usize) -> Result<Map<String, Value>, String> {
-        let found = written(&self.root).find(|(one, _)| *one == name);
-        let own = found
-            .and_then(|(_, service)| service.as_object())
-            .ok_or_else(|| format!("service \"{name}\" not found"))?;
-        let Some(extends) = own.get("extends") else {
-            return Ok(own.clone());
-        };
-        if let Some(file) = extends.get("file").and_then(text) {
-            self.require_file(&file)?;
-            return Ok(own.clone());
-        }
-        if depth > written(&self.root).count() {
-            return Err("circular reference in extends".to_owned());
-        }
-        let base = text(extends.get("service").unwrap_or(extends)).unwrap_or_default();
-        let mut merged = self.extended(&base, depth + 1)?;
-        merged.extend(own.clone());
-        Ok(merged)
-    }
 }
 
-/// The networks or volumes of the file. There is always a default network.
+/// The networks, volumes, secrets or configs of the file. There is always a default network.
 pub(super) fn resources(
     root: &Map<String, Value>,
     section: &str,
-    project: &str,
+    deployment: &Deployment,
 ) -> BTreeMap<String, Resource> {
     let mut all = root.get(section).and_then(Value::as_object).cloned();
     if section == "networks" {
@@ -77,17 +52,37 @@ pub(super) fn resources(
         networks.entry("default").or_insert(Value::Null);
     }
     let resource = |(key, written): (String, Value)| {
-        let is_set = |value: &&Value| !matches!(value, Value::Null | Value::Bool(false));
-        let external = written.get("external").filter(is_set);
-        let named = written.get("name").or_else(|| external?.get("name"));
-        let name = named.and_then(text).unwrap_or_else(|| match external {
-            Some(_) => key.clone(),
-            None => format!("{project}_{key}"),
+        let mut written = written.as_object().cloned().unwrap_or_default();
+        let external = written.get("external").cloned().unwrap_or_default();
+        let is_external =
+            external.is_object() || text(&external).is_some_and(|text| text == "true");
+        let named = written.get("name").or_else(|| external.get("name"));
+        let name = named.and_then(text).unwrap_or_else(|| {
+            if is_external {
+                key.clone()
+            } else {
+                format!("{}_{key}", deployment.project)
+            }
         });
+        written.insert("name".to_owned(), json!(name));
+        if external.is_object() {
+            written.insert("external".to_owned(), json!(true));
+        }
+        if let Some(file) = written.get("file").and_then(text) {
+            written.insert("file".to_owned(), json!(deployment.absolute(&file)));
+        }
+        if written.get("driver") == Some(&json!("local"))
+            && let Some(options) = written.get_mut("driver_opts")
+            && options["o"] == "bind"
+            && let Some(device) = options.get("device").and_then(text)
+        {
+            options["device"] = json!(deployment.absolute(&device));
+        }
         let resource = Resource {
+            section: section.to_owned(),
             name,
-            external: external.is_some(),
-            written,
+            external: is_external,
+            written: written.into(),
         };
         (key, resource)
     };
@@ -96,47 +91,22 @@ pub(super) fn resources(
 
 impl Resource {
     /// The definition, as `config --format json` prints it, but for the `$`.
-    pub fn config(&self) -> Value {
-        let written = |key: &str| self.written.get(key).filter(|value| !value.is_null());
-        let all = [
-            ("name", Some(json!(self.name))),
-            ("driver", written("driver").cloned()),
-            (
-                "driver_opts",
-                written("driver_opts").map(|all| json!(texts_of(all))),
-            ),
-            ("ipam", written("ipam").cloned()),
-            ("external", self.external.then(|| json!(true))),
-            ("internal", written("internal").cloned()),
-            (
-                "labels",
-                written("labels").map(|all| json!(labels(Some(all)))),
-            ),
-            ("enable_ipv6", written("enable_ipv6").cloned()),
-        ];
-        let set = all.into_iter();
-        set.filter_map(|(key, value)| Some((key.to_owned(), value?)))
-            .collect()
+    pub fn config(&self) -> Map<String, Value> {
+        let part = match self.section.as_str() {
+            "secrets" | "configs" => "files",
+            section => section,
+        };
+        typed::part(part, &self.written)
     }
 
-    /// The hash of the definition of a `network` or a `volume` (N13).
-    pub fn hash(&self, kind: &str) -> String {
+    /// The hash of the definition of a network or a volume (N13).
+    pub fn hash(&self) -> String {
         let mut config = self.config();
-        if let Some(config) = config.as_object_mut()
-            && kind == "volume"
-            && !config.contains_key("driver")
-        {
+        if self.section == "volumes" && !config.contains_key("driver") {
             config.shift_insert(1, "driver".to_owned(), json!("local"));
         }
-        config_hash(&config)
+        config_hash(&config.into())
     }
-}
-
-fn texts_of(options: &Value) -> BTreeMap<String, String> {
-    let options = pairs(Some(options)).into_iter();
-    options
-        .filter_map(|(key, value)| Some((key, value?)))
-        .collect()
 }
 
 /// The services of the file.

@@ -14,7 +14,7 @@ use super::{
     errors::EngineError,
     mounts::MountSource,
     resolve::Project,
-    service::Service,
+    service::{NAMESPACES, Service},
     state::World,
     values::{labels, many, pairs, text},
 };
@@ -124,7 +124,7 @@ impl World {
     fn create_shared(&mut self, deployment: &Deployment, project: &Project) -> Result<(), String> {
         let used = |key: &String| {
             let mut all = project.services.iter();
-            all.any(|one| one.networks.contains_key(key))
+            all.any(|one| one.is_on(key))
         };
         for (key, network) in project.networks.iter().filter(|(key, _)| used(key)) {
             let name = &network.name;
@@ -137,7 +137,7 @@ impl World {
             let is_other = found.is_some_and(|found| {
                 let label = found.labels.get(&self.label("config-hash"));
                 let is_compared = deployment.by_library && !network.external;
-                is_compared && label.is_some_and(|label| *label != network.hash("network"))
+                is_compared && label.is_some_and(|label| *label != network.hash())
             });
             let is_missing = found.is_none();
             let mut detached = Vec::new();
@@ -186,7 +186,7 @@ impl World {
         name: &str,
     ) -> Result<Vec<String>, String> {
         let services = project.services.iter();
-        let on_it = services.filter(|service| service.networks.contains_key(key));
+        let on_it = services.filter(|service| service.is_on(key));
         let names: Vec<_> = on_it.map(|service| service.name.as_str()).collect();
         let ids = self.ids(&deployment.project, |one| {
             let service = self.label_of(one, "service");
@@ -213,7 +213,7 @@ impl World {
         let mut labels = labels(of.written.get("labels"));
         labels.insert(self.label(kind), key.to_owned());
         if deployment.by_library {
-            labels.insert(self.label("config-hash"), of.hash(kind));
+            labels.insert(self.label("config-hash"), of.hash());
         }
         labels.insert(self.label("project"), deployment.project.clone());
         labels.insert(self.label("version"), deployment.version());
@@ -222,7 +222,7 @@ impl World {
 
     /// Creates a container, or recreates it if it changed (M05). Returns its ID.
     fn converge(&mut self, run: &Run<'_>, replaced: &mut Replaced) -> Result<String, String> {
-        let config = run.service.hashed(run.deployment.by_library);
+        let config = Value::Object(self.hashed(run));
         let hash = config_hash(&config);
         self.configs.0.insert(hash.clone(), config);
         let old = self.existing(run.deployment, &run.service.name, run.number);
@@ -243,6 +243,23 @@ impl World {
         self.create_for_service(run, hash, old.as_ref())
     }
 
+    /// What is hashed of a service, with the IDs of the containers whose namespaces and volumes it shares (N05).
+    fn hashed(&self, run: &Run<'_>) -> Map<String, Value> {
+        let mut service = run.service.hashed.clone();
+        for key in NAMESPACES {
+            if let Some(mode) = service.get_mut(key) {
+                *mode = json!(self.mode(run.deployment, &text(mode).unwrap_or_default()));
+            }
+        }
+        if let Some(Value::Array(sources)) = service.get_mut("volumes_from") {
+            for source in sources {
+                *source =
+                    json!(self.volumes_from(run.deployment, &text(source).unwrap_or_default()));
+            }
+        }
+        service
+    }
+
     /// Whether the container matches the service, so that Compose keeps it (M05, N05).
     fn matches(&self, run: &Run<'_>, hash: &str, old: &Container) -> bool {
         let service = run.service;
@@ -252,7 +269,7 @@ impl World {
         if label("config-hash") != Some(hash) || has_other_image {
             return false;
         }
-        let on_all = service.networks.keys().all(|key| {
+        let on_all = service.networks().all(|(key, _)| {
             let name = run.project.networks.get(key).map_or(key, |one| &one.name);
             let network = self.network(name);
             let attachment = old.networks.get(name);

@@ -109,7 +109,7 @@ impl World {
                 host[field] = json!(self.mode(deployment, &mode));
             }
         }
-        let given = texts(service.written.get("volumes_from"));
+        let given = texts(service.config.get("volumes_from"));
         let from = given.iter().map(|from| self.volumes_from(deployment, from));
         host["VolumesFrom"] = json!(from.collect::<Vec<_>>());
         let endpoints = endpoints(run, name);
@@ -125,7 +125,7 @@ impl World {
     }
 
     /// Converts `service:a` to the engine's form, `container:<id>`.
-    fn mode(&self, deployment: &Deployment, mode: &str) -> String {
+    pub(super) fn mode(&self, deployment: &Deployment, mode: &str) -> String {
         let service = mode.strip_prefix("service:");
         match service.and_then(|of| self.existing(deployment, of, 1)) {
             Some(container) => format!("container:{}", container.id),
@@ -134,7 +134,7 @@ impl World {
     }
 
     /// Converts a service to the engine's form, `<id>`. Compose 2.26 drops a mode such as `:ro`.
-    fn volumes_from(&self, deployment: &Deployment, from: &str) -> String {
+    pub(super) fn volumes_from(&self, deployment: &Deployment, from: &str) -> String {
         if let Some(container) = from.strip_prefix("container:") {
             return container.to_owned();
         }
@@ -238,14 +238,14 @@ impl World {
 /// The networks of a service, by their name on the engine, with their `EndpointConfig`.
 fn endpoints(run: &Run<'_>, name: &str) -> Vec<(String, Value)> {
     let (project, service) = (run.project, run.service);
-    let endpoints = service.networks.iter().map(|(key, options)| {
+    let endpoints = service.networks().map(|(key, options)| {
         let named = project.networks.get(key);
         let network = named.map_or(key, |network| &network.name);
         let mut aliases = vec![name.to_owned(), service.name.clone()];
-        aliases.extend(options.aliases.iter().cloned());
-        let ipam = match &options.address {
+        aliases.extend(texts(options.get("aliases")));
+        let ipam = match options.get("ipv4_address") {
             Some(address) => json!({ "IPv4Address": address }),
-            None if options.has_options => json!({}),
+            None if options.is_object() => json!({}),
             None => Value::Null,
         };
         let endpoint = json!({ "Aliases": aliases, "IPAMConfig": ipam });

@@ -63,13 +63,13 @@ impl Deployment {
         version.to_owned()
     }
 
-    /// Makes a path absolute by the rules of Compose: `~` is the home directory.
+    /// Makes a path absolute by the rules of Compose: `~` is the home directory. An absolute path stays as it is written.
     pub fn absolute(&self, path: &str) -> String {
         let base = Base {
             dir: &self.folder,
             home: Some(&self.home),
         };
-        composefile::path::clean(&base.host(path))
+        base.host(path)
     }
 }
 

@@ -39,7 +39,8 @@ impl World {
             || next.is_some_and(|(known, _)| inside(known))
     }
 
-    pub(super) fn read_host(&self, path: &str) -> Option<&str> {
+    /// The text of a file of the host.
+    pub fn read_host(&self, path: &str) -> Option<&str> {
         match self.host.get(path)? {
             HostPath::File(text) => Some(text),
             HostPath::Directory => None,

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
+    canonical::{self, Form},
     container::Port,
     context::Context,
     deployment::variables,
     mounts::{self, ServiceMount},
-    ports,
+    ports, typed,
     values::{labels, many, pairs, text, texts},
 };
 
@@ -21,21 +21,11 @@ pub(super) struct Service {
     pub env: BTreeMap<String, String>,
     pub mounts: Vec<ServiceMount>,
     pub ports: Vec<Port>,
-    /// By the key of the network in the file.
-    pub networks: BTreeMap<String, NetworkOptions>,
     pub depends_on: BTreeMap<String, Dependency>,
-    /// As it is written, after interpolation.
-    pub written: Map<String, Value>,
-}
-
-/// The options of a service for a network.
-#[derive(Default, Serialize)]
-pub(super) struct NetworkOptions {
-    pub aliases: Vec<String>,
-    /// The fixed address, if the engine does not choose.
-    pub address: Option<String>,
-    /// Whether the network's key has a mapping.
-    pub has_options: bool,
+    /// As `config --format json` prints it, but for the `$`.
+    pub config: Map<String, Value>,
+    /// What is hashed of it.
+    pub hashed: Map<String, Value>,
 }
 
 /// A dependency, written in `depends_on` or implied by another key.
@@ -43,133 +33,135 @@ pub(super) struct Dependency {
     pub condition: String,
     /// Whether the dependent is restarted with it; `links` implies it (N05).
     pub restart: bool,
+    /// Whether it must be defined.
+    pub required: bool,
     /// Whether the dependent uses a namespace or the volumes of its container.
     pub shares: bool,
 }
 
-/// The keys whose values are resolved, or that are no part of a container.
-const RESOLVED: [&str; 16] = [
-    "build",
-    "depends_on",
-    "deploy",
-    "env_file",
-    "environment",
-    "extends",
-    "networks",
-    "ports",
-    "expose",
-    "profiles",
-    "scale",
-    "secrets",
-    "configs",
-    "tmpfs",
-    "volumes",
-    "labels",
-];
+/// The keys of a service that name a namespace, which may be that of another service.
+pub(super) const NAMESPACES: [&str; 3] = ["network_mode", "pid", "ipc"];
 
 impl Service {
     pub fn resolve(
         name: &str,
-        written: Map<String, Value>,
+        written: &Map<String, Value>,
         context: &Context<'_>,
     ) -> Result<Self, String> {
-        let image = written.get("image").and_then(text);
+        let in_form = |form| {
+            let mut service = written.clone();
+            canonical::service(name, &mut service, context, form)?;
+            let variables = environment(&service, context)?;
+            service.insert("environment".to_owned(), json!(variables));
+            Ok::<_, String>(typed::part("Service", &Value::Object(service)))
+        };
+        let mut config = in_form(Form::Printed)?;
+        if config.get("image").is_none() && config.get("build").is_none() {
+            return Err(format!(
+                "service \"{name}\" has neither an image nor a build context specified: invalid compose project"
+            ));
+        }
+        let form = if context.deployment.by_library {
+            Form::Library
+        } else {
+            Form::Program
+        };
+        let hashed = hashed(in_form(form)?, form);
+        if let Some(scale) = config.get("scale").cloned()
+            && let Some(deploy) = config.get_mut("deploy")
+        {
+            deploy["replicas"] = scale;
+        }
+        let image = config.get("image").and_then(text);
         let built = || format!("{}-{name}", context.deployment.project);
+        let env = pairs(config.get("environment")).into_iter();
         Ok(Self {
             name: name.to_owned(),
             image: image.unwrap_or_else(built),
-            env: environment(&written, context)?,
-            mounts: mounts::of(name, &written, context)?,
-            ports: ports::of(&written, name)?,
-            networks: networks(&written),
-            depends_on: dependencies(&written),
-            written,
+            env: env
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect(),
+            mounts: mounts::of(name, &config, context)?,
+            ports: ports::of(&config, name)?,
+            depends_on: dependencies(&config),
+            config,
+            hashed,
         })
     }
 
     /// The text of a key.
     pub fn text(&self, key: &str) -> Option<String> {
-        self.written.get(key).and_then(text)
-    }
-
-    pub fn profiles(&self) -> Vec<String> {
-        texts(self.written.get("profiles"))
+        self.config.get(key).and_then(text)
     }
 
     pub fn labels(&self) -> BTreeMap<String, String> {
-        labels(self.written.get("labels"))
+        labels(self.config.get("labels"))
     }
 
     pub fn builds(&self) -> bool {
-        let build = self.written.get("build");
-        build.is_some_and(|build| !build.is_null())
+        self.config.contains_key("build")
     }
 
     pub fn replicas(&self) -> usize {
         let scale = self.text("scale");
-        let count = scale.or_else(|| self.written.get("deploy")?.get("replicas").and_then(text));
+        let count = scale.or_else(|| self.config.get("deploy")?.get("replicas").and_then(text));
         count.and_then(|count| count.parse().ok()).unwrap_or(1)
     }
 
-    /// The configuration, as `config --format json` prints it, but for the `$`: what it hashes of containers, in the order in
-    /// which Compose hashes it. What the world reads in a form of its own is a text in `annotations`.
-    pub fn config(&self) -> Value {
-        let is_taken = |key: &str| !RESOLVED.contains(&key) && !key.starts_with("x-");
-        let rest = self.written.iter().filter(|(key, _)| is_taken(key));
-        let own = json!({
-            "rest": rest.collect::<BTreeMap<_, _>>(),
-            "mounts": self.mounts,
-            "ports": self.ports,
-            "networks": self.networks,
-        });
-        let needs = self.depends_on.keys();
-        let how = json!({"condition": "service_started", "required": true});
-        let needs: BTreeMap<_, _> = needs.map(|name| (name, &how)).collect();
-        // The name of an image that is only built is no part of it (N22).
-        let image = self.written.get("image").cloned();
-        let all = [
-            ("profiles", json!(self.profiles())),
-            ("annotations", json!({"rehearsal": own.to_string()})),
-            ("depends_on", json!(needs)),
-            ("environment", json!(self.env)),
-            ("image", json!(image)),
-            ("labels", json!(self.labels())),
-        ];
-        let is_set = |value: &Value| ![json!([]), json!({}), Value::Null].contains(value);
-        let set = all.into_iter().filter(|(_, value)| is_set(value));
-        set.map(|(key, value)| (key.to_owned(), value)).collect()
+    /// The networks by their keys in the file, with what is set for each.
+    pub fn networks(&self) -> impl Iterator<Item = (&String, &Value)> {
+        let networks = self.config.get("networks").and_then(Value::as_object);
+        networks.into_iter().flatten()
     }
 
-    /// What is hashed of it: the library leaves out two keys (N05).
-    pub fn hashed(&self, by_library: bool) -> Value {
-        let mut config = self.config();
-        if by_library && let Some(config) = config.as_object_mut() {
-            config.shift_remove("depends_on");
-            config.shift_remove("profiles");
-        }
-        config
+    pub fn is_on(&self, network: &str) -> bool {
+        self.networks().any(|(key, _)| key == network)
     }
 }
 
-/// The words of a command.
-pub(super) fn words(value: Option<&Value>) -> Vec<String> {
-    match value {
-        Some(Value::String(line)) => line.split_whitespace().map(str::to_owned).collect(),
-        other => texts(other),
+/// What is hashed of a service: the keys that say how a container is created.
+fn hashed(mut service: Map<String, Value>, form: Form) -> Map<String, Value> {
+    let by_library = form == Form::Library;
+    let unhashed = ["build", "pull_policy", "scale", "depends_on", "profiles"];
+    // The library leaves out two more (N05).
+    let count = if by_library { unhashed.len() } else { 3 };
+    for key in unhashed.into_iter().take(count) {
+        service.shift_remove(key);
     }
+    let mut below = |key: &str, change: &dyn Fn(&mut Map<String, Value>)| match service.get_mut(key)
+    {
+        Some(Value::Object(map)) => change(map),
+        Some(Value::Array(items)) => items
+            .iter_mut()
+            .filter_map(Value::as_object_mut)
+            .for_each(change),
+        _ => {}
+    };
+    below("deploy", &|deploy| {
+        deploy.shift_remove("replicas");
+    });
+    if by_library {
+        below("networks", &|networks| {
+            let networks = networks.values_mut().filter_map(Value::as_object_mut);
+            networks.for_each(Map::sort_keys);
+        });
+    }
+    service
 }
 
 /// The variables of the container: those of each `env_file`, then those of `environment`.
 fn environment(
-    written: &Map<String, Value>,
+    service: &Map<String, Value>,
     context: &Context<'_>,
-) -> Result<BTreeMap<String, String>, String> {
+) -> Result<BTreeMap<String, Option<String>>, String> {
     let mut env = BTreeMap::new();
-    for item in many(written.get("env_file")) {
-        let written = text(item.get("path").unwrap_or(item)).unwrap_or_default();
-        let path = context.deployment.absolute(&written);
+    for item in many(service.get("env_file")) {
+        let path = item.get("path").and_then(text).unwrap_or_default();
         match (context.read)(&path) {
-            Some(file) => env.extend(variables(&file, &path, context.variables)?),
+            Some(file) => {
+                let own = variables(&file, &path, context.variables)?.into_iter();
+                env.extend(own.map(|(name, value)| (name, Some(value))));
+            }
             None if item.get("required") == Some(&Value::Bool(false)) => {}
             None => {
                 return Err(format!(
@@ -178,74 +170,35 @@ fn environment(
             }
         }
     }
-    for (name, value) in pairs(written.get("environment")) {
-        match value.or_else(|| context.variables.get(&name).cloned()) {
-            Some(value) => env.insert(name, value),
-            None => env.remove(&name),
-        };
-    }
+    env.extend(pairs(service.get("environment")));
     Ok(env)
 }
 
-fn networks(written: &Map<String, Value>) -> BTreeMap<String, NetworkOptions> {
-    let options = |value: &Value| NetworkOptions {
-        aliases: texts(value.get("aliases")),
-        address: value.get("ipv4_address").and_then(text),
-        has_options: value.is_object(),
-    };
-    match written.get("networks") {
-        _ if written.get("network_mode").and_then(text).is_some() => BTreeMap::new(),
-        Some(Value::Object(map)) if !map.is_empty() => map
+fn dependencies(service: &Map<String, Value>) -> BTreeMap<String, Dependency> {
+    let modes = NAMESPACES
+        .iter()
+        .filter_map(|key| service.get(*key).and_then(text));
+    let mut shared: Vec<String> = modes
+        .filter_map(|mode| mode.strip_prefix("service:").map(str::to_owned))
+        .collect();
+    shared.extend(
+        texts(service.get("volumes_from"))
             .iter()
-            .map(|(key, value)| (key.clone(), options(value)))
-            .collect(),
-        other => {
-            let mut keys = texts(other);
-            if keys.is_empty() {
-                keys.push("default".to_owned());
-            }
-            keys.into_iter()
-                .map(|key| (key, NetworkOptions::default()))
-                .collect()
-        }
-    }
-}
-
-fn dependencies(written: &Map<String, Value>) -> BTreeMap<String, Dependency> {
-    let plain = || Dependency {
-        condition: "service_started".to_owned(),
-        restart: false,
-        shares: false,
-    };
-    let named = |item: &str| item.split(':').next().unwrap_or_default().to_owned();
-    let mut found = BTreeMap::new();
-    for key in ["network_mode", "pid", "ipc"] {
-        let mode = written.get(key).and_then(text).unwrap_or_default();
-        if let Some(of) = mode.strip_prefix("service:") {
-            let one = found.entry(of.to_owned()).or_insert_with(plain);
-            (one.restart, one.shares) = (true, true);
-        }
-    }
-    for item in texts(written.get("links")) {
-        found.entry(named(&item)).or_insert_with(plain).restart = true;
-    }
-    for item in texts(written.get("volumes_from")) {
-        if !item.starts_with("container:") {
-            found.entry(named(&item)).or_insert_with(plain).shares = true;
-        }
-    }
-    let Some(Value::Object(map)) = written.get("depends_on") else {
-        for name in texts(written.get("depends_on")) {
-            found.entry(name).or_insert_with(plain);
-        }
-        return found;
-    };
-    for (name, options) in map {
-        let one = found.entry(name.clone()).or_insert_with(plain);
-        one.restart = options.get("restart") == Some(&Value::Bool(true));
-        if let Some(condition) = options.get("condition").and_then(text) {
-            one.condition = condition;
-        }
-    }
-    found
+            .filter_map(|from| from.split(':').next().map(str::to_owned)),
+    );
+    let all = service
+        .get("depends_on")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    all.map(|(name, how)| {
+        let dependency = Dependency {
+            condition: text(&how["condition"]).unwrap_or_default(),
+            restart: how["restart"] == true,
+            required: how["required"] != false,
+            shares: shared.contains(name),
+        };
+        (name.clone(), dependency)
+    })
+    .collect()
 }

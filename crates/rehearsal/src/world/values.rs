@@ -9,13 +9,17 @@ use composefile::{
     interpolate::{Lookup, interpolate},
 };
 
-/// Parses `text`. A variable that is missing in `variables` is unset.
-pub(super) fn read(text: &str, variables: &BTreeMap<String, String>) -> Result<Value, String> {
+/// Parses `text`. A variable that is missing in `variables` is unset; without any, they stay as they are written.
+pub(super) fn read(
+    text: &str,
+    variables: Option<&BTreeMap<String, String>>,
+) -> Result<Value, String> {
     let document = Document::parse(text)
         .map_err(|error| format!("yaml: line {}: {}", error.position.line, error.message))?;
-    let lookup = |name: &str| variables.get(name).cloned();
+    let lookup = |name: &str| variables?.get(name).cloned();
+    let lookup: Option<Lookup<'_>> = variables.is_some().then_some(&lookup);
     let root = document.root();
-    root.map_or(Ok(Value::Null), |root| value_of(root, "", &lookup))
+    root.map_or(Ok(Value::Null), |root| value_of(root, "", lookup))
 }
 
 /// What the library says about a date without quotes (N31).
@@ -28,7 +32,7 @@ pub(super) fn reject_dates(text: &str) -> Result<(), String> {
     }
 }
 
-fn value_of(node: Node<'_>, path: &str, lookup: Lookup<'_>) -> Result<Value, String> {
+fn value_of(node: Node<'_>, path: &str, lookup: Option<Lookup<'_>>) -> Result<Value, String> {
     if node.is_mapping() {
         let mut map = Map::new();
         for entry in node.entries() {
@@ -54,14 +58,49 @@ fn value_of(node: Node<'_>, path: &str, lookup: Lookup<'_>) -> Result<Value, Str
     Ok(match node.scalar_type() {
         None | Some(ScalarType::Null) => Value::Null,
         Some(ScalarType::Bool) => Value::Bool(text.eq_ignore_ascii_case("true")),
-        // Numbers other than integers keep their text.
-        Some(ScalarType::Number) => text.parse::<i64>().map_or(text.into(), Value::from),
+        Some(ScalarType::Number) => number(text),
         Some(ScalarType::Timestamp | ScalarType::Merge | ScalarType::Text) => {
-            let read = interpolate(text, lookup);
             let failed = |error| format!("error while interpolating {path}: {error}");
-            Value::String(read.map_err(failed)?.into_owned())
+            match lookup {
+                Some(lookup) => interpolate(text, lookup).map_err(failed)?.into(),
+                None => text.into(),
+            }
         }
     })
+}
+
+/// A number as Go reads it: with a leading zero, it is octal.
+fn number(text: &str) -> Value {
+    let bare = text.replace('_', "");
+    let bare = bare.strip_prefix('+').unwrap_or(&bare);
+    let (sign, digits) = match bare.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, bare),
+    };
+    let in_radix =
+        |prefix: &str, radix| i64::from_str_radix(digits.strip_prefix(prefix)?, radix).ok();
+    let octal = || in_radix("0o", 8).or_else(|| in_radix("0", 8));
+    let whole = in_radix("0x", 16)
+        .or_else(|| in_radix("0b", 2))
+        .or_else(octal);
+    let whole = whole.or_else(|| digits.parse().ok());
+    match (whole, bare.parse::<f64>()) {
+        (Some(whole), _) => Value::from(sign * whole),
+        (None, Ok(number)) if number.is_finite() => fraction(number),
+        _ => text.into(),
+    }
+}
+
+/// A number that may be whole: Go prints no `.0`.
+pub(super) fn fraction(number: f64) -> Value {
+    const LARGEST: f64 = 1e15;
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
+    let whole = number as i64;
+    if number.fract() == 0.0 && number.abs() < LARGEST {
+        whole.into()
+    } else {
+        number.into()
+    }
 }
 
 /// A scalar as text; `None` for null and collections.
