@@ -68,17 +68,15 @@ pub enum Kind {
     BadVariable,
     /// The stack has more than one file: `include`, `extends.file`, an override file, `COMPOSE_FILE`.
     SeveralFiles,
-    /// An anchor or a merge is used in places that need different values.
-    Shared,
+    /// The new text cannot be written simply in its place: Compose resolves the text then.
+    NotSimple,
     /// A variable of the shell is used where its value cannot be written.
     ShellVariable,
     /// Compose versions disagree about the meaning.
     VersionDependent,
     /// A reference to something undefined, or a contradiction: Compose rejects the stack.
     Inconsistent,
-    /// The new text cannot be written in its place.
-    Unwritable,
-    /// The rewritten file failed verification: a bug in this program.
+    /// A bug in this program.
     Internal,
     /// The files that a container has written.
     Files,

@@ -1,5 +1,5 @@
 //! The cases of the faithful rewrite, one folder each: `shows` describes the case, `in/` is the stack's directory,
-//! `expected` is the result, and `shell` may set more variables of the shell. `runs` may say what runs, in lines such as
+//! `expected` is the result, which says where the text cannot be edited and Compose resolves it, and `shell` may set more variables of the shell. `runs` may say what runs, in lines such as
 //! `db volume /data 0123…` and `db variable NAME value`; `db containers 2` if it is not one. `STACKLIFT_BLESS=1` rewrites
 //! `expected`, and `tests/migrated.txt`, which says what a migration damages and loses of each.
 
@@ -13,7 +13,7 @@ use composefile::document::Document;
 use stacklift::rewrite::{
     damage::damages,
     export,
-    faithful::{self, Context, EnvFiles, Faithful, Finding, Runs, ServiceRuns},
+    faithful::{self, Context, EnvFiles, Faithful, Finding, Kind, Runs, ServiceRuns},
     literal, loss,
 };
 
@@ -173,6 +173,10 @@ fn shown(result: &Result<Faithful, Vec<Finding>>) -> String {
                 let place = blocker.position;
                 let place = place.map(|place| format!(" at {}:{}", place.line, place.column));
                 let (place, reason) = (place.unwrap_or_default(), &blocker.kind);
+                if *reason == Kind::NotSimple {
+                    writeln!(out, "resolved{place}: {}", blocker.message).expect("written");
+                    continue;
+                }
                 writeln!(out, "refused{place}: {reason:?}: {}", blocker.message).expect("written");
                 writeln!(out, "  hint: {}", blocker.advice()).expect("written");
             }

@@ -14,9 +14,9 @@ use crate::{
     parallel::side_by_side,
     plan::{Projects, Sent},
     rewrite::{
-        combine::differences,
+        combine::{differences, unintended},
         env::stack_env,
-        faithful::{Faithful, written_services},
+        faithful::{Faithful, Runs, written_services},
     },
     stack::{Files, Stack},
     text::Mask,
@@ -47,7 +47,9 @@ fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
 pub(super) struct Asking<'a> {
     compose: &'a dyn Program,
     version: ComposeVersion,
-    /// What it reads in the files on disk, which does not depend on what is sent.
+    /// What it prints for the files on disk.
+    files: Option<Value>,
+    /// What it reads in them, which does not depend on what is sent.
     on_disk: Result<Project, String>,
     /// Whether what is sent is a rewrite of files that it accepts, and not of a repository.
     accepts_files: bool,
@@ -86,11 +88,13 @@ impl<'a> Asking<'a> {
     ) -> Self {
         let version = compose.version().release;
         let containers = containers(before, situation.tool);
+        let files = on_disk.as_ref().ok().cloned();
         let on_disk = on_disk.map(|config| Project::new(&config, version, &containers, None));
         Self {
             compose,
             version,
             accepts_files: on_disk.is_ok() && situation.git.is_none(),
+            files,
             on_disk,
             stack: situation.stack,
             containers,
@@ -123,6 +127,15 @@ impl<'a> Asking<'a> {
             rejection.doubt = None;
         }
         Some(rejection)
+    }
+
+    /// The first key that it reads in another way in a rewrite than in the files, apart from what was meant to change. The rewrite
+    /// was asked about before.
+    pub(super) fn unintended(&self, rewrite: &Faithful, runs: &Runs) -> Option<String> {
+        let files = self.files.as_ref()?;
+        let env = rewrite.stack_env();
+        let sent = self.config(&self.input(sent_of(rewrite), &env)).ok()?;
+        unintended(files, &sent, (self.stack.name().as_str(), &env), runs)
     }
 
     fn input<'i>(&'i self, sent: Sent<'i>, env: &'i str) -> Input<'i> {

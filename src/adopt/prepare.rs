@@ -8,7 +8,7 @@ use composefile::document::{Document, ParseError};
 use super::{
     asking::{self, Asking, sent_of},
     git::{self, FromGit},
-    texts::Texts,
+    texts::{self, Texts, Way},
 };
 use crate::{
     failure::Failure,
@@ -50,13 +50,17 @@ pub struct Prepared {
 impl Prepared {
     /// Reads the stack's files, Portainer and the engine. What runs can change the text: it is rewritten a second time
     /// then. Fails if the files or Portainer's list of stacks cannot be read, or if this host has no Compose program (B46).
-    pub fn new(situation: &Situation, mut keep: Keep) -> Result<Self> {
+    pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
+        Self::with(situation, keep, Way::Edited)
+    }
+
+    fn with(situation: &Situation, mut keep: Keep, way: Way) -> Result<Self> {
         let (stack, compose) = (situation.stack, situation.compose.compose()?);
         // A name in the repository would be recreated once, and be of this host alone.
         keep.anonymous |= situation.git.is_some();
         let source = stack.read_own()?;
         let records = situation.records()?;
-        let texts = Texts::new(compose, situation, &source)?;
+        let texts = Texts::new(compose, situation, &source, way)?;
         let mask = mask(&source, sent(&texts.first).env);
         let (mut before, on_disk) = side_by_side(
             || situation.observe(records, sent(&texts.first), &mask, Depth::Everything),
@@ -71,12 +75,18 @@ impl Prepared {
             keep,
         };
         let (mut rewrite, mut runs) = planner.lengthen(&before, &texts.first, &Runs::default());
+        if texts.is_not_simple(&rewrite) {
+            return Self::with(situation, keep, Way::Resolved);
+        }
         let (mut plan, (more, blockers), mut projects) =
             planner.plan_rewrite(&before, &rewrite, &runs);
         let is_complete = more.is_empty();
         runs = more.with_long_binds(runs.long_binds);
         if !is_complete {
             rewrite = texts.rewrite(&source, &runs);
+            if texts.is_not_simple(&rewrite) {
+                return Self::with(situation, keep, Way::Resolved);
+            }
             let dispensable = dispensable(&runs, &before);
             if rewrite.is_err() && !dispensable.is_empty() {
                 (runs, rewrite) = texts.rewrite_without(&source, &runs, &dispensable);
@@ -85,6 +95,14 @@ impl Prepared {
             (plan, _, projects) = planner.plan_rewrite(&before, &rewrite, &runs);
         }
         plan.blockers.extend(blockers);
+        let judged = rewrite.as_ref().ok();
+        if let Some(key) = judged.and_then(|rewrite| planner.asking.unintended(rewrite, &runs)) {
+            if texts.combined.is_none() && way == Way::Edited {
+                return Self::with(situation, keep, Way::Resolved);
+            }
+            let files = texts.files.compose.join(", ");
+            plan.blockers.push(texts::different(&files, &key));
+        }
         let mut git = None;
         if plan.is_left_to_git() {
             // Nothing is sent, so nothing prevents it.
@@ -378,8 +396,11 @@ impl Planner<'_> {
         wanted.extend(runs.long_binds.iter().cloned());
         while wanted != runs.long_binds {
             let runs = runs.clone().with_long_binds(wanted.clone());
-            let Ok(long) = self.texts.rewrite(self.source, &runs) else {
-                break;
+            let long = match self.texts.rewrite(self.source, &runs) {
+                Ok(long) => long,
+                // Compose resolves the text.
+                Err(blockers) if self.texts.combined.is_none() => return (Err(blockers), runs),
+                Err(_) => break,
             };
             let written = written_services(&long.text, &long.env);
             let before = wanted.len();

@@ -13,13 +13,30 @@ use crate::{
     stack::{Files, FilesRead, Shell, StackText},
 };
 
-/// Whether Compose may solve the problem by combining the files into one text.
+/// How a text is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By edits of the Compose file, if they are simple.
+    Edited,
+    /// By Compose, which resolves the files.
+    Resolved,
+}
+
+/// Whether Compose may solve the problem by resolving the files.
 fn may_combine(blocker: &Finding) -> bool {
-    use Kind::{Internal, NotYaml, SeveralFiles, Shared, ShellVariable, Unwritable};
+    use Kind::{Internal, NotSimple, NotYaml, SeveralFiles, ShellVariable};
     matches!(
         blocker.kind,
-        SeveralFiles | Shared | ShellVariable | Unwritable | NotYaml | Internal
+        SeveralFiles | NotSimple | ShellVariable | NotYaml | Internal
     )
+}
+
+/// Compose reads a key in another way after it resolves the files.
+pub(super) fn different(files: &str, key: &str) -> Finding {
+    let message = format!(
+        "Compose reads {key} differently after it combines the files of the stack ({files}) into one"
+    );
+    Finding::several_files(message, ONE_FILE)
 }
 
 /// The text that is rewritten: the Compose file, or one text with the meaning of several files.
@@ -42,6 +59,7 @@ impl Texts {
         compose: &dyn Program,
         situation: &Situation,
         source: &StackText,
+        way: Way,
     ) -> Result<Self> {
         let stack = situation.stack;
         let (text, env) = (source.compose.as_str(), source.env.as_deref());
@@ -77,7 +95,8 @@ impl Texts {
             first,
         };
         let blockers = texts.first.as_ref().err().map_or(&[][..], Vec::as_slice);
-        if !is_other && (!is_alone || blockers.iter().any(may_combine)) {
+        let is_simple = way == Way::Edited && is_alone && !blockers.iter().any(may_combine);
+        if !is_other && !is_simple {
             texts.combine(compose, situation, is_alone, read);
         }
         match texts.named.unreadable.take() {
@@ -97,7 +116,7 @@ impl Texts {
         let files = [self.files.compose.as_slice(), &self.files.env]
             .concat()
             .join(", ");
-        let combined = if situation.compose.is_rehearsed {
+        let combined = if situation.compose.is_rehearsed && !is_alone {
             let failure = Failure::new(NOT_COMBINED)
                 .hint("plan and adopt combine them with the Compose program of this host");
             Err(Uncombined::Failed(failure.into()))
@@ -114,10 +133,14 @@ impl Texts {
             }
             Err(uncombined) => uncombined,
         };
-        let is_several = |blocker: &Finding| blocker.kind == Kind::SeveralFiles;
-        let blockers = self.first.as_ref().err();
-        if is_alone && !blockers.is_some_and(|blockers| blockers.iter().any(is_several)) {
-            // The blockers of the Compose file itself say what is wrong, and where.
+        let is = |kind| move |blocker: &Finding| blocker.kind == kind;
+        if let Err(blockers) = &mut self.first
+            && is_alone
+            && !blockers.iter().any(is(Kind::SeveralFiles))
+            && !blockers.iter().all(is(Kind::NotSimple))
+        {
+            // The other blockers of the Compose file say what is wrong, and where.
+            blockers.retain(|blocker| blocker.kind != Kind::NotSimple);
             return;
         }
         self.first = Err(match uncombined {
@@ -129,13 +152,15 @@ impl Texts {
                 let message = format!("cannot combine the files of the stack ({files}): {error:#}");
                 vec![Finding::several_files(message, hint)]
             }
-            Uncombined::Different(key) => vec![Finding::several_files(
-                format!(
-                    "Compose reads {key} differently after it combines the files of the stack ({files}) into one"
-                ),
-                ONE_FILE,
-            )],
+            Uncombined::Different(key) => vec![different(&files, &key)],
         });
+    }
+
+    /// Whether Compose has to resolve the text, because what runs cannot be written into it simply.
+    pub(super) fn is_not_simple(&self, rewrite: &Result<Faithful, Vec<Finding>>) -> bool {
+        let is_not_simple = |blocker: &Finding| blocker.kind == Kind::NotSimple;
+        let blockers = rewrite.as_ref().err().into_iter();
+        self.combined.is_none() && self.first.is_ok() && blockers.flatten().any(is_not_simple)
     }
 
     pub(super) fn text<'t>(&'t self, source: &'t StackText) -> &'t str {

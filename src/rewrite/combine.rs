@@ -15,7 +15,9 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 use serde_json::{Map, Value};
 
-pub use self::compare::{Difference, differences, expected, is_local, without_fragments};
+pub use self::compare::{
+    Difference, differences, expected, is_local, unintended, without_fragments,
+};
 use self::variables::Variables;
 pub use self::yaml::written;
 use super::{faithful, portainer::STACK_ENV};

@@ -3,7 +3,7 @@
 //! The opposite of the faithful rewrite, which it uses: first, everything that depends on Portainer's directory or
 //! container is written into the text. Then `stack.env` becomes `.env`, and the text gets the name of the project.
 //!
-//! Invariant: pure. The result is parsed again and compared with the text it was made from.
+//! Invariant: pure.
 
 use composefile::{
     document::{Document, Node},
@@ -66,7 +66,7 @@ pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Finding>> {
     let env = stack_env(&variables);
     // Nothing in it depends on Portainer's directory or container.
     let rewritten = faithful::rewrite(stored.text, Some(&env), &context(stored), &Runs::default())?;
-    let internal = || Finding::internal("the exported file failed verification", None);
+    let internal = || Finding::internal("the exported file cannot be written");
     let text =
         renamed(&rewritten.text, stored.project, stored.mark).ok_or_else(|| vec![internal()])?;
     let after = Document::parse(&text).map_err(|_| vec![internal()])?;

@@ -3,28 +3,22 @@
 //! Portainer stores the text in its own directory, with `stack.env` next to it, and reads no other file of the host
 //! (M07–M15). So paths become absolute, env files become `stack.env` or `environment`, a
 //! `build` becomes the image that it built, and variables of the caller's shell are written into the text. What runs can
-//! add to this: anonymous volumes get names ([`Runs`]). All of these are edits on byte ranges: no other byte changes. Everything that cannot be carried over is reported at once.
+//! add to this: anonymous volumes get names ([`Runs`]). All of these are edits on byte ranges: no other byte changes. Everything that
+//! cannot be carried over is reported at once. What is not edited simply is [`Kind::NotSimple`]: Compose resolves the text then.
 //!
-//! Invariant: pure; every result was parsed again and compared with the original node by node.
+//! Invariant: pure.
 
 mod blocker;
-mod check;
+mod edits;
 mod encode;
 mod findings;
-mod inline;
 mod listed;
-mod merge;
 mod mounts;
 mod passes;
 mod reading;
 mod renamed;
 mod runs;
-mod service_files;
-mod shape;
-mod sharing;
 mod shell;
-mod splice;
-mod uses;
 mod write;
 
 use std::{collections::BTreeSet, fmt, ops::Range};
@@ -41,7 +35,7 @@ pub(in crate::rewrite) use write::quoted;
 
 pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
 use composefile::{
-    document::{Document, Position},
+    document::{Document, Node, NodeKind, Position},
     dotenv,
     reader::Reader,
 };
@@ -65,7 +59,7 @@ pub struct Faithful {
     pub edits: Vec<TextChange>,
     /// What the user should know.
     pub notices: Vec<Finding>,
-    redactions: Vec<splice::Redaction>,
+    redactions: Vec<edits::Redaction>,
 }
 
 /// One change of the text. Never holds a value of an env file.
@@ -94,7 +88,7 @@ impl Faithful {
             let mut starts = text.match_indices(' ').map(|(blank, _)| blank + 1);
             if let Some(start) = starts.find(|&start| scalars.contains(&text[start..])) {
                 let span = at + start..at + text.len();
-                let is_hidden = |(other, _): &splice::Redaction| {
+                let is_hidden = |(other, _): &edits::Redaction| {
                     other.start < span.end && span.start < other.end
                 };
                 if !self.redactions.iter().any(is_hidden) {
@@ -138,18 +132,12 @@ pub fn rewrite(
     let document = parsed(text).map_err(|blocker| vec![blocker])?;
     let variables = variables_of(env, context).map_err(|blocker| vec![blocker])?;
     let reader = Reader::new(&document, env, &variables, context);
-    let found = passes::run(&reader, runs).map_err(|blocker| vec![blocker])?;
-    let merged = merge::merge(&document, found.edits);
-
-    let blockers = [found.blockers, merged.blockers].concat();
-    if !blockers.is_empty() {
-        return Err(in_order(blockers));
+    let found = passes::run(&reader, runs);
+    if !found.blockers.is_empty() {
+        return Err(in_order(found.blockers));
     }
-    let written = merged
-        .splices
-        .apply(&document)
-        .map_err(|splice::Overlap| vec![Finding::internal("two changes overlap", None)])?;
-    check::prove(&reader, &written, runs).map_err(|blocker| vec![blocker])?;
+    let written = found.edits.apply();
+    let written = written.map_err(|write::NotSimple| vec![Finding::not_simple(None)])?;
 
     let mut notices = found.notices;
     notices.sort_by_cached_key(|notice| {
@@ -220,6 +208,21 @@ fn in_order(mut blockers: Vec<Finding>) -> Vec<Finding> {
 /// Parses the Compose file.
 fn parsed(text: &str) -> Result<Document<'_>, Finding> {
     let document = Document::parse(text).map_err(|error| Finding::not_yaml(&error))?;
+    let hint = "pass the right file with --file";
+    let wrong = |message: &str| Finding::new(message, hint).of_kind(Kind::WrongType);
+    let Some(root) = document.root() else {
+        return Err(wrong("the Compose file is empty"));
+    };
+    if !root.is_mapping() {
+        let message = "the Compose file is not a mapping";
+        return Err(Finding::at(root, Kind::WrongType, message, hint));
+    }
+    let is_endless =
+        |node: &Node<'_>| node.kind() == NodeKind::Alias && node.resolved().holds(*node);
+    if let Some(alias) = document.nodes().find(is_endless) {
+        let message = "the alias is inside its own anchor";
+        return Err(Finding::at(alias, Kind::WrongType, message, FIX_LINE));
+    }
     unseen_line_break(text).map_or(Ok(document), Err)
 }
 

@@ -138,7 +138,7 @@ fn m24_a_git_stack_is_found_in_its_folder_with_its_env_files() {
     environment:
       OF_APP: \"1\"
     image: busybox:1.36
-    env_file: [.env]
+    env_file: .env
     volumes: ['/data/compose/7/app/data:/data']
 ";
     assert!(text.ends_with(expected), "{text}");

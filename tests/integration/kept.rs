@@ -107,16 +107,22 @@ fn no_service_that_an_adoption_starts_has_an_anonymous_volume() {
     bench.run("plan web").says(&[&again, "loses nothing"]);
     bench.run("adopt web").code(0);
     assert_eq!(volumes(), created);
-    // What cannot be named blocks nothing, and stops no other service: two containers of one, and a shared list.
+    // What cannot be named blocks nothing, and stops no other service. Compose writes out a shared list.
     let two = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/cache]\n    scale: 2\n  b:\n    image: busybox:1.36\n    volumes: &all [/one]\n  c:\n    image: busybox:1.36\n    volumes: *all\n  d:\n    image: busybox:1.36\n    volumes: [/own]\n";
     bench.started("two", two, None);
     bench.world(forget);
-    let unnamed = "the anonymous volumes of a, b and c get no names";
+    let unnamed = "the anonymous volumes of a get no names";
     bench.succeeds("adopt two", unnamed);
     let says = ["two is up to date in Portainer", unnamed];
     bench.succeeds("plan two", &says);
     let sent = bench.world(|world| world.records.values().last().map(|one| one.text.clone()));
-    assert!(sent.expect("a record").contains("d-own:/own"));
+    let sent = sent.expect("a record");
+    assert!(
+        ["b-one", "c-one", "d-own"]
+            .iter()
+            .all(|volume| sent.contains(volume)),
+        "{sent}"
+    );
 }
 
 #[test]
@@ -139,17 +145,16 @@ fn a_volume_of_volumes_from_that_gets_no_name_is_not_named_later() {
 fn a_mount_that_was_removed_stays_until_it_is_removed_in_portainer_too() {
     let bench = Bench::new();
     let of = |volumes: &str| {
-        format!("services:\n  a:\n    image: busybox:1.36\n    volumes: {volumes}\n")
+        format!("services:\n  a:\n    image: busybox:1.36\n    volumes:\n{volumes}")
     };
-    bench.started("web", &of("[/a, /b]"), None);
+    bench.started("web", &of("      - /a\n      - /b\n"), None);
     bench.run("adopt web").code(0);
-    bench.stack("web", &of("[/a]"), None);
+    bench.stack("web", &of("      - /a\n"), None);
     bench.run("adopt web").code(0);
     let record = bench.first_record();
     assert!(record.text.contains("\"a-b:/b\""), "{}", record.text);
-    let lines = record.text.lines().filter(|line| !line.contains("\"a-b\""));
+    let lines = record.text.lines().filter(|line| !line.contains("\"a-b"));
     let text = lines.collect::<Vec<_>>().join("\n") + "\n";
-    let text = text.replace("\"a-b:/b\", ", "");
     let updated = bench.world(|world| world.update(record.id, text, record.env));
     updated.expect("an update");
     bench.succeeds("plan web", "web is up to date in Portainer");

@@ -45,6 +45,8 @@ pub enum Verdict {
         refusals: Vec<(String, String)>,
     },
     Equal,
+    /// Equal, but not by edits: Compose resolved the files.
+    Resolved,
     /// Kind and message of each refusal.
     Refused(Vec<(String, String)>),
     /// Where they part.
@@ -140,25 +142,24 @@ impl<'a> Judge<'a> {
         let rewritten = match rewritten {
             Ok(rewritten) => rewritten,
             Err(refusals) => {
-                // stacklift lets Compose combine the files where that may help.
-                let is_found = faithful::DEFAULT_FILES.contains(&host.file.as_str());
-                let named = vec!["-f".into(), host.file.clone()];
-                let options = if is_found { Vec::new() } else { named };
-                return match self.combined(host, options) {
+                return match self.resolved(host) {
                     Verdict::Refused(_) => Verdict::Refused(told(refusals)),
                     other => other,
                 };
             }
         };
         let (project, sent) = (&rewritten.project, rewritten.stack_env());
-        let held = match self.held(host, project, &rewritten.text, &sent, &[]) {
-            Ok(held) => held,
-            Err(why) => return Verdict::Different(format!("Portainer fails: {why}")),
-        };
+        let root = host.root.clone();
+        let held = self.held(&root, project, &rewritten.text, &sent, &[]);
         let expected = compare::expected(original, &rewritten.project, &env);
-        if let Some(place) = difference(&expected, &held) {
-            return Verdict::Different(place);
-        }
+        let held = match held {
+            Ok(held) if difference(&expected, &held).is_none() => held,
+            _ => {
+                // stacklift sees that, too.
+                fs::rename(self.folder.path().join("gone"), &root).expect("rename");
+                return self.resolved(host);
+            }
+        };
         match self.exported(&rewritten) {
             Ok(exported) => match difference(&held, &exported) {
                 None => Verdict::Equal,
@@ -192,6 +193,17 @@ impl<'a> Judge<'a> {
         let mut config = original(self.compose, &dir, &[], &shell(&dir, ""))?;
         compare::without_fragments(&mut config);
         Ok(config)
+    }
+
+    /// What stacklift makes of a file that it does not edit.
+    fn resolved(&self, host: Host) -> Verdict {
+        let is_found = faithful::DEFAULT_FILES.contains(&host.file.as_str());
+        let named = vec!["-f".into(), host.file.clone()];
+        let options = if is_found { Vec::new() } else { named };
+        match self.combined(host, options) {
+            Verdict::Equal => Verdict::Resolved,
+            other => other,
+        }
     }
 
     /// What stacklift itself makes of the stack.
@@ -236,14 +248,14 @@ impl<'a> Judge<'a> {
     /// A text as Portainer stores it, without the stack's files.
     pub fn held(
         &self,
-        host: Host,
+        root: &Path,
         project: &str,
         text: &str,
         env: &str,
         options: &[&str],
     ) -> Result<Value, String> {
         let folder = self.folder.path();
-        fs::rename(host.root, folder.join("gone")).expect("rename");
+        fs::rename(root, folder.join("gone")).expect("rename");
         held(self.compose, folder, project, text, env, options)
     }
 }

@@ -66,7 +66,13 @@ pub fn account(judge: &Judge<'_>) -> Account {
     let said = with_context(&host, |context| {
         losses(&document, host.env.as_deref(), context, &project)
     });
-    let held = match judge.held(host, &project, &literal, &stack_env(&env.variables), &ALL) {
+    let held = match judge.held(
+        &host.root,
+        &project,
+        &literal,
+        &stack_env(&env.variables),
+        &ALL,
+    ) {
         Ok(held) => held,
         Err(why) => {
             if damages.is_empty() && !said.iter().any(|loss| explains(loss, &why)) {

@@ -238,6 +238,7 @@ fn report(what: &str, verdicts: &BTreeMap<String, Verdict>) -> usize {
     for (name, verdict) in verdicts {
         let (kind, said) = match verdict {
             Verdict::Equal => ("equal", String::new()),
+            Verdict::Resolved => ("resolved", "by Compose".to_owned()),
             Verdict::NotLoadable { why, refusals } => {
                 ("not loadable", format!("{why} {refusals:?}"))
             }

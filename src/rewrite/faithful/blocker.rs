@@ -42,12 +42,19 @@ impl Finding {
         Self::new(message, hint).of_kind(Kind::VersionDependent)
     }
 
-    pub(in crate::rewrite) fn internal(message: &str, position: Option<Position>) -> Self {
+    /// A part of the file that cannot be edited in place.
+    pub(super) fn not_simple(node: Option<Node<'_>>) -> Self {
+        let message = "this part cannot be edited in place";
+        let hint = "write it out on lines of its own, without anchors, `extends` and brackets";
+        match node {
+            Some(node) => Self::at(node, Kind::NotSimple, message, hint),
+            None => Self::new(message, hint).of_kind(Kind::NotSimple),
+        }
+    }
+
+    pub(in crate::rewrite) fn internal(message: &str) -> Self {
         let message = format!("internal error: {message}; nothing was changed");
         let hint = "please report this with the Compose file";
-        Self {
-            position,
-            ..Self::new(message, hint).of_kind(Kind::Internal)
-        }
+        Self::new(message, hint).of_kind(Kind::Internal)
     }
 }

@@ -1,6 +1,6 @@
-//! What the `volumes` of a service mount, and the proof that a rewrite only names anonymous volumes.
+//! What the `volumes` of a service mount.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use composefile::{
     document::Node,
@@ -14,10 +14,6 @@ use crate::{
     model::{Variable, WrittenMount, WrittenService, WrittenServices},
     rewrite::{env::stack_env, portainer},
 };
-
-/// What to do about volumes that services share.
-pub(super) const OWN_VOLUMES: &str =
-    "write out `volumes` in each service, without an anchor or `extends`";
 
 /// What is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,14 +35,14 @@ pub(super) struct MountItem<'d> {
     pub(super) mounted: Mounted,
 }
 
-/// The `volumes` of each service of a chain, with its place in the chain. `!override` and `!reset` hide those before.
-pub(super) fn lists<'d>(chain: &[Service<'d>]) -> Vec<(usize, Node<'d>)> {
+/// The `volumes` of each service of a chain. `!override` and `!reset` hide those before.
+fn lists<'d>(chain: &[Service<'d>]) -> Vec<Node<'d>> {
     let mut found = Vec::new();
-    for (place, service) in chain.iter().enumerate() {
+    for service in chain {
         if hides_inherited(*service) {
             found.clear();
         }
-        found.extend(service.node.get("volumes").map(|list| (place, list)));
+        found.extend(service.node.get("volumes"));
     }
     found
 }
@@ -64,9 +60,8 @@ pub(super) fn wanted<'v, 'd>(
     runs: &'v Runs,
     service: Service<'d>,
 ) -> Vec<(&'v String, &'v String)> {
-    let chain = reader.chain(service);
-    let lists = chain.iter().filter_map(|one| one.node.get("volumes_from"));
-    let others = lists.flat_map(Node::items).filter_map(|item| {
+    let list = service.node.get("volumes_from").into_iter();
+    let others = list.flat_map(Node::items).filter_map(|item| {
         let text = reader.read(item.as_str()?).ok()?;
         runs.services.get(text.split(':').next()?)
     });
@@ -141,7 +136,7 @@ pub fn written_services(text: &str, env: &[Variable]) -> WrittenServices {
     let found = super::read(text, Some(&env), &context, |reader| {
         let services = reader.services.iter().map(|service| {
             let chain = reader.chain(*service);
-            let items = lists(&chain).into_iter().flat_map(|(_, list)| list.items());
+            let items = lists(&chain).into_iter().flat_map(Node::items);
             let mounts = items.filter_map(|item| {
                 let read =
                     |node: Option<Node<'_>>| Some(reader.read(node?.as_str()?).ok()?.into_owned());
@@ -166,34 +161,4 @@ pub fn written_services(text: &str, env: &[Variable]) -> WrittenServices {
         services.collect()
     });
     found.unwrap_or_default()
-}
-
-/// What a service mounts, by path.
-fn all<'d>(reader: &Reader<'d, '_>, service: Service<'d>) -> BTreeMap<String, Mounted> {
-    let chain = reader.chain(service);
-    let lists = lists(&chain).into_iter();
-    let mounts = lists.flat_map(|(_, list)| mounts(reader, list));
-    mounts.map(|mount| (mount.target, mount.mounted)).collect()
-}
-
-/// The first service that does not mount the same in the new text, but for the names of its anonymous volumes.
-pub(super) fn differing<'d>(
-    old: &Reader<'d, '_>,
-    new: &Reader<'_, '_>,
-    runs: &Runs,
-) -> Option<Service<'d>> {
-    for (service, written) in old.services.iter().zip(&new.services) {
-        let (mut before, mut after) = (all(old, *service), all(new, *written));
-        for (target, volume) in wanted(old, runs, *service) {
-            before.remove(target);
-            match after.remove(target) {
-                Some(Mounted::Volume(key)) if is_external(new, &key, volume) => {}
-                _ => return Some(*service),
-            }
-        }
-        if before != after {
-            return Some(*service);
-        }
-    }
-    None
 }

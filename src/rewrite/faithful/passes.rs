@@ -1,7 +1,7 @@
-//! The passes of the faithful rewrite. Each reads the original text and returns the edits it needs and the problems
-//! that block it.
+//! The passes of the faithful rewrite. Each reads the original text, and adds the edits that it needs and the problems that
+//! block it.
 //!
-//! Invariant: no pass knows another; [`super::merge`] brings their edits together, whatever their order.
+//! Invariant: no pass knows another, except that a later one may edit what an earlier one has inlined.
 
 mod anonymous_volumes;
 mod bare_variables;
@@ -20,9 +20,9 @@ use composefile::{
     reader::Reader,
 };
 
-use super::{Finding, findings::Findings, runs::Runs, shape};
+use super::{findings::Findings, runs::Runs};
 
-type Pass = for<'d> fn(&Reader<'d, '_>) -> Findings<'d>;
+type Pass = for<'d> fn(&Reader<'d, '_>, &mut Findings<'d>);
 
 const PASSES: [Pass; 8] = [
     // Blocks on, or reports, what no edit can carry over.
@@ -37,17 +37,16 @@ const PASSES: [Pass; 8] = [
     builds::builds,
 ];
 
-/// Runs every pass. The error is a text that the passes cannot read.
-pub(super) fn run<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Result<Findings<'d>, Finding> {
-    shape::check(reader.document)?;
-    let mut found = Findings::default();
+/// Runs every pass.
+pub(super) fn run<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
+    let mut found = Findings::new(reader);
     for pass in PASSES {
-        found.append(pass(reader));
+        pass(reader, &mut found);
     }
-    found.append(env_files::env_files(reader, runs));
-    found.append(anonymous_volumes::anonymous_volumes(reader, runs));
-    found.append(bind_mounts::long_binds(reader, runs));
-    Ok(found)
+    env_files::env_files(reader, runs, &mut found);
+    anonymous_volumes::anonymous_volumes(reader, runs, &mut found);
+    bind_mounts::long_binds(reader, runs, &mut found);
+    found
 }
 
 /// The scalars that are values, where they are written.

@@ -1,13 +1,14 @@
 //! A text of Portainer as a file of a directory: with the name of its project, and `.env` in place of `stack.env`.
 
+use std::ops::Range;
+
 use composefile::document::{Document, Node, NodeKind};
 
 use super::{
-    check::compare,
-    findings::{NewValue, Secrecy},
-    splice::Splices,
+    edits::is_block,
+    write::{quoted, scalar_text},
 };
-use crate::rewrite::{env_files::env_file_keys, portainer::STACK_ENV};
+use crate::rewrite::{env_files::env_file_keys, portainer::STACK_ENV, replaced};
 
 /// The key of a Compose file that says what stacklift wrote it from, if the original is lost.
 pub const MARK: &str = "x-stacklift";
@@ -16,11 +17,10 @@ pub const FROM_CONTAINERS: &str = "from containers";
 /// Its value in one that was written from the data of a Portainer that is gone.
 pub const FROM_PORTAINER_DATA: &str = "from portainer-data";
 
-/// The new text, with the value of [`MARK`] if there is one. `None` if it cannot be written, or if it differs by more than
-/// that, the name and the env files.
+/// The new text, with the value of [`MARK`] if there is one. `None` if it cannot be written.
 pub fn renamed(text: &str, project: &str, mark: Option<&str>) -> Option<String> {
     let document = Document::parse(text).ok()?;
-    let mut splices = Splices::default();
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     let mut ahead: Vec<Node<'_>> = Vec::new();
     ahead.extend(env_file_keys(&document).iter().map(|entry| entry.value));
     while let Some(node) = ahead.pop() {
@@ -31,20 +31,31 @@ pub fn renamed(text: &str, project: &str, mark: Option<&str>) -> Option<String> 
         // A value with an anchor may have another meaning where an alias repeats it.
         let is_own = matches!(node.kind(), NodeKind::Scalar(_)) && node.anchor().is_none();
         if is_own && node.as_str() == Some(STACK_ENV) {
-            splices.set(node, ".env", Secrecy::Public).ok()?;
+            edits.push((node.span(), scalar_text(node, ".env").ok()?));
         }
     }
     let root = document.root()?;
-    let entry = |key: &str, value: &str| (key.to_owned(), NewValue::Text(value.to_owned()));
-    let mark = mark.map(|mark| entry(MARK, mark));
-    let name = [entry("name", project)].into_iter().chain(mark).collect();
+    let start = document.line_start(root.own_entries().next()?.key.span().start);
+    let line = text[start..].trim_start_matches('\u{feff}');
+    let indent = &line[..line.len() - line.trim_start_matches(' ').len()];
+    let new_line = document.line_end().to_owned() + indent;
+    let separator = if is_block(root) { &new_line } else { ", " };
+    let mark = mark.map(|mark| format!("{separator}{}: {}", quoted(MARK), quoted(mark)));
+    let name = format!("name: {}{}", quoted(project), mark.unwrap_or_default());
     let mut entries = root.own_entries();
-    match entries.find(|entry| entry.name() == Some("name")) {
-        Some(entry) => splices.replace_entry(root, entry, name),
-        None => splices.insert_front(root, name),
-    }
-    let written = splices.apply(&document).ok()?;
-    let new = Document::parse(&written.text).ok()?;
-    compare(&document, &new, &written.expected).ok()?;
-    Some(written.text)
+    let named = entries.find(|entry| entry.name() == Some("name"));
+    edits.push(if let Some(entry) = named {
+        let end = text[..entry.value.span().end].trim_end().len();
+        (entry.key.span().start..end, name)
+    } else {
+        let first = text.len() - line.len() + indent.len();
+        let inside = root.span().start + 1;
+        let at = if is_block(root) { first } else { inside };
+        (at..at, name + separator)
+    });
+    edits.sort_by_key(|(span, _)| span.start);
+    let written = replaced(text, edits);
+    let new = Document::parse(&written).ok()?;
+    let is_named = new.get("name").and_then(Node::as_str) == Some(project);
+    is_named.then_some(written)
 }

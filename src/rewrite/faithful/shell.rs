@@ -39,7 +39,7 @@ pub(super) fn secrecy(reader: &Reader<'_, '_>, name: &str) -> Secrecy {
     }
 }
 
-/// A scalar's text after [`super::findings::Edits::inlined`]: what every other pass starts from.
+/// A scalar's text after [`super::findings::Findings::inline`]: what every other pass starts from.
 pub(super) fn effective_text<'d>(reader: &Reader<'d, '_>, node: Node<'d>) -> Option<Cow<'d, str>> {
     let text = node.as_str()?;
     Some(inlined(text, &|name| substitution(reader, name)))

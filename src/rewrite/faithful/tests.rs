@@ -313,8 +313,7 @@ volumes: {data: {}}
       - type: bind
         source: /s/web/conf
         target: /block
-        bind:
-          {}
+        bind: {}
       - {type: bind, source: /s/web/conf, target: /false, bind: {create_host_path: false}}
   b:
     image: x
@@ -344,36 +343,7 @@ volumes: {data: {}}
 }
 
 #[test]
-fn b39_an_anchor_of_a_mount_is_written_out_where_it_is_used() {
-    let text = "services:
-  a:
-    image: x
-    volumes:
-      - &one /d:/d
-      - &two {type: bind, source: /e, target: /e, bind: {create_host_path: true}}
-      - &three /f:/f
-      - /g:/g
-  b:
-    image: x
-    volumes: [*one, *two]
-  c:
-    image: x
-    labels: {other: *three}
-";
-    let long = |path: &str| format!("{{type: bind, source: /{path}, target: /{path}, bind: {{}}}}");
-    let expected = text
-        .replace("&one /d:/d", &long("d"))
-        .replace("*one", &long("d"))
-        .replace("bind: {create_host_path: true}", "bind: {}")
-        .replace("/g:/g", &long("g"));
-    assert_eq!(with_long_binds(text, &["a", "b"]), expected);
-    // Another service uses the anchors.
-    let expected = text.replace("/g:/g", &long("g"));
-    assert_eq!(with_long_binds(text, &["a"]), expected);
-}
-
-#[test]
-fn b39_a_mount_that_another_service_shares_stays() {
+fn b39_a_mount_that_another_service_shares_is_resolved() {
     let text = "services:
   a: &a
     image: x
@@ -388,15 +358,20 @@ fn b39_a_mount_that_another_service_shares_stays() {
     image: x
     volumes: &own
       - /z:/z
+      - &one /d:/d
+  e:
+    image: x
+    volumes: [*one]
+  f:
+    image: x
+    volumes: &alone [/f:/f]
 ";
-    assert_eq!(
-        with_long_binds(text, &["a", "c"]),
-        text.replace("/y:/y", "{type: bind, source: /y, target: /y, bind: {}}")
-    );
-    let all = text
-        .replace("/x:/x", "{type: bind, source: /x, target: /x, bind: {}}")
-        .replace("/y:/y", "{type: bind, source: /y, target: /y, bind: {}}");
-    assert_eq!(with_long_binds(text, &["a", "b", "c"]), all);
-    let own = text.replace("/z:/z", "{type: bind, source: /z, target: /z, bind: {}}");
-    assert_eq!(with_long_binds(text, &["d"]), own);
+    for service in ["a", "b", "c", "d", "e"] {
+        let runs = Runs::default().with_long_binds([service.to_owned()].into());
+        let blockers = run_with(text, None, &runs).expect_err("shared");
+        assert!(blockers.iter().all(|one| one.kind == Kind::NotSimple));
+    }
+    let long = "{type: bind, source: /f, target: /f, bind: {}}";
+    let expected = text.replace("/f:/f", long);
+    assert_eq!(with_long_binds(text, &["f"]), expected);
 }

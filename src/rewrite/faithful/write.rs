@@ -2,18 +2,40 @@
 
 use std::fmt::Write;
 
-use composefile::document::{Document, Layout, Node, NodeKind, ScalarType, Style};
+use composefile::document::{Document, Node, NodeKind, ScalarType, Style};
 
-use super::findings::{NewEntry, NewValue};
-
-/// The new text cannot be written in its place.
+/// This place cannot be edited simply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unwritable;
+pub(super) struct NotSimple;
+
+/// An entry to be written: the name and the value.
+pub(super) type NewEntry = (String, NewValue);
+
+/// A value to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NewValue {
+    Text(String),
+    /// A text without quotes, if it needs none.
+    Word(String),
+    True,
+    Mapping(Vec<NewEntry>),
+    List(Vec<String>),
+    /// An external volume with this name.
+    External(String),
+}
+
+/// Whether an edit writes a value of an env file or of a container, which must not be shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Secrecy {
+    #[default]
+    Public,
+    Secret,
+}
 
 /// The source text of a scalar with another value: in the present style, if that can express the value.
-pub(super) fn scalar_text(node: Node<'_>, value: &str) -> Result<String, Unwritable> {
+pub(super) fn scalar_text(node: Node<'_>, value: &str) -> Result<String, NotSimple> {
     let NodeKind::Scalar(style) = node.kind() else {
-        return Err(Unwritable);
+        return Err(NotSimple);
     };
     let written = &node.document().text()[node.span()];
     let breaks =
@@ -24,7 +46,7 @@ pub(super) fn scalar_text(node: Node<'_>, value: &str) -> Result<String, Unwrita
             format!("'{}'", value.replace('\'', "''"))
         }
         Style::Plain | Style::SingleQuoted | Style::DoubleQuoted => quoted(value),
-        Style::Literal | Style::Folded => return Err(Unwritable),
+        Style::Literal | Style::Folded => return Err(NotSimple),
     })
 }
 
@@ -76,52 +98,26 @@ pub(in crate::rewrite) fn quoted(value: &str) -> String {
     out
 }
 
-/// Whether a collection is written in flow style.
-pub(super) fn is_flow(collection: Node<'_>) -> bool {
-    matches!(
-        collection.kind(),
-        NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow)
-    )
-}
-
-/// The source text between two entries or items of a collection.
-pub(super) fn separator(collection: Node<'_>, at: usize) -> String {
-    if is_flow(collection) {
-        return ", ".to_owned();
-    }
-    new_line(collection.document(), at)
-}
-
-/// A line end, with the indentation of what begins at `at`.
-fn new_line(document: &Document<'_>, at: usize) -> String {
-    let before = document.text()[document.line_start(at)..at].trim_start_matches('\u{feff}');
-    document.line_end().to_owned() + &" ".repeat(before.chars().count())
-}
-
-/// The source text of each new entry or item of a collection, `at` being where the first one is written.
-pub(super) fn entries_text(collection: Node<'_>, at: usize, entries: &[NewEntry]) -> Vec<String> {
-    let is_flow = is_flow(collection);
-    let deeper = new_line(collection.document(), at) + "  ";
-    let one = |entry @ (name, value): &NewEntry| match value {
-        NewValue::Item(_) if is_flow => flat(value),
-        NewValue::Item(_) => format!("- {}", flat(value)),
-        NewValue::Text(_) | NewValue::Word(_) | NewValue::True | NewValue::External(_) => {
-            flat_entry(entry)
-        }
-        NewValue::List(_) | NewValue::Mapping(_) if is_flow => flat_entry(entry),
-        NewValue::List(items) => {
-            let lines = items.iter().map(|one| format!("{deeper}- {}", quoted(one)));
-            format!("{}:{}", key(name), lines.collect::<String>())
-        }
-        NewValue::EmptyList => flat_entry(entry),
-        NewValue::Mapping(entries) => {
-            let inside = entries
+/// The source text of new entries of a mapping in block style, without the indentation of the first one.
+pub(super) fn entries_text(document: &Document<'_>, indent: usize, entries: &[NewEntry]) -> String {
+    let line = document.line_end().to_owned() + &" ".repeat(indent);
+    let text = |entry @ (name, value): &NewEntry| {
+        let below: Vec<String> = match value {
+            NewValue::List(items) => items
                 .iter()
-                .map(|entry| format!("{deeper}{}", flat_entry(entry)));
-            format!("{}:{}", key(name), inside.collect::<String>())
+                .map(|item| format!("- {}", quoted(item)))
+                .collect(),
+            NewValue::Mapping(entries) => entries.iter().map(flat_entry).collect(),
+            _ => Vec::new(),
+        };
+        if below.is_empty() {
+            return flat_entry(entry);
         }
+        let below = below.iter().map(|below| format!("{line}  {below}"));
+        format!("{}:{}", key(name), below.collect::<String>())
     };
-    entries.iter().map(one).collect()
+    let texts: Vec<String> = entries.iter().map(text).collect();
+    texts.join(&line)
 }
 
 /// An entry of a mapping, on a single line.
@@ -134,10 +130,9 @@ pub(super) fn flat(value: &NewValue) -> String {
     let joined = |parts: Vec<String>| parts.join(", ");
     match value {
         NewValue::Word(text) if is_word(text) => text.clone(),
-        NewValue::Text(text) | NewValue::Word(text) | NewValue::Item(text) => quoted(text),
+        NewValue::Text(text) | NewValue::Word(text) => quoted(text),
         NewValue::True => "true".to_owned(),
         NewValue::External(volume) => format!("{{external: true, name: {}}}", quoted(volume)),
-        NewValue::EmptyList => "[]".to_owned(),
         NewValue::List(items) => {
             format!(
                 "[{}]",

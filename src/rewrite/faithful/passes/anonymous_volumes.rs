@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use composefile::{
-    document::{Entry, Node, NodeId, NodeKind},
+    document::Node,
     interpolate::escaped,
     path::clean,
     reader::Reader,
@@ -12,78 +12,75 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Finding, Kind,
-    findings::{Findings, ItemEdit, NewEntry, NewValue, Secrecy},
-    mounts::{MountItem, Mounted, OWN_VOLUMES, is_external, lists, mounts, wanted},
+    findings::{Findings, NewEntry, NewValue, Secrecy},
+    mounts::{MountItem, Mounted, is_external, mounts, wanted},
     runs::{Runs, ServiceRuns},
-    sharing::Sharing,
     shell::effective_text,
 };
 
 /// Writes the name of every anonymous volume of `runs` into the text.
-pub(super) fn anonymous_volumes<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
+pub(super) fn anonymous_volumes<'d>(
+    reader: &Reader<'d, '_>,
+    runs: &Runs,
+    found: &mut Findings<'d>,
+) {
     if runs.volumes().is_empty() {
-        return Findings::default();
+        return;
     }
     let mut pass = AnonymousVolumes {
         reader,
         runs,
-        sharing: Sharing::new(reader),
         keys: keys(reader, runs),
         used: BTreeSet::new(),
-        added: BTreeMap::new(),
-        found: Findings::default(),
+        found,
     };
     for &service in &reader.services {
         if let Some(runs) = runs.services.get(service.name) {
             pass.service(service, runs);
         }
     }
-    pass.add();
     pass.define();
-    pass.found
 }
 
 struct AnonymousVolumes<'r, 'd, 'a> {
     reader: &'r Reader<'d, 'a>,
     runs: &'r Runs,
-    sharing: Sharing<'r, 'd, 'a>,
     /// The key of each volume.
     keys: BTreeMap<String, String>,
     /// The volumes that the text names now.
     used: BTreeSet<String>,
-    /// New items, by the place that gets them: the list, or the mapping of a service without one.
-    added: BTreeMap<NodeId, (Node<'d>, Vec<String>)>,
-    found: Findings<'d>,
+    found: &'r mut Findings<'d>,
 }
 
 impl<'d> AnonymousVolumes<'_, 'd, '_> {
     fn service(&mut self, service: Service<'d>, runs: &ServiceRuns) {
-        let chain = self.reader.chain(service);
         let volumes = wanted(self.reader, self.runs, service);
         if volumes.is_empty() {
             return;
         }
-        if runs.containers > 1 || !self.is_single(&chain) {
+        if runs.containers > 1 || !self.is_single(service) {
             let message = format!(
                 "service {} has anonymous volumes and more than one container: with a name, all of them would share one volume",
                 service.name
             );
             let hint = "run a single container, write a named volume or bind mount for the data, or pass --keep-anonymous: the volumes of containers that keep running get no names then, and may be lost when these are recreated";
-            self.found.block(service.node, Kind::Shared, message, hint);
+            self.found
+                .block(service.node, Kind::Inconsistent, message, hint);
             return;
         }
-        for (target, volume) in volumes {
-            self.mount(service, &chain, target, volume);
+        let added = volumes.into_iter();
+        let added = added.filter_map(|(target, volume)| self.mount(service, target, volume));
+        let added: Vec<String> = added.collect();
+        if !added.is_empty() {
+            self.insert(service, added);
         }
     }
 
     /// Whether the text asks for at most one container.
-    fn is_single(&self, chain: &[Service<'d>]) -> bool {
-        let counts = chain.iter().flat_map(|base| {
-            let deploy = base.node.get("deploy");
-            let replicas = deploy.and_then(|deploy| deploy.get("replicas"));
-            [base.node.get("scale"), replicas]
-        });
+    fn is_single(&self, service: Service<'d>) -> bool {
+        let deploy = service.node.get("deploy");
+        let replicas = deploy.and_then(|deploy| deploy.get("replicas"));
+        let counts = [service.node.get("scale"), replicas].into_iter();
         let mut texts = counts.flatten().filter_map(Node::as_str);
         texts.all(|count| {
             self.reader
@@ -92,44 +89,44 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         })
     }
 
-    fn mount(&mut self, service: Service<'d>, chain: &[Service<'d>], target: &str, volume: &str) {
-        let Some(key) = self.keys.get(volume).cloned() else {
-            return;
-        };
-        let last = chain.len() - 1;
-        let mut declared: Vec<(usize, Node<'d>, MountItem<'d>)> = Vec::new();
-        for (place, list) in lists(chain) {
-            let all = mounts(self.reader, list).into_iter();
-            let here = all.filter(|mount| mount.target == target);
-            declared.extend(here.map(|mount| (place, list.resolved(), mount)));
-        }
+    /// Names the volume at a path. Returns the mount that the service has to get for it, if it declares none there.
+    fn mount(&mut self, service: Service<'d>, target: &str, volume: &str) -> Option<String> {
+        let key = self.keys.get(volume).cloned()?;
+        let list = service.node.get("volumes");
+        let mut declared = list.map_or_else(Vec::new, |list| mounts(self.reader, list));
+        declared.retain(|mount| mount.target == target);
         match declared.last() {
-            Some((_, _, mount)) if self.is_named(&mount.mounted, volume) => {}
-            Some((_, _, mount)) if mount.mounted != Mounted::Anonymous => {
+            Some(mount) if self.is_named(&mount.mounted, volume) => return None,
+            Some(mount) if mount.mounted != Mounted::Anonymous => {
                 self.conflict(service, mount.item, target);
+                return None;
             }
-            Some(&(place, mounts, _)) if place == last => {
-                for (_, _, mount) in declared.into_iter().filter(|(at, _, _)| *at == last) {
-                    if mount.mounted == Mounted::Anonymous {
-                        self.replace(service, mounts, &mount, &key);
-                    }
-                }
-                self.used.insert(volume.to_owned());
+            None if self.is_tmpfs(service, target) => {
+                self.conflict(service, service.node, target);
+                return None;
             }
-            Some((_, _, mount)) if mount.item.is_mapping() => {
-                self.block_shared(service, mount.item);
-            }
-            _ if self.is_tmpfs(chain, target) => self.conflict(service, service.node, target),
-            _ => self.insert(service, target, &key, volume),
+            _ => {}
         }
+        if !self.found.is_simple(service) {
+            return None;
+        }
+        self.used.insert(volume.to_owned());
+        if declared.is_empty() {
+            return Some(format!("{key}:{}", escaped(target)));
+        }
+        declared.retain(|mount| mount.mounted == Mounted::Anonymous);
+        for mount in &declared {
+            self.replace(mount, &key);
+        }
+        None
     }
 
     fn is_named(&self, mounted: &Mounted, volume: &str) -> bool {
         matches!(mounted, Mounted::Volume(key) if is_external(self.reader, key, volume))
     }
 
-    fn is_tmpfs(&self, chain: &[Service<'d>], target: &str) -> bool {
-        let tmpfs = chain.iter().filter_map(|base| base.node.get("tmpfs"));
+    fn is_tmpfs(&self, service: Service<'d>, target: &str) -> bool {
+        let tmpfs = service.node.get("tmpfs").into_iter();
         let mut paths = tmpfs.flat_map(one_or_many).filter_map(Node::as_str);
         paths.any(|path| {
             let path = self.reader.read(path).unwrap_or_default();
@@ -140,72 +137,47 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     }
 
     /// Gives a declared mount a source.
-    fn replace(&mut self, service: Service<'d>, list: Node<'d>, mount: &MountItem<'d>, key: &str) {
+    fn replace(&mut self, mount: &MountItem<'d>, key: &str) {
         let item = mount.item;
         if let Some(text) = effective_text(self.reader, item) {
             let secrecy = match item.as_str() {
                 Some(written) if written == text => Secrecy::Public,
                 _ => Secrecy::Secret,
             };
-            self.found.edits.items.push(ItemEdit {
-                list,
-                item,
-                new: Some(NewValue::Item(format!("{key}:{text}"))),
-                secrecy,
-            });
+            let new = NewValue::Text(format!("{key}:{text}"));
+            self.found.replace_value(item, &new, secrecy);
             return;
         }
-        if item.kind() == NodeKind::Alias || item.anchor().is_some() {
-            self.block_shared(service, item);
-            return;
-        }
-        let new = vec![("source".to_owned(), NewValue::Text(key.to_owned()))];
+        let new = ("source".to_owned(), NewValue::Text(key.to_owned()));
         let mut entries = item.own_entries();
         match entries.find(|entry| entry.name() == Some("source")) {
-            Some(entry) => self.found.replace(entry, new),
-            None => self.found.insert(item, new),
+            Some(entry) => self.found.replace(item, entry, &[new]),
+            None => self.found.insert(item, &[new]),
         }
     }
 
-    /// Adds a mount that the service does not declare itself.
-    fn insert(&mut self, service: Service<'d>, target: &str, key: &str, volume: &str) {
-        if target.contains(':') {
-            let name = service.name;
+    /// Adds mounts that the service does not declare itself.
+    fn insert(&mut self, service: Service<'d>, items: Vec<String>) {
+        if let Some(item) = items.iter().find(|item| item.split(':').count() > 2) {
+            let (name, item) = (service.name, item.split_once(':'));
+            let target = item.map_or("", |(_, target)| target);
             let message = format!(
                 "the anonymous volume of service {name} at {target} cannot be written in the short syntax"
             );
             let hint = "write the mount in long syntax (`type: volume`)";
             self.found
-                .block(service.node, Kind::Unwritable, message, hint);
+                .block(service.node, Kind::NotSimple, message, hint);
             return;
         }
-        let list = service
-            .node
-            .get("volumes")
-            .filter(|list| list.is_sequence());
-        let is_tagged =
-            |entry: Entry<'_>| entry.name() == Some("volumes") && entry.value.tag().is_some();
-        let is_reset = service.node.resolved().own_entries().any(is_tagged);
-        if list.is_none() && (is_reset || self.sharing.is_shared(service)) {
-            self.block_shared(service, service.node);
-            return;
-        }
-        let place = list.unwrap_or(service.node).resolved();
-        let (_, items) = self.added.entry(place.id()).or_insert((place, Vec::new()));
-        items.push(format!("{key}:{}", escaped(target)));
-        self.used.insert(volume.to_owned());
-    }
-
-    fn add(&mut self) {
-        for (place, items) in std::mem::take(&mut self.added).into_values() {
-            if place.is_sequence() {
-                let item = |item: String| (String::new(), NewValue::Item(item));
-                let new = items.into_iter().map(item).collect();
-                self.found.insert_front(place, new);
-            } else {
-                let new = vec![("volumes".to_owned(), NewValue::List(items))];
-                self.found.insert(place, new);
+        let mut entries = service.node.own_entries();
+        let own = entries.find(|entry| entry.name() == Some("volumes"));
+        let new = |items| ("volumes".to_owned(), NewValue::List(items));
+        match own {
+            None => self.found.insert(service.node, &[new(items)]),
+            Some(list) if list.value.own_items().next().is_none() => {
+                self.found.replace(service.node, list, &[new(items)]);
             }
+            Some(list) => self.found.insert_items(list.value, &items),
         }
     }
 
@@ -241,15 +213,19 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 places.join(", ")
             )));
         }
-        match root.get("volumes").map(Node::resolved) {
-            None => {
-                let new = vec![("volumes".to_owned(), NewValue::Mapping(new))];
-                self.found.insert(root, new);
+        match root.entry("volumes") {
+            Some(section)
+                if section.value.is_mapping() && section.value.own_entries().count() > 0 =>
+            {
+                self.found.insert(section.value, &new);
             }
-            Some(empty) if empty.own_entries().next().is_none() => {
-                self.found.insert_front(empty, new);
+            section => {
+                let new = [("volumes".to_owned(), NewValue::Mapping(new))];
+                match section {
+                    Some(section) => self.found.replace(root, section, &new),
+                    None => self.found.insert(root, &new),
+                }
             }
-            Some(mapping) => self.found.insert(mapping, new),
         }
     }
 
@@ -261,14 +237,6 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         let hint =
             "move the data, then run `docker compose up -d`; or remove the mount from the file";
         self.found.block(node, Kind::Inconsistent, message, hint);
-    }
-
-    fn block_shared(&mut self, service: Service<'d>, node: Node<'d>) {
-        let message = format!(
-            "service {} needs its own `volumes`, to name its anonymous volumes, but shares them",
-            service.name
-        );
-        self.found.block(node, Kind::Shared, message, OWN_VOLUMES);
     }
 }
 

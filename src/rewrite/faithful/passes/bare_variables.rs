@@ -1,25 +1,21 @@
 //! Variables without a value, which Compose takes from its own environment.
 
 use composefile::{
-    document::{Node, NodeSet},
+    document::Node,
     interpolate::{escaped, interpolate},
     reader::Reader,
 };
 
 use crate::rewrite::faithful::{
     Kind,
-    findings::{Findings, NewValue, Replacement},
+    findings::{Findings, NewValue},
     shell::{self, Substitution, effective_text},
 };
 
 /// Gives a value to bare names in `environment`, and in `args` of builds that Portainer can run, if the shell sets
 /// them. Blocks on secrets and configs that come from the shell.
-pub(super) fn bare_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
-    let mut pass = BareVariables {
-        reader,
-        seen: NodeSet::default(),
-        found: Findings::default(),
-    };
+pub(super) fn bare_variables<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
+    let mut pass = BareVariables { reader, found };
     for service in &reader.services {
         let args = service.build().filter(|build| reader.is_remote(*build));
         let places = [
@@ -27,21 +23,17 @@ pub(super) fn bare_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             args.and_then(|build| build.get("args")),
         ];
         for place in places.into_iter().flatten() {
-            if pass.seen.insert(place.resolved().id()) {
-                pass.items(place);
-                pass.entries(place);
-            }
+            pass.items(place);
+            pass.entries(place);
         }
     }
     pass.sources("secrets");
     pass.sources("configs");
-    pass.found
 }
 
 struct BareVariables<'r, 'd, 'a> {
     reader: &'r Reader<'d, 'a>,
-    seen: NodeSet,
-    found: Findings<'d>,
+    found: &'r mut Findings<'d>,
 }
 
 impl<'d> BareVariables<'_, 'd, '_> {
@@ -59,7 +51,7 @@ impl<'d> BareVariables<'_, 'd, '_> {
             if let Some(value) = self.value(item, &name) {
                 let text = format!("{name}={}", escaped(&value));
                 let secrecy = shell::secrecy(self.reader, &name);
-                self.found.set(item, text, secrecy);
+                self.found.set(item, &text, secrecy);
             }
         }
     }
@@ -69,12 +61,9 @@ impl<'d> BareVariables<'_, 'd, '_> {
             let Some(name) = entry.name().filter(|_| entry.value.is_null()) else {
                 continue;
             };
-            if let Some(value) = self.value(entry.value, name)
-                && self.seen.insert(entry.value.id())
-            {
-                let new = vec![(name.to_owned(), NewValue::Text(escaped(&value)))];
-                let filled = Replacement { entry, new };
-                self.found.edits.filled.push(filled);
+            if let Some(value) = self.value(entry.value, name) {
+                let new = (name.to_owned(), NewValue::Text(escaped(&value)));
+                self.found.replace(mapping, entry, &[new]);
             }
         }
     }

@@ -1,107 +1,91 @@
 //! Writes bind mounts in the long syntax, without `create_host_path` (B39).
 
-use std::collections::BTreeMap;
-
 use composefile::{
-    document::{Node, NodeId, NodeKind},
+    document::{Entry, Node},
     interpolate::escaped,
     path::clean,
     reader::Reader,
-    services::{MountSpec, MountType, split_at_colons},
+    services::{MountSpec, MountType, Service, split_at_colons},
 };
 
 use super::paths::absolute_mount;
 use crate::rewrite::faithful::{
-    findings::{Findings, ItemEdit, NewEntry, NewValue, Secrecy},
-    mounts::{creates_path, lists},
+    edits::is_block,
+    findings::{Findings, NewEntry, NewValue, Secrecy},
+    mounts::creates_path,
     runs::Runs,
     shell::effective_text,
 };
+
+/// The key of the options of a bind mount.
+const BIND: &str = "bind";
 
 /// The propagation options of the short syntax.
 const PROPAGATION: [&str; 6] = [
     "shared", "rshared", "slave", "rslave", "private", "rprivate",
 ];
 
-/// An item of `volumes` with its list.
-type Item<'d> = (Node<'d>, Node<'d>);
-
-/// Rewrites the bind mounts of the services in `runs`. A mount stays if a service shares it that is not one of them, or if it
-/// cannot be written in another form: the plan compares what Compose reads.
-pub(super) fn long_binds<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
-    let mut found = Findings::default();
-    if runs.long_binds.is_empty() {
-        return found;
-    }
-    // By the node that is written: the items that are or repeat it with their lists, and whether every service with them is in
-    // `runs`.
-    let mut items: BTreeMap<NodeId, (BTreeMap<NodeId, Item<'d>>, bool)> = BTreeMap::new();
-    for service in &reader.services {
-        let is_wanted = runs.long_binds.contains(service.name);
-        for (_, list) in lists(&reader.chain(*service)) {
-            for item in list.items() {
-                let (uses, all) = items
-                    .entry(item.resolved().id())
-                    .or_insert_with(|| (BTreeMap::new(), true));
-                uses.insert(item.id(), (list.resolved(), item));
-                *all &= is_wanted;
+/// Rewrites the bind mounts of the services in `runs`. A mount that cannot be written in another form stays: the plan compares
+/// what Compose reads.
+pub(super) fn long_binds<'d>(reader: &Reader<'d, '_>, runs: &Runs, found: &mut Findings<'d>) {
+    let services = reader.services.iter();
+    for &service in services.filter(|service| runs.long_binds.contains(service.name)) {
+        let list = service.node.get("volumes").into_iter();
+        for item in list.flat_map(Node::items) {
+            if creates_path(reader, item) == Some(true) && item.is_mapping() {
+                remove_create(service, item, found);
+            } else if let Some(entries) = long(reader, item)
+                && found.is_simple(service)
+            {
+                let secrecy = match effective_text(reader, item) {
+                    Some(text) if item.as_str() == Some(&text) => Secrecy::Public,
+                    _ => Secrecy::Secret,
+                };
+                found.replace_value(item, &NewValue::Mapping(entries), secrecy);
             }
+            clean_target(service, item, found);
         }
     }
-    for (id, (uses, _)) in items.into_iter().filter(|(_, (_, all))| *all) {
-        let Some(&(_, item)) = uses.values().next() else {
-            continue;
-        };
-        if item.is_mapping() {
-            let bind = item
-                .get("bind")
-                .filter(|_| creates_path(reader, item) == Some(true));
-            found.edits.removed.extend(bind.and_then(|bind| {
-                let entry = bind.resolved().entry("create_host_path")?;
-                Some((entry.key.id(), entry))
-            }));
-            clean_target(&mut found, item);
-        } else if is_whole(reader, id, &uses) {
-            for (list, item) in uses.into_values() {
-                found.edits.items.extend(long_item(reader, list, item));
-            }
-        }
+}
+
+/// Removes `create_host_path` from a mount in the long syntax.
+fn remove_create<'d>(service: Service<'d>, item: Node<'d>, found: &mut Findings<'d>) {
+    let bind = item.entry(BIND);
+    let creates = bind.and_then(|bind| bind.value.entry("create_host_path"));
+    let (Some(bind), Some(creates)) = (bind, creates) else {
+        return;
+    };
+    if !found.is_simple(service) {
+        return;
     }
-    found
+    let is_other = |entry: &Entry<'_>| entry.key.id() != creates.key.id();
+    let others = bind.value.own_entries().filter(is_other);
+    let others = others.filter_map(|entry| Some((entry.name()?, entry.value.as_str()?)));
+    let others = others.map(|(name, value)| (name.to_owned(), NewValue::Word(value.to_owned())));
+    let others: Vec<NewEntry> = others.collect();
+    if !is_block(bind.value) {
+        found.replace_value(bind.value, &NewValue::Mapping(others), Secrecy::Public);
+    } else if others.is_empty() {
+        let empty = (BIND.to_owned(), NewValue::Mapping(others));
+        found.replace(item, bind, &[empty]);
+    } else {
+        found.remove(bind.value, creates);
+    }
 }
 
-/// Whether the items are all that an anchor is used for: it is removed with them.
-fn is_whole(reader: &Reader<'_, '_>, id: NodeId, uses: &BTreeMap<NodeId, Item<'_>>) -> bool {
-    let nodes = reader.document.nodes();
-    let mut aliases =
-        nodes.filter(|node| node.kind() == NodeKind::Alias && node.resolved().id() == id);
-    uses.contains_key(&id) && aliases.all(|alias| uses.contains_key(&alias.id()))
-}
-
-/// Writes the path in the container as Compose has it since 2.30 (N36).
-fn clean_target<'d>(found: &mut Findings<'d>, item: Node<'d>) {
-    let Some(node) = item.get("target").map(Node::resolved) else {
+/// Writes the path in the container of a mount in the long syntax as Compose has it since 2.30 (N36).
+fn clean_target<'d>(service: Service<'d>, item: Node<'d>, found: &mut Findings<'d>) {
+    let Some(node) = item.get("target") else {
         return;
     };
     let target = node.as_str().unwrap_or_default();
-    if target.starts_with('/') && !target.contains('$') && clean(target) != target {
-        found.set(node, clean(target), Secrecy::Public);
+    if target.starts_with('/')
+        && !target.contains('$')
+        && clean(target) != target
+        && found.is_simple(service)
+    {
+        found.set(node, &clean(target), Secrecy::Public);
     }
-}
-
-/// The long syntax of an item, if it is a bind mount in the short syntax.
-fn long_item<'d>(reader: &Reader<'d, '_>, list: Node<'d>, item: Node<'d>) -> Option<ItemEdit<'d>> {
-    let entries = long(reader, item)?;
-    let secrecy = match effective_text(reader, item) {
-        Some(text) if item.as_str() == Some(&text) => Secrecy::Public,
-        _ => Secrecy::Secret,
-    };
-    Some(ItemEdit {
-        list,
-        item,
-        new: Some(NewValue::Mapping(entries)),
-        secrecy,
-    })
 }
 
 /// The long syntax of a bind mount in short syntax. Variables stay in its paths.

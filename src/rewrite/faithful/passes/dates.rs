@@ -6,22 +6,17 @@ use composefile::{document::Printed, reader::Reader};
 
 use crate::rewrite::faithful::{
     Kind,
-    findings::{Findings, Scalar, Secrecy},
+    findings::{Findings, Secrecy},
     passes::values,
 };
 
 /// Writes the text of each date in its place.
-pub(super) fn dates<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
-    let mut found = Findings::default();
+pub(super) fn dates<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
     for node in values(reader.document) {
         match node.printed_date() {
             None => {}
             Some(Printed::Text(text)) if node.tag().is_none() => {
-                found.edits.inlined.push(Scalar {
-                    node,
-                    text,
-                    secrecy: Secrecy::Public,
-                });
+                found.inline(node, &text, Secrecy::Public);
             }
             Some(_) => {
                 let message = "Compose in Portainer may reject a date that is not in quotes";
@@ -30,5 +25,4 @@ pub(super) fn dates<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             }
         }
     }
-    found
 }

@@ -7,14 +7,12 @@ use composefile::{document::Node, reader::Reader, services::Service};
 use crate::rewrite::faithful::{Finding, Kind, findings::Findings};
 
 /// Finds seccomp profiles, providers, models and registry logins.
-pub(super) fn files_of_this_host<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
-    let mut found = Findings::default();
+pub(super) fn files_of_this_host<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
     for &service in &reader.services {
         seccomp_profiles(reader, service, &mut found.blockers);
         programs(service, &mut found.blockers);
         logins(reader, service, &mut found.blockers);
     }
-    found
 }
 
 fn seccomp_profiles(reader: &Reader<'_, '_>, service: Service<'_>, blockers: &mut Vec<Finding>) {

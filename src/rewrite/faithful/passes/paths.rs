@@ -1,7 +1,7 @@
 //! Makes every path absolute in the places where Compose resolves one.
 
 use composefile::{
-    document::{Node, NodeMap},
+    document::Node,
     interpolate::{Lookup, escaped, interpolate, occurrences},
     path::Base,
     places::{self, Role},
@@ -16,24 +16,18 @@ use crate::rewrite::faithful::{
 };
 
 /// Rewrites relative paths and paths that start with `~`, which Portainer would resolve elsewhere (M12).
-pub(super) fn relative_paths<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+pub(super) fn relative_paths<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
     let here = |name: &str| reader.here(name);
     let root = reader.document.root().into_iter();
     let mut places: Vec<_> = root.flat_map(|root| places::of_root(root, &here)).collect();
     for &service in &reader.services {
         places.extend(places::of_service(service, &here));
     }
-    let mut found = Findings::default();
-    let mut seen: NodeMap<Role> = NodeMap::default();
     for (node, role) in places {
-        let known = seen.insert(node.resolved().id(), role);
-        if known != Some(role)
-            && let Some(text) = effective_text(reader, node)
-        {
-            place(reader, node, role, &text, &mut found);
+        if let Some(text) = effective_text(reader, node) {
+            place(reader, node, role, &text, found);
         }
     }
-    found
 }
 
 /// The text of a mount in short syntax with an absolute path, as [`relative_paths`] writes it. `None` if it cannot.
@@ -54,15 +48,13 @@ fn place<'d>(
     found: &mut Findings<'d>,
 ) {
     match absolute(text, role, &reader.base(), &|name| reader.here(name)) {
-        Ok(None) => {
-            found.edits.kept.insert(node.resolved().id());
-        }
+        Ok(None) => {}
         Ok(Some(Absolute { text, has_values })) => {
             if has_values {
                 let message = "the path contains a variable with a relative value: its current value is written in its place";
                 found.notice(node.line(), message);
             }
-            found.set(node, text, Secrecy::Public);
+            found.set(node, &text, Secrecy::Public);
         }
         Err(Trouble(reason, message, hint)) => found.block(node, reason, message, hint),
     }
@@ -82,7 +74,7 @@ struct Trouble(Kind, &'static str, &'static str);
 /// No text in its place can express the path. Compose resolves the path, but passes it to the engine in short syntax. The
 /// engine rejects that, so a deployment by hand fails too.
 const COLON: Trouble = Trouble(
-    Kind::Unwritable,
+    Kind::NotSimple,
     "the absolute path contains a colon, which Docker reads as a separator in the short mount syntax",
     "write the mount in long syntax (`type: bind`) without `create_host_path`, or move the stack to a directory without a colon",
 );

@@ -6,10 +6,9 @@ use composefile::reader::Reader;
 use crate::rewrite::faithful::{Finding, Kind, ONE_FILE, findings::Findings};
 
 /// Finds the other files that Compose reads for the stack.
-pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+pub(super) fn other_files<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
     let (document, context) = (reader.document, reader.context);
     let files = reader.files();
-    let mut found = Findings::default();
     let include = document.get("include");
     if let Some(include) = include.filter(|include| include.items().next().is_some()) {
         let message = "Portainer cannot read the files that `include` names";
@@ -27,7 +26,7 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         }
     }
     let (message, hint) = match &files[..] {
-        [one] if one == context.file => return found,
+        [one] if one == context.file => return,
         [one] => (
             format!("COMPOSE_FILE names {one}, not {}", context.file),
             &*format!("to use that file, pass --file {one}"),
@@ -45,5 +44,4 @@ pub(super) fn other_files<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
         ),
     };
     found.blockers.push(Finding::several_files(message, hint));
-    found
 }

@@ -7,9 +7,8 @@ use crate::rewrite::faithful::{Finding, Kind, findings::Findings, shell::is_true
 const NO_ENV_FILE: &str = "COMPOSE_DISABLE_ENV_FILE";
 
 /// Finds `COMPOSE_…` and `DOCKER_…` variables whose effect Portainer would not repeat.
-pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
+pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
     let shell = |name: &str| (reader.context.shell)(name).filter(|value| !value.is_empty());
-    let mut found = Findings::default();
     let mut block = |kind, message: &str, hint: &str| {
         found
             .blockers
@@ -52,5 +51,4 @@ pub(super) fn shell_options<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             &format!("remove {NO_ENV_FILE} from .env"),
         );
     }
-    found
 }

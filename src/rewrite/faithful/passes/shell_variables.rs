@@ -11,17 +11,16 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Finding, Kind,
-    findings::{Findings, Scalar},
+    findings::Findings,
     passes::values,
     shell::{self, Substitution},
 };
 
 /// Inlines shell variables in scalars.
-pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
-    let mut found = Findings::default();
+pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
     let document = reader.document;
     if !document.text().contains('$') {
-        return found;
+        return;
     }
     for node in values(document) {
         let text = node.scalar().map(|(text, _)| text);
@@ -32,25 +31,20 @@ pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>) -> Findings<'d> {
             found.blockers.push(invalid(node, &error));
             continue;
         }
-        found.edits.inlined.extend(inline(reader, node, text));
+        inline(reader, node, text, found);
     }
-    found
 }
 
-fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str) -> Option<Scalar<'d>> {
+fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str, found: &mut Findings<'d>) {
     let substitution = |name: &str| shell::substitution(reader, name);
     let Cow::Owned(new) = shell::inlined(text, &substitution) else {
-        return None;
+        return;
     };
     let secrecies = shell::names(text)
         .into_iter()
         .filter(|name| matches!(substitution(name), Substitution::Inline(_)))
         .map(|name| shell::secrecy(reader, name));
-    Some(Scalar {
-        node,
-        text: new,
-        secrecy: secrecies.max().unwrap_or_default(),
-    })
+    found.inline(node, &new, secrecies.max().unwrap_or_default());
 }
 
 fn invalid(node: Node<'_>, error: &InterpolateError) -> Finding {
