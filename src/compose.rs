@@ -32,7 +32,7 @@ pub use self::{
     answer::{Doubt, Rejection, Version, write_omitted},
     dialect::Dialect,
     folder::{ENV_FILE, Folder, compose_file, env_file, remove_all as remove_folders},
-    project::Project,
+    project::{Content, Dependency, Endpoint, Mount, Place, Project, Service},
     version::ComposeVersion,
 };
 use crate::{
@@ -52,6 +52,9 @@ const LIMITS: Limits = Limits {
 
 /// The standalone program, which is no plugin of the container tool.
 const STANDALONE: &str = "docker-compose";
+
+/// Portainer's home directory, which is unknown: a path below it is none of this host.
+pub const HOME: &str = "/home/of-portainer";
 
 /// Keep the program from fetching files of `include` and `extends`.
 const OFFLINE: [&str; 2] = [
@@ -84,17 +87,47 @@ pub trait Program: Send + Sync {
     /// Its version.
     fn version(&self) -> &Version;
 
-    /// Why the program rejects the input; `None` if it accepts it. An error means that this is unknown.
-    fn check(&self, input: &Input, mask: &Mask) -> Result<Option<Rejection>>;
+    /// What it reads in the input, or why it rejects it. [`Values::Named`] keeps the variables. An error means that this is
+    /// unknown.
+    fn ask(&self, input: &Input, profiles: Profiles, values: Values, mask: &Mask)
+    -> Result<Answer>;
 
-    /// The configuration, as it is printed. [`Values::Named`] keeps the variables.
-    fn config(
-        &self,
-        input: &Input,
-        profiles: Profiles,
-        values: Values,
-        mask: &Mask,
-    ) -> Result<Value>;
+    /// What it reads. A rejection is an error.
+    fn read(&self, input: &Input, profiles: Profiles, values: Values, mask: &Mask) -> Result<Read> {
+        match self.ask(input, profiles, values, mask)? {
+            Answer::Read(read) => Ok(read),
+            Answer::Rejected(rejection) => Err(rejection.into()),
+        }
+    }
+}
+
+/// What a Compose program answers about an [`Input`].
+#[derive(Debug, Clone)]
+pub enum Answer {
+    Read(Read),
+    Rejected(Rejection),
+}
+
+impl Read {
+    /// What a program of this version printed for files on disk.
+    pub fn printed(config: Value, printed_by: ComposeVersion) -> Self {
+        Self {
+            config,
+            printed_by,
+            folder: None,
+        }
+    }
+}
+
+/// The configuration that a program printed.
+#[derive(Debug, Clone)]
+pub struct Read {
+    /// As it was printed.
+    pub config: Value,
+    /// The version of the program.
+    pub printed_by: ComposeVersion,
+    /// The temporary folder of what is sent, which is gone: relative paths lead there.
+    pub folder: Option<String>,
 }
 
 /// The place of a Compose program, which is looked for when it is needed first.
@@ -128,8 +161,8 @@ pub struct Compose {
     name: String,
     version: Version,
     trace: Trace,
-    /// What `config` printed for each text: it is asked once. Files on disk may change meanwhile.
-    printed: Mutex<BTreeMap<Sent, Vec<u8>>>,
+    /// What it answered about each text: it is asked once. Files on disk may change meanwhile.
+    answers: Mutex<BTreeMap<Sent, Answer>>,
 }
 
 /// The project, the text and the variables of an [`Input::Sent`].
@@ -353,30 +386,8 @@ impl Compose {
             name: command.join(" "),
             version,
             trace: trace.clone(),
-            printed: Mutex::default(),
+            answers: Mutex::default(),
         }))
-    }
-
-    /// Keeps what `config` printed for a text.
-    fn remember(&self, input: &Input, text: &[u8]) {
-        if let Some(sent) = input.sent() {
-            lock(&self.printed).insert(sent, text.to_owned());
-        }
-    }
-
-    /// What `config` printed, if it succeeded.
-    fn succeeded(
-        &self,
-        (output, folder): (Output, Option<PathBuf>),
-        mask: &Mask,
-    ) -> Result<Vec<u8>> {
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        let message = answer::message(&output, folder.as_deref(), mask);
-        let (name, status) = (&self.name, output.status);
-        let failure = Failure::new(format!("`{name} config` failed ({status}): {message}"));
-        Err(failure.hint_if_any(answer::hint(&message)).into())
     }
 
     /// Runs `config` with `arguments`. Returns also the temporary folder in which it ran, which is gone.
@@ -431,10 +442,13 @@ impl Compose {
                 None
             }
         };
-        let temporary = folder.as_ref().map(folder::Folder::path);
+        let temporary = folder.as_ref().map(folder::Folder::stack);
         let ended = self.run(user, &options, arguments, |process| {
             // Files on disk have a directory.
-            let dir = temporary.or(input.dir()).unwrap_or(Path::new("/"));
+            let dir = temporary
+                .as_deref()
+                .or(input.dir())
+                .unwrap_or(Path::new("/"));
             match input {
                 Input::OnDisk { .. } => process.env("PWD", dir),
                 _ => process.env_clear().envs(container_environment()),
@@ -444,7 +458,7 @@ impl Compose {
         if let (Err(error), Some(dir)) = (&ended, input.dir()) {
             lock(&FAILED).insert(dir.to_owned(), format!("{error:#}"));
         }
-        Ok((ended?, temporary.map(Path::to_owned)))
+        Ok((ended?, temporary))
     }
 
     /// Runs `config` with the rights of a user, or with all of this process (B29).
@@ -502,33 +516,21 @@ impl Program for Compose {
         &self.version
     }
 
-    fn check(&self, input: &Input, mask: &Mask) -> Result<Option<Rejection>> {
-        // A configuration that is printed is valid.
-        let (output, folder) = self.run_config(input, &[], &JSON)?;
-        if output.status.success() {
-            self.remember(input, &output.stdout);
-            return Ok(None);
-        }
-        let message = answer::message(&output, folder.as_deref(), mask);
-        let Some(code) = output.status.code() else {
-            bail!("`{} config` failed ({})", self.name, output.status);
-        };
-        // A wrapper, a plugin or a provider can fail for a reason of its own.
-        let (control, _) = self.run_config(&VALID, &[], &JSON)?;
-        if !control.status.success() {
-            let (name, status) = (&self.name, output.status);
-            bail!("`{name} config` rejects every file ({status}): {message}");
-        }
-        Ok(Some(Rejection::new(self, code, message)))
-    }
-
-    fn config(
+    fn ask(
         &self,
         input: &Input,
         profiles: Profiles,
         values: Values,
         mask: &Mask,
-    ) -> Result<Value> {
+    ) -> Result<Answer> {
+        let is_kept = (profiles, values) == (Profiles::Active, Values::Resolved);
+        let sent = input.sent().filter(|_| is_kept);
+        let known = sent
+            .as_ref()
+            .and_then(|sent| lock(&self.answers).get(sent).cloned());
+        if let Some(known) = known {
+            return Ok(known);
+        }
         let mut arguments = JSON.to_vec();
         if values == Values::Named {
             arguments.push("--no-interpolate");
@@ -537,26 +539,42 @@ impl Program for Compose {
             Profiles::All => &["--profile", "*"],
             Profiles::Active => &[],
         };
-        let is_kept = (profiles, values) == (Profiles::Active, Values::Resolved);
-        let sent = input.sent().filter(|_| is_kept);
-        let known = sent.and_then(|sent| lock(&self.printed).get(&sent).cloned());
-        let text = match known {
-            Some(text) => text,
-            None => self.succeeded(self.run_config(input, options, &arguments)?, mask)?,
-        };
-        if is_kept {
-            self.remember(input, &text);
-        }
+        let (output, folder) = self.run_config(input, options, &arguments)?;
+        let folder = folder.and_then(|folder| Some(folder.to_str()?.to_owned()));
         let name = &self.name;
-        serde_json::from_slice(&text)
-            .with_context(|| format!("`{name} config` did not print the configuration as JSON"))
+        let answer = if output.status.success() {
+            let config = serde_json::from_slice(&output.stdout).with_context(|| {
+                format!("`{name} config` did not print the configuration as JSON")
+            })?;
+            Answer::Read(Read {
+                config,
+                printed_by: self.version.release,
+                folder,
+            })
+        } else {
+            let message = answer::message(&output, folder.as_deref(), mask);
+            let status = output.status;
+            let Some(code) = status.code() else {
+                bail!("`{name} config` failed ({status})");
+            };
+            // A wrapper, a plugin or a provider can fail for a reason of its own.
+            let (control, _) = self.run_config(&VALID, &[], &JSON)?;
+            if !control.status.success() {
+                bail!("`{name} config` rejects every file ({status}): {message}");
+            }
+            Answer::Rejected(Rejection::new(self, code, message))
+        };
+        if let Some(sent) = sent {
+            lock(&self.answers).insert(sent, answer.clone());
+        }
+        Ok(answer)
     }
 }
 
 /// The variables that Portainer's container sets, with values that are valid there. A container command finds its
 /// plugins by `DOCKER_CONFIG`.
 fn container_environment() -> Vec<(&'static str, OsString)> {
-    let mut variables = vec![("HOME", "/root".into()), ("HOSTNAME", "portainer".into())];
+    let mut variables = vec![("HOME", HOME.into()), ("HOSTNAME", "portainer".into())];
     variables.extend(env::var_os("PATH").map(|path| ("PATH", path)));
     variables.extend(docker_config().map(|config| ("DOCKER_CONFIG", config)));
     variables

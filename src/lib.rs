@@ -33,4 +33,4 @@ mod trace;
 
 pub use cli::main;
 /// For the tests against real Compose programs.
-pub use compose::{ComposeVersion, Dialect, Project};
+pub use compose::{ComposeVersion, Dialect, Project, Read};

@@ -8,8 +8,8 @@ use chrono::NaiveDate;
 use crate::{
     failure::Failure,
     model::Record,
-    observe::{Before, Depth, Situation, foreign_since},
-    plan::Sent,
+    observe::{Depth, Situation, foreign_since},
+    plan::{Before, Sent},
     portainer::Payload,
     rewrite::{
         env::{ContractEnv, contract_env},

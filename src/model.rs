@@ -99,6 +99,8 @@ pub type WrittenServices = BTreeMap<String, WrittenService>;
 /// How a text writes a service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WrittenService {
+    /// Its place among the services.
+    pub position: usize,
     /// Its mounts, by the clean path in the container.
     pub mounts: BTreeMap<String, WrittenMount>,
     /// Whether it has ports in the long syntax.

@@ -4,19 +4,20 @@
 //! and the plan says what that means.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io,
     net::{TcpListener, UdpSocket},
-    ops::{Deref, DerefMut},
     os::unix::fs::MetadataExt,
     path::Path,
     sync::Mutex,
 };
 
 use anyhow::Result;
+use composefile::{document::Document, reader::Context};
 
 use crate::{
-    compose, disk,
+    compose::{self, Project},
+    disk,
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
     finding::Finding,
@@ -25,12 +26,14 @@ use crate::{
         successor,
     },
     parallel::{lock, side_by_side},
-    plan::{self, Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent},
-    portainer::{BaseUrl, Contents, PortainerReader, Repository, Standing},
-    rewrite::env::{secrets, stack_env},
+    plan::{
+        self, Before, Details, Environment, Facts, Namesake, PathKind, Projects, RecordFacts, Sent,
+    },
+    portainer::{BaseUrl, PortainerReader, Repository},
+    rewrite::env::secrets,
     run::{Seen, Subject},
     snapshot::{Inspected, Place, Unfinished},
-    stack::{Shell, Stack, StackText},
+    stack::{Stack, StackText},
     text::Mask,
 };
 
@@ -90,34 +93,6 @@ pub enum Depth {
     /// The details only if there is something to destroy.
     IfNeeded,
     Everything,
-}
-
-/// What exists before the first destructive act.
-#[derive(Default)]
-pub struct Before {
-    pub observed: Observed,
-    /// The Portainer stack that will be deleted (C51).
-    pub record: Option<Record>,
-    /// Its text and variables, and its standing, if they could be read.
-    pub contents: Option<(Contents, Standing)>,
-    /// The containers that a migration removes: those of [`Observed::listed`] under the stack's own name.
-    pub own: Option<Vec<Container>>,
-    /// What could not be read, and what may go wrong.
-    pub warnings: Vec<String>,
-}
-
-impl Deref for Before {
-    type Target = Observed;
-
-    fn deref(&self) -> &Observed {
-        &self.observed
-    }
-}
-
-impl DerefMut for Before {
-    fn deref_mut(&mut self) -> &mut Observed {
-        &mut self.observed
-    }
 }
 
 impl Before {
@@ -189,14 +164,17 @@ impl Situation<'_> {
         records
     }
 
-    /// The Portainer stack to replace (C50), the containers of the stack (C52), and everything that the plan of sending
-    /// `sent` needs. `records` are the Portainer stacks with the stack's name.
-    pub fn observe(&self, records: Vec<Record>, sent: Sent, mask: &Mask, depth: Depth) -> Before {
-        let mut before = Before::default();
+    /// The Portainer stack to replace (C50), the containers of the stack (C52), and everything that a plan needs besides what the
+    /// text names. `records` are the Portainer stacks with the stack's name.
+    pub fn observe(&self, records: Vec<Record>, depth: Depth) -> Before {
         let name = self.stack.name();
         let project = name.portainer_name();
+        let mut before = Before {
+            project: project.clone(),
+            ..Before::default()
+        };
         before.own = self.list(name.as_str(), &mut before);
-        before.observed.listed.clone_from(&before.own);
+        before.listed.clone_from(&before.own);
         if project != name.as_str()
             && let Some(own) = before.listed.take()
         {
@@ -225,30 +203,25 @@ impl Situation<'_> {
             }
         }
         if depth == Depth::Everything || before.destroys() {
-            let images = plan::image_references(sent, &project);
-            let env = stack_env(sent.env);
-            let input = compose::Input::Sent {
-                dir: Some(self.stack.dir()),
-                project: &project,
-                text: sent.text,
-                env: &env,
-            };
             // An engine that does not answer is asked once more, and then nothing else.
             let answers =
                 before.listed.is_some() || before.unlistable.is_some() || self.engine.id().is_ok();
             let asked = answers.then_some(self.engine);
-            self.read_details(&mut before, asked, images, (&input, mask));
+            self.read_details(&mut before, asked);
             before.details.portainer_env = self.portainer_env(before.others.as_deref());
         }
-        if depth == Depth::Everything
-            || before.destroys() && plan::depends_on_version(sent, &project)
-        {
-            let version = self.portainer.map_or(Ok(None), PortainerReader::version);
-            let doubt = self.portainer.and_then(PortainerReader::doubt);
-            before.warnings.extend(doubt.map(str::to_owned));
-            before.portainer_version = known(version, &mut before.warnings).flatten();
+        if depth == Depth::Everything {
+            self.read_version(&mut before);
         }
         before
+    }
+
+    /// Reads Portainer's version.
+    pub fn read_version(&self, before: &mut Before) {
+        let version = self.portainer.map_or(Ok(None), PortainerReader::version);
+        let doubt = self.portainer.and_then(PortainerReader::doubt);
+        before.warnings.extend(doubt.map(str::to_owned));
+        before.portainer_version = known(version, &mut before.warnings).flatten();
     }
 
     /// The variables of Portainer's container, if it is one of `others`.
@@ -324,7 +297,7 @@ impl Situation<'_> {
         before.successor = self.successor(before);
     }
 
-    /// See [`Observed::successor`]. Portainer is asked only if it started a container.
+    /// See [`Before::successor`]. Portainer is asked only if it started a container.
     fn successor(&self, before: &Before) -> Option<String> {
         let dirs = before
             .listed()
@@ -389,67 +362,69 @@ impl Situation<'_> {
         Ok(others)
     }
 
-    /// Calls `then` with everything that was read, and with what a plan looks up on this host: the kinds of paths, and the
-    /// ports in use. The source is read in `shell`.
-    pub fn with_facts<T>(
-        &self,
-        source: plan::Source,
-        shell: &Shell,
-        sent: Sent,
-        is_adoption: bool,
-        before: &Before,
-        then: impl FnOnce(&Facts) -> T,
-    ) -> T {
+    /// Everything that was read, and what a plan looks up on this host: the kinds of paths, and the ports in use. The source is
+    /// read in `context`.
+    pub fn facts<'f>(
+        &'f self,
+        source: plan::Source<'f>,
+        context: &'f Context<'f>,
+        (sent, document): (Sent<'f>, Option<&'f Document<'f>>),
+        projects: &'f Projects,
+        before: &'f Before,
+    ) -> Facts<'f> {
         let (stack, base_url) = (self.stack, self.base_url);
         let contents = before.contents.as_ref();
         let contents = contents.map(|(now, _)| Sent::new(&now.text, &now.env));
         let record = before.record.as_ref();
-        then(&Facts {
+        Facts {
             name: stack.name().as_str(),
-            project: &stack.name().portainer_name(),
+            project: &before.project,
             dir: stack.dir_text(),
             tool: self.tool,
             endpoint: self.endpoint,
             portainer_port: base_url.is_this_host().then(|| base_url.port()),
             source,
             sent,
-            context: &shell.context(),
-            observed: &before.observed,
+            document,
+            projects,
+            context,
+            before,
             record: record.map(|one| RecordFacts::new(one, contents, &before.last_sent, sent)),
             lookup: &path_kind,
             has_data: !self.compose.is_rehearsed,
             is_same_file: &is_same_file,
             unbindable: &unbindable,
-            is_adoption,
-        })
+            is_adoption: false,
+        }
     }
 
-    /// Reads the images that another text names.
-    pub fn read_images(&self, before: &mut Before, sent: Sent) {
-        let named = plan::image_references(sent, &self.stack.name().portainer_name());
-        let images = details::images(self.engine, named, &mut Vec::new());
+    /// Reads the images that a project names, unless they were read.
+    pub fn read_images(&self, before: &mut Before, project: &Project) {
+        // The refusal says that the engine cannot be read.
+        if before.listed.is_none() {
+            return;
+        }
+        let named = project
+            .services
+            .iter()
+            .filter_map(|service| service.image.clone());
+        let known = &before.details.images;
+        let named = named.filter(|name| !known.contains_key(name)).collect();
+        let mut failures = Vec::new();
+        let images = details::images(self.engine, named, &mut failures);
         before.details.images.extend(images);
+        before.warnings.extend(failures.iter().map(with_hint));
     }
 
-    /// Reads from Portainer and from the engine, if it answers, and asks Compose, side by side.
-    fn read_details(
-        &self,
-        before: &mut Before,
-        engine: Option<&EngineReader>,
-        images: BTreeSet<String>,
-        (input, mask): (&compose::Input, &Mask),
-    ) {
+    /// Reads from Portainer and from the engine, if it answers, side by side.
+    fn read_details(&self, before: &mut Before, engine: Option<&EngineReader>) {
         let (portainer, endpoint) = (self.portainer, self.endpoint);
-        let (compose, all) = (self.compose, before.listed());
+        let all = before.listed();
         let record = before.record.as_ref();
         let (labeled, evidence) = (before.uses.clone(), before.evidence());
         let read_details = || match engine {
-            Some(engine) => details(engine, all, images),
+            Some(engine) => details(engine, all),
             None => Default::default(),
-        };
-        let check = || {
-            let program = compose.compose().ok()?;
-            Some(program.check(input, mask))
         };
         let ask_portainer = || {
             let (mut uses, mut warnings) = (labeled, Vec::new());
@@ -468,8 +443,8 @@ impl Situation<'_> {
             }
             (contents, environment, rights, (uses, warnings))
         };
-        let ((details, failures), (checked, (contents, environment, rights, (uses, unread)))) =
-            side_by_side(read_details, || side_by_side(check, ask_portainer));
+        let ((details, failures), (contents, environment, rights, (uses, unread))) =
+            side_by_side(read_details, ask_portainer);
         let has_containers = !all.is_empty();
         // The refusal says it once.
         let failures = failures
@@ -494,10 +469,6 @@ impl Situation<'_> {
             // They are unknown, and not none.
             before.details.containers = None;
         }
-        let none = compose.compose().err();
-        before.details.unasked = none.map(|error| error.to_string());
-        let rejection = checked.and_then(|read| known(read, &mut before.warnings));
-        before.details.rejection = rejection.flatten();
         before.rights = rights;
         let is_warned_of = has_containers && !is_refused;
         if before.may_be_unseen() && is_warned_of && portainer.is_some() {

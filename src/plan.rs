@@ -33,24 +33,20 @@ pub use adoption::{
 pub use blockers::permissions::environment as unusable;
 pub use blockers::{
     adoption::{blocking, images_to_pull},
-    conditions::{Awaited, Until, needed_healthy},
+    conditions::{Awaited, Until},
     missing::unavailable_images,
     permissions::{management_of, portainer, runs_portainer},
 };
 pub use edited::{InPortainer, changed_variables};
 pub use facts::{
-    Details, Environment, Facts, Namesake, Observed, PathKind, RecordFacts, Sent, Source,
-    services::{external_volumes, image_references},
+    Before, Details, Environment, Facts, Namesake, PathKind, RecordFacts, Sent, Source,
 };
-pub use fates::{
-    Fate, Projects, binds::long_binds, dependents::shared_namespaces, versions::PortainerCompose,
-};
+pub use fates::{Fate, Projects, Unread, binds::long_binds, versions::PortainerCompose};
 pub use losses::{
     files,
     foreign::{Foreign, Touch, foreign},
     limits::{compose_key, name as limit_name},
     memory::unseen_memory,
-    mounts::copied_files,
     networks::is_connected_as_sent,
 };
 pub use migration::{depends_on_version, migration};

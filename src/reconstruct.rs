@@ -330,14 +330,13 @@ impl Read {
 
     /// What Compose reads in a text.
     fn project(&self, compose: &dyn Program, input: &Input, profiles: Profiles) -> Result<Project> {
-        let config = compose.config(input, profiles, Values::Resolved, &self.mask)?;
-        let version = compose.version().release;
+        let read = compose.read(input, profiles, Values::Resolved, &self.mask)?;
         let created = match *input {
             Input::Sent { text, .. } => written_services(text, &[]),
             _ => WrittenServices::new(),
         };
         let containers = self.containers();
-        Ok(Project::new(&config, version, &containers, Some(&created)))
+        Ok(Project::new(&read, &containers, Some(&created)))
     }
 
     /// The text of a Compose file with these services, and with the networks, volumes and secrets that they use.

@@ -17,7 +17,7 @@ use crate::{
     after::Limits,
     engine::EngineReader,
     finding::Finding,
-    model::{Deployment, Record, Rights, is_portainers, portainer_name},
+    model::{Deployment, Record, Rights, is_portainers},
     plan::Sent,
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Consent, Listener, Peers, Purpose, Run, Setup, State, Stopped, Witness},
@@ -35,6 +35,7 @@ mod compare;
 mod containers;
 mod files;
 mod memory;
+mod named;
 mod namespaces;
 mod networks;
 mod plan;
@@ -243,14 +244,14 @@ pub struct Existing<'f> {
 pub fn check_ahead(
     engine: &EngineReader,
     found: &Existing,
-    of: (&str, &str),
+    tool: &str,
     texts: &[Sent],
 ) -> Result<Vec<Finding>> {
-    let containers = namespaces::repaired(engine, found.containers, of, texts)?;
+    let containers = namespaces::repaired(engine, found.containers, tool, texts)?;
     let containers: Vec<Inspected> = containers.iter().map(Inspected).collect();
     let needs = Needs {
         engine,
-        tool: of.1,
+        tool,
         containers: &containers,
         networks: found.networks,
         images: found.images,
@@ -266,8 +267,7 @@ fn choose(restore: &Restore, run: &Run) -> Result<Saved> {
         let record = record.map(|record| Sent::new(&record.text, &record.env));
         let file = Sent::new(&snapshot.compose.text, &[]);
         let texts: Vec<Sent> = record.into_iter().chain([file]).collect();
-        let of = (&*portainer_name(&snapshot.stack), &*snapshot.tool);
-        *containers = namespaces::repaired(run.engine, containers, of, &texts)?;
+        *containers = namespaces::repaired(run.engine, containers, &snapshot.tool, &texts)?;
     }
     Ok(saved)
 }

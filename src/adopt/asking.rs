@@ -2,17 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
-use serde_json::Value;
-
 use crate::{
-    compose::{
-        ComposeVersion, Input, Profiles, Program, Project, Rejection, Values, write_omitted,
-    },
+    compose::{Answer, Input, Profiles, Program, Project, Read, Values, write_omitted},
     model::Variable,
-    observe::{Before, Situation},
+    observe::Situation,
     parallel::side_by_side,
-    plan::{Projects, Sent},
+    plan::{Before, Projects, Sent, Unread},
     rewrite::{
         combine::{differences, unintended},
         env::stack_env,
@@ -21,6 +16,7 @@ use crate::{
     stack::{Files, Stack},
     text::Mask,
 };
+use anyhow::Result;
 
 /// What an adoption sends.
 pub(super) fn sent_of(rewrite: &Faithful) -> Sent<'_> {
@@ -46,14 +42,15 @@ fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
 /// Asks the Compose program of this host.
 pub(super) struct Asking<'a> {
     compose: &'a dyn Program,
-    version: ComposeVersion,
     /// What it prints for the files on disk.
-    files: Option<Value>,
+    files: Option<Read>,
     /// What it reads in them, which does not depend on what is sent.
     on_disk: Result<Project, String>,
     /// Whether what is sent is a rewrite of files that it accepts, and not of a repository.
     accepts_files: bool,
     stack: &'a Stack,
+    /// What it reads in the text of the Portainer stack that deployed what runs.
+    deployed: Option<Project>,
     /// See [`containers`].
     containers: BTreeMap<String, String>,
     mask: &'a Mask,
@@ -65,7 +62,7 @@ pub(super) fn on_disk(
     situation: &Situation,
     files: &Files,
     mask: &Mask,
-) -> Result<Value, String> {
+) -> Result<Read, String> {
     let input = Input::OnDisk {
         project: Some(situation.stack.name().as_str()),
         dir: situation.stack.dir(),
@@ -73,8 +70,8 @@ pub(super) fn on_disk(
         files: &files.compose,
         env_files: &files.env,
     };
-    let config = compose.config(&input, Profiles::Active, Values::Resolved, mask);
-    config.map_err(|error| format!("{error:#}"))
+    let read = compose.read(&input, Profiles::Active, Values::Resolved, mask);
+    read.map_err(|error| format!("{error:#}"))
 }
 
 impl<'a> Asking<'a> {
@@ -83,50 +80,62 @@ impl<'a> Asking<'a> {
         compose: &'a dyn Program,
         situation: &Situation<'a>,
         before: &Before,
-        on_disk: Result<Value, String>,
+        on_disk: Result<Read, String>,
         mask: &'a Mask,
     ) -> Self {
-        let version = compose.version().release;
         let containers = containers(before, situation.tool);
         let files = on_disk.as_ref().ok().cloned();
-        let on_disk = on_disk.map(|config| Project::new(&config, version, &containers, None));
-        Self {
+        let on_disk = on_disk.map(|read| Project::new(&read, &containers, None));
+        let mut asking = Self {
             compose,
-            version,
             accepts_files: on_disk.is_ok() && situation.git.is_none(),
             files,
             on_disk,
+            deployed: None,
             stack: situation.stack,
             containers,
             mask,
+        };
+        let now = before.contents.as_ref();
+        let now = now.map(|(contents, _)| Sent::new(&contents.text, &contents.env));
+        let last = before.deployed.as_ref();
+        let deployed = last
+            .map(|record| Sent::new(&record.text, &record.env))
+            .or(now);
+        asking.deployed = deployed.and_then(|sent| asking.read(sent).ok());
+        asking
+    }
+
+    /// What it reads in the files on disk, in what Portainer has, and in what is sent.
+    pub(super) fn projects(&self, sent: Result<Sent, Unread>) -> Projects {
+        Projects {
+            on_disk: self.on_disk.clone(),
+            sent: sent.and_then(|sent| self.read(sent)),
+            deployed: self.deployed.clone(),
         }
     }
 
-    /// What it reads in the files on disk, and in what is sent.
-    pub(super) fn both(&self, sent: Sent) -> Result<Projects, String> {
+    /// What it reads in a text. There is no [`Doubt`](crate::compose::Doubt) about its version if it accepts the files that are
+    /// rewritten (B06).
+    fn read(&self, sent: Sent) -> Result<Project, Unread> {
         let env = stack_env(sent.env);
-        let config = self.config(&self.input(sent, &env));
-        let config = config.map_err(|error| format!("{error:#}"))?;
-        let created = written_services(sent.text, sent.env);
-        let (version, containers) = (self.version, &self.containers);
-        Ok(Projects {
-            on_disk: self.on_disk.clone()?,
-            sent: Project::new(&config, version, containers, Some(&created)),
-        })
-    }
-
-    /// Why Compose rejects what is sent, if it does. There is no [`Doubt`](crate::compose::Doubt) about its version if it accepts
-    /// the files that are rewritten (B06).
-    pub(super) fn rejection(&self, sent: Sent) -> Option<Rejection> {
-        let env = stack_env(sent.env);
-        let mut rejection = self
+        let input = self.input(sent, &env);
+        let answer = self
             .compose
-            .check(&self.input(sent, &env), self.mask)
-            .ok()??;
-        if self.accepts_files {
-            rejection.doubt = None;
+            .ask(&input, Profiles::Active, Values::Resolved, self.mask);
+        match answer {
+            Ok(Answer::Read(read)) => {
+                let written = written_services(sent.text, sent.env);
+                Ok(Project::new(&read, &self.containers, Some(&written)))
+            }
+            Ok(Answer::Rejected(mut rejection)) => {
+                if self.accepts_files {
+                    rejection.doubt = None;
+                }
+                Err(Unread::Rejected(rejection))
+            }
+            Err(error) => Err(Unread::Unknown(format!("{error:#}"))),
         }
-        Some(rejection)
     }
 
     /// The first key that it reads in another way in a rewrite than in the files, apart from what was meant to change. The rewrite
@@ -135,7 +144,12 @@ impl<'a> Asking<'a> {
         let files = self.files.as_ref()?;
         let env = rewrite.stack_env();
         let sent = self.config(&self.input(sent_of(rewrite), &env)).ok()?;
-        unintended(files, &sent, (self.stack.name().as_str(), &env), runs)
+        unintended(
+            &files.config,
+            &sent.config,
+            (self.stack.name().as_str(), &env),
+            runs,
+        )
     }
 
     fn input<'i>(&'i self, sent: Sent<'i>, env: &'i str) -> Input<'i> {
@@ -161,22 +175,22 @@ impl<'a> Asking<'a> {
             env_files,
             env: &stack_env(env),
         };
-        let mut config = self.config(&input).map_err(|error| format!("{error:#}"))?;
-        write_omitted(&mut config, self.version);
-        Ok(config.to_string())
+        let mut read = self.config(&input).map_err(|error| format!("{error:#}"))?;
+        write_omitted(&mut read.config, read.printed_by);
+        Ok(read.config.to_string())
     }
 
     /// The configuration that Compose resolves.
-    fn config(&self, input: &Input) -> Result<Value> {
+    fn config(&self, input: &Input) -> Result<Read> {
         let (profiles, values) = (Profiles::Active, Values::Resolved);
-        self.compose.config(input, profiles, values, self.mask)
+        self.compose.read(input, profiles, values, self.mask)
     }
 
     /// The keys of each service whose values differ between two texts, as far as Compose tells.
     pub(super) fn different(&self, one: Sent, other: Sent) -> BTreeMap<String, Vec<String>> {
         let config = |sent: Sent| {
             let env = stack_env(sent.env);
-            self.config(&self.input(sent, &env)).ok()
+            Some(self.config(&self.input(sent, &env)).ok()?.config)
         };
         let (one, other) = side_by_side(|| config(one), || config(other));
         let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -17,8 +17,8 @@ use crate::{
     failure::Failure,
     finding::Finding,
     model::{Variable, values},
-    observe::{Before, Situation},
-    plan::{Fate, Plan, Projects, Request, Sent, ServicePlan},
+    observe::Situation,
+    plan::{Before, Fate, Plan, Projects, Request, Sent, ServicePlan},
     portainer::{Contents, Fetched, Payload, PortainerReader, Repository},
     rewrite::{
         diff::{self, Shown},
@@ -351,9 +351,9 @@ pub fn judged(
     mut git: FromGit,
     (rewrite, best): (&Faithful, &Plan),
     mask: &Mask,
-    plan_of: impl Fn(Sent, bool) -> (Plan, Result<Projects, String>),
+    plan_of: impl Fn(Sent, bool) -> (Plan, Projects),
     compose: &Asking,
-) -> (Option<FromGit>, Plan, Result<Projects, String>) {
+) -> (Option<FromGit>, Plan, Projects) {
     if let Some((now, standing)) = &before.contents {
         let (mut plan, mut projects) = plan_of(git.read_as(), git.differs(situation, before, now));
         if plan.is_left_to_git() && plan.services.iter().any(|one| one.containers.is_empty()) {
@@ -379,9 +379,12 @@ pub fn judged(
     }
     let (mut plan, projects) = plan_of(git.read_as(), false);
     plan.request = Some(Request::CreateGit);
-    let keys = |_| compose.different(sent_of(rewrite), git.read_as());
-    let compared = projects.as_ref().map(keys);
-    let compared = compared.as_ref().map_err(|why| why.as_str());
+    let keys = compose.different(sent_of(rewrite), git.read_as());
+    let unread = projects.unread();
+    let compared = match &unread {
+        None => Ok(&keys),
+        Some(why) => Err(why.as_str()),
+    };
     git.judge(&mut plan, (rewrite, best), compared, mask);
     plan.blockers.extend(git.misplaced(before));
     (Some(git), plan, projects)
@@ -393,10 +396,10 @@ pub fn blockers(
     situation: &Situation,
     before: &Before,
     wanted: &Repository,
-    projects: &Result<Projects, String>,
+    projects: &Projects,
 ) -> Option<Finding> {
     let Some(record) = &before.record else {
-        return projects.as_ref().err().map(|why| {
+        return projects.unread().map(|why| {
             let what = format!("cannot compare what the repository deploys with what runs: {why}");
             Finding::new(what, "fix that, then run the command again")
         });

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use composefile::document::{Document, ParseError};
+use composefile::{
+    document::{Document, ParseError},
+    reader::Context,
+};
 
 use super::{
     asking::{self, Asking, sent_of},
@@ -14,9 +17,12 @@ use crate::{
     failure::Failure,
     finding::Finding,
     model::{Container, Variable, compose_label},
-    observe::{Before, Depth, Situation, mask, with_hint},
+    observe::{Depth, Situation, mask, with_hint},
     parallel::side_by_side,
-    plan::{self, AdoptFlags, AdoptionFacts, Facts, InPortainer, Keep, Plan, Projects, Sent},
+    plan::{
+        self, AdoptFlags, AdoptionFacts, Before, Facts, InPortainer, Keep, Plan, Projects, Sent,
+        Unread,
+    },
     portainer::Payload,
     restore,
     rewrite::faithful::{Faithful, Runs, written_services},
@@ -43,8 +49,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// What Portainer would deploy from Git, if that was asked for and nothing else prevents it.
     pub git: Option<FromGit>,
-    /// What Compose reads, or why that is unknown.
-    projects: Result<Projects, String>,
+    /// What Compose reads.
+    pub(super) projects: Projects,
 }
 
 impl Prepared {
@@ -63,15 +69,21 @@ impl Prepared {
         let texts = Texts::new(compose, situation, &source, way)?;
         let mask = mask(&source, sent(&texts.first).env);
         let (mut before, on_disk) = side_by_side(
-            || situation.observe(records, sent(&texts.first), &mask, Depth::Everything),
+            || situation.observe(records, Depth::Everything),
             || asking::on_disk(compose, situation, &texts.files, &mask),
         );
+        let asking = Asking::new(compose, situation, &before, on_disk, &mask);
+        let first = asking.projects(to_send(&texts.first));
+        if let Ok(project) = &first.sent {
+            situation.read_images(&mut before, project);
+        }
         let planner = Planner {
             situation,
             source: &source,
             document: Document::parse(texts.text(&source)),
             texts: &texts,
-            asking: Asking::new(compose, situation, &before, on_disk, &mask),
+            context: texts.shell.context(),
+            asking,
             keep,
         };
         let (mut rewrite, mut runs) = planner.lengthen(&before, &texts.first, &Runs::default());
@@ -114,10 +126,12 @@ impl Prepared {
                 .extend(git::blockers(situation, &before, repository, &projects));
             if plan.blockers.is_empty() {
                 let read = git::read(situation, &before, rewrite, &planner.asking)?;
-                situation.read_images(&mut before, read.read_as());
+                if let Ok(project) = &planner.asking.projects(Ok(read.read_as())).sent {
+                    situation.read_images(&mut before, project);
+                }
                 let plan_of = |sent: Sent<'_>, redeploys| {
                     let (plan, _, projects) =
-                        planner.plan(&before, sent, &[], &Runs::default(), redeploys);
+                        planner.plan(&before, Ok(sent), &[], &Runs::default(), redeploys);
                     (plan, projects)
                 };
                 let best = (&*rewrite, &plan);
@@ -162,8 +176,7 @@ impl Prepared {
     pub(super) fn is_up_to_date(&self, container: Inspected, service: &str, tool: &str) -> bool {
         // The files of this host need not be those of the repository any more.
         let is_from_git = self.plan.redeploys();
-        let projects = self.projects.as_ref().ok().filter(|_| !is_from_git);
-        projects.is_some_and(|projects| projects.is_as_on_disk(container, service, tool))
+        !is_from_git && self.projects.is_as_on_disk(container, service, tool)
     }
 
     /// Whether the plan, what will be sent, and the containers are the same as in `other`.
@@ -316,55 +329,57 @@ struct Planner<'a> {
     source: &'a StackText,
     document: Result<Document<'a>, ParseError>,
     texts: &'a Texts,
+    /// The shell and home in which the text is read.
+    context: Context<'a>,
     asking: Asking<'a>,
     keep: Keep,
 }
 
 impl Planner<'_> {
-    fn with_facts<T>(&self, before: &Before, sent: Sent, then: impl FnOnce(&Facts) -> T) -> T {
+    fn facts<'f>(
+        &'f self,
+        before: &'f Before,
+        text: (Sent<'f>, Option<&'f Document<'f>>),
+        projects: &'f Projects,
+    ) -> Facts<'f> {
         let source = plan::Source {
             compose: self.texts.text(self.source),
             document: self.document.as_ref(),
             env: self.texts.env(self.source),
         };
-        let shell = &self.texts.shell;
-        self.situation
-            .with_facts(source, shell, sent, true, before, then)
+        Facts {
+            is_adoption: true,
+            ..self
+                .situation
+                .facts(source, &self.context, text, projects, before)
+        }
     }
 
     /// What sending a text would do, and what runs and has to be written into it.
     fn plan(
         &self,
         before: &Before,
-        sent: Sent,
+        sent: Result<Sent, Unread>,
         problems: &[Finding],
         runs: &Runs,
         redeploys: bool,
-    ) -> (Plan, (Runs, Vec<Finding>), Result<Projects, String>) {
-        let projects = match problems {
-            [] => self.asking.both(sent),
-            _ => Err("nothing can be sent".to_owned()),
+    ) -> (Plan, (Runs, Vec<Finding>), Projects) {
+        let text = sent.as_ref().map_or(Sent::new("", &[]), |sent| *sent);
+        let projects = self.asking.projects(sent);
+        let document = Document::parse(text.text).ok();
+        let facts = self.facts(before, (text, document.as_ref()), &projects);
+        let input = AdoptionFacts {
+            facts: &facts,
+            file: self.situation.stack.file(),
+            files: &self.texts.files.compose,
+            rewrite: problems,
+            runs,
+            redeploys,
         };
-        let is_rejected = projects.is_err() && problems.is_empty();
-        let rejection = is_rejected.then(|| self.asking.rejection(sent)).flatten();
-        let (texts, keep) = (self.texts, self.keep);
-        let (plan, more) = self.with_facts(before, sent, |facts| {
-            let input = AdoptionFacts {
-                facts,
-                file: self.situation.stack.file(),
-                files: &texts.files.compose,
-                rewrite: problems,
-                runs,
-                projects: projects.as_ref().map_err(String::as_str),
-                rejection: rejection.as_ref().or(before.details.rejection.as_ref()),
-                redeploys,
-            };
-            let mut plan = plan::adoption(&input);
-            let blockers = plan::blocking(&input, &plan, texts.project.as_deref(), keep);
-            plan.blockers.extend(blockers);
-            let more = plan::runs(&input, &plan, keep);
-            (plan, more)
-        });
+        let mut plan = plan::adoption(&input);
+        let blockers = plan::blocking(&input, &plan, self.texts.project.as_deref(), self.keep);
+        plan.blockers.extend(blockers);
+        let more = plan::runs(&input, &plan, self.keep);
         (plan, more, projects)
     }
 
@@ -373,9 +388,9 @@ impl Planner<'_> {
         before: &Before,
         rewrite: &Result<Faithful, Vec<Finding>>,
         runs: &Runs,
-    ) -> (Plan, (Runs, Vec<Finding>), Result<Projects, String>) {
+    ) -> (Plan, (Runs, Vec<Finding>), Projects) {
         let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
-        self.plan(before, sent(rewrite), problems, runs, false)
+        self.plan(before, to_send(rewrite), problems, runs, false)
     }
 
     /// The rewrite with the bind mounts in the long syntax that keeps containers (B39).
@@ -389,10 +404,9 @@ impl Planner<'_> {
         let Ok(written) = rewrite else {
             return unchanged();
         };
-        let projects = self.asking.both(sent_of(written)).ok();
-        let mut wanted = self.with_facts(before, sent_of(written), |facts| {
-            plan::long_binds(facts, projects.as_ref())
-        });
+        let sent = sent_of(written);
+        let projects = self.asking.projects(Ok(sent));
+        let mut wanted = plan::long_binds(&self.facts(before, (sent, None), &projects));
         wanted.extend(runs.long_binds.iter().cloned());
         while wanted != runs.long_binds {
             let runs = runs.clone().with_long_binds(wanted.clone());
@@ -453,7 +467,7 @@ fn unrestorable(
         return None;
     }
     let (name, tool) = (situation.stack.name(), situation.tool);
-    let (project, projects) = (name.portainer_name(), name.projects());
+    let projects = name.projects();
     let label = compose_label(tool, "project");
     let mut networks = before.details.networks.as_deref()?.clone();
     networks.retain(|one| projects.iter().any(|own| one["Labels"][&label] == **own));
@@ -462,13 +476,12 @@ fn unrestorable(
     let file = Sent::new(&source.compose, &[]);
     let texts: Vec<Sent> = record.into_iter().chain([file]).collect();
     let containers = before.details.containers.as_deref()?;
-    let of = (&*project, tool);
     let found = restore::Existing {
         containers,
         networks: &networks,
         images: &before.details.images,
     };
-    match restore::check_ahead(situation.engine, &found, of, &texts) {
+    match restore::check_ahead(situation.engine, &found, tool, &texts) {
         Ok(problems) if problems.is_empty() => None,
         Ok(problems) => Some(format!(
             "if the deployment fails, the stack cannot be restored completely:\n{}",
@@ -481,4 +494,10 @@ fn unrestorable(
 /// What is sent; nothing if the rewrite is blocked.
 pub(super) fn sent(rewrite: &Result<Faithful, Vec<Finding>>) -> Sent<'_> {
     rewrite.as_ref().map_or(Sent::new("", &[]), sent_of)
+}
+
+/// The same, or why nothing is sent.
+fn to_send(rewrite: &Result<Faithful, Vec<Finding>>) -> Result<Sent<'_>, Unread> {
+    let nothing = || Unread::Unknown("nothing can be sent".to_owned());
+    rewrite.as_ref().map(sent_of).map_err(|_| nothing())
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Prepared, Procedure, asking::sent_of, progress::Progress};
+use super::{Prepared, Procedure, progress::Progress};
 use crate::{
     failure::Failure,
     model::Pull,
@@ -11,18 +11,18 @@ use crate::{
 };
 
 impl Prepared {
-    /// With `--pull`, the missing images, if nothing else prevents the adoption of the stack `name`, and none of them has
+    /// With `--pull`, the missing images, if nothing else prevents the adoption, and none of them has
     /// to be built.
-    pub fn images_to_pull(&self, name: &str, flags: AdoptFlags) -> Vec<Pull> {
+    pub fn images_to_pull(&self, flags: AdoptFlags) -> Vec<Pull> {
         if !flags.pull || self.plan.blockers.len() != 1 {
             return Vec::new();
         }
-        let (sent, on_disk) = match (&self.git, &self.rewrite) {
-            (Some(git), _) => (git.read_as(), git.read_as().text),
-            (None, Ok(rewrite)) => (sent_of(rewrite), self.source.compose.as_str()),
-            (None, Err(_)) => return Vec::new(),
+        let Ok(project) = &self.projects.sent else {
+            return Vec::new();
         };
-        plan::images_to_pull(sent, on_disk, name, &self.before.details.images)
+        plan::images_to_pull(project, &self.before.details.images, |service| {
+            self.projects.builds(service)
+        })
     }
 }
 
@@ -30,8 +30,7 @@ impl Procedure<'_, '_> {
     /// Pulls what is missing, and plans again. Pulls nothing if something else prevents the adoption, or if an image has to
     /// be built.
     pub(super) fn pull(&mut self, prepared: Prepared) -> Result<Prepared> {
-        let name = self.at.stack.name().as_str();
-        let missing = prepared.images_to_pull(name, self.a.flags);
+        let missing = prepared.images_to_pull(self.a.flags);
         if missing.is_empty() {
             return Ok(prepared);
         }

@@ -10,7 +10,7 @@ use crate::{
     failure::Failure,
     finding::{Finding, Kind},
     observe::Situation,
-    plan::{self, Fate, Plan, Sent, copied_files},
+    plan::{self, Fate, Plan},
     portainer::Payload,
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     snapshot::{Inspected, Known, LastSent},
@@ -69,18 +69,16 @@ impl Procedure<'_, '_> {
         if record.is_none() {
             self.run.set_last_sent(&sent);
         }
-        self.verify_all(prepared, record, payload, sent)
-            .map_err(|error| {
-                self.report.outcome = Outcome::Unknown;
-                error.context("failed to verify the containers, so nothing was restored")
-            })
+        self.verify_all(prepared, record, sent).map_err(|error| {
+            self.report.outcome = Outcome::Unknown;
+            error.context("failed to verify the containers, so nothing was restored")
+        })
     }
 
     fn verify_all(
         &mut self,
         prepared: &Prepared,
         record: Option<String>,
-        payload: &Payload,
         sent: LastSent,
     ) -> Result<Verdict> {
         // The engine remembers few events, and health checks are events too.
@@ -94,8 +92,8 @@ impl Procedure<'_, '_> {
             self.run.set_last_sent(&sent);
         }
         let compared = prepared.ran().compare(&now, self.at.tool);
-        let mut findings = findings(prepared, payload, &compared, &self.at);
-        match not_copied(self.run.engine, &self.at, prepared, payload, &compared) {
+        let mut findings = findings(prepared, &compared, &self.at);
+        match not_copied(self.run.engine, &self.at, prepared, &compared) {
             Ok(missing) => findings.wrong.extend(missing),
             Err(error) => self.run.warn(format!("{error:#}")),
         }
@@ -193,12 +191,7 @@ impl Procedure<'_, '_> {
 }
 
 /// Everything that is not as it was, or not as the plan said.
-fn findings<'a>(
-    prepared: &Prepared,
-    payload: &Payload,
-    compared: &[Compared<'a>],
-    at: &Situation,
-) -> Findings<'a> {
+fn findings<'a>(prepared: &Prepared, compared: &[Compared<'a>], at: &Situation) -> Findings<'a> {
     let (plan, tool) = (&prepared.plan, at.tool);
     let mut found = Findings::default();
     for pair in compared {
@@ -231,7 +224,7 @@ fn findings<'a>(
                 ),
             ));
         }
-        let unexpected = unexpected(prepared, payload, pair, at);
+        let unexpected = unexpected(prepared, pair, at);
         if !unexpected.is_empty() {
             let what = told(&unexpected);
             found
@@ -263,14 +256,14 @@ fn not_copied(
     engine: &EngineReader,
     at: &Situation,
     prepared: &Prepared,
-    payload: &Payload,
     compared: &[Compared],
 ) -> Result<Vec<String>> {
     if at.compose.is_rehearsed {
         return Ok(Vec::new());
     }
-    let sent = Sent::new(payload.text, payload.env);
-    let copied = copied_files(sent, &at.stack.name().portainer_name());
+    let Ok(project) = &prepared.projects.sent else {
+        return Ok(Vec::new());
+    };
     let mut found = Vec::new();
     for pair in compared {
         let (Change::Recreated, Some(before), Some(now)) = (pair.change, pair.before, pair.now)
@@ -282,8 +275,12 @@ fn not_copied(
             continue;
         };
         let service = pair.service(at.tool);
-        let of_service = copied.iter().filter(|(name, ..)| name == service);
-        let targets = of_service.map(|(_, target, _)| target.as_str());
+        let files = project
+            .service(service)
+            .into_iter()
+            .flat_map(|found| &found.files);
+        let copied = files.filter(|file| file.content.is_copied());
+        let targets = copied.map(|file| file.target.as_str());
         let targets: Vec<&str> = targets.filter(|target| had.has(target)).collect();
         if targets.is_empty() {
             continue;
@@ -347,12 +344,7 @@ fn is_replica(changes: &[Finding], of: &str) -> bool {
 /// What differs in a container and was not to be expected. In a recreated one, the networks have to be those that were sent
 /// (B38). Other differences are expected where the plan lists a loss of that container, and where its configuration was not that
 /// of the files before.
-fn unexpected<'a>(
-    prepared: &Prepared,
-    payload: &Payload,
-    one: &Compared<'a>,
-    at: &Situation,
-) -> Vec<Difference<'a>> {
+fn unexpected<'a>(prepared: &Prepared, one: &Compared<'a>, at: &Situation) -> Vec<Difference<'a>> {
     let (Change::Recreated, Some(before), Some(now)) = (one.change, one.before, one.now) else {
         return one.differences();
     };
@@ -360,9 +352,8 @@ fn unexpected<'a>(
     let loses = |loss: &Finding| loss.subject.as_deref() == Some(name) && loss.kind != Kind::Memory;
     let mut lost = prepared.plan.losses.iter().chain(&prepared.plan.changes);
     let is_told = lost.any(loses) || !prepared.is_up_to_date(before, one.service(at.tool), at.tool);
-    let sent = Sent::new(payload.text, payload.env);
-    let project = at.stack.name().portainer_name();
-    let is_as_sent = plan::is_connected_as_sent(sent, &project, now, at.tool);
+    let project = prepared.projects.sent.as_ref().ok();
+    let is_as_sent = project.and_then(|project| plan::is_connected_as_sent(project, now, at.tool));
     // The same name may refer to another image by now, or the image was built.
     let is_new_image =
         before.image_id() != now.image_id() && before.image_name() == now.image_name();

@@ -1,6 +1,6 @@
 //! What the program printed.
 
-use std::{collections::BTreeMap, fmt, path::Path};
+use std::{collections::BTreeMap, fmt};
 
 use serde_json::{Map, Value};
 
@@ -10,6 +10,7 @@ use super::{
     version::ComposeVersion,
 };
 use crate::{
+    failure::Failure,
     process::Output,
     text::{Mask, excerpt},
 };
@@ -23,12 +24,11 @@ const NEWEST: ComposeVersion = ComposeVersion(5, 6, 0);
 const FILE_NOT_FOUND: i32 = 14;
 
 /// Parts of messages that depend on the files of a host.
-const ABOUT_FILES: [&str; 5] = [
+const ABOUT_FILES: [&str; 4] = [
     "no such file or directory",
     "permission denied",
     "is a directory",
     "not a directory",
-    REMOTE,
 ];
 
 /// A part of the message about a file that Compose would fetch.
@@ -57,6 +57,8 @@ pub struct Rejection {
     pub message: String,
     /// Why Portainer's Compose may accept the text all the same.
     pub doubt: Option<Doubt>,
+    /// Whether a file does not exist or cannot be read.
+    pub is_about_files: bool,
 }
 
 /// Why one Compose program may reject what another accepts.
@@ -78,11 +80,20 @@ pub struct Version {
     text: String,
 }
 
+impl From<Rejection> for anyhow::Error {
+    fn from(rejection: Rejection) -> Self {
+        let Rejection { by, message, .. } = rejection;
+        let failure = Failure::new(format!("{by} rejects it: {message}"));
+        failure.hint_if_any(hint(&message)).into()
+    }
+}
+
 impl Rejection {
     /// What a program with this exit status and message says about a text.
     pub fn new(by: &dyn Program, code: i32, message: String) -> Self {
         Self {
             doubt: doubt(code, &message, by.version().release),
+            is_about_files: is_about_files(code, &message),
             by: by.name(),
             message,
         }
@@ -117,7 +128,8 @@ impl fmt::Display for Version {
 /// `pull_policy: daily`. What follows the schema, such as a size that is no number, is the same in each version.
 pub(super) fn doubt(code: i32, message: &str, version: ComposeVersion) -> Option<Doubt> {
     let has = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
-    if code == FILE_NOT_FOUND || has(&ABOUT_FILES) {
+    if message.contains(REMOTE) || is_about_files(code, message) && has(&[" /", "\"/"]) {
+        // Of the files in the directory of the stack, Portainer has none either.
         Some(Doubt::Files)
     } else if has(&UNKNOWN_KEY) {
         Some(Doubt::UnknownKey)
@@ -130,6 +142,10 @@ pub(super) fn doubt(code: i32, message: &str, version: ComposeVersion) -> Option
     }
 }
 
+fn is_about_files(code: i32, message: &str) -> bool {
+    code == FILE_NOT_FOUND || ABOUT_FILES.iter().any(|part| message.contains(part))
+}
+
 /// Whether the program ended because it has a limit of memory (B43).
 pub(super) fn is_out_of_memory(output: &Output) -> bool {
     let is_said = |line: &[u8]| OUT_OF_MEMORY.iter().any(|start| line.starts_with(start));
@@ -138,7 +154,7 @@ pub(super) fn is_out_of_memory(output: &Output) -> bool {
 }
 
 /// What to do about a message of the program, if that is known.
-pub(super) fn hint(message: &str) -> Option<&'static str> {
+fn hint(message: &str) -> Option<&'static str> {
     message.contains(REMOTE).then_some(
         "stacklift does not fetch remote files: save them in the stack's directory, and refer to the local copies",
     )
@@ -146,10 +162,10 @@ pub(super) fn hint(message: &str) -> Option<&'static str> {
 
 /// The error that the program printed, on one line: without its warnings, the values of `mask` and the path of the
 /// temporary `folder`.
-pub(super) fn message(output: &Output, folder: Option<&Path>, mask: &Mask) -> String {
+pub(super) fn message(output: &Output, folder: Option<&str>, mask: &Mask) -> String {
     // A value with several lines is masked before the lines are joined.
     let text = mask.hide(&String::from_utf8_lossy(&output.stderr));
-    let text = match folder.and_then(Path::to_str) {
+    let text = match folder {
         Some(folder) => text.replace(&format!("{folder}/"), ""),
         None => text,
     };
@@ -245,7 +261,8 @@ mod tests {
         let of_type = "validating docker-compose.yml: services.a.restart must be a string";
         let key =
             "validating docker-compose.yml: services.a Additional property foo is not allowed";
-        let file = "env file x.env not found: stat x.env: no such file or directory";
+        let file = "env file /s/x.env not found: stat /s/x.env: no such file or directory";
+        let own = "env file x.env not found: stat x.env: no such file or directory";
         for (code, message, version, expected) in [
             (15, size, old, Some(Doubt::Version)),
             (15, size, supported, None),
@@ -255,6 +272,7 @@ mod tests {
             (15, key, newest, Some(Doubt::UnknownKey)),
             (14, file, newest, Some(Doubt::Files)),
             (1, file, newest, Some(Doubt::Files)),
+            (14, own, newest, None),
         ] {
             assert_eq!(doubt(code, message, version), expected, "{message}");
         }

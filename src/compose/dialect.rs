@@ -641,7 +641,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        compose::Project,
+        compose::{Project, Read},
         model::{WrittenMount, WrittenService, WrittenServices},
     };
 
@@ -697,13 +697,13 @@ mod tests {
             "bind".to_owned(),
             WrittenService {
                 mounts: binds,
-                has_long_ports: false,
+                ..WrittenService::default()
             },
         );
         let mut wrong = Vec::new();
         for (printer, services) in &printed {
-            let config = json!({ "services": services });
-            let project = Project::new(&config, version(printer), &BTreeMap::new(), Some(&written));
+            let read = Read::printed(json!({ "services": services }), version(printer));
+            let project = Project::new(&read, &BTreeMap::new(), Some(&written));
             for of in &versions {
                 for (service, changes) in &hashes {
                     let of = version(of);

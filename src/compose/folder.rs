@@ -6,7 +6,9 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
     mem,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown},
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
+    },
     path::{Path, PathBuf},
     sync::{Mutex, Once},
     time::Duration,
@@ -24,6 +26,9 @@ const PREFIX: &str = "stacklift-";
 
 /// How the rest of the name starts if it is the folder of a rehearsal, which may contain any file.
 const COPIES: &str = "copies-";
+
+/// Where Portainer's directory of a stack is in the folder of a text that is sent. Paths that lead out of it stay in the folder.
+pub(super) const STACK: &str = "data/compose/stack";
 
 /// The length of the random end of a name.
 const RANDOM: usize = 6;
@@ -74,7 +79,19 @@ pub struct Folder {
 impl Folder {
     /// A shared one can be read by the programs of [`OWN_GROUP`], too.
     pub(super) fn new(is_shared: bool) -> io::Result<Self> {
-        Self::create(PREFIX, is_shared)
+        let folder = Self::create(PREFIX, is_shared)?;
+        let mut below = folder.path().to_owned();
+        for name in STACK.split('/') {
+            below.push(name);
+            fs::DirBuilder::new().mode(0o700).create(&below)?;
+            folder.share(&File::open(&below)?, 0o750)?;
+        }
+        Ok(folder)
+    }
+
+    /// The directory of the text that is sent.
+    pub(super) fn stack(&self) -> PathBuf {
+        self.path().join(STACK)
     }
 
     /// One for the copies of a rehearsal.
@@ -119,9 +136,9 @@ impl Folder {
         self.dir.path()
     }
 
-    /// Creates a file that only this user may read.
+    /// Creates a file in [`Self::stack`] that only this user may read.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<()> {
-        let path = self.path().join(name);
+        let path = self.stack().join(name);
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)

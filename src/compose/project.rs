@@ -1,11 +1,16 @@
 //! What a text or files mean: the configuration that a Compose program prints, and the config hashes that follow from it.
 
+mod service;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use composefile::path::clean;
 use serde_json::Value;
 
+pub use self::service::{Content, Dependency, Endpoint, Mount, Place, Service};
+use self::service::{Folders, PlacedFile, Sections};
 use super::{
+    HOME, Read,
     answer::share_by_id,
     dialect::{
         CREATE_HOST_PATH, Dialect, Fields, OMITS_TRUE, all_binds, clean_targets, go_json,
@@ -18,12 +23,13 @@ use crate::{
     text::sha256,
 };
 
-/// The services of a project, and its networks and volumes.
+/// What a text or files mean, as a Compose program resolved it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Project {
-    /// Each service as Compose resolved it. There are several forms if what Compose printed does not tell which one the files
-    /// have.
-    services: BTreeMap<String, Vec<Fields>>,
+    /// The active services, in the order of the text, as far as that is known.
+    pub services: Vec<Service>,
+    /// Each service as Compose hashes it. There are several forms if what Compose printed does not tell which one the files have.
+    forms: BTreeMap<String, Vec<Fields>>,
     /// The services that may have ports in the long syntax.
     long_ports: BTreeSet<String>,
     /// The config hashes of networks and volumes (N13).
@@ -31,55 +37,66 @@ pub struct Project {
 }
 
 impl Project {
-    /// The project that a program of this version printed as JSON.
+    /// The project that a program read.
     ///
     /// `containers` are the IDs of containers by service: `up` hashes the ID of a container whose namespace a service shares
     /// (N05). `written` is how the text writes the services.
     pub fn new(
-        config: &Value,
-        printed_by: ComposeVersion,
+        read: &Read,
         containers: &BTreeMap<String, String>,
         written: Option<&WrittenServices>,
     ) -> Self {
+        let (config, printed_by) = (&read.config, read.printed_by);
         let mut config = config.clone();
         single_dollars(&mut config);
-        let services = config["services"].as_object();
-        let services = services.into_iter().flatten();
-        let active: BTreeSet<&String> = services.clone().map(|(name, _)| name).collect();
-        let resolved = services.filter_map(|(name, service)| {
-            let mut service = service.as_object()?.clone();
+        let folders = Folders::of(read.folder.as_deref());
+        let sections = Sections {
+            config: &config,
+            project: config["name"].as_str().unwrap_or_default(),
+            folders: &folders,
+        };
+        let mut project = Self {
+            resources: resources(&config),
+            ..Self::default()
+        };
+        let all = config["services"].as_object();
+        let active: BTreeSet<&String> = all.into_iter().flatten().map(|(name, _)| name).collect();
+        for (name, fields) in all.into_iter().flatten() {
+            let Some(mut fields) = fields.as_object().cloned() else {
+                continue;
+            };
             // Compose prints optional dependencies on inactive services, and `up` removes them.
-            if let Some(Value::Object(dependencies)) = service.get_mut("depends_on") {
+            if let Some(Value::Object(dependencies)) = fields.get_mut("depends_on") {
                 dependencies.retain(|name, how| how["required"] != false || active.contains(name));
             }
-            share_by_id(&mut service, containers);
-            volumes_by_id(&mut service, containers);
-            let forms = match written.and_then(|written| written.get(name)) {
-                Some(written) => vec![as_written(service, &written.mounts)],
-                None => possible_forms(service, printed_by),
+            let written = written.and_then(|written| written.get(name));
+            let service = sections.service(name, &fields, written);
+            share_by_id(&mut fields, containers);
+            volumes_by_id(&mut fields, containers);
+            let forms = match written {
+                Some(written) => vec![as_written(fields, &written.mounts)],
+                None => possible_forms(fields, printed_by),
             };
-            Some((name.clone(), forms))
-        });
-        let services: BTreeMap<String, Vec<Fields>> = resolved.collect();
-        let is_long = |name: &&String| {
-            let written = written.and_then(|written| written.get(*name));
-            written.is_none_or(|written| written.has_long_ports)
-        };
-        Self {
-            long_ports: services.keys().filter(is_long).cloned().collect(),
-            services,
-            resources: resources(&config),
+            if written.is_none_or(|written| written.has_long_ports) {
+                project.long_ports.insert(name.clone());
+            }
+            project.forms.insert(name.clone(), forms);
+            project.services.push(service);
         }
+        let position = |service: &Service| Some(written?.get(&service.name)?.position);
+        project.services.sort_by_key(position);
+        project
     }
 
-    /// The names of its services.
-    pub fn services(&self) -> impl Iterator<Item = &String> {
-        self.services.keys()
+    /// The secrets and configs that Compose puts into containers, with the service of each.
+    pub fn placed_files(&self) -> impl Iterator<Item = (&Service, &PlacedFile)> {
+        let services = self.services.iter();
+        services.flat_map(|service| service.files.iter().map(move |file| (service, file)))
     }
 
-    /// Whether the project has a service.
-    pub fn has(&self, service: &str) -> bool {
-        self.services.contains_key(service)
+    /// A service.
+    pub fn service(&self, name: &str) -> Option<&Service> {
+        self.services.iter().find(|service| service.name == name)
     }
 
     /// Whether `up` adds to a service what the engine or another program answers, so that its hash is unknown.
@@ -87,19 +104,17 @@ impl Project {
         let Some(service) = self.service(service) else {
             return false;
         };
-        let needs = service.get("depends_on").and_then(Value::as_object);
-        let mut needs = needs.into_iter().flat_map(|needs| needs.keys());
         let is_provided = |name: &String| {
             self.service(name)
-                .is_some_and(|one| one.contains_key("provider"))
+                .is_some_and(|one| one.get("provider").is_some())
         };
-        service.contains_key("models")
-            || service.contains_key("use_api_socket")
-            || needs.any(is_provided)
+        service.get("models").is_some()
+            || service.get("use_api_socket").is_some()
+            || service.depends_on.keys().any(is_provided)
     }
 
     /// A service, in the form that is most likely.
-    pub fn service(&self, name: &str) -> Option<&Fields> {
+    pub fn fields(&self, name: &str) -> Option<&Fields> {
         self.forms(name).first()
     }
 
@@ -136,7 +151,7 @@ impl Project {
         created_by: Option<Dialect>,
     ) -> Option<&'static str> {
         let has_long_ports = self.long_ports.contains(service);
-        dialect.open_part(created_by, self.service(service)?, has_long_ports)
+        dialect.open_part(created_by, self.fields(service)?, has_long_ports)
     }
 
     /// Whether `hash` is that of a service, whichever version computed it.
@@ -146,13 +161,13 @@ impl Project {
 
     /// The part of a service that the two dialects hash in different ways.
     pub fn difference(&self, service: &str, one: Dialect, other: Dialect) -> Option<&'static str> {
-        one.difference(other, self.service(service)?)
+        one.difference(other, self.fields(service)?)
     }
 
     /// The same, with the bind mounts of a service in the long syntax and without `create_host_path`, and with clean paths in the
     /// container. `None` if no mount changes.
     pub fn with_long_binds(&self, service: &str) -> Option<Self> {
-        let written = self.service(service)?;
+        let written = self.fields(service)?;
         let mut long = written.clone();
         for bind in
             all_binds(&mut long).filter(|bind| bind.get(CREATE_HOST_PATH) == Some(&true.into()))
@@ -161,25 +176,14 @@ impl Project {
         }
         clean_targets(&mut long);
         (long != *written).then(|| Self {
-            services: BTreeMap::from([(service.to_owned(), vec![long])]),
+            forms: BTreeMap::from([(service.to_owned(), vec![long])]),
             long_ports: self.long_ports.clone(),
             ..Self::default()
         })
     }
 
-    /// The sources of a service's bind mounts that Docker creates if they are missing.
-    pub fn created_sources(&self, service: &str) -> Vec<&str> {
-        let service = self.service(service);
-        let mounts = service.and_then(|service| service.get("volumes")?.as_array());
-        let is_created = |mount: &&Value| mount["bind"][CREATE_HOST_PATH] == true;
-        let created = mounts.into_iter().flatten().filter(is_created);
-        created
-            .filter_map(|mount| mount["source"].as_str())
-            .collect()
-    }
-
     fn forms(&self, service: &str) -> &[Fields] {
-        self.services.get(service).map_or(&[], Vec::as_slice)
+        self.forms.get(service).map_or(&[], Vec::as_slice)
     }
 }
 

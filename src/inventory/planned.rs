@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     adopt, migrate,
-    observe::{Before, Situation},
+    observe::Situation,
     parallel::side_by_side,
-    plan::{AdoptFlags, Plan, Readiness},
+    plan::{AdoptFlags, Before, Plan, Readiness},
     report::{
         Containers, InterruptedRun, PlanReport, PortainerReport, PortainerStack, Recommended,
         StackReport, VERSION, Way,

@@ -12,7 +12,7 @@ use crate::{
 /// What an adoption with these flags would do.
 pub fn adoption(prepared: &adopt::Prepared, situation: &Situation, flags: AdoptFlags) -> Plan {
     let (plan, before) = (&prepared.plan, &prepared.before);
-    let pulls = prepared.images_to_pull(situation.stack.name().as_str(), flags);
+    let pulls = prepared.images_to_pull(flags);
     // Missing images are all that blocks it then.
     let blockers = plan.blockers.iter().filter(|_| pulls.is_empty());
     let blockers: Vec<_> = blockers.cloned().collect();

@@ -7,8 +7,8 @@ use crate::{
     failure::Failure,
     finding::{Finding, Kind},
     model::Container,
-    observe::{Before, warnings_of},
-    plan::{self, Fate, Plan},
+    observe::warnings_of,
+    plan::{self, Before, Fate, Plan},
     text::{listed, numbered, said},
 };
 

@@ -1,15 +1,22 @@
 //! Works out what a migration would do. Reads only: it holds no client that can write.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use composefile::document::Document;
 
 use super::{Rewrite, namesake};
 use crate::{
+    compose::{Answer, Input, Profiles, Project, Values},
     model::Record,
-    observe::{Before, Depth, Situation, mask},
-    plan::{self, Plan, Touch},
-    rewrite::faithful::env_files_needed,
+    observe::{Depth, Situation, mask},
+    plan::{self, Before, Plan, Projects, Sent, Touch, Unread},
+    rewrite::{
+        env::stack_env,
+        faithful::{env_files_needed, written_services},
+    },
     stack::{Shell, StackText},
+    text::Mask,
 };
 
 /// A stack, its literal rewrite, and what migrating it would do.
@@ -44,23 +51,37 @@ impl Prepared {
         let rewrite = Rewrite::literal(&source, situation.stack.dir_text());
         let sent = rewrite.sent();
         let mask = mask(&source, sent.env);
-        let mut before = situation.observe(records, sent, &mask, depth);
-        before.warnings.extend(before.observed.unread.iter().map(|why| {
+        let mut before = situation.observe(records, depth);
+        before.warnings.extend(before.unread.iter().map(|why| {
             let hint = why.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
             format!("{}{hint}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back", why.message)
         }));
         situation.engine.refuse_podman()?;
         let document = Document::parse(&source.compose);
+        let text = Document::parse(sent.text).ok();
+        let is_needed = depth == Depth::Everything || before.destroys();
+        let projects = read(situation, sent, &mask, is_needed);
+        if let (Ok(project), true) = (&projects.sent, is_needed) {
+            situation.read_images(&mut before, project);
+        }
+        if let (Ok(project), Some(text)) = (&projects.sent, &text)
+            && before.portainer_version.is_none()
+            && plan::depends_on_version(sent, text, project)
+        {
+            situation.read_version(&mut before);
+        }
         let (compose, env) = (&source.compose, source.env.as_deref());
         let shell = Shell::of(situation.stack, None, |context| {
             env_files_needed(compose, env, context)
         });
-        let read = plan::Source {
+        let on_disk = plan::Source {
             compose,
             document: document.as_ref(),
             env,
         };
-        let mut plan = situation.with_facts(read, &shell, sent, false, &before, plan::migration);
+        let context = shell.context();
+        let facts = situation.facts(on_disk, &context, (sent, text.as_ref()), &projects, &before);
+        let mut plan = plan::migration(&facts);
         let name = Some(situation.stack.name().as_str());
         let containers = before.inspected();
         let touched: Vec<_> = containers
@@ -78,5 +99,35 @@ impl Prepared {
             before,
             plan,
         })
+    }
+}
+
+/// What the Compose program of this host reads in the literal text, if it is asked. A migration needs none (C11).
+fn read(situation: &Situation, sent: Sent, mask: &Mask, is_needed: bool) -> Projects {
+    let ask = || {
+        let env = stack_env(sent.env);
+        let input = Input::Sent {
+            dir: Some(situation.stack.dir()),
+            project: &situation.stack.name().portainer_name(),
+            text: sent.text,
+            env: &env,
+        };
+        let program = situation.compose.compose()?;
+        program.ask(&input, Profiles::Active, Values::Resolved, mask)
+    };
+    let nothing = "nothing is interrupted or lost".to_owned();
+    let sent = match is_needed.then(ask) {
+        None => Err(Unread::Unknown(nothing.clone())),
+        Some(Ok(Answer::Read(read))) => {
+            let written = written_services(sent.text, sent.env);
+            Ok(Project::new(&read, &BTreeMap::new(), Some(&written)))
+        }
+        Some(Ok(Answer::Rejected(rejection))) => Err(Unread::Rejected(rejection)),
+        Some(Err(error)) => Err(Unread::Unknown(format!("{error:#}"))),
+    };
+    Projects {
+        on_disk: Err(nothing),
+        sent,
+        deployed: None,
     }
 }

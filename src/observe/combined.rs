@@ -100,7 +100,7 @@ pub fn combined(
     let values = values(&env, read.env_files.values());
     let mask = &Mask::new(values.iter().map(String::as_str));
     let writable = |input: &Input, profiles, values| {
-        let mut config = program.config(input, profiles, values, mask)?;
+        let mut config = program.read(input, profiles, values, mask)?.config;
         write_omitted(&mut config, program.version().release);
         anyhow::Ok(config)
     };

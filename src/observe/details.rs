@@ -10,18 +10,14 @@ use super::Details;
 use crate::{engine::EngineReader, model::Container, run::read_changes};
 
 /// Reads the [`Details`]. Returns also why a part of them could not be read.
-pub(super) fn details(
-    engine: &EngineReader,
-    all: &[Container],
-    mut references: BTreeSet<String>,
-) -> (Details, Vec<anyhow::Error>) {
+pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Details, Vec<anyhow::Error>) {
     let mut failures = Vec::new();
     let ids = all.iter().map(|container| &container.id);
     let at = Utc::now();
     let containers = known(engine.inspect_containers(ids), &mut failures);
     let inspected = containers.as_deref().unwrap_or_default();
     let image_of = |one: &Value| one["Image"].as_str().map(str::to_owned);
-    references.extend(inspected.iter().filter_map(image_of));
+    let references = inspected.iter().filter_map(image_of).collect();
     let networks = known(engine.all_networks(), &mut failures);
     let volumes = known(engine.all_volumes(), &mut failures);
     let all_volumes = volumes.as_deref().map_or(&[][..], Vec::as_slice);

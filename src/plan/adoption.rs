@@ -11,11 +11,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    compose::{ComposeVersion, Rejection, dialect::Fields},
+    compose::{ComposeVersion, Content, Project, Service, dialect::Fields},
     finding::{Finding, Kind},
-    model::{Deployment, PORTAINER_FOLDERS, Record},
+    model::{Deployment, PORTAINER_FOLDERS, Record, values},
     plan::{
-        Environment, Facts, Fate, InPortainer, NOT_PULLED, Plan, PortainerCompose, Projects, Touch,
+        Environment, Facts, Fate, InPortainer, NOT_PULLED, Plan, PortainerCompose, Touch,
         blockers::inline,
         blockers::missing,
         blockers::overridden,
@@ -23,13 +23,11 @@ use crate::{
         blockers::unsupported::unsupported,
         blockers::validation,
         edited, escape,
-        facts::services::{SentService, SentStack, with_sent},
-        fates::dependents::{self, dependencies},
+        fates::dependents,
         fates::redefined::Redefined,
         fates::steering::Steering,
         fates::versions::takes_name_of_other_host,
         fates::{self, Deciding},
-        losses::mounts::{copied, copied_files},
         losses::{containers, memory, record},
     },
     rewrite::faithful,
@@ -51,10 +49,6 @@ pub struct AdoptionFacts<'a> {
     pub rewrite: &'a [Finding],
     /// What the rewrite writes into the text because it runs.
     pub runs: &'a faithful::Runs,
-    /// What Compose reads, or why that is unknown.
-    pub projects: Result<&'a Projects, &'a str>,
-    /// Why Compose rejects what is sent, if it does.
-    pub rejection: Option<&'a Rejection>,
     /// Whether Portainer is to deploy its Git stack again.
     pub redeploys: bool,
 }
@@ -63,13 +57,11 @@ impl<'a> AdoptionFacts<'a> {
     /// What Compose prints for a service, if a container certainly has that configuration: of the files on disk, or of what is
     /// sent.
     fn hashed(&self, container: Inspected, service: &str) -> Option<&'a Fields> {
-        let (hash, projects) = (
-            self.facts.label(container, "config-hash")?,
-            self.projects.ok()?,
-        );
-        let mut all = [&projects.on_disk, &projects.sent].into_iter();
+        let hash = self.facts.label(container, "config-hash")?;
+        let projects = self.facts.projects;
+        let mut all = projects.on_disk.iter().chain(&projects.sent);
         let found = all.find(|project| project.is_of(service, hash))?;
-        found.service(service)
+        found.fields(service)
     }
 }
 
@@ -146,62 +138,73 @@ pub fn fate_of<'s>(services: &'s [ServicePlan], container: &str) -> Option<&'s F
 /// Plans an adoption.
 pub fn adoption(input: &AdoptionFacts) -> Plan {
     let facts = input.facts;
-    with_sent(facts.sent, facts.project, |text, stack| {
-        let stack = stack.filter(|_| input.rewrite.is_empty());
-        let (rewrite, uses) = (input.rewrite.iter(), &facts.uses);
-        let mut plan = Plan {
-            request: Some(request(facts, input.redeploys)),
-            in_portainer: facts
-                .record
-                .map_or(InPortainer::Nothing, |record| record.in_portainer),
-            blockers: rewrite
-                .map(|problem| problem.clone().in_file(input.file))
-                .collect(),
-            is_stopped: is_stopped(facts),
-            access: uses.wanted.clone().filter(|_| !uses.is_as_wanted),
-            ..Plan::default()
-        };
-        plan.check_surroundings(input);
-        plan.check_name(input);
-        if let Some(stack) = stack {
-            let refusals = validation::refusals(facts, text, Some(stack), false, input.rejection);
-            plan.block(refusals, input.file);
-            let compose = portainer_compose(facts);
-            let mut redefined = Redefined::new(input, compose);
-            plan.warnings.append(&mut redefined.ignored);
-            let steering = Steering::new(stack, compose, facts.record.map(|one| one.record));
-            plan.services = services(input, stack, compose, &redefined, &steering);
-            if input.redeploys {
-                plan.replace_all_from_git(facts);
-            } else if plan.in_portainer != InPortainer::FromGit {
-                plan.replace_all_if_in_error(facts);
-            }
-            plan.compare_with_last_adoption(facts);
-            plan.update_unless_all_run(facts);
-            if !plan.sends_nothing() {
-                plan.check_text(input, stack, compose, &steering);
-                plan.blockers.extend(redefined.blockers());
-            }
-            plan.lose_by_adoption(input, stack, compose);
-            let containers = facts.observed.inspected();
-            let mut lost = containers.filter(|one| plan.keeps_of_lost_portainer(facts, *one));
-            if let Some(one) = lost.next() {
-                plan.warnings.push(format!(
-                    "Portainer started {}, and has no stack for it: if another Portainer has one, do not adopt it here",
-                    one.name()
-                ));
-            }
+    let (rewrite, uses) = (input.rewrite.iter(), &facts.before.uses);
+    let mut plan = Plan {
+        request: Some(request(facts, input.redeploys)),
+        in_portainer: facts
+            .record
+            .map_or(InPortainer::Nothing, |record| record.in_portainer),
+        blockers: rewrite
+            .map(|blocker| blocker.clone().in_file(input.file))
+            .collect(),
+        is_stopped: is_stopped(facts),
+        access: uses.wanted.clone().filter(|_| !uses.is_as_wanted),
+        ..Plan::default()
+    };
+    plan.check_surroundings(input);
+    plan.check_name(input);
+    if input.rewrite.is_empty() {
+        plan.block(validation::refusals(facts, false), input.file);
+    }
+    match &facts.projects.sent {
+        Ok(project) => plan.compare(input, project),
+        Err(unread) if plan.blockers.is_empty() => {
+            let what =
+                format!("it is unknown what Compose reads in the file that is sent: {unread}");
+            let hint = "`docker compose config` must accept the file";
+            plan.blockers.push(Finding::new(what, hint));
         }
-        let (failed, how) = &facts.observed.failed;
-        if failed.has(facts.sent.text, facts.sent.env) {
-            plan.failed_before = Some(how.clone());
-        }
-        escape(&mut plan.warnings);
-        plan
-    })
+        Err(_) => {}
+    }
+    let (failed, how) = &facts.before.failed;
+    if failed.has(facts.sent.text, facts.sent.env) {
+        plan.failed_before = Some(how.clone());
+    }
+    escape(&mut plan.warnings);
+    plan
 }
 
 impl Plan {
+    /// What sending the text does to what runs.
+    fn compare(&mut self, input: &AdoptionFacts, project: &Project) {
+        let facts = input.facts;
+        let compose = portainer_compose(facts);
+        let mut redefined = Redefined::new(input, compose);
+        self.warnings.append(&mut redefined.ignored);
+        let steering = Steering::new(facts, project, compose, facts.record.map(|one| one.record));
+        self.services = services(input, project, compose, &redefined, &steering);
+        if input.redeploys {
+            self.replace_all_from_git(facts);
+        } else if self.in_portainer != InPortainer::FromGit {
+            self.replace_all_if_in_error(facts);
+        }
+        self.compare_with_last_adoption(facts);
+        self.update_unless_all_run(facts);
+        if !self.sends_nothing() {
+            self.check_text(input, project, compose, &steering);
+            self.blockers.extend(redefined.blockers());
+        }
+        self.lose_by_adoption(input, project, compose);
+        let containers = facts.before.inspected();
+        let mut lost = containers.filter(|one| self.keeps_of_lost_portainer(facts, *one));
+        if let Some(one) = lost.next() {
+            self.warnings.push(format!(
+                "Portainer started {}, and has no stack for it: if another Portainer has one, do not adopt it here",
+                one.name()
+            ));
+        }
+    }
+
     /// The containers that are replaced or restarted, or may be.
     pub fn touched<'a>(&self, containers: &'a [Value]) -> Vec<(Inspected<'a>, Touch)> {
         let touch = |container: Inspected| match fate_of(&self.services, container.name())? {
@@ -226,7 +229,7 @@ impl Plan {
         let dir = facts.label(container, "project.working_dir");
         let is_lost = dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS))
             && facts.record.is_none()
-            && facts.rights.see_every_stack();
+            && facts.before.rights.see_every_stack();
         is_lost && fate_of(&self.services, container.name()).is_some_and(Fate::keeps_containers)
     }
 
@@ -281,17 +284,17 @@ impl Plan {
             InPortainer::UpToDate | InPortainer::LastSent
         );
         let mut services = self.services.iter();
-        let is_by_hand = !facts.has_failed();
+        let is_by_hand = !facts.before.has_failed();
         if is_sent
             && is_by_hand
             && services.any(|service| differs_from_adoption(facts, service) == Some(true))
         {
             self.in_portainer = InPortainer::Redeployed;
         }
-        if self.in_portainer == InPortainer::FromGit && facts.last_sent.is_behind {
+        if self.in_portainer == InPortainer::FromGit && facts.before.last_sent.is_behind {
             let is_as_left =
-                |one: &Inspected| edited::is_as_left(*one, &facts.last_sent, facts.tool);
-            let restored = facts.observed.inspected();
+                |one: &Inspected| edited::is_as_left(*one, &facts.before.last_sent, facts.tool);
+            let restored = facts.before.inspected();
             let restored = restored.filter(|one| is_as_left(one) == Some(true));
             self.by_hand = restored.map(|one| one.name().to_owned()).collect();
         }
@@ -299,7 +302,7 @@ impl Plan {
         if let Some(record) = edited {
             let is_last = record.last_sent.has(facts.sent.text, facts.sent.env);
             self.files_differ = self.in_portainer == InPortainer::Edited && !is_last;
-            let containers = facts.observed.inspected();
+            let containers = facts.before.inspected();
             self.by_hand = containers
                 .filter(|one| edited::is_by_hand_since(*one, record.record, facts.tool))
                 .map(|one| one.name().to_owned())
@@ -357,7 +360,7 @@ impl Plan {
             };
             service.stop_grace = None;
         }
-        let paused = facts.observed.inspected().filter(|one| one.is_paused());
+        let paused = facts.before.inspected().filter(|one| one.is_paused());
         self.warnings.extend(paused.map(|one| {
             let (name, tool) = (one.name(), facts.tool);
             format!("{name} stays paused: to continue it, run: {tool} unpause {name}")
@@ -372,21 +375,21 @@ impl Plan {
 
     fn check_surroundings(&mut self, input: &AdoptionFacts) {
         let facts = input.facts;
-        let is_known = facts.listed.is_some() && facts.details.containers.is_some();
-        if !is_known || facts.others.is_none() {
+        let is_known = facts.before.listed.is_some() && facts.before.details.containers.is_some();
+        if !is_known || facts.before.others.is_none() {
             let what = "cannot read the containers of this host";
             let otherwise = || Finding::new(what, "check that Docker is running");
-            let blocker = facts.unread.clone();
+            let blocker = facts.before.unread.clone();
             self.blockers.push(blocker.unwrap_or_else(otherwise));
-        } else if let Environment::Unknown(reason) = &facts.environment {
+        } else if let Environment::Unknown(reason) = &facts.before.environment {
             let endpoint = facts.endpoint;
             let what = format!("cannot verify that environment {endpoint} is this host: {reason}");
             let hint = "Portainer and Docker on this host must both be reachable";
             self.blockers.push(Finding::new(what, hint));
         }
-        let listed = facts.listed();
+        let listed = facts.before.listed();
         let refusals = [
-            permissions::environment(&facts.environment, facts.endpoint),
+            permissions::environment(&facts.before.environment, facts.endpoint),
             permissions::management(facts),
             permissions::registered(facts),
             permissions::runs_portainer(listed, facts.portainer_port),
@@ -397,11 +400,11 @@ impl Plan {
     /// Whether Portainer takes a name that a Portainer stack of another host has (M20).
     fn check_name(&mut self, input: &AdoptionFacts) {
         let facts = input.facts;
-        if facts.record.is_some() || facts.environment.is_other_engine() {
+        if facts.record.is_some() || facts.before.environment.is_other_engine() {
             return;
         }
-        let has_containers = facts.may_have_containers();
-        for other in &facts.namesakes {
+        let has_containers = facts.before.may_have_containers();
+        for other in &facts.before.namesakes {
             let (id, theirs) = (&other.record.id, other.record.endpoint_id);
             let is_here = other.is_on_this_host;
             if theirs == facts.endpoint || is_here == Some(true) {
@@ -415,7 +418,7 @@ impl Plan {
             if !has_containers {
                 continue;
             }
-            let version = facts.portainer_version.as_deref();
+            let version = facts.before.portainer_version.as_deref();
             if version.and_then(takes_name_of_other_host).is_none() {
                 self.warnings.push(format!(
                     "Portainer stack {id} on environment {theirs} has the same name: this version of Portainer may refuse a second one; nothing changes then"
@@ -429,49 +432,55 @@ impl Plan {
     fn check_text(
         &mut self,
         input: &AdoptionFacts,
-        stack: &SentStack,
+        project: &Project,
         compose: Option<PortainerCompose>,
         steering: &Steering,
     ) {
         let facts = input.facts;
-        self.block(permissions::admin_only(facts, stack), input.file);
-        let missing = missing::missing(facts, stack, &input.runs.created);
+        self.block(permissions::admin_only(facts, project), input.file);
+        let missing = missing::missing(facts, Some(project), &input.runs.created);
         self.images = missing.pulls.into_iter().collect();
         self.block(missing.refusals, input.file);
         self.warnings.extend(missing.doubts);
         let last = compose.map(|compose| compose.last);
-        let newer = last.map_or(Vec::new(), |last| {
-            validation::newer(facts, stack, input.file, last)
-        });
+        let newer = last
+            .zip(facts.document)
+            .map_or(Vec::new(), |(last, document)| {
+                validation::newer(facts, document, input.file, last)
+            });
         // B20
         if let (Some(version), false) = (last, newer.is_empty()) {
             let what = format!("Compose {version} in Portainer rejects a part of the Compose file");
             let hint = "correct its spelling or remove it; a newer Portainer may accept it";
             self.blockers.push(Finding::new(what, hint).details(newer));
-        } else {
+        } else if let Some(document) = facts.document {
             let first = compose.map(|compose| compose.first);
             self.warnings
-                .extend(validation::doubts(facts, stack, first));
+                .extend(validation::doubts(facts, document, first));
         }
-        let is_created = |service: &SentService| {
+        let is_created = |service: &Service| {
             let mut planned = self.services.iter();
             planned.any(|one| one.service == service.name && one.may_create())
         };
-        let refused = unsupported(facts, stack, compose, is_created);
+        let refused = unsupported(facts, project, compose, is_created);
         self.blockers.extend(refused);
-        self.check_dependencies(facts, stack);
-        self.check_copied(facts, stack);
-        self.blockers.extend(inline::lost_files(facts, stack));
-        self.blockers.extend(overridden::overridden(facts, stack));
+        self.check_dependencies(facts, project);
+        self.check_copied(facts, project);
+        self.blockers.extend(inline::lost_files(facts, project));
+        let overridden = facts
+            .document
+            .and_then(|text| overridden::overridden(facts, text));
+        self.blockers.extend(overridden);
         self.blockers.extend(steering.orphans(&self.services));
         self.blockers.extend(steering.rejected());
         self.blockers.extend(steering.not_started());
         self.warnings.extend(steering.doubt());
-        for service in stack.active() {
-            for (_, volume, _) in service.volumes() {
-                let exists = facts.details.volumes.is_none() || facts.details.has_volume(&volume);
-                if !exists && facts.last_volumes.contains(&volume) {
-                    let name = service.name;
+        for service in &project.services {
+            for (_, volume) in service.volumes() {
+                let (name, volume) = (&service.name, &volume.name);
+                let exists = facts.before.details.volumes.is_none()
+                    || facts.before.details.has_volume(volume);
+                if !exists && facts.before.last_volumes.contains(volume) {
                     self.warnings.push(format!(
                         "volume {volume} no longer exists: {name} starts with a new one"
                     ));
@@ -479,8 +488,8 @@ impl Plan {
             }
         }
         // M06
-        let pulled = stack.active().into_iter().filter(|service| {
-            let policy = service.given(&["pull_policy"]).known();
+        let pulled = project.services.iter().filter(|service| {
+            let policy = service.text(&["pull_policy"]);
             policy.is_some_and(|policy| !NOT_PULLED.contains(&policy.as_str()))
         });
         self.warnings.extend(pulled.map(|service| {
@@ -492,20 +501,30 @@ impl Plan {
     }
 
     /// The secrets and configs of which a container that stays keeps the old content (N17).
-    fn check_copied(&mut self, facts: &Facts, stack: &SentStack) {
-        let Some(deployed) = facts.record.and_then(|record| record.contents) else {
+    fn check_copied(&mut self, facts: &Facts, project: &Project) {
+        let Some(deployed) = &facts.projects.deployed else {
             return;
         };
-        let before = copied_files(deployed, facts.project);
-        for now in copied(stack, facts.sent.env) {
-            let (service, target, content) = &now;
-            let has_other = before
-                .iter()
-                .any(|one| (&one.0, &one.1) == (service, target) && one.2 != *content);
+        let contents = facts.record.and_then(|record| record.contents);
+        let [before, now] = [contents.map_or(&[][..], |sent| sent.env), facts.sent.env].map(values);
+        let content = |content: &Content, variables: &BTreeMap<&str, &str>| match content {
+            Content::Text(text) => Some(text.clone()),
+            Content::Variable(name) => Some((*variables.get(name.as_str())?).to_owned()),
+            Content::File(_) | Content::External => None,
+        };
+        for (service, file) in project.placed_files() {
+            let mut all = deployed.placed_files();
+            let old = all.find(|(of, old)| of.name == service.name && old.target == file.target);
+            let has_other = old.is_some_and(|(_, old)| {
+                let old = content(&old.content, &before);
+                old.is_some() && old != content(&file.content, &now)
+            });
             let is_it = |one: &ServicePlan| {
-                one.service == *service && matches!(one.fate, Fate::Unchanged | Fate::Unknown(_))
+                one.service == service.name
+                    && matches!(one.fate, Fate::Unchanged | Fate::Unknown(_))
             };
             if has_other && self.services.iter().any(is_it) {
+                let (service, target) = (&service.name, &file.target);
                 self.warnings.push(format!(
                     "{service} gets the new content of {target} only when it is recreated, for example because one of its labels changes"
                 ));
@@ -517,7 +536,7 @@ impl Plan {
     fn lose_by_adoption(
         &mut self,
         input: &AdoptionFacts,
-        stack: &SentStack,
+        project: &Project,
         compose: Option<PortainerCompose>,
     ) {
         let facts = input.facts;
@@ -526,20 +545,20 @@ impl Plan {
         let planned = |loss: &Finding| fate_of(&self.services, loss.subject.as_deref()?);
         let stays = |loss: &Finding| planned(loss).is_some_and(Fate::keeps_containers);
         let is_removed = |loss: &Finding| matches!(planned(loss), Some(Fate::Removed(_)));
-        let services = stack.services();
-        let external = services.iter().flat_map(SentService::external_volumes);
-        let external: BTreeSet<String> = external.collect();
-        let (losses, unknown) = containers::losses(facts, Some(stack), &[], &self.services);
+        let volumes = project.services.iter().flat_map(Service::volumes);
+        let external = volumes.filter(|(_, volume)| volume.is_external);
+        let external: BTreeSet<&str> = external.map(|(_, volume)| &*volume.name).collect();
+        let (losses, unknown) = containers::losses(facts, Some(project), &[], &self.services);
         let is_lost = |loss: &Finding| match &loss.kind {
             Kind::Starts => true,
             // Its own rights are removed.
-            Kind::Use(_) if facts.uses.wanted.is_some() => true,
+            Kind::Use(_) if facts.before.uses.wanted.is_some() => true,
             Kind::UseUntilRecreated => facts.record.is_none() || !stays(loss),
             _ if stays(loss) => false,
             Kind::Orphan => false,
             Kind::AnonymousVolume { volume, is_deleted } => {
                 let is_left = *is_deleted || !carries_volumes || is_removed(loss);
-                is_left && !external.contains(volume)
+                is_left && !external.contains(volume.as_str())
             }
             _ => true,
         };
@@ -550,7 +569,7 @@ impl Plan {
                 let what = format!("no container uses its anonymous volume any more: {volume}");
                 loss.message = what;
                 loss
-            } else if facts.uses.wanted.is_some()
+            } else if facts.before.uses.wanted.is_some()
                 || matches!(planned(&loss), Some(Fate::Recreated(_) | Fate::Removed(_)))
             {
                 loss
@@ -568,7 +587,7 @@ impl Plan {
             let by_failure = memory::lost_by_failure(facts, &self.services);
             self.warnings.extend(by_failure);
         }
-        lost.extend(facts.uses.lost().as_ref().and_then(record::use_lost));
+        lost.extend(facts.before.uses.lost().as_ref().and_then(record::use_lost));
         lost.extend(record::volumes_left(facts));
         if let (Some(record), Some(Request::Update(_))) = (&facts.record, &self.request) {
             let losses = record::standing(record.record).into_iter();
@@ -606,13 +625,13 @@ pub fn refused_name(other: &Record, version: &str, endpoint: i64) -> Option<Find
 /// Whether none of the containers of services runs. One that a restore created may never have run. A stack without
 /// containers is stopped if Portainer has deployed it. It may have been deleted there since.
 fn is_stopped(facts: &Facts) -> bool {
-    let all = facts.observed.inspected();
+    let all = facts.before.inspected();
     let mut own = all.filter(|one| !one.is_one_off(facts.tool)).peekable();
     let is_deployed = facts.record.is_some_and(|facts| {
         let deployment = &facts.record.deployment;
         matches!(deployment, Deployment::Active | Deployment::Inactive)
     });
-    (is_deployed || !facts.last_sent.is_empty() || own.peek().is_some())
+    (is_deployed || !facts.before.last_sent.is_empty() || own.peek().is_some())
         && own.all(|one| !one.is_running())
 }
 
@@ -644,14 +663,14 @@ type Planning<'a> = (String, Vec<Inspected<'a>>, Fate);
 /// The fate of every service.
 fn services(
     input: &AdoptionFacts,
-    stack: &SentStack,
+    project: &Project,
     compose: Option<PortainerCompose>,
     redefined: &Redefined,
     steering: &Steering,
 ) -> Vec<ServicePlan> {
     let facts = input.facts;
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
-    let all = facts.observed.inspected();
+    let all = facts.before.inspected();
     let (one_off, own): (Vec<_>, Vec<_>) = all.partition(|one| one.is_one_off(facts.tool));
     for container in own {
         let service = container.compose_label(facts.tool, "service");
@@ -660,42 +679,44 @@ fn services(
     }
     let deciding = Deciding {
         facts,
-        projects: input.projects,
+        sent: project,
         portainer: compose,
     };
     let mut found: Vec<Planning> = Vec::new();
-    let services = stack.services();
-    for service in &services {
-        let own = containers.remove(service.name).unwrap_or_default();
-        let fate = match (service.is_active(), own.is_empty()) {
-            (true, true) if facts.listed.is_none() || facts.details.containers.is_none() => {
-                Fate::unknown("its containers could not be read")
-            }
-            (false, true) => continue,
-            (false, false) => Fate::LeftBehind("its profile is not active in Portainer".to_owned()),
-            (true, true) if service.replicas() == Some(0) => continue,
-            (true, true) => Fate::Started(starts(input, service.name)),
-            (true, false) => {
-                let fates = own.iter().map(|&one| deciding.fate(one, service));
-                let fate = worst(fates.chain(missing_replicas(service, own.len())));
-                let is_as_on_disk = |one: &Inspected| deciding.is_as_on_disk(*one, service);
-                match (named(input, service.name), fate) {
-                    (Some(named), Fate::Recreated(why)) if !own.iter().all(is_as_on_disk) => {
-                        Fate::Recreated(format!("{why}, and {named}"))
-                    }
-                    (Some(named), _) => Fate::Recreated(named),
-                    (None, fate) => fate,
+    for service in &project.services {
+        let name = service.name.as_str();
+        let own = containers.remove(name).unwrap_or_default();
+        let fate = if !own.is_empty() {
+            let fates = own.iter().map(|&one| deciding.fate(one, service));
+            let fate = worst(fates.chain(missing_replicas(service, own.len())));
+            let is_as_on_disk = |one: &Inspected| deciding.is_as_on_disk(*one, service);
+            match (named(input, name), fate) {
+                (Some(named), Fate::Recreated(why)) if !own.iter().all(is_as_on_disk) => {
+                    Fate::Recreated(format!("{why}, and {named}"))
                 }
+                (Some(named), _) => Fate::Recreated(named),
+                (None, fate) => fate,
             }
+        } else if facts.before.listed.is_none() || facts.before.details.containers.is_none() {
+            Fate::unknown("its containers could not be read")
+        } else if service.replicas() == 0 {
+            continue;
+        } else {
+            Fate::Started(starts(input, name))
         };
         let fate = redefined.fate(&own, fate);
-        found.push((service.name.to_owned(), own, fate));
+        found.push((name.to_owned(), own, fate));
     }
-    dependents::follow(&mut found, &services, compose);
-    let mut found = scale_down(found, &services, &deciding);
+    dependents::follow(&mut found, project, compose);
+    let mut found = scale_down(found, &deciding);
     let orphan = steering.orphan();
     for (service, own) in containers {
-        found.push((printable(service).into_owned(), own, orphan.clone()));
+        let fate = if facts.defines(service) {
+            Fate::LeftBehind("its profile is not active in Portainer".to_owned())
+        } else {
+            orphan.clone()
+        };
+        found.push((printable(service).into_owned(), own, fate));
     }
     for container in one_off {
         let fate = Fate::LeftBehind("started by `compose run`".to_owned());
@@ -703,18 +724,16 @@ fn services(
         found.push((name, vec![container], fate));
     }
     let plans = found.into_iter().map(|(service, own, fate)| {
-        let sent = services.iter().find(|one| one.name == service);
-        let needs = sent.map(dependencies).unwrap_or_default().into_iter();
+        let sent = project.service(&service);
+        let needs = sent.into_iter().flat_map(|sent| sent.depends_on.keys());
         ServicePlan {
-            asked: sent
-                .filter(|one| one.is_active())
-                .and_then(SentService::replicas),
-            needs: needs.map(|need| need.service).collect(),
+            asked: sent.map(Service::replicas),
+            needs: needs.cloned().collect(),
             service,
             containers: own.iter().map(|one| one.name().to_owned()).collect(),
             restarting: own
                 .iter()
-                .any(|one| one.is_in_loop(facts.observed.details.at)),
+                .any(|one| one.is_in_loop(facts.before.details.at)),
             stop_grace: match fate {
                 Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_) => stop_grace(&own),
                 _ => None,
@@ -729,7 +748,7 @@ fn services(
 fn starts(input: &AdoptionFacts, service: &str) -> String {
     let own = input.runs.services.get(service).into_iter();
     let named = own.flat_map(|own| &own.volumes);
-    let existing = named.filter(|(_, name)| input.facts.details.has_volume(name));
+    let existing = named.filter(|(_, name)| input.facts.before.details.has_volume(name));
     let told = existing.map(|(path, name)| format!("the existing volume {name:.12} at {path}"));
     match told.collect::<Vec<_>>().as_slice() {
         [] => NOT_STARTED.to_owned(),
@@ -738,28 +757,21 @@ fn starts(input: &AdoptionFacts, service: &str) -> String {
 }
 
 /// The fate of a service that has `now` containers, if the text asks for more.
-fn missing_replicas(service: &SentService, now: usize) -> Option<Fate> {
-    match service.replicas() {
-        None => Some(Fate::unknown("the number of its containers is unknown")),
-        Some(after) => (after > now).then(|| {
-            let what = format!("has {now} of {after} containers; the others will be started");
-            Fate::Started(what)
-        }),
-    }
+fn missing_replicas(service: &Service, now: usize) -> Option<Fate> {
+    let after = service.replicas();
+    (after > now).then(|| {
+        let what = format!("has {now} of {after} containers; the others will be started");
+        Fate::Started(what)
+    })
 }
 
 /// Gives rows of their own to the containers that a service no longer has, if Compose would recreate none of the service:
 /// then it removes those with the highest numbers.
-fn scale_down<'a>(
-    found: Vec<Planning<'a>>,
-    services: &[SentService],
-    deciding: &Deciding,
-) -> Vec<Planning<'a>> {
+fn scale_down<'a>(found: Vec<Planning<'a>>, deciding: &Deciding) -> Vec<Planning<'a>> {
     let mut scaled = Vec::new();
     for (name, mut own, mut fate) in found {
-        let service = services.iter().find(|one| one.name == name);
-        let service = service.filter(|one| one.is_active());
-        let asked = service.and_then(|one| Some((one, one.replicas()?)));
+        let service = deciding.sent.service(&name);
+        let asked = service.map(|service| (service, service.replicas()));
         let Some((service, after)) = asked.filter(|(_, after)| *after < own.len()) else {
             scaled.push((name, own, fate));
             continue;
@@ -794,13 +806,13 @@ fn scale_down<'a>(
 
 /// Portainer's Compose: as Portainer's version tells, or an older one that a container says it started it.
 pub fn portainer_compose(facts: &Facts) -> Option<PortainerCompose> {
-    let version = facts.portainer_version.as_deref();
+    let version = facts.before.portainer_version.as_deref();
     let known = version.and_then(PortainerCompose::of);
     if known.is_some_and(|known| known.is_library) {
         return known;
     }
     // Several versions: Portainer was upgraded, and the label does not say when.
-    let others = facts.others.iter().flatten();
+    let others = facts.before.others.iter().flatten();
     let versions: BTreeSet<ComposeVersion> = others
         .filter_map(|other| {
             let label = |name: &str| other.compose_label(facts.tool, name);
@@ -825,7 +837,7 @@ fn named(input: &AdoptionFacts, service: &str) -> Option<String> {
     let volumes = &runs.services.get(service)?.volumes;
     let record = facts.record.and_then(|record| record.contents);
     let is_new = |volume: &String| {
-        let exists = facts.details.has_volume(volume) || !runs.created.contains(volume);
+        let exists = facts.before.details.has_volume(volume) || !runs.created.contains(volume);
         exists && record.is_none_or(|deployed| !deployed.text.contains(volume))
     };
     let new = volumes.iter().filter(|(_, volume)| is_new(volume));
@@ -871,7 +883,7 @@ fn differs_from_adoption(facts: &Facts, service: &ServicePlan) -> Option<bool> {
 
 /// The inspect objects of the containers with these names.
 pub fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
-    let all = facts.observed.inspected();
+    let all = facts.before.inspected();
     all.filter(|one| names.iter().any(|name| name == one.name()))
         .collect()
 }

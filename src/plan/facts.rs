@@ -1,11 +1,8 @@
 //! Everything that is read before a migration, as the input of its plan. Nothing here reads.
 
-pub mod services;
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::ErrorKind,
-    ops::Deref,
 };
 
 use chrono::{DateTime, Utc};
@@ -17,12 +14,12 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
-    compose::Rejection,
     finding::Finding,
     model::{
         Changes, Container, ListedObjects, Record, Rights, Uses, Variable, is_folder_of, named,
     },
-    plan::InPortainer,
+    plan::{InPortainer, Projects},
+    portainer::{Contents, Standing},
     rewrite::faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK},
     snapshot::{Inspected, Known, LastSent, SavedRecord},
 };
@@ -43,12 +40,16 @@ pub struct Facts<'a> {
     pub portainer_port: Option<u16>,
     /// The texts on disk.
     pub source: Source<'a>,
-    /// The literal rewrite.
+    /// What is sent: the literal or the faithful rewrite.
     pub sent: Sent<'a>,
+    /// The text that is sent, parsed.
+    pub document: Option<&'a Document<'a>>,
+    /// What Compose reads.
+    pub projects: &'a Projects,
     /// The shell and home in which the text on disk is read.
     pub context: &'a Context<'a>,
     /// What Portainer and the engine say.
-    pub observed: &'a Observed,
+    pub before: &'a Before,
     /// The Portainer stack that will be deleted.
     pub record: Option<RecordFacts<'a>>,
     /// What a path of this host is. Symbolic links are followed.
@@ -67,7 +68,17 @@ pub struct Facts<'a> {
 
 /// What Portainer and the engine have of a stack and around it before the first destructive act.
 #[derive(Default)]
-pub struct Observed {
+pub struct Before {
+    /// The project's name in Portainer.
+    pub project: String,
+    /// The Portainer stack that will be deleted (C51).
+    pub record: Option<Record>,
+    /// Its text and variables, and its standing, if they could be read.
+    pub contents: Option<(Contents, Standing)>,
+    /// The containers that a migration removes: those of [`Self::listed`] under the stack's own name.
+    pub own: Option<Vec<Container>>,
+    /// What could not be read, and what may go wrong.
+    pub warnings: Vec<String>,
     /// The other Portainer stacks with the stack's name, on this environment and on others (M20).
     pub namesakes: Vec<Namesake>,
     /// The Portainer stack that has the directory in which Portainer started the containers of this one, which it does not
@@ -105,14 +116,14 @@ pub struct Observed {
 /// What the engine knows of the containers and of everything around them.
 #[derive(Default)]
 pub struct Details {
-    /// The inspect objects of [`Observed::listed`]; `None` if they could not be inspected.
+    /// The inspect objects of [`Before::listed`]; `None` if they could not be inspected.
     pub containers: Option<Vec<Value>>,
     /// When they were inspected.
     pub at: DateTime<Utc>,
     /// The changed files in each container's own layer, by the container's ID.
     pub changes: BTreeMap<String, Known<Changes>>,
     /// The inspect objects of images, by the ID (`sha256:…`) that a container names and by the references of
-    /// `plan::image_references`; `None` for one that does not exist. An image that the engine was
+    /// a text; `None` for one that does not exist. An image that the engine was
     /// not asked for is missing.
     pub images: BTreeMap<String, Option<Value>>,
     /// All networks of the engine; `None` if they could not be listed.
@@ -123,10 +134,6 @@ pub struct Details {
     pub engine_version: Option<String>,
     /// The variables of Portainer's container; empty if they are unknown.
     pub portainer_env: BTreeMap<String, String>,
-    /// Why the Compose program of this host rejects what will be sent; `None` if it accepts it, or if it was not asked.
-    pub rejection: Option<Rejection>,
-    /// Why there is no Compose program to ask.
-    pub unasked: Option<String>,
 }
 
 impl Details {
@@ -137,7 +144,7 @@ impl Details {
     }
 }
 
-impl Observed {
+impl Before {
     /// The listed containers; empty if they are unknown.
     pub fn listed(&self) -> &[Container] {
         self.listed.as_deref().unwrap_or_default()
@@ -156,14 +163,6 @@ impl Observed {
     /// The listed containers, as far as they could be inspected.
     pub fn inspected(&self) -> impl Iterator<Item = Inspected<'_>> {
         self.details.containers.iter().flatten().map(Inspected)
-    }
-}
-
-impl<'a> Deref for Facts<'a> {
-    type Target = &'a Observed;
-
-    fn deref(&self) -> &Self::Target {
-        &self.observed
     }
 }
 
@@ -187,19 +186,36 @@ impl<'a> Facts<'a> {
 
     /// The containers of a service, as far as they could be inspected, without those of `compose run`.
     pub fn of_service(&self, service: &str) -> impl Iterator<Item = Inspected<'a>> {
-        let all = self.observed.inspected();
+        let all = self.before.inspected();
         let all = all.filter(|one| !one.is_one_off(self.tool));
         all.filter(move |one| one.compose_label(self.tool, "service") == Some(service))
     }
 
+    /// Whether the text that is sent defines a service, active or not.
+    pub fn defines(&self, service: &str) -> bool {
+        let sent = self.projects.sent.as_ref();
+        sent.is_ok_and(|project| project.service(service).is_some())
+            || self.document.is_some_and(|text| {
+                text.get("services")
+                    .and_then(|all| all.get(service))
+                    .is_some()
+            })
+    }
+
+    /// Whether the Compose file builds the image of a service.
+    pub fn builds(&self, service: &str) -> bool {
+        self.projects.builds(service)
+    }
+
     /// Whether the API key may not read or change any stack of the environment. The refusal says so (B24).
     pub fn is_forbidden(&self) -> bool {
-        self.rights == Rights::NoStacks || matches!(self.environment, Environment::Forbidden(_))
+        self.before.rights == Rights::NoStacks
+            || matches!(self.before.environment, Environment::Forbidden(_))
     }
 
     /// Whether the stack runs on this host, and this host does not have what a container would mount from this path.
     pub fn lacks(&self, path: &str) -> bool {
-        let is_here = self.environment == Environment::SameEngine && self.has_data;
+        let is_here = self.before.environment == Environment::SameEngine && self.has_data;
         is_here && (self.lookup)(path) == PathKind::Missing
     }
 
@@ -211,7 +227,7 @@ impl<'a> Facts<'a> {
     /// Those of [`Self::others`] that were started from the stack's directory, by project.
     pub fn others_from_here(&self) -> BTreeMap<&'a str, Vec<&'a Container>> {
         let mut projects: BTreeMap<&str, Vec<&Container>> = BTreeMap::new();
-        for container in self.observed.others.iter().flatten() {
+        for container in self.before.others.iter().flatten() {
             let label = |name: &str| container.compose_label(self.tool, name);
             let dir = label("project.working_dir");
             let is_here = dir.is_some_and(|dir| self.is_same(dir, self.dir));
@@ -245,7 +261,7 @@ impl<'a> Facts<'a> {
             Some(FROM_CONTAINERS) => !files.is_empty() && files.split(',').all(is_missing),
             // Once it was adopted, it is no longer what Portainer's data had.
             Some(FROM_PORTAINER_DATA) => {
-                self.has_failed() || !self.last_sent.has_text(self.sent.text)
+                self.before.has_failed() || !self.before.last_sent.has_text(self.sent.text)
             }
             _ => false,
         }

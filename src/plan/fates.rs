@@ -10,18 +10,14 @@ pub mod redefined;
 pub mod steering;
 pub mod versions;
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    compose::{ComposeVersion, Dialect, Project},
-    plan::{
-        Facts, PortainerCompose, edited,
-        facts::services::{Given, SentService},
-        fates::dependents::dependencies,
-    },
+    compose::{ComposeVersion, Dialect, Project, Rejection, Service},
+    plan::{Facts, PortainerCompose, edited},
     snapshot::Inspected,
     text::{counted, printable},
 };
@@ -139,17 +135,49 @@ pub fn surplus(service: &str, after: usize) -> Fate {
 /// What the Compose program of this host reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Projects {
-    /// In the files on disk.
-    pub on_disk: Project,
+    /// In the files on disk, or why that is unknown.
+    pub on_disk: Result<Project, String>,
     /// In what will be sent.
-    pub sent: Project,
+    pub sent: Result<Project, Unread>,
+    /// In what Portainer has, or in what it had when it deployed the containers.
+    pub deployed: Option<Project>,
+}
+
+/// Why Compose reads nothing in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unread {
+    Rejected(Rejection),
+    /// It is unknown what it reads.
+    Unknown(String),
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rejected(Rejection { by, message, .. }) => write!(f, "{by}: {message}"),
+            Self::Unknown(why) => f.write_str(why),
+        }
+    }
 }
 
 impl Projects {
+    /// Why it is unknown what the files on disk or what is sent mean, if it is.
+    pub fn unread(&self) -> Option<String> {
+        let sent = self.sent.as_ref().err().map(ToString::to_string);
+        self.on_disk.as_ref().err().cloned().or(sent)
+    }
+
+    /// Whether the files on disk, or what is sent, build the image of a service.
+    pub fn builds(&self, service: &str) -> bool {
+        let mut projects = self.on_disk.iter().chain(&self.sent);
+        projects.any(|project| project.service(service).is_some_and(Service::is_built))
+    }
+
     /// Whether a container certainly has the configuration of the files on disk, whichever version created it.
     pub fn is_as_on_disk(&self, container: Inspected, service: &str, tool: &str) -> bool {
         let labeled = container.compose_label(tool, "config-hash");
-        labeled.is_some_and(|hash| self.on_disk.is_of(service, hash))
+        let on_disk = self.on_disk.as_ref().ok();
+        labeled.is_some_and(|hash| on_disk.is_some_and(|project| project.is_of(service, hash)))
     }
 }
 
@@ -157,15 +185,15 @@ impl Projects {
 #[derive(Clone, Copy)]
 pub struct Deciding<'a> {
     pub facts: &'a Facts<'a>,
-    /// What Compose reads, or why that is unknown.
-    pub projects: Result<&'a Projects, &'a str>,
+    /// What is sent.
+    pub sent: &'a Project,
     /// Portainer's Compose, if it is known.
     pub portainer: Option<PortainerCompose>,
 }
 
 impl Deciding<'_> {
     /// The fate of a container that its service keeps.
-    pub fn fate(&self, container: Inspected, service: &SentService) -> Fate {
+    pub fn fate(&self, container: Inspected, service: &Service) -> Fate {
         let fate = self
             .by_image(container, service)
             .unwrap_or_else(|| self.by_hash(container, service));
@@ -179,7 +207,7 @@ impl Deciding<'_> {
 
     /// The fate of a container whose configuration stays, if it lacks a network or a volume of its service (N05): later versions of
     /// Compose recreate it.
-    fn by_lack(&self, container: Inspected, service: &SentService) -> Option<Fate> {
+    fn by_lack(&self, container: Inspected, service: &Service) -> Option<Fate> {
         let compares = self.portainer.and_then(PortainerCompose::compares_mounts);
         let lack = lack(container, service).filter(|_| compares != Some(false))?;
         Some(match compares {
@@ -189,20 +217,20 @@ impl Deciding<'_> {
     }
 
     /// Whether a container has the image and the configuration of the files on disk, as far as both are known.
-    pub fn is_as_on_disk(&self, container: Inspected, service: &SentService) -> bool {
-        let is_of =
-            |projects: &Projects| projects.is_as_on_disk(container, service.name, self.facts.tool);
-        self.by_image(container, service).is_none() && self.projects.is_ok_and(is_of)
+    pub fn is_as_on_disk(&self, container: Inspected, service: &Service) -> bool {
+        let (projects, tool) = (self.facts.projects, self.facts.tool);
+        self.by_image(container, service).is_none()
+            && projects.is_as_on_disk(container, &service.name, tool)
     }
 
     /// The fate of a container whose configuration stays.
-    fn by_state(&self, container: Inspected, service: &SentService) -> Fate {
+    fn by_state(&self, container: Inspected, service: &Service) -> Fate {
         if container.is_being_removed() {
             return Fate::unknown("its container is being removed");
         }
         // Compose compares this label, and not the image that the container runs (N05).
         let label = self.facts.label(container, "image");
-        if service.image().is_some() && label != Some(container.image_id()) {
+        if service.image.is_some() && label != Some(container.image_id()) {
             return Fate::unknown("it runs another image than Compose started it with");
         }
         // M05
@@ -217,18 +245,17 @@ impl Deciding<'_> {
     }
 
     /// Compose recreates a container if the name of its image refers to another image now.
-    fn by_image(&self, container: Inspected, service: &SentService) -> Option<Fate> {
+    fn by_image(&self, container: Inspected, service: &Service) -> Option<Fate> {
         // N10
-        let pulls = match service.given(&["pull_policy"]) {
-            Given::No => false,
-            Given::Is(policy) => !["missing", "if_not_present", "never"].contains(&policy.as_str()),
-            Given::Unknown => true,
-        };
-        if pulls {
+        let kept = ["missing", "if_not_present", "never"];
+        if service
+            .text(&["pull_policy"])
+            .is_some_and(|policy| !kept.contains(&policy.as_str()))
+        {
             return Some(Fate::unknown("its `pull_policy` may pull a newer image"));
         }
-        let reference = service.image()?;
-        let found = self.facts.details.images.get(&reference);
+        let reference = service.image.as_ref()?;
+        let found = self.facts.before.details.images.get(reference);
         let Some(Some(now)) = found else {
             return Some(Fate::Unknown(match found {
                 Some(_) => format!("image {reference} is not on this host"),
@@ -239,33 +266,29 @@ impl Deciding<'_> {
         let is_other = id.is_some_and(|id| id != container.image_id());
         is_other.then(|| match self.by_hash(container, service) {
             // The file names another image than the one that the container was created with.
-            edited @ Fate::Recreated(_) if container.image_name() != reference => edited,
-            _ => Fate::Recreated(newer_image(&reference)),
+            edited @ Fate::Recreated(_) if container.image_name() != *reference => edited,
+            _ => Fate::Recreated(newer_image(reference)),
         })
     }
 
     /// Whether the Compose file builds the image of a service and does not name it.
     fn is_built(&self, service: &str) -> bool {
-        let document = self.facts.source.document.as_ref().ok();
-        let written = document.and_then(|document| document.get("services")?.get(service));
-        let is_set = |key: &str| written.is_some_and(|one| one.get(key).is_some());
-        is_set("build") && !is_set("image") && !is_set("extends")
+        let on_disk = self.facts.projects.on_disk.as_ref().ok();
+        let found = on_disk.and_then(|project| project.service(service));
+        found.is_some_and(|one| one.is_built() && !one.names_image())
     }
 
-    fn by_hash(&self, container: Inspected, service: &SentService) -> Fate {
+    fn by_hash(&self, container: Inspected, service: &Service) -> Fate {
         let label = |name: &str| container.compose_label(self.facts.tool, name);
         let Some(labeled) = label("config-hash") else {
             return Fate::unknown("its container has no `config-hash` label");
         };
-        let Projects { on_disk, sent } = match self.projects {
-            Ok(projects) => projects,
-            Err(_) if self.facts.record.is_none() && self.is_built(service.name) => {
-                return Fate::Recreated(BUILT.to_owned());
-            }
+        let (sent, name) = (self.sent, service.name.as_str());
+        let on_disk = match &self.facts.projects.on_disk {
+            Ok(on_disk) => on_disk,
             Err(reason) => return Fate::unknown(reason),
         };
-        let name = service.name;
-        if !on_disk.has(name) || !sent.has(name) {
+        if on_disk.service(name).is_none() {
             return Fate::unknown("Compose on this host printed no configuration for it");
         }
         let started_by = label("version").and_then(ComposeVersion::parse);
@@ -275,7 +298,7 @@ impl Deciding<'_> {
             let dialects = portainer.dialects();
             let mut certain = dialects.iter();
             if certain.all(|&dialect| sent.keeps(name, labeled, dialect, created_by)) {
-                return if portainer.is_library && service.node(&["build"]).is_some() {
+                return if portainer.is_library && service.is_built() {
                     Fate::Recreated("this version of Portainer builds its image again".to_owned())
                 } else {
                     Fate::Unchanged
@@ -301,14 +324,14 @@ impl Deciding<'_> {
             return self.by_dialect(container, created_by, sent, name);
         }
         // The hash contains the ID of the container that it shares with, which is not always known.
-        if shares(service) {
+        if service.shares() {
             return Fate::unknown("it shares a namespace or volumes with another container");
         }
         if sent.is_completed(name) {
             return Fate::unknown("Compose completes its configuration when it starts the service");
         }
         let record = self.facts.record.as_ref();
-        let adopted = record.filter(|_| !self.facts.has_failed());
+        let adopted = record.filter(|_| !self.facts.before.has_failed());
         let by_hand = adopted.and_then(|one| edited::why_by_hand(container, one, self.facts.tool));
         if on_disk.is_of(name, labeled) {
             let why = if self.is_built(name) {
@@ -364,34 +387,21 @@ fn starts(container: Inspected) -> &'static str {
 }
 
 /// The network or volume of the service that its container lacks. Compose looks at the networks of running containers only.
-fn lack(container: Inspected, service: &SentService) -> Option<String> {
+fn lack(container: Inspected, service: &Service) -> Option<String> {
     let has = |name: &str| container.networks().any(|(network, _)| network == name);
-    let networks = match service.given(&["network_mode"]) {
-        Given::No if container.state() == "running" && !container.is_restarting() => {
-            service.networks().unwrap_or_default()
-        }
-        _ => BTreeMap::new(),
-    };
-    if let Some(network) = networks.into_keys().find(|name| !has(name)) {
+    let is_compared = service.get("network_mode").is_none()
+        && container.state() == "running"
+        && !container.is_restarting();
+    let mut networks = service.networks.keys().filter(|_| is_compared);
+    if let Some(network) = networks.find(|name| !has(name)) {
         return Some(format!(
             "its container is not connected to network {network}"
         ));
     }
     let mounted = container.volumes();
-    let mut volumes = service.volumes().map(|(_, volume, _)| volume);
-    let lacks = volumes.any(|volume| mounted.iter().all(|(name, _)| *name != volume));
+    let mut volumes = service.volumes().map(|(_, volume)| &volume.name);
+    let lacks = volumes.any(|volume| mounted.iter().all(|(name, _)| name != volume));
     lacks.then(|| "its container does not mount a volume of its service".to_owned())
-}
-
-/// Whether it shares a namespace or volumes with another service, or the volumes of a container of another project.
-fn shares(service: &SentService) -> bool {
-    let mut dependencies = dependencies(service).into_iter();
-    let mut sources = service.items("volumes_from");
-    dependencies.any(|dependency| dependency.shares)
-        || sources.any(|source| {
-            let source = service.stack.read(source).known();
-            source.is_none_or(|source| source.starts_with("container:"))
-        })
 }
 
 #[cfg(test)]

@@ -2,7 +2,12 @@
 
 mod services;
 
+use std::collections::BTreeSet;
+
+use composefile::document::Document;
+
 use crate::{
+    compose::Project,
     finding::{Finding, Kind},
     model::Container,
     plan::{
@@ -13,8 +18,7 @@ use crate::{
             validation,
         },
         escape,
-        facts::services::{SentStack, SentText, with_sent},
-        fates::steering::Steering,
+        fates::steering::{self, Steering},
         losses::{containers, memory, record, text_lost},
     },
     rewrite::{
@@ -24,29 +28,24 @@ use crate::{
 };
 
 /// Whether Portainer's version decides what a migration loses (N14, N17, N31, N33).
-pub fn depends_on_version(sent: Sent, project: &str) -> bool {
-    with_sent(sent, project, |_, stack| {
-        stack.is_some_and(|stack| {
-            Steering::new(stack, None, None).is_given()
-                || !inline::files(stack).is_empty()
-                || unsupported::may_be(stack)
-        })
-    })
+pub fn depends_on_version(sent: Sent, document: &Document, project: &Project) -> bool {
+    steering::is_given(sent)
+        || !inline::files(project).is_empty()
+        || unsupported::may_be(document, project)
 }
 
 /// Plans a migration.
 pub fn migration(facts: &Facts) -> Plan {
-    with_sent(facts.sent, facts.project, |text, stack| {
-        let mut plan = Plan {
-            services: services::services(facts, stack),
-            losses_known: facts.source.document.is_ok(),
-            ..Plan::default()
-        };
-        plan.refuse(facts, text, stack);
-        plan.lose(facts, stack);
-        escape(&mut plan.warnings);
-        plan
-    })
+    let project = facts.projects.sent.as_ref().ok();
+    let mut plan = Plan {
+        services: services::services(facts, project),
+        losses_known: facts.source.document.is_ok() && (project.is_some() || !destroys(facts)),
+        ..Plan::default()
+    };
+    plan.refuse(facts, project);
+    plan.lose(facts, project);
+    escape(&mut plan.warnings);
+    plan
 }
 
 impl Plan {
@@ -56,28 +55,28 @@ impl Plan {
         pulls.map(|pull| format!("image {pull} will be pulled before anything is stopped"))
     }
 
-    fn refuse(&mut self, facts: &Facts, text: &SentText, stack: Option<&SentStack>) {
-        let destroys = facts.record.is_some() || facts.may_have_containers();
+    fn refuse(&mut self, facts: &Facts, project: Option<&Project>) {
+        let destroys = destroys(facts);
         let damage = damage(facts);
         let is_damaged = damage.is_some();
         self.blockers.extend(damage);
-        let listed = facts.listed();
+        let listed = facts.before.listed();
         if !listed.is_empty() {
             self.blockers
                 .extend(permissions::runs_portainer(listed, facts.portainer_port));
         }
-        let is_concerned = match facts.environment {
+        let is_concerned = match facts.before.environment {
             Environment::OtherEngine { .. }
             | Environment::Clone { .. }
             | Environment::OtherSocket(_) => !listed.is_empty(),
             _ => destroys,
         };
-        let environment = permissions::environment(&facts.environment, facts.endpoint);
+        let environment = permissions::environment(&facts.before.environment, facts.endpoint);
         self.blockers.extend(environment.filter(|_| is_concerned));
         self.blockers.extend(permissions::registered(facts));
-        self.blockers.extend(facts.unlistable.clone());
+        self.blockers.extend(facts.before.unlistable.clone());
         if destroys {
-            self.refuse_a_failing_create(facts, text, stack, is_damaged);
+            self.refuse_a_failing_create(facts, project, is_damaged);
         }
     }
 
@@ -85,65 +84,64 @@ impl Plan {
     fn refuse_a_failing_create(
         &mut self,
         facts: &Facts,
-        text: &SentText,
-        stack: Option<&SentStack>,
+        project: Option<&Project>,
         is_damaged: bool,
     ) {
-        if let Environment::Unknown(reason) = &facts.environment {
+        if let Environment::Unknown(reason) = &facts.before.environment {
             self.warnings.push(format!(
                 "cannot verify that environment {} is this host: {}",
                 facts.endpoint, reason
             ));
         }
-        self.warnings.extend(validation::unchecked(facts));
         self.blockers.extend(permissions::management(facts));
         let hidden = permissions::hidden(facts);
-        let admin_only = stack.and_then(|stack| permissions::admin_only(facts, stack));
+        let admin_only = project.and_then(|project| permissions::admin_only(facts, project));
         if hidden.is_none() && admin_only.is_none() {
             self.blockers.extend(permissions::limited(facts));
         }
         self.blockers.extend(hidden);
         self.blockers.extend(admin_only);
-        let rejection = facts.details.rejection.as_ref();
-        self.blockers.extend(validation::refusals(
-            facts, text, stack, is_damaged, rejection,
-        ));
-        let Some(stack) = stack else {
-            self.warnings
-                .extend(validation::doubt(facts, None, &self.blockers, &[]));
+        self.blockers
+            .extend(validation::refusals(facts, is_damaged));
+        let keys = facts
+            .document
+            .map(|document| validation::doubts(facts, document, None));
+        let keys = keys.unwrap_or_default();
+        let Some(project) = project else {
+            let missing = missing::missing(facts, None, &BTreeSet::new());
+            self.blockers.extend(missing.refusals);
+            let doubt = validation::doubt(facts, &self.blockers, &keys);
+            let doubts = keys.into_iter().chain(missing.doubts).chain(doubt);
+            self.warnings.extend(doubts);
             return;
         };
         let compose = portainer_compose(facts);
-        let refused = unsupported::unsupported(facts, stack, compose, |_| true);
+        let refused = unsupported::unsupported(facts, project, compose, |_| true);
         self.blockers.extend(refused);
-        let steering = Steering::new(stack, compose, None);
+        let steering = Steering::new(facts, project, compose, None);
         let rejected = steering.rejected().into_iter().map(|one| one.message);
         self.blockers
             .extend(validation::rejects(rejected.collect()));
         self.warnings.extend(steering.doubt());
-        let keys = validation::doubts(facts, stack, None);
-        let missing = missing::missing(facts, stack, &std::collections::BTreeSet::new());
+        let missing = missing::missing(facts, Some(project), &BTreeSet::new());
         let mut refusals = missing.refusals;
-        let said = [self.blockers.as_slice(), &refusals].concat();
-        let doubt = validation::doubt(facts, Some(stack), &said, &keys);
         self.warnings.extend(keys);
-        self.warnings.extend(doubt);
         self.images.extend(missing.pulls);
         self.warnings.extend(missing.absent);
         self.warnings.extend(missing.doubts);
         // The engine may use another network namespace.
-        let used = conflicts::used_on_host(facts, stack, |_| true).into_iter();
+        let used = conflicts::used_on_host(facts, project, |_| true).into_iter();
         self.warnings
             .extend(used.map(|port| format!("the deployment may fail: {}", port.message)));
-        self.warnings.extend(conditions::doubts(facts, stack));
+        self.warnings.extend(conditions::doubts(facts, project));
         let what = "Compose cannot start paused containers";
         let paused = Finding::about(conflicts::paused(facts), what, "unpause them first");
         refusals.extend(paused.map(|one| one.of_kind(Kind::Paused)));
-        let others: Vec<&Container> = facts.others.iter().flatten().collect();
-        refusals.extend(conflicts::held_by((&others, facts.tool), stack, |_| true));
+        let others: Vec<&Container> = facts.before.others.iter().flatten().collect();
+        refusals.extend(conflicts::held_by((&others, facts.tool), project, |_| true));
         for refusal in refusals {
             let is_on_engine = matches!(refusal.kind, Kind::OnEngine | Kind::Paused);
-            if is_on_engine && facts.environment != Environment::SameEngine {
+            if is_on_engine && facts.before.environment != Environment::SameEngine {
                 let told = if refusal.details.is_empty() {
                     vec![refusal.message]
                 } else {
@@ -158,7 +156,7 @@ impl Plan {
     }
 
     /// B01.
-    fn lose(&mut self, facts: &Facts, stack: Option<&SentStack>) {
+    fn lose(&mut self, facts: &Facts, project: Option<&Project>) {
         let mut text = match facts.source.document {
             Ok(document) => losses(document, facts.source.env, facts.context, facts.project),
             Err(_) => Vec::new(),
@@ -167,17 +165,17 @@ impl Plan {
         if refusals.any(|refusal| refusal.kind == Kind::BadEnvFile) {
             text.retain(|loss| loss.kind != TextLossKind::UnreadableEnv);
         }
-        if let Some(stack) = stack {
-            let steering = Steering::new(stack, portainer_compose(facts), None);
+        if let (Some(project), Some(document)) = (project, facts.document) {
+            let steering = Steering::new(facts, project, portainer_compose(facts), None);
             let not_started = steering.not_started().into_iter();
-            let lost = not_started.chain(inline::lost_files(facts, stack));
-            let lost = lost.chain(overridden::overridden(facts, stack));
+            let lost = not_started.chain(inline::lost_files(facts, project));
+            let lost = lost.chain(overridden::overridden(facts, document));
             self.losses.extend(lost.map(|one| match &one.details[..] {
                 [] => Finding::of_stack(&one.message),
                 names => Finding::of_stack(&format!("{}: {}", one.message, names.join(", "))),
             }));
         }
-        let (running, unknown) = containers::losses(facts, stack, &text, &[]);
+        let (running, unknown) = containers::losses(facts, project, &text, &[]);
         self.losses.extend(running);
         let (in_memory, unseen) = memory::losses(facts, &self.services);
         self.losses.extend(in_memory);
@@ -188,7 +186,10 @@ impl Plan {
         if let Some(record) = &facts.record {
             let losses = record::losses(record, facts.sent).into_iter();
             // B23
-            let users = facts.uses.lost_with_stack(facts.rights.see_every_stack());
+            let users = facts
+                .before
+                .uses
+                .lost_with_stack(facts.before.rights.see_every_stack());
             let is_known = users.is_some();
             let lost = losses.filter(|loss| !is_known || loss.kind != Kind::Access);
             let named = users.as_ref().and_then(record::use_lost);
@@ -202,16 +203,24 @@ impl Plan {
         }
         let losses = std::mem::take(&mut self.losses).into_iter();
         (self.changes, self.losses) = losses.partition(|loss| loss.is_change(false));
-        if !facts.listed().is_empty() && facts.details.containers.is_none() {
+        if !facts.before.listed().is_empty() && facts.before.details.containers.is_none() {
             self.warnings
                 .push("cannot inspect the containers: what they would lose is unknown".to_owned());
         }
-        if let (Err(error), false) = (facts.source.document, facts.details.containers.is_none()) {
+        if let (Err(error), false) = (
+            facts.source.document,
+            facts.before.details.containers.is_none(),
+        ) {
             self.warnings.push(format!(
                 "cannot parse the Compose file: what the stack will lose is unknown ({error})"
             ));
         }
     }
+}
+
+/// Whether a migration removes something.
+fn destroys(facts: &Facts) -> bool {
+    facts.record.is_some() || facts.before.may_have_containers()
 }
 
 /// B02.

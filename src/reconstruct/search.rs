@@ -144,7 +144,7 @@ impl Draft {
 
     /// The parts of the JSON of the service, as a dialect hashes it. `None` if Compose did not resolve it.
     fn parts(&self, name: &str, resolved: &Project, dialect: Dialect) -> Option<Vec<Part>> {
-        let hashed = |name: &str| dialect.hashed(resolved.service(name)?).into_iter().next();
+        let hashed = |name: &str| dialect.hashed(resolved.fields(name)?).into_iter().next();
         let whole = hashed(name)?;
         let names = self.variants(name).into_iter().map(|(name, _)| name);
         let variants = names.filter_map(|name| Some((name.clone(), hashed(&name)?)));

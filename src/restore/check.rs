@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{
     Cause, Planned, Procedure, RecordStep,
     containers::image_of,
+    named::{external_volumes, needed_healthy},
     networks::{are_free, existing_networks, subnets},
     plan::{StateChange, is_stranger, own, saved},
     text,
@@ -20,9 +21,9 @@ use crate::{
     engine::EngineReader,
     failure::Failure,
     finding::Finding,
-    model::{Container, has_address, portainer_name},
+    model::{Container, has_address},
     parallel::in_parallel,
-    plan::{Sent, external_volumes, needed_healthy},
+    plan::Sent,
     portainer::Contents,
     snapshot::Inspected,
     text::{counted, numbered, said},
@@ -148,7 +149,7 @@ impl Procedure<'_, '_, '_> {
         let (RecordStep::Update(_, contents) | RecordStep::Create(contents, _)) = step else {
             return None;
         };
-        let needed = needed_healthy(sent(contents), &portainer_name(&snapshot.stack));
+        let needed = needed_healthy(sent(contents));
         let label = snapshot.label("service");
         let is_needed = |one: &Inspected| one.label(&label).is_some_and(|one| needed.contains(one));
         let unhealthy = containers.filter(|one| one.health() == Some("unhealthy"));
@@ -175,8 +176,7 @@ impl Procedure<'_, '_, '_> {
 
     /// The volumes without which Portainer cannot deploy the Compose file of the snapshot.
     pub(super) fn missing_external_volumes(&self, contents: &Contents) -> Result<Vec<String>> {
-        let project = portainer_name(&self.snapshot().stack);
-        let mut names = Vec::from_iter(external_volumes(sent(contents), &project));
+        let mut names = Vec::from_iter(external_volumes(sent(contents)));
         let found = self.run.engine.inspect_volumes(&names)?;
         let saved = self.snapshot().volumes.known().into_iter().flatten();
         // A saved one that is missing is a problem already.

@@ -6,18 +6,15 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::{
-    engine::EngineReader,
-    plan::{Sent, shared_namespaces},
-    snapshot::Inspected,
-};
+use super::named::shared_namespaces;
+use crate::{engine::EngineReader, plan::Sent, snapshot::Inspected};
 
 /// The containers with the IDs of those that no longer exist, and whose namespaces they share, replaced by those of the
 /// containers that `network_mode`, `pid` and `ipc` name in the first of the `texts` that names one.
 pub(super) fn repaired(
     engine: &EngineReader,
     saved: &[Value],
-    (project, tool): (&str, &str),
+    tool: &str,
     texts: &[Sent],
 ) -> Result<Vec<Value>> {
     let is_gone = |id: &str| -> Result<bool> {
@@ -30,7 +27,7 @@ pub(super) fn repaired(
             continue;
         };
         for (field, id) in container.shared_namespaces() {
-            let named = |sent: &Sent| shared_namespaces(*sent, project, service).remove(field);
+            let named = |sent: &Sent| shared_namespaces(*sent, service).remove(field);
             if is_gone(id)?
                 && let Some(mode) = texts.iter().find_map(named)
                 && let Some(other) = find(engine, saved, tool, &mode)?

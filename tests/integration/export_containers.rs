@@ -148,7 +148,7 @@ fn b13_a_compose_program_that_fails_does_not_prevent_the_files() {
     let run = bench.run("export web --from containers").code(0);
     run.says(&[
         "?  a  unknown whether an adoption keeps it",
-        "warning: `docker-compose config` failed (exit status: 15): invalid: ",
+        "warning: `docker-compose config` rejects every file (exit status: 15): invalid: ",
     ])
     .hides(MARKED);
     assert!(bench.home().join("web/compose.yaml").exists());

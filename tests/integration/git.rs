@@ -1,14 +1,13 @@
 //! `stacklift adopt --git`: a stack that Portainer deploys from a Git repository (M24, M25).
 
-use std::{fs, process::Command, time::Duration};
+use std::{fs, time::Duration};
 
 use rehearsal::{Call, Era, FaultKind, Files, Status, World};
 use serde_json::{Value, json};
 
 use crate::{
-    bench::{Bench, MARKED, PLAIN, Run, done, id_of, instead, write_private, write_script},
+    bench::{Bench, MARKED, PLAIN, Run, done, id_of, instead, write_private},
     interrupted::killed_running,
-    plan::{configs, labeled},
 };
 
 const URL: &str = "https://git.example/stacks.git";
@@ -18,9 +17,6 @@ const FLAGS: &str = "--git https://git.example/stacks.git --ref main --path blog
 
 /// Its Compose file.
 pub const FILE: &str = "blog/compose.yaml";
-
-/// What the Compose of this host sees as another configuration: a text with one of these words.
-const OTHER: &str = "sleep 9\\|\\./";
 
 fn push(world: &mut World, files: &[(&str, &str)]) {
     let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
@@ -43,38 +39,12 @@ fn bench_of(era: Era, compose: &str, env: Option<&str>, files: &[(&str, &str)]) 
     bench
 }
 
-/// Runs the program with a Compose whose hashes are those of the labels, unless the text has one of the words of [`OTHER`].
 pub fn run(bench: &Bench, args: &str) -> Run {
     run_with(bench, args, &[])
 }
 
 pub fn run_with(bench: &Bench, args: &str, env: &[(&str, &str)]) -> Run {
-    Run::of(command(bench, args).envs(env.iter().copied()))
-}
-
-fn command(bench: &Bench, args: &str) -> Command {
-    let bin = bench.programs();
-    let mut services = configs(bench, &labeled(bench));
-    for name in ["same", "other"] {
-        let config = json!({ "services": services }).to_string();
-        fs::write(bin.join(name), config).expect("a file");
-        for service in services.values_mut() {
-            service["command"] = "other".into();
-        }
-    }
-    write_script(
-        &bin.join("docker-compose"),
-        &format!(
-            "[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\n\
-             config=same\n\
-             grep -q '{OTHER}\\|other' docker-compose.yml && config=other\n\
-             cat '{}'/$config\n",
-            bin.display()
-        ),
-    );
-    let mut command = bench.command(args);
-    command.env("PATH", bench.path(&[bin]));
-    command
+    Run::of(bench.command(args).envs(env.iter().copied()))
 }
 
 /// The body of the one create.
@@ -319,7 +289,7 @@ fn m24_a_relative_path_in_the_repository_is_another_directory() {
 #[test]
 fn m24_an_interrupted_adoption_from_git_goes_on_with_its_repository() {
     let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
-    let adopt = command(&bench, &format!("adopt web {FLAGS}"));
+    let adopt = bench.command(&format!("adopt web {FLAGS}"));
     killed_running(adopt, Call::CreateGit, &bench, FaultKind::Hang, || {});
     let words = FLAGS.replace(" main", " refs/heads/main");
     let next = format!("stacklift adopt web {words}\n");

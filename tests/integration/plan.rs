@@ -57,7 +57,7 @@ pub fn with_hashes<'a>(
 
 /// The `PATH` with such a Compose.
 fn path_with_hashes(bench: &Bench, hashes: &BTreeMap<String, String>) -> OsString {
-    path_with_config(bench, &json!({ "services": configs(bench, hashes) }))
+    path_with_config(bench, &printed(&json!(configs(bench, hashes))))
 }
 
 /// The `PATH` with a Compose 2.26.1 that prints this configuration.
@@ -80,14 +80,24 @@ fn path_with_version(bench: &Bench, version: &str, config: &Value) -> OsString {
     bench.path(&[bin])
 }
 
-/// What Compose prints of each service with this hash. One that no container has is that of another image.
+/// What Compose prints of the stack `web` with these services.
+pub fn printed(services: &Value) -> Value {
+    json!({ "name": "web", "services": services })
+}
+
+/// What Compose prints of each service with this hash. One that no container has is another one.
 pub fn configs(bench: &Bench, hashes: &BTreeMap<String, String>) -> BTreeMap<String, Value> {
+    let labels = labeled(bench);
     bench.world(|world| {
         let config = |hash: &String| world.configs.0.get(hash).cloned();
-        let other = |hash: &String| json!({ "image": hash });
+        let other = |service: &String, hash: &String| {
+            let mut other = labels.get(service).and_then(config).unwrap_or_default();
+            other["labels"] = json!({ "other": hash });
+            other
+        };
         let services = hashes.iter();
         let services = services.map(|(service, hash)| {
-            let config = config(hash).unwrap_or_else(|| other(hash));
+            let config = config(hash).unwrap_or_else(|| other(service, hash));
             let doubled = config.to_string().replace('$', "$$");
             let printed = serde_json::from_str(&doubled).expect("JSON");
             (service.clone(), printed)
@@ -329,6 +339,7 @@ fn b26_an_edited_network_or_volume_that_stays_as_it_is_is_named() {
     let path = path_with_config(
         &bench,
         &json!({
+            "name": "web",
             "services": configs(&bench, &labeled(&bench)),
             "networks": {"default": {"name": "web_default", "internal": true, "ipam": {"config": [{"subnet": "10.9.0.0/24"}]}}},
             "volumes": {"data": {"name": "web_data", "driver_opts": {"o": "x"}}},
@@ -486,7 +497,7 @@ fn the_hashes_are_those_of_the_file_of_the_stack() {
     for other in ["compose.yaml", "docker-compose.override.yml"] {
         bench.write("web", other, "services: {}\n");
     }
-    let services = json!({ "services": configs(&bench, &labeled(&bench)) });
+    let services = printed(&json!(configs(&bench, &labeled(&bench))));
     bench.script(
         "docker-compose",
         &format!(
@@ -503,7 +514,7 @@ fn the_hashes_are_those_of_the_file_of_the_stack() {
 #[test]
 fn b47_another_version_on_the_host_compares_too() {
     let bench = Bench::web(PLAIN);
-    let services = json!({ "services": configs(&bench, &labeled(&bench)) });
+    let services = printed(&json!(configs(&bench, &labeled(&bench))));
     for version in ["2.26.1", "2.40.3", "5.6.1"] {
         let path = path_with_version(&bench, version, &services);
         let run = bench.run_with("plan web", "PATH", &path);
@@ -526,7 +537,7 @@ fn b39_bind_mounts_of_compose_5_are_sent_in_the_long_syntax() {
         "image": "busybox:1.36",
         "volumes": [{"type": "bind", "source": source, "target": "/a", "bind": {}}],
     });
-    let path = path_with_version(&bench, "5.6.1", &json!({"services": {"a": service}}));
+    let path = path_with_version(&bench, "5.6.1", &printed(&json!({"a": service})));
     // SHA-256 of the service, as Compose 5 and the long syntax give it.
     let hash = config_hash(&service);
     let plan = |args: &str| bench.run_with(args, "PATH", &path);
@@ -552,7 +563,7 @@ fn b39_the_path_in_the_container_is_sent_as_compose_5_hashes_it() {
         "image": "busybox:1.36",
         "volumes": [{"type": "bind", "source": bench.dir("web").join("a"), "target": "/a", "bind": {}}],
     });
-    let path = path_with_version(&bench, "5.6.1", &json!({"services": {"a": service}}));
+    let path = path_with_version(&bench, "5.6.1", &printed(&json!({"a": service})));
     let plan = |args: &str| bench.run_with(args, "PATH", &path);
     bench.label("config-hash", &config_hash(&service));
     bench.label("version", "5.6.1");
@@ -574,7 +585,6 @@ fn n05_a_container_whose_image_another_tool_changed_may_be_recreated() {
 fn other_replicas_are_said() {
     let replicas = |count: u8| format!("{PLAIN}    deploy: {{replicas: {count}}}\n");
     let bench = Bench::web(&replicas(2));
-    let hashes = labeled(&bench);
     for (count, expected) in [
         (0, &["web-a-1 removed", "web-a-2 removed"][..]),
         (1, &["a unchanged", "web-a-2 removed"]),
@@ -582,19 +592,22 @@ fn other_replicas_are_said() {
         (3, &["a started"]),
     ] {
         bench.stack("web", &replicas(count), None);
-        assert_eq!(fates(&planned(&bench, &hashes), "adopt"), expected);
+        let report = bench.run("plan web --output json").code(0).report("plan");
+        assert_eq!(fates(&report, "adopt"), expected);
     }
     // Also if it depends on one that is recreated.
-    let depends = "    depends_on: [b]\n  b:\n    image: busybox:1.36\n";
-    let other = Bench::web(&format!("{PLAIN}{depends}"));
-    let mut hashes_after = labeled(&other);
-    hashes_after.insert("b".to_owned(), "0".repeat(64));
-    let none = format!("{PLAIN}    scale: 0\n{depends}");
+    let depends = |seconds: u16| {
+        format!(
+            "    depends_on: [b]\n  b:\n    image: busybox:1.36\n    command: sleep {seconds}\n"
+        )
+    };
+    let other = Bench::web(&format!("{PLAIN}{}", depends(1000)));
+    let none = format!("{PLAIN}    scale: 0\n{}", depends(2000));
     other.stack("web", &none, None);
-    let found = fates(&planned(&other, &hashes_after), "adopt");
-    assert_eq!(found, ["web-a-1 removed", "b recreated"]);
+    let report = other.run("plan web --output json").code(0).report("plan");
+    assert_eq!(fates(&report, "adopt"), ["web-a-1 removed", "b recreated"]);
     bench.stack("web", &replicas(1), None);
-    let run = with_hashes(&bench, "plan web", &hashes).code(0);
+    let run = bench.run("plan web").code(0);
     run.says("  =  a        keeps running\n  -  web-a-2  removed: the Compose file asks for 1 container of a\n\nAdopting it loses nothing. web-a-2 is removed.\n");
     let asked = Run::of(&mut bench.asking("adopt web"));
     asked.fails("without confirmation: web-a-2 is removed\n");

@@ -21,13 +21,16 @@ fn b06_every_reason_is_listed_at_once_and_force_overrides_all() {
             &mount,
             None,
             "web",
-            &["line 5: a: ", "Docker would reject mounts"],
+            &[
+                "a: Docker rejects the mount at x:/x",
+                "Docker would reject mounts",
+            ],
         ),
         (
             INVALID,
             None,
             "web --endpoint 99",
-            &["for 2 reasons", "environment 99", "back"],
+            &["for 2 reasons", "environment 99", "the mount at x"],
         ),
     ] {
         let bench = Bench::web(PLAIN);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::Value;
-use stacklift::{ComposeVersion, Dialect, Project};
+use stacklift::{ComposeVersion, Dialect, Project, Read};
 
 use crate::{
     judge::{Host, Judge},
@@ -87,7 +87,8 @@ fn compared(programs: &[Program], host: &Host) -> (usize, Vec<String>) {
         for (by, printed) in programs.iter().zip(&printed) {
             let Some(printed) = printed else { continue };
             let none = BTreeMap::new();
-            let project = Project::new(printed, by.version, &none, None);
+            let read = Read::printed(printed.clone(), by.version);
+            let project = Project::new(&read, &none, None);
             for (service, hash) in &hashes {
                 // Before 5.5, `config --hash` leaves out env files and variables without a value, which `up` resolves.
                 let is_whole = own["services"][service]["environment"]

@@ -111,21 +111,20 @@ fn doubt(
     };
     let program = host.compose()?;
     let (profiles, values) = (Profiles::Active, Values::Resolved);
-    let config = program.config(&input, profiles, values, &Mask::default())?;
+    let read = program.read(&input, profiles, values, &Mask::default())?;
     let containers = engine.list(name.as_str())?;
     let service = |one: &Container| one.compose_label(tool, "service").map(str::to_owned);
     let ids = containers
         .iter()
         .filter_map(|one| Some((service(one)?, one.id.clone())));
-    let version = program.version().release;
-    let project = Project::new(&config, version, &ids.collect(), None);
+    let project = Project::new(&read, &ids.collect(), None);
     let is_other = |one: &&Container| {
         let (service, hash) = (service(one), one.compose_label(tool, "config-hash"));
         let created_by = one
             .compose_label(tool, "version")
             .and_then(ComposeVersion::parse);
         service.zip(hash).is_some_and(|(service, hash)| {
-            project.has(&service)
+            project.service(&service).is_some()
                 && !project.is_completed(&service)
                 && created_by.is_none_or(Dialect::is_known)
                 && !project.is_of(&service, hash)

@@ -5,12 +5,15 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use rehearsal::{COMPOSE_VERSION, ComposeFiles, Rehearsal, config_of_files};
 use serde_json::Value;
 
 use crate::{
-    compose::{ENV_FILE, Host, Input, Profiles, Program, Rejection, Values, Version, compose_file},
+    compose::{
+        Answer, ENV_FILE, HOME, Host, Input, Profiles, Program, Read, Rejection, Values, Version,
+        compose_file,
+    },
     text::{Mask, excerpt},
 };
 
@@ -45,7 +48,12 @@ impl Embedded {
     }
 
     /// The configuration, or the message that Compose prints.
-    fn ask(&self, input: &Input, profiles: Profiles, values: Values) -> Result<Value, String> {
+    fn ask_world(
+        &self,
+        input: &Input,
+        profiles: Profiles,
+        values: Values,
+    ) -> Result<Value, String> {
         let (mut sent, mut env_files) = (BTreeMap::new(), Vec::new());
         let mut add =
             |name: &str, text: &str| sent.insert(format!("{FOLDER}/{name}"), text.to_owned());
@@ -103,7 +111,7 @@ impl Embedded {
                 env_files: &env_files,
                 shell: &shell,
                 interpolates: values == Values::Resolved,
-                home: if is_on_disk { &world.home } else { "/root" },
+                home: if is_on_disk { &world.home } else { HOME },
                 read: &|path| sent.get(path).cloned().or_else(|| on_host(path)),
             })
         })
@@ -119,32 +127,34 @@ impl Program for Embedded {
         &self.version
     }
 
-    fn check(&self, input: &Input, mask: &Mask) -> Result<Option<Rejection>> {
-        if let Ok(program) = self.host.compose() {
-            let mut input = *input;
-            if let Input::Sent { dir, .. } = &mut input {
-                *dir = self.original.as_deref();
-            }
-            return program.check(&input, mask);
-        }
-        let rejected = self
-            .ask(input, Profiles::Active, Values::Resolved)
-            .err()
-            .map(|message| {
-                let message = excerpt(&mask.hide(&message));
-                Rejection::new(self, REJECTED, message)
-            });
-        Ok(rejected)
-    }
-
-    fn config(
+    fn ask(
         &self,
         input: &Input,
         profiles: Profiles,
         values: Values,
         mask: &Mask,
-    ) -> Result<Value> {
-        let failed = |message: String| anyhow!("{} failed: {}", self.name(), mask.hide(&message));
-        self.ask(input, profiles, values).map_err(failed)
+    ) -> Result<Answer> {
+        let rejected = |message: String| {
+            let message = excerpt(&mask.hide(&message));
+            Answer::Rejected(Rejection::new(self, REJECTED, message))
+        };
+        if let (Input::Sent { .. }, Ok(program)) = (input, self.host.compose()) {
+            let mut input = *input;
+            if let Input::Sent { dir, .. } = &mut input {
+                *dir = self.original.as_deref();
+            }
+            if let Answer::Rejected(rejection) = program.ask(&input, profiles, values, mask)? {
+                return Ok(Answer::Rejected(rejection));
+            }
+        }
+        let folder = (!matches!(input, Input::OnDisk { .. })).then(|| FOLDER.to_owned());
+        let read = self.ask_world(input, profiles, values);
+        Ok(read.map_or_else(rejected, |config| {
+            Answer::Read(Read {
+                config,
+                printed_by: self.version.release,
+                folder,
+            })
+        }))
     }
 }

@@ -4,16 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use composefile::path::clean;
 
-use super::variables::{deployed_variables, instead_of, is_literal, other_variables};
+use super::variables::{instead_of, is_literal, other_variables};
 
 use crate::{
+    compose::Service,
     finding::Finding,
-    plan::{
-        AdoptionFacts, Facts, Fate, Plan,
-        facts::services::{Given, SentService, with_services},
-        losses::mounts,
-        losses::replacement,
-    },
+    plan::{AdoptionFacts, Facts, Fate, Plan, losses::mounts, losses::replacement},
     rewrite::faithful::{Runs, ServiceRuns},
     snapshot::Inspected,
     text::sha256,
@@ -110,109 +106,110 @@ impl Keep {
 /// text without it.
 pub fn runs(input: &AdoptionFacts, plan: &Plan, keep: Keep) -> (Runs, Vec<Finding>) {
     let facts = input.facts;
-    let deployed = deployed_variables(facts);
     let last_sent = facts.record.as_ref().map(|record| record.last_sent);
-    with_services(facts.sent, facts.project, |services| {
-        let (mut runs, mut blockers) = (Runs::default(), Vec::new());
-        for service in services {
-            let planned = plan.services.iter().find(|one| one.service == service.name);
-            let stays = planned.is_some_and(|one| one.fate.is_unchanged());
-            let containers: Vec<Inspected> = facts.of_service(service.name).collect();
-            let mut found = ServiceRuns {
-                containers: containers.len(),
-                ..ServiceRuns::default()
-            };
-            let inherited = inherited_volumes(facts, service);
-            let leaves = last_sent.is_some_and(|last| last.left_anonymous.contains(service.name));
-            for &container in &containers {
-                let mut unnamed = unnamed_volumes(container, service);
-                unnamed.retain(|_, name| !inherited.contains(name.as_str()));
-                if !(stays && (keep.anonymous || leaves)) {
-                    found.volumes.extend(unnamed);
-                } else if !unnamed.is_empty() {
-                    runs.left_anonymous.insert(service.name.to_owned());
-                }
+    let (mut runs, mut blockers) = (Runs::default(), Vec::new());
+    let services = facts
+        .projects
+        .sent
+        .iter()
+        .flat_map(|project| &project.services);
+    for service in services {
+        let planned = plan.services.iter().find(|one| one.service == service.name);
+        let stays = planned.is_some_and(|one| one.fate.is_unchanged());
+        let containers: Vec<Inspected> = facts.of_service(&service.name).collect();
+        let mut found = ServiceRuns {
+            containers: containers.len(),
+            ..ServiceRuns::default()
+        };
+        let inherited = inherited_volumes(facts, service);
+        let leaves = last_sent.is_some_and(|last| last.left_anonymous.contains(&service.name));
+        for &container in &containers {
+            let mut unnamed = unnamed_volumes(container, service);
+            unnamed.retain(|_, name| !inherited.contains(name.as_str()));
+            if !(stays && (keep.anonymous || leaves)) {
+                found.volumes.extend(unnamed);
+            } else if !unnamed.is_empty() {
+                runs.left_anonymous.insert(service.name.clone());
             }
-            let fate = planned.map(|one| &one.fate);
-            let is_replaced = !found.volumes.is_empty()
-                || matches!(fate, Some(Fate::Recreated(_) | Fate::Unknown(_)));
-            let mut starts_again = true;
-            for &container in &containers {
-                let (foreign, is_in_hash) = match input.hashed(container, service.name) {
-                    Some(hashed) if is_replaced => {
-                        let foreign = replacement::unhashed_variables(facts, container, hashed);
-                        (foreign, false)
-                    }
-                    None if !stays => {
-                        let foreign = replacement::foreign_variables(facts, container, service);
-                        (foreign, true)
-                    }
-                    _ => continue,
-                };
-                let deployed = deployed.get(service.name);
-                // The user has changed the files since, unless the last adoption kept the variable.
-                let is_deployed = |name: &str, value: &str| {
-                    let given = deployed.and_then(|deployed| deployed.get(name));
-                    let kept = last_sent.map(|last| last.kept_instead_of(service.name, name));
-                    kept.flatten().is_none()
-                        && matches!(given, Some(Given::Is(given)) if given == value)
-                };
-                let foreign = foreign.into_iter().flatten();
-                for (name, value) in foreign.filter(|(name, value)| !is_deployed(name, value)) {
-                    starts_again &= is_in_hash;
-                    found.variables.insert(name.to_owned(), value.to_owned());
-                }
-            }
-            if containers.is_empty() {
-                found.volumes.extend(remembered_volumes(facts, service));
-            }
-            let is_created = matches!(fate, Some(Fate::Started(_) | Fate::Recreated(_)));
-            if is_created && containers.len() < 2 {
-                let paths = new_anonymous(facts, service);
-                let left = (!paths.is_empty()).then(|| service.name.to_owned());
-                if keep.anonymous {
-                    runs.left_anonymous.extend(left);
-                } else if service.replicas() == Some(1) {
-                    for path in paths {
-                        let name = created_name(facts, service.name, &path);
-                        found.volumes.entry(path).or_insert(name);
-                    }
-                } else {
-                    runs.unnamed.extend(left);
-                }
-            }
-            let all = found.volumes.iter();
-            let created =
-                all.filter(|(path, name)| **name == created_name(facts, service.name, path));
-            runs.created.extend(created.map(|(_, name)| name.clone()));
-            found.instead_of = instead_of(service, found.variables.keys());
-            // An earlier adoption kept it, and the files say the same as then.
-            let is_kept = |name: &str| {
-                let kept = last_sent?.kept_instead_of(service.name, name)?;
-                Some(found.instead_of.get(name)? == kept)
-            };
-            let is_other = |name: &&String| !keep.variables && is_kept(name.as_str()) != Some(true);
-            let others: Vec<String> = found.variables.keys().filter(is_other).cloned().collect();
-            found.variables.retain(|name, _| !others.contains(name));
-            // No shell gives a container another value than a literal: the files were edited.
-            let is_edited = |name: &String| {
-                let kept = last_sent.and_then(|last| last.kept_instead_of(service.name, name));
-                kept.is_none() && is_literal(input, service.name, name)
-            };
-            let foreign: Vec<String> = others.into_iter().filter(|name| !is_edited(name)).collect();
-            if !foreign.is_empty() {
-                blockers.push(other_variables(input, service, &foreign, starts_again));
-            }
-            runs.services.insert(service.name.to_owned(), found);
         }
-        (runs, blockers)
-    })
+        let fate = planned.map(|one| &one.fate);
+        let is_replaced = !found.volumes.is_empty()
+            || matches!(fate, Some(Fate::Recreated(_) | Fate::Unknown(_)));
+        let mut starts_again = true;
+        for &container in &containers {
+            let (foreign, is_in_hash) = match input.hashed(container, &service.name) {
+                Some(hashed) if is_replaced => {
+                    let foreign = replacement::unhashed_variables(facts, container, hashed);
+                    (foreign, false)
+                }
+                None if !stays => {
+                    let foreign = replacement::foreign_variables(facts, container, service);
+                    (foreign, true)
+                }
+                _ => continue,
+            };
+            let deployed = facts.projects.deployed.as_ref();
+            let deployed = deployed.and_then(|project| project.service(&service.name));
+            // The user has changed the files since, unless the last adoption kept the variable.
+            let is_deployed = |name: &str, value: &str| {
+                let given = deployed.and_then(|deployed| deployed.environment.get(name));
+                let kept = last_sent.map(|last| last.kept_instead_of(&service.name, name));
+                kept.flatten().is_none() && given.is_some_and(|given| given == value)
+            };
+            let foreign = foreign.into_iter().flatten();
+            for (name, value) in foreign.filter(|(name, value)| !is_deployed(name, value)) {
+                starts_again &= is_in_hash;
+                found.variables.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        if containers.is_empty() {
+            found.volumes.extend(remembered_volumes(facts, service));
+        }
+        let is_created = matches!(fate, Some(Fate::Started(_) | Fate::Recreated(_)));
+        if is_created && containers.len() < 2 {
+            let paths = new_anonymous(facts, service);
+            let left = (!paths.is_empty()).then(|| service.name.clone());
+            if keep.anonymous {
+                runs.left_anonymous.extend(left);
+            } else if service.replicas() == 1 {
+                for path in paths {
+                    let name = created_name(facts, &service.name, &path);
+                    found.volumes.entry(path).or_insert(name);
+                }
+            } else {
+                runs.unnamed.extend(left);
+            }
+        }
+        let all = found.volumes.iter();
+        let created = all.filter(|(path, name)| **name == created_name(facts, &service.name, path));
+        runs.created.extend(created.map(|(_, name)| name.clone()));
+        found.instead_of = instead_of(service, found.variables.keys());
+        // An earlier adoption kept it, and the files say the same as then.
+        let is_kept = |name: &str| {
+            let kept = last_sent?.kept_instead_of(&service.name, name)?;
+            Some(found.instead_of.get(name)? == kept)
+        };
+        let is_other = |name: &&String| !keep.variables && is_kept(name.as_str()) != Some(true);
+        let others: Vec<String> = found.variables.keys().filter(is_other).cloned().collect();
+        found.variables.retain(|name, _| !others.contains(name));
+        // No shell gives a container another value than a literal: the files were edited.
+        let is_edited = |name: &String| {
+            let kept = last_sent.and_then(|last| last.kept_instead_of(&service.name, name));
+            kept.is_none() && is_literal(input, &service.name, name)
+        };
+        let foreign: Vec<String> = others.into_iter().filter(|name| !is_edited(name)).collect();
+        if !foreign.is_empty() {
+            blockers.push(other_variables(input, service, &foreign, starts_again));
+        }
+        runs.services.insert(service.name.clone(), found);
+    }
+    (runs, blockers)
 }
 
 /// The anonymous volumes of a container that the text does not name yet, by their path.
-fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<String, String> {
+fn unnamed_volumes(container: Inspected, service: &Service) -> BTreeMap<String, String> {
     let named = service.volumes();
-    let named = named.map(|(mount, name, _)| (clean(&mount.target), name));
+    let named = named.map(|(mount, volume)| (clean(&mount.target), volume.name.clone()));
     let named: Vec<(String, String)> = named.collect();
     let volumes = container.anonymous_volumes();
     let volumes = volumes.map(|(volume, target)| (clean(target), volume.to_owned()));
@@ -220,10 +217,8 @@ fn unnamed_volumes(container: Inspected, service: &SentService) -> BTreeMap<Stri
 }
 
 /// The anonymous volumes that a service gets by `volumes_from`. They get their names in the other service, or none.
-fn inherited_volumes<'a>(facts: &Facts<'a>, service: &SentService) -> BTreeSet<&'a str> {
-    let sources = service.items("volumes_from");
-    let sources = sources.filter_map(|item| service.stack.read(item).known());
-    let sources: Vec<String> = sources.collect();
+fn inherited_volumes<'a>(facts: &Facts<'a>, service: &Service) -> BTreeSet<&'a str> {
+    let sources = service.texts("volumes_from");
     let names = sources.iter().filter_map(|from| from.split(':').next());
     let containers = names.flat_map(|from| facts.of_service(from));
     let volumes = containers.flat_map(Inspected::anonymous_volumes);
@@ -232,23 +227,23 @@ fn inherited_volumes<'a>(facts: &Facts<'a>, service: &SentService) -> BTreeSet<&
 
 /// The volumes of a service whose containers were removed: what Portainer has may have been all that named them. Without those
 /// that were deleted, and those in whose place the text mounts something else.
-fn remembered_volumes(facts: &Facts, service: &SentService) -> BTreeMap<String, String> {
-    let named = facts.last_sent.volumes(service.name);
+fn remembered_volumes(facts: &Facts, service: &Service) -> BTreeMap<String, String> {
+    let named = facts.before.last_sent.volumes(&service.name);
     let exist = named.filter(|(path, name)| {
-        facts.details.has_volume(name) && !mounts::mounts_other(service, path)
+        facts.before.details.has_volume(name) && !mounts::mounts_other(facts, service, path)
     });
     let owned = exist.map(|(path, name)| (path.clone(), name.clone()));
     owned.collect()
 }
 
 /// The paths at which each container of a service has an anonymous volume; none if the volumes of the engine are unknown.
-fn new_anonymous(facts: &Facts, service: &SentService) -> BTreeSet<String> {
-    if facts.details.volumes.is_none() || !service.is_active() {
+fn new_anonymous(facts: &Facts, service: &Service) -> BTreeSet<String> {
+    if facts.before.details.volumes.is_none() {
         return BTreeSet::new();
     }
-    let image = service.image();
-    let image = image.and_then(|image| facts.details.images.get(&image)?.as_ref());
-    mounts::anonymous(service, image)
+    let image = service.image.as_ref();
+    let image = image.and_then(|image| facts.before.details.images.get(image)?.as_ref());
+    mounts::anonymous(facts, service, image)
 }
 
 /// The name of the volume that an adoption creates instead of an anonymous one. It is always the same, so that the plan shows
@@ -263,10 +258,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        compose::{ComposeVersion, Project},
+        compose::{ComposeVersion, Project, Read},
         model::Variable,
         plan::{
-            Plan, Projects, adoption, blocking,
+            Plan, adoption, blocking,
             tests::{World, container, world},
         },
     };
@@ -276,29 +271,23 @@ mod tests {
     /// What Compose computes the hash of the container's label from.
     const HASHED: &str = r#"{"environment":{"A":"1","B":"hunter2","C":"hunter2"},"image":"x"}"#;
 
-    fn with_plan<T>(
-        world: &World,
-        projects: Result<&Projects, &str>,
-        then: impl FnOnce(&AdoptionFacts, &Plan) -> T,
-    ) -> T {
+    fn with_plan<T>(world: &World, then: impl FnOnce(&AdoptionFacts, &Plan) -> T) -> T {
         world.with_facts(|facts| {
             let input = AdoptionFacts {
                 redeploys: false,
-                rejection: None,
                 facts,
                 file: "docker-compose.yml",
                 files: &["docker-compose.yml".to_owned()],
                 rewrite: &[],
                 runs: &Runs::default(),
-                projects,
             };
             then(&input, &adoption(&input))
         })
     }
 
     /// What a container of `web` with an anonymous volume and two other variables adds.
-    fn found(world: &World, keep: Keep, projects: Result<&Projects, &str>) -> (Runs, Vec<String>) {
-        with_plan(world, projects, |input, plan| {
+    fn found(world: &World, keep: Keep) -> (Runs, Vec<String>) {
+        with_plan(world, |input, plan| {
             let (runs, blockers) = runs(input, plan, keep);
             (runs, blockers.iter().map(ToString::to_string).collect())
         })
@@ -306,12 +295,12 @@ mod tests {
 
     #[test]
     fn an_address_that_the_network_does_not_have_is_refused() {
-        let text = "services: {web: {image: x, networks: {n: {ipv4_address: 10.1.0.9}}}}";
+        let text = "services: {web: {image: x, networks: {n: {ipv4_address: 10.1.0.9}}}}\nnetworks: {n: {}}";
         let mut world = running(text);
         for (now, expected) in [("10.2.0.9", true), ("10.1.0.8", false), ("", false)] {
             world.containers[0]["NetworkSettings"]["Networks"] =
                 json!({"web_n": {"IPAddress": now, "IPPrefixLen": 16}});
-            let is_refused = with_plan(&world, Err("unknown"), |input, plan| {
+            let is_refused = with_plan(&world, |input, plan| {
                 let mut all = blocking(input, plan, None, Keep::default()).into_iter();
                 all.any(|one| one.message.starts_with("web needs the address 10.1.0.9"))
             });
@@ -321,7 +310,7 @@ mod tests {
 
     #[test]
     fn b38_an_address_that_another_service_keeps_is_refused() {
-        let text = "services: {web: {image: x, networks: {n: {ipv4_address: 10.1.0.9}}}, other: {image: x}}";
+        let text = "services: {web: {image: x, networks: {n: {ipv4_address: 10.1.0.9}}}, other: {image: x}}\nnetworks: {n: {}}";
         let mut world = running(text);
         world.containers.push(container("web-other-1", "other"));
         for (holder, expected) in [(1, true), (0, false)] {
@@ -330,7 +319,7 @@ mod tests {
                 container["NetworkSettings"]["Networks"] =
                     json!({"web_n": {"IPAddress": address, "IPPrefixLen": 16}});
             }
-            let is_refused = with_plan(&world, Err("unknown"), |input, plan| {
+            let is_refused = with_plan(&world, |input, plan| {
                 let mut all = blocking(input, plan, None, Keep::default()).into_iter();
                 let what = "the address 10.1.0.9 in network web_n is used by web-other-1";
                 all.any(|one| one.message == what)
@@ -352,15 +341,16 @@ mod tests {
         world
     }
 
-    /// What Compose reads of a service that the container has the hash of.
-    fn as_it_runs() -> Projects {
+    /// The same, whose files have the configuration of the container.
+    fn as_it_runs(compose: &str) -> World {
         let web: serde_json::Value = serde_json::from_str(HASHED).expect("JSON");
         let config = json!({"services": {"web": web}});
-        let version = ComposeVersion(2, 29, 2);
-        let project = Project::new(&config, version, &BTreeMap::new(), None);
-        Projects {
-            on_disk: project.clone(),
-            sent: project,
+        let read = Read::printed(config, ComposeVersion(2, 29, 2));
+        let project = Project::new(&read, &BTreeMap::new(), None);
+        World {
+            on_disk: Ok(project.clone()),
+            read: Some(project),
+            ..running(compose)
         }
     }
 
@@ -376,7 +366,7 @@ mod tests {
                 json!([{"Type": "volume", "Name": "0b".repeat(32), "Destination": "/data"}]);
             world.containers.push(other);
         }
-        let (runs, blockers) = found(&world, Keep::default(), Err("unknown"));
+        let (runs, blockers) = found(&world, Keep::default());
         let web = &runs.services["web"];
         assert_eq!((runs.services.len(), web.containers), (1, 1));
         assert_eq!(web.volumes, [("/data".to_owned(), "0a".repeat(32))].into());
@@ -391,16 +381,16 @@ mod tests {
     #[test]
     fn a_value_that_was_edited_in_the_file_is_a_change() {
         let world = running("services: {web: {image: x, environment: [A=2, 'B=${B}', C]}}");
-        let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
+        let (_, blockers) = found(&world, Keep::default());
         let said = ": B and C are not in the files\npass --keep-variables to keep the values of the containers, or add B and C to .env, and to `environment` of the service if it is not there; ";
         assert!(blockers[0].contains(said), "{blockers:?}");
         let world =
             running("services: {web: {image: x, environment: [A, 'B=${OTHER:-x}', C=hunter2]}}");
-        let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
+        let (_, blockers) = found(&world, Keep::default());
         let said = ": A and OTHER are not in the files\n";
         assert!(blockers[0].contains(said), "{blockers:?}");
         let world = running("services: {web: {image: x, environment: {A: 2, B: x, C: 'y'}}}");
-        let (runs, blockers) = found(&world, Keep::default(), Err("unknown"));
+        let (runs, blockers) = found(&world, Keep::default());
         assert!(blockers.is_empty(), "{blockers:?}");
         assert!(runs.services["web"].variables.is_empty(), "{runs:?}");
     }
@@ -424,7 +414,7 @@ mod tests {
             "services: {web: {image: x, environment: {A: 1, B: '${B}'}}}",
             vec![Variable::new("B", "hunter2")],
         ));
-        let (_, blockers) = found(&world, Keep::default(), Err("unknown"));
+        let (_, blockers) = found(&world, Keep::default());
         let only = "web does not run with the variables of its files: C is not in the files\n";
         assert!(blockers[0].starts_with(only), "{blockers:?}");
     }
@@ -435,22 +425,22 @@ mod tests {
             anonymous: true,
             ..Keep::default()
         };
-        let world = running(PLAIN);
-        let (runs, blockers) = found(&world, keep, Ok(&as_it_runs()));
+        let world = as_it_runs(PLAIN);
+        let (runs, blockers) = found(&world, keep);
         assert_eq!((runs.is_empty(), blockers), (true, Vec::new()));
-        let (runs, blockers) = found(&world, Keep::default(), Ok(&as_it_runs()));
+        let (runs, blockers) = found(&world, Keep::default());
         assert_eq!((runs.is_empty(), blockers), (false, Vec::new()));
     }
 
     /// `proxies` of the Docker configuration, which are in no file and no hash.
     #[test]
     fn n34_variables_that_are_in_no_hash_are_refused_and_kept() {
-        let mut world = running(PLAIN);
+        let mut world = as_it_runs(PLAIN);
         let env = world.containers[0]["Config"]["Env"].as_array_mut();
         let proxy = "http://proxy:3128";
         env.expect("a list")
             .push(json!(format!("HTTP_PROXY={proxy}")));
-        let (runs, blockers) = found(&world, Keep::default(), Ok(&as_it_runs()));
+        let (runs, blockers) = found(&world, Keep::default());
         assert!(runs.services["web"].variables.is_empty(), "{runs:?}");
         let [blocker] = blockers.as_slice() else {
             panic!("{blockers:?}");
@@ -467,7 +457,7 @@ mod tests {
             variables: true,
             ..Keep::default()
         };
-        let (runs, blockers) = found(&world, keep, Ok(&as_it_runs()));
+        let (runs, blockers) = found(&world, keep);
         let kept = [("HTTP_PROXY".to_owned(), proxy.to_owned())].into();
         assert_eq!(
             (&runs.services["web"].variables, blockers),
@@ -478,7 +468,7 @@ mod tests {
             anonymous: true,
             ..Keep::default()
         };
-        let (runs, blockers) = found(&world, keep, Ok(&as_it_runs()));
+        let (runs, blockers) = found(&world, keep);
         assert_eq!(
             (runs.services["web"].variables.len(), blockers),
             (0, Vec::new())
@@ -491,7 +481,7 @@ mod tests {
         let compose = format!(
             "services:\n  web:\n    image: x\n    environment: [A, B=hunter2, C=hunter2]\n    volumes: ['v1:/data/']\nvolumes:\n  v1: {{external: true, name: '{volume}'}}\n"
         );
-        let (runs, _) = found(&running(&compose), Keep::default(), Err("unknown"));
+        let (runs, _) = found(&running(&compose), Keep::default());
         assert!(runs.services["web"].volumes.is_empty(), "{runs:?}");
     }
 }

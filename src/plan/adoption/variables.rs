@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use composefile::{interpolate::occurrences, reader::DEFAULT_FILES, services::services};
 
 use crate::{
+    compose::Service,
     finding::Finding,
-    plan::{
-        AdoptionFacts, Facts,
-        facts::services::{Given, SentService, with_services},
-    },
+    plan::AdoptionFacts,
     text::{listed, said, sha256, shell_word},
 };
 
@@ -20,24 +18,12 @@ pub(super) fn is_literal(input: &AdoptionFacts, service: &str, variable: &str) -
     written.into_iter().any(|value| !value.contains('$'))
 }
 
-/// The variables that the Portainer stack gives each service now, as far as they are known.
-pub(super) fn deployed_variables(facts: &Facts) -> BTreeMap<String, BTreeMap<String, Given>> {
-    let contents = facts.record.as_ref().and_then(|record| record.contents);
-    contents.map_or_else(BTreeMap::new, |deployed| {
-        with_services(deployed, facts.project, |services| {
-            let variables = |one: &SentService| Some((one.name.to_owned(), one.environment()?));
-            services.iter().filter_map(variables).collect()
-        })
-    })
-}
-
 /// The digests of what the text says of these variables.
 pub(super) fn instead_of<'n>(
-    service: &SentService,
+    service: &Service,
     names: impl Iterator<Item = &'n String>,
 ) -> BTreeMap<String, String> {
-    let given = service.environment().unwrap_or_default();
-    let digest = |name: &String| sha256(&format!("{:?}", given.get(name)));
+    let digest = |name: &String| sha256(&format!("{:?}", service.environment.get(name)));
     names.map(|name| (name.clone(), digest(name))).collect()
 }
 
@@ -45,17 +31,16 @@ pub(super) fn instead_of<'n>(
 /// Compose recreates it from the files.
 pub(super) fn other_variables(
     input: &AdoptionFacts,
-    service: &SentService,
+    service: &Service,
     names: &[String],
     starts_again: bool,
 ) -> Finding {
-    let given = service.environment().unwrap_or_default();
     let (mut other, mut missing) = (Vec::new(), Vec::new());
     for name in names {
-        let unset = unset(input, service.name, name);
+        let unset = unset(input, &service.name, name);
         if !unset.is_empty() {
             missing.extend(unset);
-        } else if matches!(given.get(name), Some(Given::Is(_))) {
+        } else if service.environment.contains_key(name) {
             other.push(name.clone());
         } else {
             missing.push(name.clone());
@@ -66,7 +51,7 @@ pub(super) fn other_variables(
     let differs = said(&other, "has another value in the files");
     let absent = said(&missing, "is not in the files");
     let how: Vec<String> = differs.into_iter().chain(absent).collect();
-    let (name, how) = (service.name, how.join(", and "));
+    let (name, how) = (&service.name, how.join(", and "));
     let what = format!("{name} does not run with the variables of its files: {how}");
     let add = match missing.as_slice() {
         [] => String::new(),

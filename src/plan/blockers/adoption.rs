@@ -2,25 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::services::includes;
-
 mod needs;
 mod record;
 
 pub use needs::images_to_pull;
 
 use crate::{
+    compose::Project,
     finding::{Finding, Kind},
     model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
-        AdoptionFacts, Facts, Fate, InPortainer, Keep, PathKind, Plan, Projects, ServicePlan,
-        blockers::conditions::conditions,
-        edited::differs_from_adoption,
-        facts::{
-            absolute,
-            services::{SentStack, with_sent},
-        },
-        fate_of,
+        AdoptionFacts, Facts, Fate, InPortainer, Keep, PathKind, Plan, ServicePlan,
+        edited::differs_from_adoption, facts::absolute, fate_of,
     },
     snapshot::Inspected,
     text::{listed, operands, printable, shell_word},
@@ -36,7 +29,6 @@ pub fn blocking(
 ) -> Vec<Finding> {
     let mut found = Blocking {
         facts: input.facts,
-        projects: input.projects,
         plan,
         file: input.file,
         keep,
@@ -55,20 +47,16 @@ pub fn blocking(
         found.files(input.files);
     }
     found.records();
-    if input.rewrite.is_empty() && !plan.sends_nothing() {
-        let facts = found.facts;
-        with_sent(facts.sent, facts.project, |_, stack| {
-            if let Some(stack) = stack {
-                found.text(stack);
-            }
-        });
+    if let Ok(project) = &input.facts.projects.sent
+        && !plan.sends_nothing()
+    {
+        found.text(project);
     }
     found.blockers
 }
 
 struct Blocking<'a, 'f> {
     facts: &'a Facts<'f>,
-    projects: Result<&'a Projects, &'a str>,
     plan: &'a Plan,
     file: &'a str,
     keep: Keep,
@@ -83,7 +71,7 @@ impl<'f> Blocking<'_, 'f> {
     }
 
     fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
-        self.facts.observed.inspected()
+        self.facts.before.inspected()
     }
 
     /// The directories in which containers were started.
@@ -188,7 +176,7 @@ impl<'f> Blocking<'_, 'f> {
             }
         }
         let Facts { name, dir: own, .. } = *self.facts;
-        let sees_every_stack = self.facts.rights.see_every_stack();
+        let sees_every_stack = self.facts.before.rights.see_every_stack();
         let is_shared = self.dirs().any(|dir| self.is_here(dir));
         for (dir, containers) in dirs {
             let is_missing = (self.facts.lookup)(dir) == PathKind::Missing;
@@ -198,7 +186,7 @@ impl<'f> Blocking<'_, 'f> {
                 self.facts.tool
             );
             let is_portainers = dir.starts_with(PORTAINER_FOLDERS);
-            let successor = self.facts.observed.successor.as_deref();
+            let successor = self.facts.before.successor.as_deref();
             let hint = if let Some(other) = successor.filter(|_| is_portainers) {
                 format!(
                     "that directory is now the one of the Portainer stack {}: {recreate}",
@@ -310,25 +298,23 @@ impl<'f> Blocking<'_, 'f> {
     }
 
     /// What the text needs, and what runs besides it.
-    fn text(&mut self, stack: &SentStack) {
-        let active: BTreeSet<&str> = stack.active().iter().map(|one| one.name).collect();
-        let defined: BTreeSet<&str> = stack.services().iter().map(|one| one.name).collect();
-        self.orphans(&active, &defined);
-        self.not_running(&active, stack);
-        if active.is_empty() && includes(stack.reader.document).is_empty() {
+    fn text(&mut self, project: &Project) {
+        self.orphans(project);
+        self.not_running(project);
+        if project.services.is_empty() {
             let hint = "add a service, or set COMPOSE_PROFILES in .env if each has a profile";
             self.add(format!("{} starts no service", self.file), hint);
         }
-        if !self.facts.environment.is_other_engine() {
-            self.images(stack);
-            self.sources(stack);
-            self.addresses(stack);
-            self.held(stack, &active);
+        if !self.facts.before.environment.is_other_engine() {
+            self.images(project);
+            self.sources(project);
+            self.addresses(project);
+            self.held(project);
         }
     }
 
     /// Containers of the project that run, and that the text does not start (N09).
-    fn orphans(&mut self, active: &BTreeSet<&str>, defined: &BTreeSet<&str>) {
+    fn orphans(&mut self, project: &Project) {
         if self.keep.orphans {
             return;
         }
@@ -345,7 +331,8 @@ impl<'f> Blocking<'_, 'f> {
                     let tool = self.facts.tool;
                     return Some(format!("{name} was started by `{tool} compose run`"));
                 }
-                match (active.contains(service), defined.contains(service)) {
+                let is_active = project.service(service).is_some();
+                match (is_active, self.facts.defines(service)) {
                     (true, _) => None,
                     (false, true) => Some(format!(
                         "{name}: no profile of service {service} is active in Portainer"
@@ -389,26 +376,27 @@ impl<'f> Blocking<'_, 'f> {
 
     /// Whether the files certainly have another configuration of a service than its container.
     fn is_edited(&self, container: Inspected, service: &str) -> bool {
-        let tool = self.facts.tool;
-        let is_same = |projects: &Projects| projects.is_as_on_disk(container, service, tool);
-        self.projects.is_ok_and(|projects| !is_same(projects))
+        let Facts { projects, tool, .. } = *self.facts;
+        projects.on_disk.is_ok() && !projects.is_as_on_disk(container, service, tool)
     }
 
     /// Containers that Compose cannot start, and those that it would start although they have ended or somebody stopped them
     /// (M05, N08, B42). Of a stack that is stopped as a whole, only a service that another one waits for until it has succeeded is certainly a job.
-    fn not_running(&mut self, active: &BTreeSet<&str>, stack: &SentStack) {
-        let services = stack.active();
-        let dependencies = services.iter().flat_map(conditions);
-        let awaited: BTreeSet<String> = dependencies
-            .filter(|one| one.condition == Condition::Completed)
-            .map(|one| one.name)
+    fn not_running(&mut self, project: &Project) {
+        let dependencies = project
+            .services
+            .iter()
+            .flat_map(|service| &service.depends_on);
+        let awaited: BTreeSet<&str> = dependencies
+            .filter(|(_, dependency)| dependency.condition == Condition::Completed)
+            .map(|(name, _)| name.as_str())
             .collect();
         let (mut paused, mut removed, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         let (mut failed, mut of_failed) = (Vec::new(), Vec::new());
         let (mut jobs, mut has_failed) = (BTreeSet::new(), false);
         for container in self.containers() {
             let service = self.facts.label(container, "service").unwrap_or_default();
-            if !active.contains(service) || container.is_one_off(self.facts.tool) {
+            if project.service(service).is_none() || container.is_one_off(self.facts.tool) {
                 continue;
             }
             let name = container.name();

@@ -2,19 +2,13 @@
 //!
 //! If a condition is not met, the deployment fails, and every container is removed (M06, B20).
 
-use std::collections::BTreeSet;
-
 use crate::{
+    compose::{Dependency, Project, Service},
     finding::Finding,
     model::Condition,
-    plan::{
-        Facts, Fate, Plan, Sent,
-        adoption::inspected,
-        facts::services::{Given, SentService, SentStack, with_services},
-    },
+    plan::{Facts, Fate, Plan, adoption::inspected},
     snapshot::Inspected,
 };
-use composefile::document::Node;
 
 /// A container that a deployment waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,20 +39,17 @@ pub enum Until {
 
 impl Plan {
     /// Checks what the deployment waits for. A container that no longer can meet its condition is a blocker.
-    pub fn check_dependencies(&mut self, facts: &Facts, stack: &SentStack) {
+    pub fn check_dependencies(&mut self, facts: &Facts, project: &Project) {
         let mut unmet = Vec::new();
-        let active = stack.active();
-        for service in &active {
+        for service in &project.services {
             // With `scale: 0`, it waits all the same.
-            if service.given(&["deploy", "replicas"]) == Given::Is("0".to_owned()) {
+            if service.text(&["deploy", "replicas"]).as_deref() == Some("0") {
                 continue;
             }
-            for awaited in conditions(service) {
-                let mut others = active.iter();
-                let is_it = |one: &&SentService| one.name == awaited.name;
-                let found = others.find(|one| is_it(one) && one.replicas() != Some(0));
+            for (name, awaited) in &service.depends_on {
+                let found = project.service(name).filter(|found| found.replicas() > 0);
                 if let Some(found) = found.filter(|_| awaited.condition != Condition::Started) {
-                    unmet.extend(self.check_one(facts, service, found, &awaited));
+                    unmet.extend(self.check_one(facts, service, found, awaited));
                 }
             }
         }
@@ -76,12 +67,12 @@ impl Plan {
     fn check_one(
         &mut self,
         facts: &Facts,
-        service: &SentService,
-        dependency: &SentService,
+        service: &Service,
+        dependency: &Service,
         awaited: &Dependency,
     ) -> Vec<String> {
         let (condition, required) = (awaited.condition, awaited.required);
-        let (own, name) = (service.name, dependency.name);
+        let (own, name) = (&service.name, &dependency.name);
         let mut services = self.services.iter();
         let planned = services.find(|one| one.service == dependency.name);
         let found = planned.map(|one| inspected(facts, &one.containers));
@@ -142,7 +133,7 @@ impl Plan {
                 )),
             }
             self.awaited.push(Awaited {
-                service: service.name.to_owned(),
+                service: service.name.clone(),
                 id: container.id().to_owned(),
                 container: container.name().to_owned(),
                 condition,
@@ -156,21 +147,21 @@ impl Plan {
 
 /// What may fail again after a create, as warnings (B06): a container that failed to start the last time, and a dependency that
 /// is not what its service waits for.
-pub fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
+pub fn doubts(facts: &Facts, project: &Project) -> Vec<String> {
     let mut doubts = Vec::new();
-    for service in stack.active() {
-        doubts.extend(facts.of_service(service.name).filter_map(|one| {
+    for service in &project.services {
+        doubts.extend(facts.of_service(&service.name).filter_map(|one| {
             let (name, why) = (one.name(), one.start_error()?);
             Some(format!(
                 "the deployment may fail: {name} failed to start the last time: {why}"
             ))
         }));
-        for dependency in conditions(&service).into_iter().filter(|one| one.required) {
-            for container in facts.of_service(&dependency.name) {
+        for (name, dependency) in service.depends_on.iter().filter(|(_, one)| one.required) {
+            for container in facts.of_service(name) {
                 if let Err(why @ (Unmet::Unhealthy | Unmet::Failed(_))) =
                     look(container, dependency.condition)
                 {
-                    let (service, name) = (service.name, container.name());
+                    let (service, name) = (&service.name, container.name());
                     doubts.push(format!(
                         "the deployment may fail: {service} depends on {name}, which {why}"
                     ));
@@ -179,41 +170,6 @@ pub fn doubts(facts: &Facts, stack: &SentStack) -> Vec<String> {
         }
     }
     doubts
-}
-
-/// A service that another one waits for.
-pub struct Dependency {
-    pub name: String,
-    pub condition: Condition,
-    /// Whether the deployment fails if the condition is not met. Compose waits for an optional one as well.
-    pub required: bool,
-}
-
-/// The services that a service waits for.
-pub fn conditions(service: &SentService) -> Vec<Dependency> {
-    let entries = service.nodes("depends_on").flat_map(Node::entries);
-    let conditions = entries.filter_map(|entry| {
-        let required = entry.value.get("required").and_then(Node::as_bool);
-        match service.stack.read(entry.value.get("condition")?) {
-            Given::Is(condition) => Some(Dependency {
-                name: entry.name()?.to_owned(),
-                condition: Condition::named(&condition),
-                required: required != Some(false),
-            }),
-            Given::No | Given::Unknown => None,
-        }
-    });
-    conditions.collect()
-}
-
-/// The services without whose health the deployment of `sent` fails.
-pub fn needed_healthy(sent: Sent, project: &str) -> BTreeSet<String> {
-    with_services(sent, project, |services| {
-        let active = services.iter().filter(|one| one.is_active());
-        let all = active.flat_map(conditions);
-        let needed = all.filter(|one| one.required && one.condition == Condition::Healthy);
-        needed.map(|one| one.name).collect()
-    })
 }
 
 /// Why a container does not meet a condition, and will not by itself.
@@ -254,20 +210,24 @@ fn look(container: Inspected, condition: Condition) -> Result<Until, Unmet> {
 
 /// Whether a new container of a service has a health check: as the text says, or else its image. `None` if the image is not
 /// known.
-fn has_health_check(facts: &Facts, service: &SentService) -> Option<bool> {
+fn has_health_check(facts: &Facts, service: &Service) -> Option<bool> {
     let is_none = |test: &str| test == "NONE";
-    if let Some(check) = service.node(&["healthcheck"]) {
-        let disabled = check.get("disable").and_then(Node::as_bool);
-        let test = check.get("test");
-        let first = test.and_then(|test| test.items().next().or(Some(test))?.as_str());
-        if disabled == Some(true) || first.is_some_and(is_none) {
+    if let Some(check) = service.get("healthcheck") {
+        let test = &check["test"];
+        let first = test.get(0).unwrap_or(test).as_str();
+        if check["disable"] == true || first.is_some_and(is_none) {
             return Some(false);
         }
-        if test.is_some() {
+        if !test.is_null() {
             return Some(true);
         }
     }
-    let image = facts.details.images.get(&service.image()?)?.as_ref()?;
+    let image = facts
+        .before
+        .details
+        .images
+        .get(service.image.as_ref()?)?
+        .as_ref()?;
     let test = Inspected(image).text("/Config/Healthcheck/Test/0");
     Some(!test.is_empty() && !is_none(test))
 }

@@ -3,29 +3,26 @@
 use std::{collections::BTreeMap, io::ErrorKind};
 
 use crate::{
+    compose::{Project, Service},
     finding::{Finding, Kind},
     model::{Container, PublishedPort},
     plan::{
         Facts,
-        facts::services::{Given, SentService, SentStack},
         losses::ports::{Publish, published},
     },
 };
 
 /// The services that get a container and that `is_asked` names, with the ports that they publish.
-fn publishing<'r, 'd, 'a>(
-    stack: &'r SentStack<'r, 'd, 'a>,
-    is_asked: impl Fn(&str) -> bool,
-) -> Vec<(SentService<'r, 'd, 'a>, Vec<Publish>)> {
-    let mut services = stack.active();
-    services.retain(|one| one.replicas() != Some(0) && is_asked(one.name));
-    let with_ports = services.into_iter().map(|service| {
-        let is_hosts = service.given(&["network_mode"]) == Given::Is("host".to_owned());
-        let ports = published(&service)
-            .into_iter()
-            .flatten()
-            .filter(|_| !is_hosts)
-            .collect();
+fn publishing(project: &Project, is_asked: impl Fn(&str) -> bool) -> Vec<(&Service, Vec<Publish>)> {
+    let services = project.services.iter();
+    let asked = services.filter(|service| service.replicas() > 0 && is_asked(&service.name));
+    let with_ports = asked.map(|service| {
+        let is_hosts = service.text(&["network_mode"]).as_deref() == Some("host");
+        let ports = if is_hosts {
+            Vec::new()
+        } else {
+            published(service)
+        };
         (service, ports)
     });
     with_ports.collect()
@@ -34,12 +31,15 @@ fn publishing<'r, 'd, 'a>(
 /// The ports, fixed addresses and names of the services that `is_asked` names, and that one of `others` holds.
 pub fn held_by(
     (others, tool): (&[&Container], &str),
-    stack: &SentStack,
+    project: &Project,
     is_asked: impl Fn(&str) -> bool,
 ) -> Vec<Finding> {
-    let all = publishing(stack, |_| true);
+    let all = publishing(project, |_| true);
     let mut found = twice(&all, &is_asked);
-    for (service, ports) in all.into_iter().filter(|(one, _)| is_asked(one.name)) {
+    for (service, ports) in all
+        .into_iter()
+        .filter(|(service, _)| is_asked(&service.name))
+    {
         let held = ports.iter().filter_map(|port| holder(others, port));
         found.extend(held.map(|(other, port)| {
             let (port, protocol) = (port.host_port, &port.protocol);
@@ -57,7 +57,7 @@ pub fn held_by(
             Finding::new(what, "stop that container, or change the address")
         }));
         for &other in others {
-            let Some(name) = other.names.iter().find(|name| has_name(&service, name)) else {
+            let Some(name) = other.names.iter().find(|name| has_name(service, name)) else {
                 continue;
             };
             let project = other.compose_label(tool, "project");
@@ -77,10 +77,10 @@ pub fn held_by(
 
 /// The ports and fixed addresses that two services have, of which one is asked for. A service that extends another one may
 /// repeat a port.
-fn twice(all: &[(SentService, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -> Vec<Finding> {
+fn twice(all: &[(&Service, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -> Vec<Finding> {
     let ports = all.iter().flat_map(|(service, ports)| {
         let fixed = ports.iter().filter_map(|port| Some((port, port.fixed()?)));
-        fixed.map(move |(port, fixed)| (service.name, port, fixed))
+        fixed.map(move |(port, fixed)| (service.name.as_str(), port, fixed))
     });
     let ports: Vec<_> = ports.collect();
     let mut found = Vec::new();
@@ -102,7 +102,7 @@ fn twice(all: &[(SentService, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -
     }
     let mut used = BTreeMap::new();
     for (service, _) in all {
-        let name = service.name;
+        let name = service.name.as_str();
         for (network, address) in service.fixed_addresses() {
             let what = format!("the address {address} of {name} in network {network}");
             let other = used.insert((network, address), name);
@@ -118,39 +118,35 @@ fn twice(all: &[(SentService, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -
 
 /// The paused containers that Portainer adopts: Compose cannot start them, and the failed create removes the stack (M06).
 pub fn paused(facts: &Facts) -> Vec<String> {
-    let containers = facts.observed.inspected();
+    let containers = facts.before.inspected();
     let paused = containers.filter(|one| one.is_paused() && facts.is_adopted(*one));
     paused.map(|one| one.name().to_owned()).collect()
 }
 
-/// Whether a container of a service will have this name, as far as that is known.
-pub fn has_name(service: &SentService, name: &str) -> bool {
-    match service.given(&["container_name"]) {
-        Given::Is(given) => given == name,
-        Given::No => {
-            let prefix = format!("{}-{}-", service.stack.project, service.name);
-            let number = name.strip_prefix(&prefix);
-            let number = number.filter(|text| !text.starts_with(['0', '+']));
-            let number: Option<usize> = number.and_then(|text| text.parse().ok());
-            // It may be billions (B43).
-            number.is_some_and(|number| Some(number) <= service.replicas())
-        }
-        Given::Unknown => false,
+/// Whether a container of a service will have this name.
+pub fn has_name(service: &Service, name: &str) -> bool {
+    if let Some(given) = service.text(&["container_name"]) {
+        return given == name;
     }
+    let number = name.strip_prefix(&service.name_of_containers());
+    let number = number.filter(|text| !text.starts_with(['0', '+']));
+    let number: Option<usize> = number.and_then(|text| text.parse().ok());
+    // It may be billions (B43).
+    number.is_some_and(|number| number <= service.replicas())
 }
 
 /// The ports of the services that `is_asked` names, and that this host cannot give, although no container has them.
 pub fn used_on_host(
     facts: &Facts,
-    stack: &SentStack,
+    project: &Project,
     is_asked: impl Fn(&str) -> bool,
 ) -> Vec<Finding> {
-    let (Some(others), Some(own)) = (&facts.others, &facts.listed) else {
+    let (Some(others), Some(own)) = (&facts.before.others, &facts.before.listed) else {
         return Vec::new();
     };
     let containers: Vec<&Container> = others.iter().chain(own).collect();
     let mut found = Vec::new();
-    for (_, ports) in publishing(stack, is_asked) {
+    for (_, ports) in publishing(project, is_asked) {
         found.extend(ports.iter().filter_map(|publish| {
             let address = publish.address.as_deref().unwrap_or("0.0.0.0");
             let protocol = &publish.protocol;

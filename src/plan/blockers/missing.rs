@@ -3,19 +3,16 @@
 use std::{collections::BTreeSet, mem::take};
 
 use composefile::{
-    document::Node,
-    services::{MountType, Service, includes, is_remote_context},
+    document::Document,
+    services::{MountType, includes, is_remote_context, services},
 };
 use serde_json::Value;
 
 use crate::{
+    compose::{Content, Place, Project, Service},
     finding::{Finding, Kind},
     model::{Container, Pull, compose_label, named},
-    plan::{
-        Environment, Facts, NOT_PULLED, PathKind,
-        blockers::permissions,
-        facts::services::{Given, Place, SentService, SentStack},
-    },
+    plan::{Environment, Facts, NOT_PULLED, PathKind, blockers::permissions},
     snapshot::Inspected,
     text::listed,
 };
@@ -38,26 +35,26 @@ pub struct Missing {
     foreign: Vec<String>,
 }
 
-/// Looks for what does not exist. An adoption creates the volumes `created`.
-pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> Missing {
+/// Looks for what does not exist. Without a project, only the files are known that the text names. An adoption creates the volumes `created`.
+pub fn missing(facts: &Facts, project: Option<&Project>, created: &BTreeSet<String>) -> Missing {
     use Kind::{MissingFiles, OnEngine, UnreadableFiles};
-    let others = facts.others.as_ref();
+    let others = facts.before.others.as_ref();
     let mut search = Search {
         facts,
         created,
-        stack,
         portainer: others.and_then(|all| permissions::portainer(all, facts.portainer_port?)),
         missing: Missing::default(),
     };
-    search.read_at_load();
-    for service in stack.active() {
-        search.env_files(&service);
-        search.mounts(&service);
-        search.content(&service);
-        if service.replicas() != Some(0) {
-            search.image(&service);
+    if let Some(document) = facts.document {
+        search.files(document);
+    }
+    for service in project.into_iter().flat_map(|project| &project.services) {
+        search.mounts(service);
+        search.content(service);
+        if service.replicas() > 0 {
+            search.image(service);
         }
-        search.external(&service);
+        search.external(service);
     }
     let mut missing = search.missing;
     let hint = "create them, or correct their paths in the Compose file";
@@ -81,15 +78,16 @@ pub fn missing(facts: &Facts, stack: &SentStack, created: &BTreeSet<String>) -> 
         let refusal = (!list.is_empty()).then(|| refusal.details(list).of_kind(kind));
         missing.refusals.extend(refusal);
     }
-    missing.doubts.extend(created_directories(facts, stack));
+    let created = project.and_then(|project| created_directories(facts, project));
+    missing.doubts.extend(created);
     missing
 }
 
 /// The mounts for which Docker creates a directory, as a warning: a file may have been meant.
-fn created_directories(facts: &Facts, stack: &SentStack) -> Option<String> {
-    let missing = missing_sources(facts, stack, false).into_iter();
+fn created_directories(facts: &Facts, project: &Project) -> Option<String> {
+    let missing = missing_sources(facts, project, false).into_iter();
     let mounts =
-        missing.map(|(service, source)| format!("{} of {service}", facts.below_dir(&source)));
+        missing.map(|(service, source)| format!("{} of {service}", facts.below_dir(source)));
     let mounts: Vec<String> = mounts.collect();
     let what = match mounts.len() {
         0 => return None,
@@ -99,20 +97,23 @@ fn created_directories(facts: &Facts, stack: &SentStack) -> Option<String> {
     Some(format!("{} {what}", listed(&mounts)))
 }
 
-/// The services, with the paths of the host that they mount in the short syntax and that do not exist: those that a container
-/// of the service mounts, or the others.
-pub fn missing_sources<'d>(
+/// The services, with the paths of the host that they mount, that Docker creates, and that do not exist: those that a container of
+/// the service mounts, or the others.
+pub fn missing_sources<'p>(
     facts: &Facts,
-    stack: &SentStack<'_, 'd, '_>,
+    project: &'p Project,
     mounted: bool,
-) -> Vec<(&'d str, String)> {
-    let services = stack.active().into_iter().flat_map(|service| {
-        let sources = short_sources(&service).into_iter();
-        sources.map(move |source| (service.name, source))
+) -> Vec<(&'p str, &'p str)> {
+    let services = project.services.iter().flat_map(|service| {
+        let created = service.mounts.iter().filter(|mount| mount.creates);
+        created.filter_map(|mount| match &mount.place {
+            Some(Place::Absolute(source)) => Some((service.name.as_str(), source.as_str())),
+            _ => None,
+        })
     });
     let missing = services.filter(|(service, source)| {
-        let is_mounted = facts.of_service(service).any(|one| mounts(one, source));
-        is_mounted == mounted && facts.lacks(source)
+        let mut containers = facts.of_service(service);
+        containers.any(|container| mounts(container, source)) == mounted && facts.lacks(source)
     });
     missing.collect()
 }
@@ -123,39 +124,39 @@ fn mounts(container: Inspected, source: &str) -> bool {
     mounts.any(|mount| mount["Type"] == "bind" && mount["Source"] == source)
 }
 
-/// The paths of the host that a service mounts in the short syntax.
-fn short_sources(service: &SentService) -> Vec<String> {
-    let mounts = service.mounts().into_iter();
-    let binds = mounts.filter(|mount| mount.is_short && mount.kind == MountType::Bind);
-    let places = binds.filter_map(|bind| Some(service.stack.place(&bind.source?, false)));
-    let sources = places.filter_map(|place| match place {
-        Place::Absolute(source) => Some(source),
-        Place::Folder(_) | Place::Unknown => None,
-    });
-    sources.collect()
-}
-
 /// The refusal of images that Portainer could not get.
 pub fn unavailable_images() -> Finding {
     let hint = "pull or build it first, without `pull_policy: build`";
     Finding::new("images cannot be pulled or built", hint).short("image missing")
 }
 
-/// Whether Compose reads files besides the text and `stack.env`, whose contents are unknown here.
-pub fn reads_files(stack: &SentStack) -> bool {
-    let extends = |service: &Service| service.extends_file().is_some();
-    !includes(stack.reader.document).is_empty()
-        || stack.reader.services.iter().any(extends)
-        || stack.services().iter().any(|service| {
-            service.env_files().any(|file| file.path != "stack.env")
-                || service.label_files().next().is_some()
-        })
+/// The files of the host that the text names, which Portainer's Compose sees only if they are in its container, with what names
+/// them. Compose says if one of the stack's directory is missing.
+fn host_files<'d>(document: &'d Document<'d>) -> Vec<(String, &'d str)> {
+    let mut files = Vec::new();
+    for include in includes(document) {
+        files.push(("`include`".to_owned(), include));
+    }
+    for service in services(document) {
+        let of = |key: &str| format!("{}: `{key}`", service.name);
+        files.extend(service.extends_file().map(|file| (of("extends"), file)));
+        let env_files = service.env_files().into_iter().filter(|file| file.required);
+        files.extend(env_files.map(|file| (of("env_file"), file.path)));
+        let label_files = service.label_files().into_iter();
+        files.extend(label_files.map(|file| (of("label_file"), file)));
+    }
+    files.retain(|(_, path)| path.starts_with('/'));
+    files
 }
 
-struct Search<'a, 'f, 'r, 'd, 'x> {
+/// Whether Compose reads files of the host, whose contents are unknown in Portainer's container.
+pub fn reads_files(document: &Document) -> bool {
+    !host_files(document).is_empty()
+}
+
+struct Search<'a, 'f> {
     facts: &'a Facts<'f>,
     created: &'a BTreeSet<String>,
-    stack: &'a SentStack<'r, 'd, 'x>,
     /// Portainer's container, if Portainer runs on this host and its container can be identified.
     portainer: Option<&'f Container>,
     missing: Missing,
@@ -169,77 +170,44 @@ enum Found {
     Unknown,
 }
 
-impl<'d> Search<'_, '_, '_, 'd, '_> {
-    /// Files that Portainer reads for every service, active or not.
-    fn read_at_load(&mut self) {
-        for include in includes(self.stack.reader.document) {
-            if !is_remote_file(include) {
-                self.read_by_portainer("`include`", include);
-            }
-        }
-        for service in &self.stack.reader.services {
-            if let Some(file) = service.extends_file()
-                && !is_remote_file(file)
-            {
-                self.read_by_portainer(&format!("{}: `extends`", service.name), file);
-            }
+impl Search<'_, '_> {
+    /// Files of the host that Portainer reads (M11): refused if one is certainly missing, a doubt if that is unknown.
+    fn files(&mut self, document: &Document) {
+        for (what, path) in host_files(document) {
+            let (list, why) = match self.portainer_has(&Place::Absolute(path.to_owned())) {
+                Found::Yes => continue,
+                Found::No => (&mut self.missing.unreadable, ""),
+                Found::Unknown => (&mut self.missing.doubts, "the deployment fails if "),
+            };
+            list.push(format!("{what}: {why}Portainer cannot read {path}"));
         }
     }
 
-    /// Env files that the rewrite leaves in the text, and label files.
-    fn env_files(&mut self, service: &SentService<'_, 'd, '_>) {
-        let name = service.name;
-        for file in service.env_files().filter(|file| file.required) {
-            let is_stack_env =
-                self.given_place(file.path, true) == Some(Place::Folder("stack.env".into()));
-            if is_stack_env && self.facts.sent.env.is_empty() {
-                self.missing.unreadable.push(format!(
-                    "{name}: Portainer writes stack.env only if .env sets variables"
-                ));
-            } else if !is_stack_env {
-                self.read_by_portainer(&format!("{name}: `env_file`"), file.path);
+    /// The sources of bind mounts that Docker does not create (M13), and devices.
+    fn mounts(&mut self, service: &Service) {
+        for mount in service.mounts.iter().filter(|mount| !mount.creates) {
+            if let Some(place) = &mount.place {
+                self.read_by_engine(&format!("{} mounts", service.name), place);
             }
         }
-        for file in service.label_files() {
-            self.read_by_portainer(&format!("{name}: `label_file`"), file);
-        }
-    }
-
-    /// The sources of bind mounts in the long syntax (M13), and devices.
-    fn mounts(&mut self, service: &SentService<'_, 'd, '_>) {
-        for item in service.items("volumes") {
-            let text = |key: &str| self.stack.read(item.get(key)?).known();
-            let creates = item
-                .get("bind")
-                .and_then(|bind| bind.get("create_host_path"));
-            let is_made = creates.and_then(Node::as_bool) == Some(true);
-            if let (Some("bind"), Some(source)) = (text("type").as_deref(), text("source"))
-                && !is_made
-            {
-                self.read_by_engine(&format!("{} mounts", service.name), &source);
-            }
-        }
-        for item in service.items("devices") {
-            let given = self.stack.read(item.get("source").unwrap_or(item)).known();
-            let device = given.as_deref().and_then(|one| one.split(':').next());
+        let devices = service.get("devices").and_then(Value::as_array);
+        for item in devices.into_iter().flatten() {
+            let given = item["source"].as_str().or(item.as_str());
+            let device = given.and_then(|given| given.split(':').next());
             // Another name is one of a device of CDI.
-            if let Some(device) = device.filter(|one| one.starts_with('/')) {
-                self.read_by_engine(&format!("{} needs", service.name), device);
+            if let Some(device) = device.filter(|device| device.starts_with('/')) {
+                let place = Place::Absolute(device.to_owned());
+                self.read_by_engine(&format!("{} needs", service.name), &place);
             }
         }
     }
 
     /// The files of secrets and configs.
-    fn content(&mut self, service: &SentService<'_, 'd, '_>) {
-        for (section, noun) in [("secrets", "secret"), ("configs", "config")] {
-            for item in service.items(section) {
-                let name = self.stack.read(item.get("source").unwrap_or(item)).known();
-                let all = self.stack.reader.document.get(section);
-                let node = name.as_deref().and_then(|name| all?.get(name)?.get("file"));
-                let file = node.and_then(|file| self.stack.read(file).known());
-                if let (Some(name), Some(file)) = (name, file) {
-                    self.read_by_engine(&format!("{noun} {name} needs"), &file);
-                }
+    fn content(&mut self, service: &Service) {
+        for file in &service.files {
+            if let Content::File(place) = &file.content {
+                let noun = file.section.trim_end_matches('s');
+                self.read_by_engine(&format!("{noun} {} needs", file.key), place);
             }
         }
     }
@@ -247,25 +215,26 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     /// An image that must be on the engine, or a build whose files must be readable. With an image that exists, Compose
     /// builds only with `pull_policy: build`. Compose pulls an image that exists if its `pull_policy` says so (N10), or if
     /// its platform is not the service's.
-    fn image(&mut self, service: &SentService<'_, 'd, '_>) {
-        let Some(image) = service.image() else { return };
-        let found = self.facts.details.images.get(&image);
+    fn image(&mut self, service: &Service) {
+        let Some(image) = service.image.clone() else {
+            return;
+        };
+        let found = self.facts.before.details.images.get(&image);
         let is_absent = matches!(found, Some(None));
-        if self.facts.environment.is_other_engine() {
+        if self.facts.before.environment.is_other_engine() {
             return;
         }
-        let policy = service.given(&["pull_policy"]).known().unwrap_or_default();
-        let name = service.name;
-        if let Some(build) = service.node(&["build"]) {
+        let policy = service.text(&["pull_policy"]).unwrap_or_default();
+        let name = &service.name;
+        if service.is_built() {
             let reason = match policy.as_str() {
                 "build" => "`pull_policy: build` builds its image".to_owned(),
                 _ if is_absent => format!("image {image} is not on this host"),
                 _ => return,
             };
             // Compose first tries to pull an image that the text names.
-            let is_pulled = service.node(&["image"]).is_some();
-            let is_built = !is_pulled || matches!(policy.as_str(), "build" | "never");
-            self.build(&format!("{name}: {reason}"), build, is_built);
+            let is_built = !service.names_image() || matches!(policy.as_str(), "build" | "never");
+            self.build(&format!("{name}: {reason}"), service, is_built);
         } else if is_absent && policy == "never" {
             self.missing.images.push(format!(
                 "{name}: image {image} is not on this host, and `pull_policy: never` forbids pulling it"
@@ -282,36 +251,32 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     }
 
     /// The context and the Dockerfile of a build. A missing one makes the create fail if the image is certainly built.
-    fn build(&mut self, reason: &str, build: Node<'_>, is_built: bool) {
-        let given = |key: &str| self.stack.read_in(build, key);
-        let context = if build.is_mapping() {
-            given("context")
-        } else {
-            self.stack.read(build)
-        };
-        let context = match context {
-            Given::No => ".".to_owned(),
-            Given::Is(context) => context,
-            Given::Unknown => return,
-        };
-        if is_remote_context(&context) {
+    fn build(&mut self, reason: &str, service: &Service, is_built: bool) {
+        let written = service.text(&["build", "context"]).unwrap_or_default();
+        let Some(place) = service
+            .context
+            .as_ref()
+            .filter(|_| !is_remote_context(&written))
+        else {
             return;
-        }
-        let mut found = self.portainer_has(&context);
+        };
+        let mut found = self.portainer_has(place);
         let mut what = "its build context";
-        if found != Found::No && build.get("dockerfile_inline").is_none() {
-            let names = match given("dockerfile") {
-                Given::No => vec!["Dockerfile".to_owned(), "dockerfile".to_owned()],
-                Given::Is(name) if !name.starts_with('/') => vec![name],
-                Given::Is(_) | Given::Unknown => Vec::new(),
-            };
-            let is_missing =
-                |name: &String| self.portainer_has(&format!("{context}/{name}")) == Found::No;
-            if !names.is_empty() && names.iter().all(is_missing) {
+        if found != Found::No && service.text(&["build", "dockerfile_inline"]).is_none() {
+            let name = service.text(&["build", "dockerfile"]);
+            let name = name.unwrap_or_else(|| "Dockerfile".to_owned());
+            let is_missing = |name: &str| self.portainer_has(&place.join(name)) == Found::No;
+            // Compose takes both spellings of the default name.
+            if is_missing(&name) && (name != "Dockerfile" || is_missing("dockerfile")) {
                 found = Found::No;
                 what = "the Dockerfile of its build context";
             }
         }
+        let context = match place {
+            Place::Folder(below) if below.is_empty() => ".",
+            Place::Folder(below) => below,
+            Place::Absolute(_) | Place::Unknown => &written,
+        };
         match found {
             Found::Yes => {}
             Found::No if is_built => self.missing.images.push(format!(
@@ -323,22 +288,28 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
         }
     }
 
-    fn external(&mut self, service: &SentService<'_, 'd, '_>) {
-        if self.facts.environment.is_other_engine() {
+    fn external(&mut self, service: &Service) {
+        if self.facts.before.environment.is_other_engine() {
             return;
         }
         let label = compose_label(self.facts.tool, "network");
         let (external, foreign) = (&mut self.missing.external, &mut self.missing.foreign);
-        for key in service.network_keys() {
-            let (name, is_external) = self.stack.resource("networks", &key);
-            let (Given::Is(name), Some(known)) = (name, &self.facts.details.networks) else {
+        let networks = service
+            .networks
+            .values()
+            .filter_map(|one| one.network.as_ref());
+        for network in networks {
+            let Some(known) = &self.facts.before.details.networks else {
                 continue;
             };
-            match named(known, &name) {
-                None if is_external && !matches!(name.as_str(), "host" | "none" | "bridge") => {
+            let (name, key) = (&network.name, &network.key);
+            match named(known, name) {
+                None if network.is_external
+                    && !matches!(name.as_str(), "host" | "none" | "bridge") =>
+                {
                     external.push(format!("network {name} does not exist"));
                 }
-                Some(network) if !is_external && network["Labels"][&label] != key => {
+                Some(found) if !network.is_external && found["Labels"][&label] != **key => {
                     foreign.push(format!(
                         "network {name} exists, but Compose did not create it as {key}"
                     ));
@@ -346,40 +317,31 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
                 None | Some(_) => {}
             }
         }
-        let known = &self.facts.details.volumes;
-        for name in service.external_volumes() {
-            let exists = known.as_ref().is_none_or(|all| named(all, &name).is_some());
-            if !exists && !self.created.contains(&name) {
+        let known = &self.facts.before.details.volumes;
+        for (_, volume) in service.volumes().filter(|(_, volume)| volume.is_external) {
+            let name = &volume.name;
+            let exists = known.as_ref().is_none_or(|all| named(all, name).is_some());
+            if !exists && !self.created.contains(name) {
                 external.push(format!("volume {name} does not exist"));
             }
         }
     }
 
-    /// A file that Portainer reads (M11): refused if it is certainly missing, a doubt if that is unknown.
-    fn read_by_portainer(&mut self, what: &str, path: &str) {
-        let (list, why) = match self.portainer_has(path) {
-            Found::Yes => return,
-            Found::No => (&mut self.missing.unreadable, ""),
-            Found::Unknown => (&mut self.missing.doubts, "the deployment fails if "),
-        };
-        list.push(format!("{what}: {why}Portainer cannot read {path}"));
-    }
-
     /// Whether Portainer can read a path of the text. Its container sees only what is mounted into it.
-    fn portainer_has(&self, path: &str) -> Found {
-        let place = match self.given_place(path, true) {
-            None | Some(Place::Unknown) => return Found::Unknown,
+    fn portainer_has(&self, place: &Place) -> Found {
+        let path = match place {
+            Place::Unknown => return Found::Unknown,
             // The folder holds nothing but the text and `stack.env` (M07).
-            Some(Place::Folder(below)) if below.is_empty() => return Found::Yes,
-            Some(Place::Folder(_)) => return Found::No,
-            Some(Place::Absolute(path)) => path,
+            Place::Folder(below) if below.is_empty() => return Found::Yes,
+            Place::Folder(_) => return Found::No,
+            Place::Absolute(path) => path,
         };
         let Some(portainer) = self.portainer else {
             return Found::Unknown;
         };
         let mounts = portainer.mounts.iter().filter_map(|mount| {
             let target = mount.target.trim_end_matches('/');
-            let below = place.strip_prefix(target)?;
+            let below = path.strip_prefix(target)?;
             (below.is_empty() || below.starts_with('/')).then_some((mount, below))
         });
         match mounts.max_by_key(|(mount, _)| mount.target.len()) {
@@ -392,23 +354,23 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
     }
 
     /// A file that the engine mounts: refused if it is certainly missing.
-    fn read_by_engine(&mut self, what: &str, path: &str) {
-        let missing = match self.given_place(path, false) {
-            Some(Place::Folder(below)) if !below.is_empty() => {
-                format!("{what} {path}, which Portainer does not have")
+    fn read_by_engine(&mut self, what: &str, place: &Place) {
+        let missing = match place {
+            Place::Folder(below) if !below.is_empty() => {
+                format!("{what} {below}, which Portainer does not have")
             }
-            Some(Place::Absolute(place)) if self.host_has(&place) == Found::No => {
-                let shown = self.facts.below_dir(&place);
+            Place::Absolute(path) if self.host_has(path) == Found::No => {
+                let shown = self.facts.below_dir(path);
                 format!("{what} {shown}, which does not exist")
             }
-            None | Some(_) => return,
+            Place::Folder(_) | Place::Absolute(_) | Place::Unknown => return,
         };
         self.missing.files.push(missing);
     }
 
     /// The engine's host is this host only if the environment is this engine.
     fn host_has(&self, path: &str) -> Found {
-        if self.facts.environment != Environment::SameEngine {
+        if self.facts.before.environment != Environment::SameEngine {
             return Found::Unknown;
         }
         match (self.facts.lookup)(path) {
@@ -416,12 +378,6 @@ impl<'d> Search<'_, '_, '_, 'd, '_> {
             PathKind::Missing => Found::No,
             PathKind::Unknown => Found::Unknown,
         }
-    }
-
-    /// The place of a path as written.
-    fn given_place(&self, path: &str, local: bool) -> Option<Place> {
-        let path = self.stack.reader.read(path).ok()?;
-        Some(self.stack.place(&path, local))
     }
 }
 
@@ -440,9 +396,4 @@ fn is_for_another_platform(found: &Value, pull: &Pull) -> bool {
     };
     let is = |key: &str, value: &str| found[key].as_str().is_none_or(|found| found == value);
     !is("Os", system) || !is("Architecture", processor)
-}
-
-/// Compose fetches these itself: Git repositories and OCI artifacts.
-fn is_remote_file(path: &str) -> bool {
-    is_remote_context(path) || path.starts_with("oci:")
 }

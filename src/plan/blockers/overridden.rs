@@ -2,30 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use composefile::{document::Node, interpolate::occurrences};
+use composefile::{
+    document::{Document, Node},
+    interpolate::occurrences,
+    services::services,
+};
 
 use crate::{
-    finding::Finding,
-    plan::{Facts, facts::services::SentStack},
-    rewrite::portainer::SET_BY_PORTAINER,
+    finding::Finding, model::values, plan::Facts, rewrite::portainer::SET_BY_PORTAINER,
     text::listed,
 };
 
 /// The blocker if the text would have other values in Portainer. Unknown if Portainer's container is.
-pub fn overridden(facts: &Facts, stack: &SentStack) -> Option<Finding> {
-    let set = &facts.details.portainer_env;
-    let scalars = stack.reader.document.nodes().filter_map(Node::as_str);
+pub fn overridden(facts: &Facts, document: &Document) -> Option<Finding> {
+    let set = &facts.before.details.portainer_env;
+    let scalars = document.nodes().filter_map(Node::as_str);
     let mut names: BTreeSet<&str> = scalars.flat_map(occurrences).map(|one| one.name).collect();
-    let services = stack.services();
-    for node in services.iter().flat_map(|one| one.nodes("environment")) {
+    let services = services(document).into_iter();
+    for node in services.filter_map(|service| service.node.get("environment")) {
         let unset = node.entries().into_iter();
         let unset = unset.filter(|entry| entry.value.is_null());
         names.extend(unset.filter_map(|entry| entry.name()));
         let items = node.items().filter_map(Node::as_str);
         names.extend(items.filter(|item| !item.contains('=')));
     }
+    let variables = values(facts.sent.env);
     names.retain(|&name| {
-        let own = stack.reader.variables.get(name);
+        let own = variables.get(name);
         let other = set.get(name).filter(|value| own != Some(&value.as_str()));
         other.is_some() && !SET_BY_PORTAINER.contains(&name)
     });

@@ -3,12 +3,10 @@
 use composefile::services::MountType;
 
 use crate::{
+    compose::{Project, Service},
     finding::Finding,
     model::{AdminOnly, Container, Rights, may_be_portainers},
-    plan::{
-        Environment, Facts,
-        facts::services::{Given, SentService, SentStack},
-    },
+    plan::{Environment, Facts},
     text::listed,
 };
 
@@ -61,7 +59,7 @@ pub fn environment(environment: &Environment, endpoint: i64) -> Option<Finding> 
 
 /// The refusal if the API key may not manage stacks (M22).
 pub fn management(facts: &Facts) -> Option<Finding> {
-    (facts.rights == Rights::NoStacks).then(|| management_of(facts.endpoint))
+    (facts.before.rights == Rights::NoStacks).then(|| management_of(facts.endpoint))
 }
 
 /// The refusal of an environment whose stacks the API key may not manage (M22).
@@ -75,12 +73,11 @@ pub fn management_of(endpoint: i64) -> Finding {
 }
 
 /// The refusal if the text has what the API key may not deploy (M22).
-pub fn admin_only(facts: &Facts, stack: &SentStack) -> Option<Finding> {
-    let Rights::OwnStacks(restricted) = &facts.rights else {
+pub fn admin_only(facts: &Facts, project: &Project) -> Option<Finding> {
+    let Rights::OwnStacks(restricted) = &facts.before.rights else {
         return None;
     };
-    let services = stack.active();
-    let all = services.iter().flat_map(|service| {
+    let all = project.services.iter().flat_map(|service| {
         let used = restricted.iter().filter(|one| uses(service, **one));
         used.map(|one| format!("{}: {one}", service.name))
     });
@@ -89,15 +86,12 @@ pub fn admin_only(facts: &Facts, stack: &SentStack) -> Option<Finding> {
     Finding::about(all.collect(), what, hint)
 }
 
-fn uses(service: &SentService, what: AdminOnly) -> bool {
-    let has = |key: &str| {
-        let mut nodes = service.nodes(key);
-        nodes.any(|node| node.items().next().is_some() || !node.entries().is_empty())
-    };
-    let is = |key: &str, value: &str| service.given(&[key]) == Given::Is(value.to_owned());
+fn uses(service: &Service, what: AdminOnly) -> bool {
+    let has = |key: &str| service.get(key).is_some();
+    let is = |key: &str, value: &str| service.text(&[key]).as_deref() == Some(value);
     match what {
         AdminOnly::BindMounts => {
-            let mut mounts = service.mounts().into_iter();
+            let mut mounts = service.mounts.iter();
             mounts.any(|mount| mount.kind == MountType::Bind)
         }
         AdminOnly::Privileged => is("privileged", "true"),
@@ -112,11 +106,11 @@ fn uses(service: &SentService, what: AdminOnly) -> bool {
 /// The refusal if a create may fail for what the API key does not see or may not deploy, after a migration removed the
 /// containers. Portainer also rejects other parts of the text if a setting restricts the user (M22).
 pub fn limited(facts: &Facts) -> Option<Finding> {
-    let Rights::OwnStacks(restricted) = &facts.rights else {
+    let Rights::OwnStacks(restricted) = &facts.before.rights else {
         return None;
     };
     let mut reasons = Vec::new();
-    if facts.record.is_none() && facts.may_have_containers() {
+    if facts.record.is_none() && facts.before.may_have_containers() {
         reasons.push(format!(
             "Portainer may have a stack {} that the API key does not see",
             facts.project
@@ -136,7 +130,11 @@ pub fn limited(facts: &Facts) -> Option<Finding> {
 
 /// The refusal if the project of this engine has a Portainer stack on another environment with this engine (M20).
 pub fn registered(facts: &Facts) -> Option<Finding> {
-    let mut others = facts.namesakes.iter().filter(|_| facts.record.is_none());
+    let mut others = facts
+        .before
+        .namesakes
+        .iter()
+        .filter(|_| facts.record.is_none());
     let found = others.find(|other| {
         other.record.endpoint_id != facts.endpoint && other.is_on_this_host == Some(true)
     })?;
@@ -151,16 +149,16 @@ pub fn registered(facts: &Facts) -> Option<Finding> {
 /// The refusal if containers were started in a folder like those of Portainer, and it lists no Portainer stack: the create
 /// would fail on its name.
 pub fn hidden(facts: &Facts) -> Option<Finding> {
-    if facts.record.is_some() || facts.rights.see_every_stack() {
+    if facts.record.is_some() || facts.before.rights.see_every_stack() {
         return None;
     }
-    let started = facts.listed().iter().filter_map(|container| {
+    let started = facts.before.listed().iter().filter_map(|container| {
         let dir = container.compose_label(facts.tool, "project.working_dir")?;
         let line = || format!("{} was started in {dir}", container.name());
         (may_be_portainers(dir) && !facts.is_same(dir, facts.dir)).then(line)
     });
     let what = "Portainer may have started these containers, and the API key may not see their Portainer stack";
-    Finding::about(started.collect(), what, facts.rights.remedy())
+    Finding::about(started.collect(), what, facts.before.rights.remedy())
 }
 
 /// The first container that runs Portainer (B04). `port` is `None` if Portainer is not on this host.

@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use composefile::document::{Node, NodeId};
+use composefile::document::{Document, NodeId};
 
 use crate::{
-    compose::ComposeVersion,
+    compose::{ComposeVersion, Project, Service},
     finding::Finding,
-    plan::{
-        Environment, Facts, PortainerCompose,
-        facts::services::{SentService, SentStack},
-    },
+    plan::{Environment, Facts, PortainerCompose},
 };
 
 /// The first Compose that creates every container on an older engine: it leaves out what the engine does not support.
@@ -19,40 +16,37 @@ const FIRST_FOR_EVERY_ENGINE: ComposeVersion = ComposeVersion(5, 0, 0);
 const FIRST_ENGINE: u16 = 25;
 
 /// Whether the text has a part that some version of Portainer refuses.
-pub fn may_be(stack: &SentStack) -> bool {
-    !dates(stack).is_empty() || stack.active().iter().any(|one| !settings(one).is_empty())
+pub fn may_be(document: &Document, project: &Project) -> bool {
+    let mut services = project.services.iter();
+    !dates(document).is_empty() || services.any(|service| !settings(service).is_empty())
 }
 
 /// What Portainer's Compose refuses of the text, and of the containers of the services that `is_created` names.
 pub fn unsupported(
     facts: &Facts,
-    stack: &SentStack,
+    project: &Project,
     compose: Option<PortainerCompose>,
-    is_created: impl Fn(&SentService) -> bool,
+    is_created: impl Fn(&Service) -> bool,
 ) -> Vec<Finding> {
     let Some(compose) = compose else {
         return Vec::new();
     };
-    let dates = if compose.is_library {
-        dates(stack)
-    } else {
-        BTreeSet::new()
-    };
+    let document = facts.document.filter(|_| compose.is_library);
+    let dates = document.map(dates).unwrap_or_default();
     let dates = dates.iter().map(|line| format!("line {line}"));
     let what = "Compose in Portainer rejects dates without quotes";
     let hint = "put each into quotes, as `docker compose config` prints it";
     let rejected = Finding::about(dates.collect(), what, hint);
-    let engine = facts.details.engine_version.as_deref();
+    let engine = facts.before.details.engine_version.as_deref();
     let is_older = engine
         .and_then(ComposeVersion::parse)
         .is_some_and(|ComposeVersion(major, ..)| major < FIRST_ENGINE);
-    let is_here = facts.environment == Environment::SameEngine;
-    let mut created = stack.active();
-    created.retain(|one| {
-        is_older && is_here && compose.last < FIRST_FOR_EVERY_ENGINE && is_created(one)
+    let is_here = facts.before.environment == Environment::SameEngine;
+    let created = project.services.iter().filter(|service| {
+        is_older && is_here && compose.last < FIRST_FOR_EVERY_ENGINE && is_created(service)
     });
     let of_engine = Finding::about(
-        created.iter().flat_map(settings).collect(),
+        created.flat_map(settings).collect(),
         format!(
             "Compose in Portainer cannot create a container with these settings on Docker {}",
             engine.unwrap_or_default()
@@ -66,14 +60,13 @@ pub fn unsupported(
 }
 
 /// The settings of a service that need API version 1.44 (N33).
-fn settings(service: &SentService) -> Vec<String> {
+fn settings(service: &Service) -> Vec<String> {
     let interval = ["healthcheck", "start_interval"];
-    let interval = service.node(&interval).map(|_| interval.join("."));
-    let networks = service.nodes("networks").flat_map(Node::entries);
-    let addresses = networks.filter_map(|entry| {
-        let address = entry.value.get("mac_address")?;
-        let name = entry.name().filter(|_| !address.is_null())?;
-        Some(format!("networks.{name}.mac_address"))
+    let interval = service.text(&interval).map(|_| interval.join("."));
+    let addresses = service.networks.values().filter_map(|endpoint| {
+        let key = &endpoint.network.as_ref()?.key;
+        endpoint.options.get("mac_address")?.as_str()?;
+        Some(format!("networks.{key}.mac_address"))
     });
     let all: BTreeSet<String> = addresses.chain(interval).collect();
     all.iter()
@@ -82,10 +75,10 @@ fn settings(service: &SentService) -> Vec<String> {
 }
 
 /// The lines of the dates without quotes, but for those of extensions, which Compose does not read.
-fn dates(stack: &SentStack) -> BTreeSet<usize> {
+fn dates(document: &Document) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let mut done: HashSet<NodeId> = HashSet::new();
-    let mut ahead = Vec::from_iter(stack.reader.document.root());
+    let mut ahead = Vec::from_iter(document.root());
     while let Some(node) = ahead.pop() {
         if !done.insert(node.resolved().id()) {
             continue;

@@ -4,75 +4,70 @@ use std::collections::HashSet;
 
 use composefile::{
     document::{Document, Node, NodeId},
-    dotenv::DotenvError,
-    schema::{NEWEST, Place, ROOT, Release},
-    services::split_at_colons,
+    dotenv::{self, DotenvError},
+    schema::{self, NEWEST, ROOT, Release},
+    services::services,
 };
 
 use crate::{
-    compose::{ComposeVersion, Doubt, Rejection},
+    compose::{ComposeVersion, Doubt, Mount, Place, Project, Rejection},
     finding::{Finding, Kind},
-    plan::{
-        Facts, NOT_PULLED,
-        blockers::missing,
-        facts::services::{Given, SentStack, SentText},
-    },
+    plan::{Facts, NOT_PULLED, blockers::missing, fates::Unread},
     rewrite::{
-        faithful::{self, Runs},
+        env::stack_env,
         literal::{TextEdit, edits},
     },
 };
 
 /// The reasons for which every Compose version rejects the text. `is_damaged`: the rewrite damages the text, which
-/// explains why it is not YAML. `rejection`: of the Compose program of this host.
-pub fn refusals(
-    facts: &Facts,
-    text: &SentText,
-    stack: Option<&SentStack>,
-    is_damaged: bool,
-    rejection: Option<&Rejection>,
-) -> Vec<Finding> {
+/// explains why it is rejected.
+pub fn refusals(facts: &Facts, is_damaged: bool) -> Vec<Finding> {
     let hint = "write the variable on one line, with matching quotes and a name without spaces";
     let what = "Compose would reject .env as Portainer stores it";
-    let problems = text.env_error.iter().map(|error| problem(facts, error));
+    let env_error = dotenv::parse(&stack_env(facts.sent.env), &|_| None).err();
+    let problems = env_error.iter().map(|error| problem(facts, error));
     let env = Finding::about(problems.collect(), what, hint);
-    // Only the literal rewrite deletes lines: what an adoption sends has the lines that Compose names.
-    let lines = Lines::new(if facts.is_adoption {
-        ""
-    } else {
-        facts.source.compose
+    let rejected = rejection(facts).filter(|rejection| {
+        let is_said = env.is_some() || is_damaged && !rejection.is_about_files;
+        !is_said && is_certain(facts, rejection)
     });
-    let blockers = faithful::rewrite(text.text, Some(text.env), text.context, &Runs::default())
-        .err()
-        .unwrap_or_default();
-    let rejections = blockers.iter().filter(|blocker| match blocker.kind {
-        Kind::NotYaml => !is_damaged && is_no_yaml(text.text),
-        // The other reasons concern the faithful rewrite, or are found elsewhere.
-        Kind::WrongType | Kind::BadVariable | Kind::Inconsistent => true,
-        _ => false,
+    let rejected = rejected.and_then(|rejection| {
+        let said = format!("{}: {}", rejection.by, lines(facts).map(&rejection.message));
+        if rejection.is_about_files {
+            let hint = "put its content into the Compose file";
+            let blocker = Finding::new("Portainer cannot read files", hint).details([said]);
+            return Some(blocker.of_kind(Kind::UnreadableFiles));
+        }
+        rejects(vec![said])
     });
-    let mut rejected: Vec<String> = rejections.map(|one| lines.describe(one)).collect();
-    let unmountable = stack.map_or_else(Vec::new, |stack| unmountable(stack, &lines));
-    // Compose stops at the first error, which is usually one of those above.
-    if let Some(rejection) = rejection
-        && rejected.is_empty()
-        && unmountable.is_empty()
-        && env.is_none()
-        && !is_damaged
-        && is_certain(rejection, stack)
-    {
-        let message = lines.map(&rejection.message);
-        rejected.push(format!("{}: {message}", rejection.by));
-    }
     let what = "Docker would reject mounts of the file that is sent";
-    let hint = "fix these lines: Compose accepts them, and fails when it creates the container";
+    let hint = "correct them: Compose accepts them, and fails when it creates the container";
+    let unmountable = facts
+        .projects
+        .sent
+        .as_ref()
+        .map_or_else(|_| Vec::new(), unmountable);
     let mounts = Finding::about(unmountable, what, hint);
     let all = [
         env.map(|one| one.of_kind(Kind::BadEnvFile)),
-        rejects(rejected),
+        rejected,
         mounts.map(|one| one.of_kind(Kind::Rejected)),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// Why the Compose program of this host rejects what is sent, if it does.
+fn rejection<'a>(facts: &Facts<'a>) -> Option<&'a Rejection> {
+    match &facts.projects.sent {
+        Err(Unread::Rejected(rejection)) => Some(rejection),
+        _ => None,
+    }
+}
+
+/// The lines of the Compose file. Only the literal rewrite deletes lines: what an adoption sends has the lines that Compose names.
+fn lines(facts: &Facts) -> Lines {
+    let is_literal = !facts.is_adoption;
+    Lines::new(if is_literal { facts.source.compose } else { "" })
 }
 
 /// The refusal of a text that Compose would reject because of these lines, if there are any.
@@ -82,58 +77,48 @@ pub fn rejects(lines: Vec<String>) -> Option<Finding> {
     blocker.map(|one| one.of_kind(Kind::Rejected))
 }
 
-/// Mounts in the short syntax that Compose accepts and every engine rejects, as lines of a refusal. Compose reads `x:` with one
-/// letter as a drive of Windows, as in `C:\data`: the whole text becomes the target, or the source is no path of the engine.
-fn unmountable(stack: &SentStack, lines: &Lines) -> Vec<String> {
-    let mut found = Vec::new();
-    for service in stack.active() {
-        for node in service.items("volumes") {
-            let Given::Is(text) = stack.read(node) else {
-                continue;
-            };
-            let mut chars = text.chars();
-            let is_drive = chars.next().is_some_and(char::is_alphabetic)
-                && chars.next() == Some(':')
-                && chars.next().is_some();
-            let parts = split_at_colons(&text);
-            let target = parts.get(1).or(parts.first()).copied();
-            let is_relative = target.is_some_and(|one| !one.is_empty() && !one.starts_with('/'));
-            let why = if is_drive {
-                "Compose takes its first letter for a Windows drive; use the long syntax"
-            } else if parts.len() <= 2 && text.len() > 2 && is_relative {
-                "its target is not an absolute path"
-            } else {
-                continue;
-            };
-            // As it is written: never the value of a variable.
-            let written = node.as_str().unwrap_or_default();
-            found.push(format!(
-                "line {}: {}: Docker rejects the mount `{written}`: {why}",
-                lines.of(node.line()),
-                service.name
-            ));
-        }
-    }
-    found
+/// Mounts that Compose accepts and every engine rejects. Compose reads `x:` with one letter as a drive of Windows, as in
+/// `C:\\data`: the whole text becomes the target, or the source is no path of the engine.
+fn unmountable(project: &Project) -> Vec<String> {
+    let is_drive = |mount: &Mount| matches!(&mount.place, Some(Place::Absolute(path)) if !path.starts_with('/'));
+    let mounts = project.services.iter().flat_map(|service| {
+        let mounts = service.mounts.iter();
+        mounts.map(move |mount| (service, mount))
+    });
+    let told = mounts.filter_map(|(service, mount)| {
+        let (name, target) = (&service.name, &mount.target);
+        let why = if !target.starts_with('/') {
+            "which is not an absolute path"
+        } else if is_drive(mount) {
+            "because Compose takes the first letter of its source for a Windows drive"
+        } else {
+            return None;
+        };
+        Some(format!(
+            "{name}: Docker rejects the mount at {target}, {why}"
+        ))
+    });
+    told.collect()
 }
 
 /// Whether Portainer's Compose rejects the text if this host's Compose does.
 ///
 /// The contents of a file that the text names may differ between this host and Portainer's container.
-fn is_certain(rejection: &Rejection, stack: Option<&SentStack>) -> bool {
-    rejection.doubt.is_none() && stack.is_some_and(|stack| !missing::reads_files(stack))
+fn is_certain(facts: &Facts, rejection: &Rejection) -> bool {
+    let reads_files = facts.document.is_some_and(missing::reads_files);
+    rejection.doubt.is_none() && !reads_files
 }
 
-/// A rejection by this host's Compose that is no refusal, as a warning. `keys` are the warnings about keys.
-pub fn doubt(
-    facts: &Facts,
-    stack: Option<&SentStack>,
-    refusals: &[Finding],
-    keys: &[String],
-) -> Option<String> {
+/// A rejection by this host's Compose that is no refusal, or that it is unknown whether there is one, as a warning. `keys` are the
+/// warnings about keys.
+pub fn doubt(facts: &Facts, refusals: &[Finding], keys: &[String]) -> Option<String> {
     use Kind as K;
-    let rejection = facts.details.rejection.as_ref();
-    let rejection = rejection.filter(|rejection| !is_certain(rejection, stack))?;
+    if let Err(Unread::Unknown(why)) = &facts.projects.sent {
+        return Some(format!(
+            "{why}: not everything in the file could be checked, so losses may be missing here, and Portainer may reject it"
+        ));
+    }
+    let rejection = rejection(facts).filter(|rejection| !is_certain(facts, rejection))?;
     let has = |kinds: &[K]| refusals.iter().any(|one| kinds.contains(&one.kind));
     let is_said = match rejection.doubt {
         // The refusal names the place.
@@ -145,10 +130,7 @@ pub fn doubt(
                 .filter(|word| !word.is_empty());
             words.any(|word| keys.iter().any(|key| key.contains(&format!("`{word}`"))))
         }
-        // Each file that Compose reads is looked for where Portainer looks for it.
-        Some(Doubt::Files) => {
-            stack.is_some_and(missing::reads_files) || has(&[K::MissingFiles, K::UnreadableFiles])
-        }
+        Some(Doubt::Files) => has(&[K::MissingFiles, K::UnreadableFiles]),
     };
     (!is_said).then(|| {
         format!(
@@ -159,24 +141,10 @@ pub fn doubt(
     })
 }
 
-/// What a host without a Compose program does not know about the text, as a warning.
-pub fn unchecked(facts: &Facts) -> Option<String> {
-    let why = facts.details.unasked.as_ref()?;
-    Some(format!(
-        "{why}: not everything in the file could be checked, and Portainer may reject it"
-    ))
-}
-
-/// Compose accepts several documents in one file and other line breaks; this program does not.
-fn is_no_yaml(text: &str) -> bool {
-    let error = Document::parse(text).err();
-    error.is_some_and(|error| !error.is_second_document)
-}
-
 /// Keys that Portainer's Compose may not accept, as warnings. `first` is the oldest that it may be, if that is known.
-pub fn doubts(facts: &Facts, stack: &SentStack, first: Option<ComposeVersion>) -> Vec<String> {
+pub fn doubts(facts: &Facts, document: &Document, first: Option<ComposeVersion>) -> Vec<String> {
     let first = first.unwrap_or(OLDEST).release();
-    let keys = keys(facts, stack, |since| {
+    let keys = keys(facts, document, |since| {
         since.is_none_or(|since| since > first)
     });
     keys.map(|(line, key)| {
@@ -188,21 +156,20 @@ pub fn doubts(facts: &Facts, stack: &SentStack, first: Option<ComposeVersion>) -
 }
 
 /// What no Compose up to `last` accepts and a later one may, with its line of the Compose file `file`.
-pub fn newer(facts: &Facts, stack: &SentStack, file: &str, last: ComposeVersion) -> Vec<String> {
+pub fn newer(facts: &Facts, document: &Document, file: &str, last: ComposeVersion) -> Vec<String> {
     let lines = Lines::new(facts.source.compose);
     let last = last.release();
-    let keys = keys(facts, stack, |since| {
+    let keys = keys(facts, document, |since| {
         since.map_or(last <= NEWEST, |since| since > last)
     });
     let keys = keys.map(|(line, key)| format!("{file}:{line}: {key}"));
-    let services = stack.services();
-    let policies = services.iter().filter_map(|service| {
-        let node = service.node(&["pull_policy"])?;
-        let policy = service.given(&["pull_policy"]).known()?;
-        let is_newer = policy != "always" && !NOT_PULLED.contains(&policy.as_str());
-        let (line, written) = (lines.of(node.line()), node.as_str().unwrap_or_default());
+    let policies = services(document).into_iter().filter_map(|service| {
+        let node = service.node.get("pull_policy")?;
+        let policy = node.as_str().filter(|policy| !policy.contains('$'))?;
+        let is_newer = policy != "always" && !NOT_PULLED.contains(&policy);
+        let line = lines.of(node.line());
         (is_newer && last < PULLS_AT_INTERVALS)
-            .then(|| format!("{file}:{line}: `pull_policy: {written}`"))
+            .then(|| format!("{file}:{line}: `pull_policy: {policy}`"))
     });
     keys.chain(policies).collect()
 }
@@ -215,7 +182,7 @@ const PULLS_AT_INTERVALS: Release = (2, 34, 0);
 /// The keys that are rejected, with their lines. `is_rejected` gets the first release that accepts a key; `None` if none does.
 fn keys(
     facts: &Facts,
-    stack: &SentStack,
+    document: &Document,
     is_rejected: impl Fn(Option<Release>) -> bool,
 ) -> impl Iterator<Item = (usize, String)> {
     let lines = Lines::new(facts.source.compose);
@@ -224,7 +191,7 @@ fn keys(
         found: Vec::new(),
         done: HashSet::new(),
     };
-    if let Some(root) = stack.reader.document.root() {
+    if let Some(root) = document.root() {
         rejected.collect(root, &ROOT);
     }
     let found = rejected.found.into_iter();
@@ -235,11 +202,11 @@ struct Keys<F> {
     is_rejected: F,
     found: Vec<(usize, String)>,
     /// Aliases can repeat a mapping.
-    done: HashSet<(NodeId, &'static Place)>,
+    done: HashSet<(NodeId, &'static schema::Place)>,
 }
 
 impl<F: Fn(Option<Release>) -> bool> Keys<F> {
-    fn collect(&mut self, node: Node<'_>, place: &'static Place) {
+    fn collect(&mut self, node: Node<'_>, place: &'static schema::Place) {
         if node.is_scalar() || !self.done.insert((node.resolved().id(), place)) {
             return;
         }
@@ -316,13 +283,6 @@ impl Lines {
             mapped.extend(["line ", &line, rest]);
         }
         mapped
-    }
-
-    fn describe(&self, blocker: &Finding) -> String {
-        match blocker.position {
-            Some(position) => format!("line {}: {}", self.of(position.line), blocker.message),
-            None => blocker.message.clone(),
-        }
     }
 }
 

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    compose::{ComposeVersion, Dialect, Project},
-    plan::{Facts, PortainerCompose, Projects, adoption::portainer_compose},
+    compose::{ComposeVersion, Dialect, Mount, Place, Project},
+    plan::{Facts, PortainerCompose, adoption::portainer_compose},
     rewrite::faithful::written_services,
     snapshot::Inspected,
 };
@@ -15,11 +15,11 @@ use crate::{
 /// The first version that hashes such a bind mount in its way (N28).
 const FIRST: ComposeVersion = ComposeVersion(5, 0, 0);
 
-/// The services whose bind mounts are sent in the long syntax. `projects` is of the text as it is written, if Compose was asked.
+/// The services whose bind mounts are sent in the long syntax.
 ///
 /// What Portainer has stays: a service with the long syntax there keeps it, unless only the text as it is written keeps its
 /// containers.
-pub fn long_binds(facts: &Facts, projects: Option<&Projects>) -> BTreeSet<String> {
+pub fn long_binds(facts: &Facts) -> BTreeSet<String> {
     let written = written_services(facts.sent.text, facts.sent.env);
     let deployed = facts.record.and_then(|record| record.contents);
     let deployed = deployed.map(|deployed| written_services(deployed.text, deployed.env));
@@ -38,21 +38,28 @@ pub fn long_binds(facts: &Facts, projects: Option<&Projects>) -> BTreeSet<String
                     || (mount.target == *path && now.target != *path)
             })
         });
-        let Some(projects) = projects else {
+        let Ok(sent) = &facts.projects.sent else {
             return is_deployed;
         };
-        let Some(long) = projects.sent.with_long_binds(service) else {
+        let Some(long) = sent.with_long_binds(service) else {
             return false;
         };
         // In the long syntax, the deployment would fail (M13).
-        let mut sources = projects.sent.created_sources(service).into_iter();
-        if sources.any(|source| facts.lacks(source)) {
+        let mounts = sent
+            .service(service)
+            .into_iter()
+            .flat_map(|one| &one.mounts);
+        let is_lacking = |mount: &Mount| {
+            mount.creates
+                && matches!(&mount.place, Some(Place::Absolute(source)) if facts.lacks(source))
+        };
+        if mounts.into_iter().any(is_lacking) {
             return false;
         }
         let keeps = |project: &Project| {
             portainer.is_some_and(|portainer| keeps_all(facts, project, service, portainer))
         };
-        match (keeps(&projects.sent), keeps(&long)) {
+        match (keeps(sent), keeps(&long)) {
             (true, false) => false,
             (false, true) => {
                 is_deployed || facts.of_service(service).any(|one| is_newer(facts, one))

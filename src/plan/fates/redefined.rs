@@ -37,12 +37,12 @@ pub struct Redefined {
 
 impl Redefined {
     pub fn new(input: &AdoptionFacts, portainer: Option<PortainerCompose>) -> Self {
-        let Ok(projects) = input.projects else {
+        let Ok(project) = &input.facts.projects.sent else {
             return Self::default();
         };
         let compares = portainer.and_then(PortainerCompose::compares_definitions);
         let label = compose_label(input.facts.tool, "config-hash");
-        let (details, sent) = (&input.facts.details, &projects.sent.resources);
+        let (details, sent) = (&input.facts.before.details, &project.resources);
         let (mut found, mut ignored) = (Vec::new(), Vec::new());
         for (kind, listed, sent_hashes) in [
             ("network", &details.networks, &sent.networks),

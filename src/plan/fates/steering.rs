@@ -1,13 +1,12 @@
 //! The variables of a stack that steer Compose in Portainer (N14).
 
+use std::collections::BTreeMap;
+
 use crate::{
+    compose::Project,
     finding::Finding,
-    model::Record,
-    plan::{
-        PortainerCompose, ServicePlan,
-        facts::services::{SentService, SentStack},
-        fates::Fate,
-    },
+    model::{Record, values},
+    plan::{Facts, PortainerCompose, Sent, ServicePlan, fates::Fate},
     text::listed,
 };
 
@@ -16,22 +15,26 @@ const REMOVE_ORPHANS: &str = "COMPOSE_REMOVE_ORPHANS";
 const IGNORE_ORPHANS: &str = "COMPOSE_IGNORE_ORPHANS";
 
 /// Such variables of a stack, as far as Portainer's Compose follows them.
-pub struct Steering<'a, 'r, 'd, 't> {
-    stack: &'a SentStack<'r, 'd, 't>,
+pub struct Steering<'a> {
+    project: &'a Project,
+    /// The variables that are sent.
+    variables: BTreeMap<&'a str, &'a str>,
     /// `None` if its version is unknown: it may follow all of them.
     portainer: Option<PortainerCompose>,
     /// Whether the Portainer stack has the option to prune services (N19).
     prune: bool,
 }
 
-impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
+impl<'a> Steering<'a> {
     pub fn new(
-        stack: &'a SentStack<'r, 'd, 't>,
+        facts: &Facts<'a>,
+        project: &'a Project,
         portainer: Option<PortainerCompose>,
         record: Option<&Record>,
     ) -> Self {
         Self {
-            stack,
+            project,
+            variables: values(facts.sent.env),
             portainer,
             prune: record.is_some_and(|record| record.prune),
         }
@@ -48,7 +51,7 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
     /// Why Portainer removes orphans, if it does, or may.
     fn removes_orphans(&self) -> Option<String> {
         let follows = self.portainer.and_then(|compose| compose.follows.orphans);
-        let given = self.stack.reader.here(REMOVE_ORPHANS).is_some() && follows != Some(false);
+        let given = self.variables.contains_key(REMOVE_ORPHANS) && follows != Some(false);
         if self.is_true(IGNORE_ORPHANS) {
             None
         } else if given && self.is_true(REMOVE_ORPHANS) {
@@ -108,13 +111,6 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
         ))
     }
 
-    /// Whether Portainer's version decides what one of the variables does.
-    pub fn is_given(&self) -> bool {
-        let names = [PROFILES, REMOVE_ORPHANS];
-        let mut given = names.iter().map(|name| self.stack.reader.here(name));
-        given.any(|value| value.is_some())
-    }
-
     /// What could not be checked.
     pub fn doubt(&self) -> Option<String> {
         let services = self.by_profile_if(None)?;
@@ -125,18 +121,24 @@ impl<'a, 'r, 'd, 't> Steering<'a, 'r, 'd, 't> {
 
     /// The services that only an active profile starts, if Portainer's Compose is known to follow profiles so.
     fn by_profile_if(&self, follows: Option<bool>) -> Option<String> {
-        let has_profile = |service: &SentService| service.nodes("profiles").next().is_some();
-        let active = self.stack.active().into_iter().filter(has_profile);
-        let names: Vec<&str> = active.map(|service| service.name).collect();
+        let services = self.project.services.iter();
+        let started = services.filter(|service| service.get("profiles").is_some());
+        let names: Vec<&str> = started.map(|service| service.name.as_str()).collect();
         let is_it = self.portainer.and_then(|compose| compose.follows.profiles) == follows;
         (is_it && !names.is_empty()).then(|| listed(&names))
     }
 
     fn is_true(&self, name: &str) -> bool {
-        let value = self.stack.reader.here(name).unwrap_or_default();
+        let value = self.variables.get(name).copied().unwrap_or_default();
         matches!(
             value.trim().to_lowercase().as_str(),
             "1" | "t" | "true" | "y"
         )
     }
+}
+
+/// Whether Portainer's version decides what one of these variables does.
+pub fn is_given(sent: Sent) -> bool {
+    let mut names = sent.env.iter().map(|variable| variable.name.as_str());
+    names.any(|name| [PROFILES, REMOVE_ORPHANS].contains(&name))
 }

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    compose::Read,
     plan::{
         AdoptionFacts, Sent, adoption,
-        facts::services::with_services,
-        tests::{World, container, other, world},
+        tests::{self, World, container, other, world},
     },
     rewrite::faithful::{Runs, written_services},
     text::sha256,
@@ -32,10 +32,11 @@ fn read(text: &str, printed_by: &str) -> Project {
     } else {
         json!({})
     };
-    let config = json!({"services": {"web": service(&bind)}});
+    let config = json!({"name": "web", "services": {"web": service(&bind)}});
     let version = ComposeVersion::parse(printed_by).expect("a version");
     let created = written_services(text, &[]);
-    Project::new(&config, version, &BTreeMap::new(), Some(&created))
+    let read = Read::printed(config, version);
+    Project::new(&read, &BTreeMap::new(), Some(&created))
 }
 
 /// The stack, started from a file in the short syntax, or with another hash.
@@ -70,28 +71,24 @@ fn started(by: &str, hash: Option<&str>, portainer: &'static str) -> World {
 /// The fate of the service, and whether its bind mounts are sent in the long syntax.
 fn planned(world: &mut World, sent: &str, host: &str) -> (Fate, bool) {
     sent.clone_into(&mut world.compose);
-    let projects = Projects {
-        on_disk: read(SHORT, host),
-        sent: read(sent, host),
-    };
-    planned_of(world, &projects)
+    world.on_disk = Ok(read(SHORT, host));
+    world.read = Some(read(sent, host));
+    planned_of(world)
 }
 
 /// The same, of what Compose reads.
-fn planned_of(world: &World, projects: &Projects) -> (Fate, bool) {
+fn planned_of(world: &World) -> (Fate, bool) {
     world.with_facts(|facts| {
         let input = AdoptionFacts {
             redeploys: false,
-            rejection: None,
             facts,
             file: "docker-compose.yml",
             files: &["docker-compose.yml".to_owned()],
             rewrite: &[],
             runs: &Runs::default(),
-            projects: Ok(projects),
         };
         let fate = adoption(&input).services[0].fate.clone();
-        (fate, !binds::long_binds(facts, Some(projects)).is_empty())
+        (fate, !binds::long_binds(facts).is_empty())
     })
 }
 
@@ -149,17 +146,15 @@ fn b47_what_is_unknown_of_a_service_is_named() {
     let deploy = json!({"resources": {"reservations": {"devices": [device]}}});
     let service = json!({"deploy": deploy, "image": "x"});
     let config = json!({"services": {"web": service}});
-    let version = ComposeVersion(5, 6, 1);
-    let project = Project::new(&config, version, &BTreeMap::new(), None);
-    let projects = Projects {
-        on_disk: project.clone(),
-        sent: project,
-    };
+    let read = Read::printed(config, ComposeVersion(5, 6, 1));
+    let project = Project::new(&read, &BTreeMap::new(), None);
     let mut world = started("5.6.1", Some(&sha256(&service.to_string())), "2.21.0");
     "services: {web: {image: x, deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}}}"
         .clone_into(&mut world.compose);
     let why = "Compose in this version of Portainer may treat reserved devices without `count` differently";
-    assert_eq!(planned_of(&world, &projects).0, Fate::unknown(why));
+    world.on_disk = Ok(project.clone());
+    world.read = Some(project);
+    assert_eq!(planned_of(&world).0, Fate::unknown(why));
 }
 
 /// Compose looks at them since 2.32 (N05).
@@ -204,9 +199,8 @@ fn b38_a_container_may_lack_a_volume() {
         let mut web = container("web-web-1", "web");
         web["State"]["Status"] = json!(state);
         web["Mounts"] = json!([{"Type": "volume", "Name": mounted, "Destination": "/data"}]);
-        let lacked = with_services(Sent::new(text, &[]), "web", |all| {
-            lack(Inspected(&web), &all[0])
-        });
+        let project = tests::read(Sent::new(text, &[])).expect("a project");
+        let lacked = lack(Inspected(&web), &project.services[0]);
         assert_eq!(lacked.as_deref(), expected, "{mounted} {state}");
     }
 }

@@ -3,24 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    compose::{Project, Service},
     finding::{Finding, Kind},
     model::Grant,
     plan::{
         Facts, ServicePlan,
-        facts::services::{SentService, SentStack},
         fates::split_surplus,
-        losses::{files, if_recreated, mounts::placed_files, replacement, reported::Reported},
+        losses::{files, if_recreated, replacement, reported::Reported},
     },
     rewrite::loss::TextLoss,
     snapshot::{Inspected, Known},
     text::{counted, shell_word},
 };
 
-/// The losses, and the parts of them that are unknown. `stack` is `None` if the text that is sent is not YAML; `text`
-/// are the losses of the text, and `services` what is planned for certain.
+/// The losses, and the parts of them that are unknown. `project` is `None` if it is unknown what is sent; `text` are the losses of
+/// the text, and `services` what is planned for certain.
 pub fn losses(
     facts: &Facts,
-    stack: Option<&SentStack>,
+    project: Option<&Project>,
     text: &[TextLoss],
     services: &[ServicePlan],
 ) -> (Vec<Finding>, Vec<String>) {
@@ -31,10 +31,10 @@ pub fn losses(
         losses: Vec::new(),
         unknown: Vec::new(),
     };
-    let mut containers: Vec<Inspected> = facts.observed.inspected().collect();
+    let mut containers: Vec<Inspected> = facts.before.inspected().collect();
     containers.sort_by_key(|container| container.name());
     running.killed(&containers);
-    running.containers(&containers, stack);
+    running.containers(&containers, project);
     running.other_projects();
     (running.losses, running.unknown)
 }
@@ -48,9 +48,9 @@ struct Running<'a, 'f> {
 }
 
 /// What happens to a container.
-enum Fate<'s, 'r, 'd, 'a> {
+enum Fate<'p> {
     /// It gets a successor.
-    Recreated(&'s SentService<'r, 'd, 'a>),
+    Recreated(&'p Service),
     /// It is only removed.
     Removed(Option<String>),
     Unknown,
@@ -80,13 +80,11 @@ impl<'a> Running<'a, '_> {
         }
     }
 
-    fn containers(&mut self, containers: &[Inspected<'a>], stack: Option<&SentStack>) {
-        let all = stack.map(SentStack::services).unwrap_or_default();
-        let services: BTreeMap<&str, &SentService> =
-            all.iter().map(|one| (one.name, one)).collect();
-        let surplus = self.surplus(containers, &services);
+    fn containers(&mut self, containers: &[Inspected<'a>], project: Option<&Project>) {
+        let surplus = project.map(|project| self.surplus(containers, project));
+        let surplus = surplus.unwrap_or_default();
         for &container in containers {
-            let fate = stack.map(|_| self.fate(container, &services, &surplus));
+            let fate = project.map(|project| self.fate(container, project, &surplus));
             self.container(container, fate.unwrap_or(Fate::Unknown));
         }
     }
@@ -110,7 +108,11 @@ impl<'a> Running<'a, '_> {
                 );
                 losses.extend(found);
                 self.unknown.extend(unknown);
-                placed = placed_files(service);
+                placed = service
+                    .files
+                    .iter()
+                    .map(|file| file.target.clone())
+                    .collect();
                 if replacement::image_env(self.facts, container.image_id()).is_none() {
                     self.unknown.push(format!(
                         "cannot inspect the image of {}: the variables that it will lose are unknown",
@@ -129,12 +131,12 @@ impl<'a> Running<'a, '_> {
         }
     }
 
-    fn fate<'s, 'r, 'd, 'x>(
+    fn fate<'p>(
         &self,
         container: Inspected,
-        services: &BTreeMap<&str, &'s SentService<'r, 'd, 'x>>,
+        project: &'p Project,
         surplus: &BTreeSet<&str>,
-    ) -> Fate<'s, 'r, 'd, 'x> {
+    ) -> Fate<'p> {
         let Some(name) = self.facts.label(container, "service") else {
             return Fate::Unknown;
         };
@@ -150,14 +152,14 @@ impl<'a> Running<'a, '_> {
         if container.is_one_off(self.facts.tool) {
             return removed("stays", "it was started by `compose run`");
         }
-        match services.get(name) {
+        match project.service(name) {
+            None if self.facts.defines(name) => removed(
+                "stays, but is not updated",
+                &format!("no profile of service {name} is active in Portainer"),
+            ),
             None => removed(
                 "stays as an orphan",
                 &format!("the Compose file has no service {name}"),
-            ),
-            Some(found) if !found.is_active() => removed(
-                "stays, but is not updated",
-                &format!("no profile of service {name} is active in Portainer"),
             ),
             Some(_) if surplus.contains(container.id()) => Fate::Removed(None),
             Some(found) => Fate::Recreated(found),
@@ -165,11 +167,7 @@ impl<'a> Running<'a, '_> {
     }
 
     /// The containers beyond the replicas of their service: those with the highest numbers.
-    fn surplus(
-        &mut self,
-        containers: &[Inspected<'a>],
-        services: &BTreeMap<&str, &SentService>,
-    ) -> BTreeSet<&'a str> {
+    fn surplus(&mut self, containers: &[Inspected<'a>], project: &Project) -> BTreeSet<&'a str> {
         let mut by_service: BTreeMap<&str, Vec<Inspected<'a>>> = BTreeMap::new();
         for &container in containers {
             if let Some(name) = self.facts.label(container, "service")
@@ -180,11 +178,9 @@ impl<'a> Running<'a, '_> {
         }
         let mut surplus = BTreeSet::new();
         for (name, mut members) in by_service {
-            let Some(service) = services.get(name).filter(|service| service.is_active()) else {
-                continue;
-            };
             let now = members.len();
-            let Some(after) = service.replicas().filter(|after| *after < now) else {
+            let after = project.service(name).map(Service::replicas);
+            let Some(after) = after.filter(|after| *after < now) else {
                 continue;
             };
             let over = split_surplus(&mut members, after, self.facts.tool);
@@ -210,7 +206,7 @@ impl<'a> Running<'a, '_> {
 
     fn files(&mut self, container: Inspected, placed: &[String]) -> Option<String> {
         let facts = self.facts;
-        match facts.details.changes.get(container.id())? {
+        match facts.before.details.changes.get(container.id())? {
             Known::Unknown(reason) => {
                 let lost = if facts.is_replaced_by_portainer(container) {
                     "they will be lost if it is recreated"
@@ -229,7 +225,7 @@ impl<'a> Running<'a, '_> {
 
     /// Those who may use a container, and not its successor (B23).
     fn uses_lost(&self, container: Inspected) -> Option<(Kind, String)> {
-        let uses = &self.facts.uses;
+        let uses = &self.facts.before.uses;
         let stays = self.facts.is_adoption.then_some(&uses.stack);
         let after = uses.wanted.as_ref().or(stays);
         let given = uses.containers.get(container.id())?;

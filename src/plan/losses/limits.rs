@@ -3,10 +3,7 @@
 use composefile::schema::SERVICE;
 use serde_json::Value;
 
-use crate::{
-    plan::facts::services::{Given, SentService},
-    snapshot::Inspected,
-};
+use crate::{compose::Service, snapshot::Inspected};
 
 /// A limit: its name, its field of `HostConfig`, and its key in the text.
 struct Limit(&'static str, &'static str, &'static str);
@@ -49,7 +46,7 @@ const DEPLOYED: [(&str, &str); 4] = [
 
 /// The names of the settings that a container has and its successor will not have. `is_private`: whether the engine's default
 /// IPC mode is known to be `private`.
-pub fn changed(container: Inspected, service: &SentService, is_private: bool) -> Vec<&'static str> {
+pub fn changed(container: Inspected, service: &Service, is_private: bool) -> Vec<&'static str> {
     let limits = LIMITS
         .iter()
         .filter(|limit| limit.is_lost(container, service));
@@ -59,11 +56,10 @@ pub fn changed(container: Inspected, service: &SentService, is_private: bool) ->
     }
     let differs = |pointer: &str, path: &[&str], is_default: &dyn Fn(&str) -> bool| {
         let has = container.text(pointer);
-        match service.given(path) {
+        match service.text(path) {
             _ if has.is_empty() => false,
-            Given::No => !is_default(has),
-            Given::Is(given) => !given.is_empty() && !given.contains(':') && given != has,
-            Given::Unknown => false,
+            None => !is_default(has),
+            Some(given) => !given.is_empty() && !given.contains(':') && given != has,
         }
     };
     // The default driver of the engine is not known, but nobody logs nothing by default.
@@ -79,7 +75,7 @@ pub fn changed(container: Inspected, service: &SentService, is_private: bool) ->
         names.push(IPC_MODE);
     }
     // N32
-    if let Some(address) = service.given(&["mac_address"]).known()
+    if let Some(address) = service.text(&["mac_address"])
         && container.is_running()
         && !container.has_mac_address(&address)
     {
@@ -123,7 +119,7 @@ pub fn compose_key(field: &str) -> Option<String> {
 
 impl Limit {
     /// Whether a container has a limit that the text does not give it.
-    fn is_lost(&self, container: Inspected, service: &SentService) -> bool {
+    fn is_lost(&self, container: Inspected, service: &Service) -> bool {
         let has = match container.at(&format!("/HostConfig/{}", self.1)) {
             Some(Value::Number(number)) if !matches!(number.as_i64(), Some(0 | -1)) => {
                 number.to_string()
@@ -132,18 +128,12 @@ impl Limit {
             Some(Value::String(text)) if !text.is_empty() => text.clone(),
             _ => return false,
         };
-        let given = |key: &str| service.given(&key.split('.').collect::<Vec<_>>());
+        let given = |key: &str| service.text(&key.split('.').collect::<Vec<_>>());
         let deployed = DEPLOYED.iter().find(|(own, _)| *own == self.2);
-        let given = match (given(self.2), deployed) {
-            (Given::No, Some((_, deployed))) => given(deployed),
-            (found, _) => found,
-        };
+        let given = given(self.2).or_else(|| given(deployed?.1));
         match given {
-            Given::No => !self.is_default(container, &has),
-            given => {
-                let after = given.known().and_then(|text| self.read(&text));
-                after.is_some_and(|after| after != has)
-            }
+            None => !self.is_default(container, &has),
+            Some(text) => self.read(&text).is_some_and(|after| after != has),
         }
     }
 
@@ -176,13 +166,13 @@ fn restarts(container: Inspected) -> String {
     }
 }
 
-/// The restart policy that the text gives; `None` if it is unknown.
-fn restart_policy(service: &SentService) -> Option<String> {
-    let policy = match service.given(&["restart"]) {
-        Given::Unknown => return None,
-        Given::Is(policy) if !policy.is_empty() => policy,
-        _ if service.node(&["deploy", "restart_policy"]).is_some() => deployed_policy(service)?,
-        _ => "no".to_owned(),
+/// The restart policy that the text gives; `None` for one without a condition, which is not compared.
+fn restart_policy(service: &Service) -> Option<String> {
+    let given = service.text(&["restart"]);
+    let policy = match given.filter(|policy| !policy.is_empty()) {
+        Some(policy) => policy,
+        None if has_deployed_policy(service) => deployed_policy(service)?,
+        None => "no".to_owned(),
     };
     Some(match policy.strip_suffix(":0") {
         Some(name) => name.to_owned(),
@@ -191,15 +181,19 @@ fn restart_policy(service: &SentService) -> Option<String> {
     })
 }
 
+fn has_deployed_policy(service: &Service) -> bool {
+    let deploy = service.get("deploy");
+    deploy.is_some_and(|deploy| deploy["restart_policy"].is_object())
+}
+
 /// `deploy.restart_policy` as Compose reads it without Swarm; `None` without a condition.
-fn deployed_policy(service: &SentService) -> Option<String> {
-    let given = |key| service.given(&["deploy", "restart_policy", key]);
-    let condition = given("condition").known()?;
+fn deployed_policy(service: &Service) -> Option<String> {
+    let given = |key| service.text(&["deploy", "restart_policy", key]);
+    let condition = given("condition")?;
     Some(match (condition.as_str(), given("max_attempts")) {
         ("none", _) => "no".to_owned(),
         ("any", _) => "always".to_owned(),
-        ("on-failure", Given::Unknown) => return None,
-        ("on-failure", Given::Is(attempts)) => format!("on-failure:{attempts}"),
+        ("on-failure", Some(attempts)) => format!("on-failure:{attempts}"),
         _ => condition,
     })
 }

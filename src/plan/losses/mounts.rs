@@ -7,20 +7,15 @@ use std::{
 };
 
 use composefile::{
-    document::Node,
     path::clean,
-    services::{MountSpec, MountType, one_or_many, split_at_colons},
+    services::{MountSpec, MountType},
 };
 use serde_json::Value;
 
 use crate::{
+    compose::{Content, Place, Service},
     finding::Kind,
-    model::{Variable, values},
-    plan::{
-        Facts, InPortainer, Sent,
-        facts::services::{Given, Place, SentService, SentStack, with_sent},
-        losses::reported::Reported,
-    },
+    plan::{Facts, InPortainer, losses::reported::Reported},
     snapshot::{Inspected, is_id},
 };
 
@@ -34,9 +29,6 @@ struct Mount {
     /// `None` if it is not compared.
     is_read_only: Option<bool>,
 }
-
-/// A mount of the text: its target, its source, and whether it is read-only.
-type Written = (String, Source, Option<bool>);
 
 #[derive(Clone)]
 enum Source {
@@ -89,10 +81,10 @@ struct Running<'c> {
 pub fn losses(
     facts: &Facts,
     container: Inspected,
-    service: &SentService,
+    service: &Service,
     reported: Reported,
 ) -> (Vec<(Kind, String)>, Vec<String>) {
-    let after = mounts(service, reported, DEPTH);
+    let after = mounts(facts, service, reported, DEPTH);
     let (mut losses, mut unknown) = (Vec::new(), Vec::new());
     for (target, now) in running(container) {
         let kept = match now.source {
@@ -146,19 +138,18 @@ pub fn losses(
 
 /// The paths at which a container of a service has anonymous volumes of its own: from the text, and from the image if no other
 /// service's volumes can be there.
-pub fn anonymous(service: &SentService, image: Option<&Value>) -> BTreeSet<String> {
-    let found = mounts(service, Reported(&[]), DEPTH);
-    let own = service.mounts().into_iter().filter(|mount| {
-        let source = mount.source.as_deref().unwrap_or_default();
+pub fn anonymous(facts: &Facts, service: &Service, image: Option<&Value>) -> BTreeSet<String> {
+    let found = mounts(facts, service, Reported(&[]), DEPTH);
+    let own = service.mounts.iter().filter(|mount| {
         // Docker rejects any other target.
         let is_path = mount.target.starts_with('/');
-        mount.kind == MountType::Volume && source.is_empty() && is_path
+        mount.kind == MountType::Volume && mount.volume.is_none() && is_path
     });
     let own = own.map(|mount| clean(&mount.target)).filter(|path| {
         let mount = found.by_target.get(path);
         mount.is_some_and(|mount| matches!(mount.source, Source::Anonymous))
     });
-    let is_own = found.is_whole && service.items("volumes_from").next().is_none();
+    let is_own = found.is_whole && service.get("volumes_from").is_none();
     let image = image.filter(|_| is_own);
     let declared = image.and_then(|image| image.pointer("/Config/Volumes")?.as_object());
     let declared = declared.into_iter().flatten().map(|(path, _)| clean(path));
@@ -167,8 +158,8 @@ pub fn anonymous(service: &SentService, image: Option<&Value>) -> BTreeSet<Strin
 }
 
 /// Whether the text mounts something at a path of a service that is no anonymous volume.
-pub fn mounts_other(service: &SentService, path: &str) -> bool {
-    let found = mounts(service, Reported(&[]), DEPTH);
+pub fn mounts_other(facts: &Facts, service: &Service, path: &str) -> bool {
+    let found = mounts(facts, service, Reported(&[]), DEPTH);
     let mount = found.by_target.get(path);
     mount.is_some_and(|mount| !matches!(mount.source, Source::Anonymous))
 }
@@ -291,199 +282,71 @@ fn asked_for<'c>(container: Inspected<'c>, target: &str) -> Vec<&'c str> {
 }
 
 /// What the text mounts into a service.
-fn mounts(service: &SentService, reported: Reported, depth: usize) -> Mounts {
+fn mounts(facts: &Facts, service: &Service, reported: Reported, depth: usize) -> Mounts {
     let mut found = Mounts {
         by_target: BTreeMap::new(),
-        is_whole: !service.is_partial(),
+        is_whole: true,
     };
-    for item in service.items("volumes_from") {
-        found.inherit(service, item, reported, depth);
+    for source in service.texts("volumes_from") {
+        found.inherit(facts, &source, reported, depth);
     }
-    for item in service.nodes("tmpfs").flat_map(one_or_many) {
-        let text = service.stack.read(item).known();
-        let target = text.as_deref().and_then(|text| text.split(':').next());
-        found.add(target.map(|target| (target.to_owned(), Source::Tmpfs, None)));
+    for item in service.texts("tmpfs") {
+        let target = item.split(':').next().unwrap_or_default();
+        found.add(target, Source::Tmpfs, None);
     }
-    for item in service.items("volumes") {
-        let is_reported = reported.names(service, item);
-        found.is_whole &= !is_reported;
-        let mount = if item.is_mapping() {
-            long(service, item, reported)
-        } else {
-            short(service, item, reported)
+    for (at, mount) in service.mounts.iter().enumerate() {
+        let source = match (mount.kind, &mount.place, &mount.volume) {
+            (MountType::Bind, Some(place), _) => Source::Bind(place.clone()),
+            (MountType::Volume, _, Some(volume)) => Source::Volume {
+                name: volume.name.clone(),
+                has_options: volume.has_options,
+            },
+            (MountType::Volume, _, None) => Source::Anonymous,
+            _ if mount.is_tmpfs => Source::Tmpfs,
+            _ => Source::Unknown,
         };
-        found.add(mount.map(|(target, source, is_read_only)| {
-            let source = if is_reported { Source::Unknown } else { source };
-            (target, source, is_read_only)
-        }));
+        let is_reported = reported.names(&service.name, &format!("volumes[{at}]"));
+        found.is_whole &= !is_reported;
+        let source = if is_reported { Source::Unknown } else { source };
+        found.add(&mount.target, source, Some(mount.is_read_only));
     }
-    for (target, item) in placed(service) {
-        found.add(target.map(|target| (target, content(service, item), None)));
+    for file in &service.files {
+        // Only one with a `file` is a mount for certain.
+        let source = match &file.content {
+            Content::File(place) => Source::Bind(place.clone()),
+            Content::Text(_) | Content::Variable(_) | Content::External => Source::Unknown,
+        };
+        found.add(&file.target, source, None);
     }
     found
 }
 
 impl Mounts {
-    fn add(&mut self, mount: Option<Written>) {
-        self.is_whole &= mount.is_some();
-        if let Some((target, source, is_read_only)) = mount {
-            let mount = Mount {
-                source,
-                is_read_only,
-            };
-            self.by_target.insert(clean(&target), mount);
-        }
+    fn add(&mut self, target: &str, source: Source, is_read_only: Option<bool>) {
+        let mount = Mount {
+            source,
+            is_read_only,
+        };
+        self.by_target.insert(clean(target), mount);
     }
 
     /// An item of `volumes_from`: a service with an optional mode, or `container:NAME`, whose mounts are unknown.
-    fn inherit(&mut self, service: &SentService, item: Node<'_>, reported: Reported, depth: usize) {
-        let text = service.stack.read(item).known().unwrap_or_default();
-        let mut parts = text.splitn(2, ':');
+    fn inherit(&mut self, facts: &Facts, item: &str, reported: Reported, depth: usize) {
+        let mut parts = item.splitn(2, ':');
         let (name, mode) = (parts.next().unwrap_or_default(), parts.next());
-        let services = service.stack.services();
-        let from = services.iter().find(|other| other.name == name);
+        let sent = facts.projects.sent.as_ref().ok();
+        let from = sent.and_then(|project| project.service(name));
         let Some(from) = from.filter(|_| name != "container" && depth > 0) else {
             self.is_whole = false;
             return;
         };
-        let from = mounts(from, reported, depth - 1);
+        let from = mounts(facts, from, reported, depth - 1);
         self.is_whole &= from.is_whole;
         for (target, mut mount) in from.by_target {
             // Compose drops the mode, at least version 2.26.
             mount.is_read_only = mount.is_read_only.filter(|_| mode.is_none());
             self.by_target.insert(target, mount);
         }
-    }
-}
-
-fn short<'d>(
-    service: &SentService<'_, 'd, '_>,
-    item: Node<'d>,
-    reported: Reported,
-) -> Option<Written> {
-    let text = service.stack.read(item).known()?;
-    let spec = MountSpec::parse(&text)?;
-    let written = item.as_str().map(split_at_colons).unwrap_or_default();
-    let source = match (spec.kind, spec.source) {
-        (MountType::Bind, Some(path)) => bind(service, path, written.first().copied(), reported),
-        (_, Some(key)) => volume(service, key),
-        (_, None) => Source::Anonymous,
-    };
-    let mut options = spec.options.unwrap_or_default().split(',');
-    let is_read_only = options.any(|option| option == "ro");
-    Some((spec.target.to_owned(), source, Some(is_read_only)))
-}
-
-fn long<'d>(
-    service: &SentService<'_, 'd, '_>,
-    item: Node<'d>,
-    reported: Reported,
-) -> Option<Written> {
-    let text = |key| service.stack.read_in(item, key);
-    let target = text("target").known()?;
-    let written = item.get("source").and_then(Node::as_str);
-    let source = match (text("type").known()?.as_str(), text("source")) {
-        ("bind", Given::Is(path)) => bind(service, &path, written, reported),
-        ("volume", Given::Is(key)) if !key.is_empty() => volume(service, &key),
-        ("volume", Given::No) => Source::Anonymous,
-        ("tmpfs", _) => Source::Tmpfs,
-        _ => Source::Unknown,
-    };
-    let is_read_only = item.get("read_only").map_or(Some(false), Node::as_bool);
-    Some((target, source, is_read_only))
-}
-
-/// The host path `path`, written as `written` in the text.
-fn bind(service: &SentService, path: &str, written: Option<&str>, reported: Reported) -> Source {
-    match service.stack.place(path, false) {
-        Place::Absolute(path) if !path.starts_with('/') => Source::Unknown,
-        Place::Absolute(_) if written.is_some_and(|written| reported.moves(written)) => {
-            Source::Unknown
-        }
-        place => Source::Bind(place),
-    }
-}
-
-fn volume(service: &SentService, key: &str) -> Source {
-    let all = service.stack.reader.document.get("volumes");
-    let options = all.and_then(|all| all.get(key)?.get("driver_opts"));
-    match service.stack.resource("volumes", key).0 {
-        Given::Is(name) => Source::Volume {
-            name,
-            has_options: options.is_some(),
-        },
-        Given::No | Given::Unknown => Source::Unknown,
-    }
-}
-
-/// The targets of the secrets and configs of a service: Compose mounts them, or copies their content into the container.
-pub fn placed_files(service: &SentService) -> Vec<String> {
-    let targets = placed(service).into_iter();
-    targets.filter_map(|(target, _)| target).collect()
-}
-
-/// A service, and the target of a secret or config whose content Compose copies into its containers (N17), with the content, if
-/// it is known.
-pub type Copied = (String, String, Option<String>);
-
-/// What Compose copies into the containers of a text.
-pub fn copied_files(sent: Sent, project: &str) -> Vec<Copied> {
-    with_sent(sent, project, |_, stack| {
-        stack.map_or_else(Vec::new, |stack| copied(stack, sent.env))
-    })
-}
-
-/// The same of a text that was read, with these variables.
-pub fn copied(stack: &SentStack, env: &[Variable]) -> Vec<Copied> {
-    let read = |node: Node| stack.read(node).known();
-    let values = values(env);
-    let value = |name: String| Some(values.get(name.as_str())?.to_string());
-    let mut all = Vec::new();
-    for service in stack.active() {
-        for (target, of) in placed(&service) {
-            let (Some(target), Some(of)) = (target, of) else {
-                continue;
-            };
-            let content = match (of.get("content"), of.get("environment")) {
-                (Some(content), _) => read(content),
-                (None, Some(name)) => read(name).and_then(value),
-                (None, None) => continue,
-            };
-            all.push((service.name.to_owned(), target, content));
-        }
-    }
-    all
-}
-
-/// The targets of the secrets and configs, as far as they are known, and what defines each.
-fn placed<'d>(service: &SentService<'_, 'd, '_>) -> Vec<(Option<String>, Option<Node<'d>>)> {
-    let mut found = Vec::new();
-    for (section, dir) in [("secrets", "/run/secrets"), ("configs", "")] {
-        let all = service.stack.reader.document.get(section);
-        for item in service.items(section) {
-            let source = item.get("source").unwrap_or(item);
-            let target = item.get("target").unwrap_or(source);
-            let target = service.stack.read(target).known().map(|target| {
-                if target.starts_with('/') {
-                    target
-                } else {
-                    format!("{dir}/{target}")
-                }
-            });
-            let key = service.stack.read(source).known();
-            let definition = key.and_then(|key| all?.get(&key));
-            found.push((target, definition));
-        }
-    }
-    found
-}
-
-/// What a secret or config mounts: only one with a `file` is a mount for certain.
-fn content(service: &SentService, definition: Option<Node<'_>>) -> Source {
-    let file = definition.and_then(|definition| definition.get("file"));
-    match file.map(|file| service.stack.read(file)) {
-        Some(Given::Is(path)) => Source::Bind(service.stack.place(&path, false)),
-        _ => Source::Unknown,
     }
 }
 

@@ -3,15 +3,11 @@
 
 use std::{collections::BTreeSet, net::IpAddr};
 
-use composefile::document::Node;
 use serde_json::Value;
 
 use crate::{
+    compose::{Endpoint, Project, Service},
     finding::Kind,
-    plan::{
-        Sent,
-        facts::services::{Given, SentService, with_services},
-    },
     snapshot::Inspected,
 };
 
@@ -29,40 +25,27 @@ const SETTINGS: [(&str, [&str; 2]); 3] = [
     ("Links", ["links", "external_links"]),
 ];
 
-/// Whether a container of the project has the networks, aliases and addresses that the text gives its service. `None` if those
-/// are unknown.
-pub fn is_connected_as_sent(
-    sent: Sent,
-    project: &str,
-    container: Inspected,
-    tool: &str,
-) -> Option<bool> {
-    let name = container.compose_label(tool, "service")?;
-    with_services(sent, project, |services| {
-        let service = services.iter().find(|one| one.name == name)?;
-        Some(differences(container, service, tool)?.is_empty())
-    })
+/// Whether a container of the project has the networks, aliases and addresses that the text gives its service. `None` if there is
+/// no such service.
+pub fn is_connected_as_sent(project: &Project, container: Inspected, tool: &str) -> Option<bool> {
+    let service = project.service(container.compose_label(tool, "service")?)?;
+    Some(differences(container, service, tool).is_empty())
 }
 
-/// What a container loses, and what changes, if it gets the networks that the text gives its service. `None` if those are
-/// unknown.
-pub fn differences(
-    container: Inspected,
-    service: &SentService,
-    tool: &str,
-) -> Option<Vec<(Kind, String)>> {
-    let asked = service.networks()?;
+/// What a container loses, and what changes, if it gets the networks that the text gives its service.
+pub fn differences(container: Inspected, service: &Service, tool: &str) -> Vec<(Kind, String)> {
+    let asked = &service.networks;
     let mut found = Vec::new();
-    for (network, endpoint) in container.networks() {
-        let Some(nodes) = asked.get(network) else {
+    for (network, now) in container.networks() {
+        let Some(after) = asked.get(network) else {
             let message = format!("no longer connected to network {network}");
             found.push((Kind::Other, message));
             continue;
         };
         let of_network = [
-            aliases(container, endpoint, service, nodes, tool)?,
-            addresses(endpoint, service, nodes)?,
-            settings(endpoint, service, nodes),
+            aliases(container, now, service, after, tool),
+            addresses(now, after),
+            settings(now, service, after),
         ];
         let told = of_network.into_iter().flatten();
         found.extend(told.map(|(kind, what, values)| {
@@ -76,7 +59,7 @@ pub fn differences(
         let message = format!("connected to network {network}");
         (Kind::Connected, message)
     }));
-    Some(found)
+    found
 }
 
 /// What differs in a network, and the values.
@@ -84,51 +67,42 @@ type Difference = (Kind, &'static str, String);
 
 fn aliases(
     container: Inspected,
-    endpoint: &Value,
-    service: &SentService,
-    nodes: &[Node],
+    now: &Value,
+    service: &Service,
+    after: &Endpoint,
     tool: &str,
-) -> Option<Vec<Difference>> {
-    let given = nodes.iter().filter_map(|node| node.get("aliases"));
-    let given = given.flat_map(Node::items);
-    let given: Option<BTreeSet<String>> = given
-        .map(|alias| service.stack.read(alias).known())
-        .collect();
-    let given = given?;
-    let has = container.aliases(endpoint);
+) -> Vec<Difference> {
+    let given = after.options.get("aliases").and_then(Value::as_array);
+    let given = given.into_iter().flatten().filter_map(Value::as_str);
+    let given: BTreeSet<&str> = given.collect();
+    let has = container.aliases(now);
     // Engines before 25 list a hostname that was set among the aliases.
-    let after = name_after(container, service, tool);
-    let mut own = BTreeSet::from([service.name, container.name()]);
-    own.extend(container.hostname().into_iter().chain(after.as_deref()));
+    let successor = name_after(container, service, tool);
+    let mut own = BTreeSet::from([service.name.as_str(), container.name()]);
+    own.extend(container.hostname().into_iter().chain(successor.as_deref()));
     let lost = has.iter().copied();
-    let lost = lost.filter(|alias| !own.contains(alias) && !given.contains(*alias));
+    let lost = lost.filter(|alias| !own.contains(alias) && !given.contains(alias));
     let lost: Vec<&str> = lost.collect();
-    let is_named = service.given(&["network_mode"]) == Given::No;
-    let new = given.iter().map(String::as_str);
-    let new = new.chain(is_named.then_some(service.name));
+    let is_named = after.network.is_some();
+    let new = given.iter().copied();
+    let new = new.chain(is_named.then_some(service.name.as_str()));
     let new: Vec<&str> = new.filter(|alias| !has.contains(alias)).collect();
     let told = [
         (Kind::Other, "no longer has these aliases", lost),
         (Kind::Connected, "gets these aliases", new),
     ];
     let told = told.into_iter().filter(|(.., names)| !names.is_empty());
-    Some(
-        told.map(|(kind, what, names)| (kind, what, names.join(", ")))
-            .collect(),
-    )
+    told.map(|(kind, what, names)| (kind, what, names.join(", ")))
+        .collect()
 }
 
 /// The addresses that were chosen, or will be.
-fn addresses(endpoint: &Value, service: &SentService, nodes: &[Node]) -> Option<Vec<Difference>> {
+fn addresses(now: &Value, after: &Endpoint) -> Vec<Difference> {
     let mut found = Vec::new();
     for (key, chosen, current) in ADDRESSES {
-        let asked = nodes.iter().rev().find_map(|node| node.get(key));
-        let asked = match asked.map_or(Given::No, |node| service.stack.read(node)) {
-            Given::Unknown => return None,
-            asked => asked.known().unwrap_or_default(),
-        };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let chosen = text(&endpoint["IPAMConfig"][chosen]);
+        let asked = after.options.get(key).map(text).unwrap_or_default();
+        let chosen = text(&now["IPAMConfig"][chosen]);
         let is_same = match (chosen.parse::<IpAddr>(), asked.parse::<IpAddr>()) {
             (Ok(chosen), Ok(asked)) => chosen == asked,
             _ => chosen == asked,
@@ -137,7 +111,7 @@ fn addresses(endpoint: &Value, service: &SentService, nodes: &[Node]) -> Option<
             continue;
         }
         let now = if chosen.is_empty() {
-            text(&endpoint[current])
+            text(&now[current])
         } else {
             chosen
         };
@@ -147,15 +121,13 @@ fn addresses(endpoint: &Value, service: &SentService, nodes: &[Node]) -> Option<
             found.push((Kind::Connected, "gets this fixed address", asked));
         }
     }
-    Some(found)
+    found
 }
 
 /// The settings that the text does not give.
-fn settings(endpoint: &Value, service: &SentService, nodes: &[Node]) -> Vec<Difference> {
-    let set = Inspected::endpoint_settings(endpoint);
-    let is_given = |key: &&str| {
-        nodes.iter().any(|node| node.get(key).is_some()) || service.node(&[*key]).is_some()
-    };
+fn settings(now: &Value, service: &Service, after: &Endpoint) -> Vec<Difference> {
+    let set = Inspected::endpoint_settings(now);
+    let is_given = |key: &&str| after.options.contains_key(*key) || service.get(key).is_some();
     let lost = SETTINGS
         .iter()
         .filter(|(setting, _)| set.contains_key(*setting));
@@ -167,16 +139,11 @@ fn settings(endpoint: &Value, service: &SentService, nodes: &[Node]) -> Vec<Diff
 
 /// The name of its successor, if it is known. It does not keep a name that it was given by hand, by an old version of
 /// Compose, or by a `container_name` that changed.
-pub fn name_after(container: Inspected, service: &SentService, tool: &str) -> Option<String> {
-    match service.given(&["container_name"]) {
-        Given::Is(name) => Some(name),
-        Given::No => {
-            let number = container.compose_label(tool, "container-number")?;
-            let (project, service) = (service.stack.project, service.name);
-            Some(format!("{project}-{service}-{number}"))
-        }
-        Given::Unknown => None,
-    }
+pub fn name_after(container: Inspected, service: &Service, tool: &str) -> Option<String> {
+    service.text(&["container_name"]).or_else(|| {
+        let number = container.compose_label(tool, "container-number")?;
+        Some(service.name_of_containers() + number)
+    })
 }
 
 #[cfg(test)]
@@ -184,28 +151,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::plan::tests::container;
+    use crate::plan::{
+        Sent,
+        tests::{container, read},
+    };
 
     /// What changes for a container with these networks if it gets those of the text.
     fn told(text: &str, networks: Value) -> Vec<String> {
         let mut web = container("web-web-1", "web");
         web["NetworkSettings"]["Networks"] = networks;
-        let sent = Sent::new(text, &[]);
+        let project = read(Sent::new(text, &[])).expect("a project");
         let web = Inspected(&web);
-        let found = with_services(sent, "web", |all| differences(web, &all[0], "docker"));
-        let found: Vec<String> = found
-            .expect("networks")
-            .into_iter()
-            .map(|one| one.1)
-            .collect();
-        let is_as_sent = is_connected_as_sent(sent, "web", web, "docker");
+        let found = differences(web, &project.services[0], "docker").into_iter();
+        let found: Vec<String> = found.map(|(_, what)| what).collect();
+        let is_as_sent = is_connected_as_sent(&project, web, "docker");
         assert_eq!(is_as_sent, Some(found.is_empty()));
         found
     }
 
     #[test]
     fn b38_every_difference_from_the_networks_of_the_text_is_told() {
-        const TEXT: &str = "services: {web: {image: x, networks: {default: {aliases: [www], ipv4_address: 10.1.0.9}, back: }}}";
+        const TEXT: &str = "services: {web: {image: x, networks: {default: {aliases: [www], ipv4_address: 10.1.0.9}, back: }}}\nnetworks: {back: {}}";
         let default = json!({
             "Aliases": ["web-web-1", "web", "www", "web-web-1"], "IPAddress": "10.1.0.9",
             "IPAMConfig": {"IPv4Address": "10.1.0.9"},

@@ -2,15 +2,10 @@
 
 use std::{net::IpAddr, ops::RangeInclusive};
 
-use composefile::document::Node;
+use serde_json::Value;
 
 use crate::{
-    finding::Kind,
-    plan::{
-        facts::services::{Given, SentService},
-        losses::reported::Reported,
-    },
-    snapshot::Inspected,
+    compose::Service, finding::Kind, plan::losses::reported::Reported, snapshot::Inspected,
 };
 
 /// Stands for a port that the engine chooses.
@@ -93,33 +88,16 @@ fn covers_address(after: Option<&str>, now: Option<&str>) -> bool {
     }
 }
 
-/// The ports of a service, one per item; `None` for an item that is unknown.
-pub fn published(service: &SentService) -> Vec<Option<Publish>> {
-    let items = service.items("ports");
-    items.map(|item| one(service, item)).collect()
-}
-
-fn one(service: &SentService, item: Node<'_>) -> Option<Publish> {
-    if !item.is_mapping() {
-        return short(&service.stack.read(item).known()?);
-    }
-    let text = |key| match service.stack.read_in(item, key) {
-        Given::Unknown => None,
-        given => Some(given.known()),
+/// The ports of a service.
+pub fn published(service: &Service) -> Vec<Publish> {
+    let items = service.get("ports").and_then(Value::as_array);
+    let port = |item: &Value| {
+        let text = |key: &str| item[key].as_str().unwrap_or_default();
+        let target = item["target"].as_u64()?.to_string();
+        let protocol = item["protocol"].as_str().unwrap_or("tcp");
+        Publish::read(text("host_ip"), text("published"), &target, protocol)
     };
-    let [address, ports] = [text("host_ip")?, text("published")?].map(Option::unwrap_or_default);
-    let protocol = text("protocol")?;
-    let protocol = protocol.as_deref().unwrap_or("tcp");
-    Publish::read(&address, &ports, &text("target")??, protocol)
-}
-
-/// `[[ADDRESS:]PUBLISHED:]TARGET[/PROTOCOL]`.
-fn short(text: &str) -> Option<Publish> {
-    let (ports, protocol) = text.split_once('/').unwrap_or((text, "tcp"));
-    let (rest, target) = ports.rsplit_once(':').unwrap_or(("", ports));
-    let (host, published) = rest.rsplit_once(':').unwrap_or(("", rest));
-    let address = host.trim_matches(['[', ']']);
-    Publish::read(address, published, target, &protocol.to_lowercase())
+    items.into_iter().flatten().filter_map(port).collect()
 }
 
 /// The ports of the host; `None` if they are unknown.
@@ -136,17 +114,11 @@ fn range(text: &str) -> Option<RangeInclusive<u16>> {
 }
 
 /// The ports that a container publishes and its successor will not.
-pub fn lost(
-    container: Inspected,
-    service: &SentService,
-    reported: Reported,
-) -> Option<(Kind, String)> {
-    let mut nodes = service.nodes("ports");
-    if nodes.any(|node| reported.names(service, node)) {
+pub fn lost(container: Inspected, service: &Service, reported: Reported) -> Option<(Kind, String)> {
+    if reported.names(&service.name, "ports") {
         return None;
     }
-    let after: Option<Vec<Publish>> = published(service).into_iter().collect();
-    let after = after?;
+    let after = published(service);
     let mut now = bindings(container);
     let mut new = after.clone();
     new.retain(|after| !now.iter().any(|now| after.covers(now)));
@@ -174,7 +146,15 @@ fn bindings(container: Inspected) -> Vec<Publish> {
 
 #[cfg(test)]
 mod tests {
-    use super::{covers_address, short};
+    use super::{Publish, covers_address, published};
+    use crate::plan::{Sent, tests::read};
+
+    /// The port that a service publishes with this item.
+    fn port(item: &str) -> Vec<Publish> {
+        let text = format!("services: {{web: {{image: x, ports: ['{item}']}}}}");
+        let project = read(Sent::new(&text, &[])).expect("a project");
+        published(&project.services[0])
+    }
 
     #[test]
     fn ports_that_cover_others() {
@@ -196,10 +176,10 @@ mod tests {
             ("127.0.0.1::80", "127.0.0.1::80", true),
             ("[::1]:80:80", "[0:0:0:0:0:0:0:1]:80:80", true),
         ] {
-            let (one, other) = (short(after).expect("a port"), short(now).expect("a port"));
-            assert_eq!(one.covers(&other), expected, "{after} {now}");
+            let (after_all, now_all) = (port(after), port(now));
+            let covered = after_all.iter().any(|one| one.covers(&now_all[0]));
+            assert_eq!(covered, expected, "{after} {now}");
         }
         assert!(!covers_address(Some("10.0.0.1"), Some("10.0.0.2")));
-        assert_eq!(short("${PORT}:80"), None);
     }
 }

@@ -8,9 +8,10 @@ use composefile::{
 };
 
 use crate::{
+    compose::Project,
     finding::{Finding, Kind},
     model::{Deployment, Grant, Record, values},
-    plan::{Facts, InPortainer, RecordFacts, Sent, facts::services::with_services},
+    plan::{Facts, InPortainer, RecordFacts, Sent},
     snapshot::is_id,
 };
 
@@ -34,17 +35,21 @@ pub fn use_lost(lost: &BTreeSet<Grant>) -> Option<Finding> {
 
 /// The anonymous volumes that an adoption named, and that neither the text nor a container mounts afterwards.
 pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
-    let contents = facts.record.as_ref().and_then(|record| record.contents);
-    let deployed = contents.map(|deployed| named_volumes(facts, deployed));
-    let sent = named_volumes(facts, facts.sent);
-    let mut left = deployed.unwrap_or_default();
-    let last_sent = facts.last_sent.all_volumes();
+    let deployed = facts.projects.deployed.as_ref();
+    let sent = facts
+        .projects
+        .sent
+        .as_ref()
+        .map(named_volumes)
+        .unwrap_or_default();
+    let mut left = deployed.map(named_volumes).unwrap_or_default();
+    let last_sent = facts.before.last_sent.all_volumes();
     left.extend(
         last_sent.map(|(service, path, name)| (name.clone(), (service.clone(), path.clone()))),
     );
-    let containers: Vec<_> = facts.observed.inspected().collect();
+    let containers: Vec<_> = facts.before.inspected().collect();
     left.retain(|volume, _| {
-        let exists = facts.details.has_volume(volume);
+        let exists = facts.before.details.has_volume(volume);
         let mut mounted = containers.iter().flat_map(|one| one.volumes());
         exists && !sent.contains_key(volume) && !mounted.any(|(name, _)| name == volume)
     });
@@ -54,11 +59,15 @@ pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
         )
     });
     // A container would still have it.
-    let gone = facts.last_sent.all_volumes().filter(|(service, _, name)| {
-        facts.details.volumes.is_some()
-            && !facts.details.has_volume(name)
-            && facts.of_service(service).next().is_none()
-    });
+    let gone = facts
+        .before
+        .last_sent
+        .all_volumes()
+        .filter(|(service, _, name)| {
+            facts.before.details.volumes.is_some()
+                && !facts.before.details.has_volume(name)
+                && facts.of_service(service).next().is_none()
+        });
     let gone = gone.map(|(service, path, name)| {
         format!("{service} had the volume {name} at {path}, which no longer exists")
     });
@@ -67,17 +76,17 @@ pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
         .collect()
 }
 
-/// The anonymous volumes of Docker that a text names, each with a service and the path.
-fn named_volumes(facts: &Facts, text: Sent) -> BTreeMap<String, (String, String)> {
-    with_services(text, facts.project, |services| {
-        let mut named = BTreeMap::new();
-        for service in services {
-            for (mount, name, _) in service.volumes().filter(|(_, name, _)| is_id(name)) {
-                named.insert(name, (service.name.to_owned(), clean(&mount.target)));
-            }
-        }
-        named
-    })
+/// The anonymous volumes of Docker that a project names, each with a service and the path.
+fn named_volumes(project: &Project) -> BTreeMap<String, (String, String)> {
+    let services = project.services.iter();
+    let volumes = services.flat_map(|service| service.volumes().map(move |one| (service, one)));
+    let named = volumes.filter(|(_, (_, volume))| is_id(&volume.name));
+    named
+        .map(|(service, (mount, volume))| {
+            let place = (service.name.clone(), clean(&mount.target));
+            (volume.name.clone(), place)
+        })
+        .collect()
 }
 
 /// The losses of deleting a Portainer stack: its properties, and its variables that are not in `names`.

@@ -1,15 +1,13 @@
 //! What a container has and its successor of the same service will not have (B01).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::{
-    compose::dialect::Fields,
+    compose::{Service, dialect::Fields},
     finding::Kind,
     model::tagged,
     plan::{
-        Facts, Sent,
-        facts::services::{Given, SentService, with_services},
-        fates,
+        Facts, fates,
         losses::{limits, mounts, networks, ports, reported::Reported},
     },
     snapshot::{Inspected, is_id},
@@ -20,7 +18,7 @@ use crate::{
 pub fn losses(
     facts: &Facts,
     container: Inspected,
-    service: &SentService,
+    service: &Service,
     reported: Reported,
     if_recreated: &str,
 ) -> (Vec<(Kind, String)>, Vec<String>) {
@@ -32,17 +30,11 @@ pub fn losses(
         losses.push((Kind::Edited, message));
     }
     losses.extend(other_image(facts, container, service, reported));
-    let mut unknown = Vec::new();
-    if !service.is_partial() {
-        let (mounts, doubts) = mounts::losses(facts, container, service, reported);
-        losses.extend(mounts);
-        unknown = doubts;
-        losses.extend(ports::lost(container, service, reported));
-    }
-    let told_variables = reported.variables(service.name);
-    let variables = variables(facts, container, service, &told_variables);
-    losses.extend(variables.unwrap_or_default());
-    let networks = networks::differences(container, service, facts.tool).unwrap_or_default();
+    let (mounts, unknown) = mounts::losses(facts, container, service, reported);
+    losses.extend(mounts);
+    losses.extend(ports::lost(container, service, reported));
+    losses.extend(variables(facts, container, service, reported));
+    let networks = networks::differences(container, service, facts.tool);
     let networks = networks
         .into_iter()
         .filter(|(kind, _)| facts.is_adoption || *kind != Kind::Connected);
@@ -67,24 +59,20 @@ pub fn losses(
 fn limits(
     facts: &Facts,
     container: Inspected,
-    service: &SentService,
+    service: &Service,
 ) -> (Vec<&'static str>, Vec<&'static str>) {
-    let mut others = facts.observed.inspected();
+    let mut others = facts.before.inspected();
     let is_private = others.any(|one| one.text("/HostConfig/IpcMode") == "private");
     let changed = limits::changed(container, service, is_private);
-    let deployed = facts.observed.deployed.as_ref();
-    let deployed = deployed.map(|one| Sent::new(&one.text, &one.env));
-    let contents = deployed.or(facts.record.and_then(|record| record.contents));
-    let Some(contents) = contents.filter(|_| !changed.is_empty()) else {
+    let deployed = facts.projects.deployed.as_ref();
+    let Some(deployed) = deployed.filter(|_| !changed.is_empty()) else {
         return (Vec::new(), changed);
     };
-    with_services(contents, facts.project, |services| {
-        let deployed = services.iter().find(|one| one.name == service.name);
-        let differs = deployed.map(|deployed| limits::changed(container, deployed, is_private));
-        changed
-            .into_iter()
-            .partition(|limit| differs.as_ref().is_some_and(|all| !all.contains(limit)))
-    })
+    let deployed = deployed.service(&service.name);
+    let differs = deployed.map(|deployed| limits::changed(container, deployed, is_private));
+    changed
+        .into_iter()
+        .partition(|limit| differs.as_ref().is_some_and(|all| !all.contains(limit)))
 }
 
 /// N08, M05.
@@ -104,30 +92,28 @@ fn will_start(facts: &Facts, container: Inspected) -> Option<(Kind, String)> {
 fn other_image(
     facts: &Facts,
     container: Inspected,
-    service: &SentService,
+    service: &Service,
     reported: Reported,
 ) -> Option<(Kind, String)> {
-    let after = service.image()?;
-    let id = |name: &str| facts.details.images.get(name)?.as_ref()?["Id"].as_str();
+    let after = service.image.as_ref()?;
+    let id = |name: &str| facts.before.details.images.get(name)?.as_ref()?["Id"].as_str();
     let now = container.image_name();
-    let found = id(&after);
+    let found = id(after);
     if found == Some(container.image_id()) {
         return None;
     }
-    let given = service.node(&["image"]);
-    let built = format!("{}_{}", service.stack.project, service.name);
+    let built = format!("{}_{}", service.project, service.name);
     // A restore names an image by its ID if the name refers to another one by then.
-    if full_name(now) == full_name(&after) || now == container.image_id() {
-        let message = fates::newer_image(&after);
+    if full_name(now) == full_name(after) || now == container.image_id() {
+        let message = fates::newer_image(after);
         return found.map(|_| (Kind::Image, message));
     }
     // Older versions of Compose name the image by its ID, and built images with an underscore.
     let is_unknown = now.is_empty()
         || now.starts_with("sha256:")
         || is_id(now)
-        || (given.is_none() && now == built)
-        || given.is_some_and(|node| reported.names(service, node))
-        || service.is_partial();
+        || (!service.names_image() && now == built)
+        || reported.names(&service.name, "image");
     let message = format!("image {after} instead of {now}");
     (!is_unknown).then_some((Kind::Edited, message))
 }
@@ -144,23 +130,27 @@ fn full_name(name: &str) -> String {
 fn variables(
     facts: &Facts,
     container: Inspected,
-    service: &SentService,
-    reported: &BTreeSet<&str>,
-) -> Option<Vec<(Kind, String)>> {
-    let given = service.environment()?;
+    service: &Service,
+    reported: Reported,
+) -> Vec<(Kind, String)> {
+    let told = reported.variables(&service.name);
     let old_image = image_env(facts, container.image_id());
-    let found = service.image().and_then(|image| image_env(facts, &image));
+    let found = service
+        .image
+        .as_ref()
+        .and_then(|image| image_env(facts, image));
     let new_image = found.or_else(|| old_image.clone());
     let (mut lost, mut changed) = (Vec::new(), Vec::new());
     for (name, value) in container.env() {
-        match given.get(name) {
-            Some(Given::Is(new)) if new != value => changed.push(name),
+        match service.environment.get(name) {
+            Some(_) if reported.names(&service.name, &format!("environment.{name}")) => {}
+            Some(new) if new != value => changed.push(name),
             Some(_) => {}
             None => {
                 let (Some(old), Some(new)) = (&old_image, &new_image) else {
                     continue;
                 };
-                if old.get(name).is_some_and(|old| *old == value) || reported.contains(name) {
+                if old.get(name).is_some_and(|old| *old == value) || told.contains(name) {
                     continue;
                 }
                 match new.get(name) {
@@ -174,20 +164,18 @@ fn variables(
     let told = [("no longer set", lost), ("with another value", changed)].into_iter();
     let told = told.filter(|(_, names)| !names.is_empty());
     let told = told.map(|(what, names)| format!("variables {what}: {}", names.join(", ")));
-    Some(told.map(|message| (Kind::Variables, message)).collect())
+    told.map(|message| (Kind::Variables, message)).collect()
 }
 
 /// The variables of a container that neither the text nor its image gives it, with their values. `None` if they are unknown.
 pub fn foreign_variables<'c>(
     facts: &Facts,
     container: Inspected<'c>,
-    service: &SentService,
+    service: &Service,
 ) -> Option<Vec<(&'c str, &'c str)>> {
     let image = image_env(facts, container.image_id())?;
-    let given = service.environment()?;
-    let is_foreign = |(name, value): &(&str, &str)| match given.get(*name) {
-        Some(Given::Is(new)) => new != value,
-        Some(Given::Unknown | Given::No) => false,
+    let is_foreign = |(name, value): &(&str, &str)| match service.environment.get(*name) {
+        Some(new) => new != value,
         None => image.get(name) != Some(value),
     };
     Some(container.env().filter(is_foreign).collect())
@@ -213,7 +201,7 @@ pub fn unhashed_variables<'c>(
 
 /// The variables of an image; `None` if those of a container cannot be distinguished from them.
 pub fn image_env<'f>(facts: &'f Facts, image: &str) -> Option<BTreeMap<&'f str, &'f str>> {
-    let image = facts.details.images.get(image)?.as_ref()?;
+    let image = facts.before.details.images.get(image)?.as_ref()?;
     Some(Inspected(image).env().collect())
 }
 

@@ -2,12 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use composefile::document::Node;
-
-use crate::{
-    plan::facts::services::SentService,
-    rewrite::loss::{Owner, TextLoss, TextLossKind},
-};
+use crate::rewrite::loss::{Owner, TextLoss, TextLossKind};
 
 /// The losses of the text.
 #[derive(Clone, Copy)]
@@ -23,23 +18,17 @@ impl<'a> Reported<'a> {
         names.collect()
     }
 
-    /// Whether they name a node of a service, or something below it.
-    pub fn names<'d>(self, service: &SentService<'_, 'd, '_>, node: Node<'d>) -> bool {
-        let path = service.path_of(node);
+    /// Whether they name a place in a service, such as `volumes[0]`, or something below it.
+    pub fn names(self, service: &str, place: &str) -> bool {
+        let path = format!("services.{service}.{place}");
         self.0.iter().any(|loss| match &loss.kind {
             TextLossKind::Value { place, .. } | TextLossKind::Replaced { place } => {
                 let below = place.strip_prefix(&path);
-                is_of(loss, service.name)
+                is_of(loss, service)
                     && below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
             }
             _ => false,
         })
-    }
-
-    /// Whether they name a path, as the rewritten text has it.
-    pub fn moves(self, path: &str) -> bool {
-        let mut kinds = self.0.iter().map(|loss| &loss.kind);
-        kinds.any(|kind| matches!(kind, TextLossKind::Path { becomes, .. } if becomes == path))
     }
 }
 

@@ -1,25 +1,22 @@
 //! What a migration does to the containers of each service.
 
 use crate::{
+    compose::Project,
     model::Container,
-    plan::{
-        Facts, Fate, ServicePlan,
-        adoption::NOT_STARTED,
-        facts::services::{SentService, SentStack},
-    },
+    plan::{Facts, Fate, ServicePlan, adoption::NOT_STARTED},
     snapshot::Inspected,
 };
 
-/// The services with containers, then those that get some. `stack` is `None` if the text that is sent is not YAML.
-pub fn services(facts: &Facts, stack: Option<&SentStack>) -> Vec<ServicePlan> {
-    let mut listed: Vec<&Container> = facts.listed().iter().collect();
+/// The services with containers, then those that get some. `project` is `None` if it is unknown what is sent.
+pub fn services(facts: &Facts, project: Option<&Project>) -> Vec<ServicePlan> {
+    let mut listed: Vec<&Container> = facts.before.listed().iter().collect();
     listed.sort_by_key(|container| container.name());
     let mut services: Vec<ServicePlan> = Vec::new();
     for container in listed {
         let Some(service) = container.compose_label(facts.tool, "service") else {
             continue;
         };
-        let fate = fate(facts, stack, container, service);
+        let fate = fate(facts, project, container, service);
         let is_running = container.state == "running";
         let stop_grace = is_running.then(|| stop_grace(facts, container, &fate));
         let mut known = services.iter_mut();
@@ -36,11 +33,15 @@ pub fn services(facts: &Facts, stack: Option<&SentStack>) -> Vec<ServicePlan> {
             });
         }
     }
-    services.extend(stack.into_iter().flat_map(|stack| starts(facts, stack)));
+    services.extend(
+        project
+            .into_iter()
+            .flat_map(|project| starts(facts, project)),
+    );
     services
 }
 
-fn fate(facts: &Facts, stack: Option<&SentStack>, container: &Container, service: &str) -> Fate {
+fn fate(facts: &Facts, project: Option<&Project>, container: &Container, service: &str) -> Fate {
     // B10
     if container.compose_label(facts.tool, "project") != Some(facts.name) {
         return Fate::unknown("Portainer adopts its container");
@@ -48,15 +49,15 @@ fn fate(facts: &Facts, stack: Option<&SentStack>, container: &Container, service
     if container.compose_label(facts.tool, "oneoff") == Some("True") {
         return Fate::Removed("it was started by `compose run`".to_owned());
     }
-    let Some(stack) = stack else {
-        return Fate::unknown("the Compose file cannot be parsed");
+    let Some(project) = project else {
+        return Fate::unknown("it is unknown what Compose reads in the file");
     };
-    let services = stack.services();
-    let found = services.iter().find(|one| one.name == service);
-    match found.map(SentService::is_active) {
-        None => Fate::Removed("it is not in the Compose file".to_owned()),
-        Some(false) => Fate::Removed("its profile is not active in Portainer".to_owned()),
-        Some(true) => Fate::Recreated("every container of the stack is removed first".to_owned()),
+    if project.service(service).is_some() {
+        Fate::Recreated("every container of the stack is removed first".to_owned())
+    } else if facts.defines(service) {
+        Fate::Removed("its profile is not active in Portainer".to_owned())
+    } else {
+        Fate::Removed("it is not in the Compose file".to_owned())
     }
 }
 
@@ -67,21 +68,21 @@ fn stop_grace(facts: &Facts, container: &Container, fate: &Fate) -> u32 {
     if !is_stopped {
         return 0;
     }
-    let mut objects = facts.observed.inspected();
+    let mut objects = facts.before.inspected();
     let own = objects.find(|one| one.name() == container.name());
     own.and_then(Inspected::stop_grace).unwrap_or(10)
 }
 
 /// The active services without a container; none if the containers cannot be read.
-fn starts(facts: &Facts, stack: &SentStack) -> Vec<ServicePlan> {
-    if facts.listed.is_none() || facts.details.containers.is_none() {
+fn starts(facts: &Facts, project: &Project) -> Vec<ServicePlan> {
+    if facts.before.listed.is_none() || facts.before.details.containers.is_none() {
         return Vec::new();
     }
     let has = |name: &str| facts.of_service(name).next().is_some();
-    let mut services = stack.active();
-    services.retain(|service| service.replicas() != Some(0) && !has(service.name));
-    let started = services.iter().map(|service| ServicePlan {
-        service: service.name.to_owned(),
+    let services = project.services.iter();
+    let started = services.filter(|service| service.replicas() > 0 && !has(&service.name));
+    let started = started.map(|service| ServicePlan {
+        service: service.name.clone(),
         fate: Fate::Started(NOT_STARTED.to_owned()),
         ..ServicePlan::default()
     });

@@ -134,30 +134,36 @@ pub fn written_services(text: &str, env: &[Variable]) -> WrittenServices {
     let context = portainer::context("/", "/", &shell, "");
     let env = stack_env(env);
     let found = super::read(text, Some(&env), &context, |reader| {
-        let services = reader.services.iter().map(|service| {
-            let chain = reader.chain(*service);
-            let items = lists(&chain).into_iter().flat_map(Node::items);
-            let mounts = items.filter_map(|item| {
-                let read =
-                    |node: Option<Node<'_>>| Some(reader.read(node?.as_str()?).ok()?.into_owned());
-                let (is_bind, target) = if item.is_mapping() {
-                    let is_bind = read(item.get("type"))? == "bind";
-                    (is_bind, read(item.get("target"))?)
-                } else {
-                    let text = read(Some(item))?;
-                    let spec = MountSpec::parse(&text)?;
-                    (spec.kind == MountType::Bind, clean(spec.target))
+        let services = reader
+            .services
+            .iter()
+            .enumerate()
+            .map(|(position, service)| {
+                let chain = reader.chain(*service);
+                let items = lists(&chain).into_iter().flat_map(Node::items);
+                let mounts = items.filter_map(|item| {
+                    let read = |node: Option<Node<'_>>| {
+                        Some(reader.read(node?.as_str()?).ok()?.into_owned())
+                    };
+                    let (is_bind, target) = if item.is_mapping() {
+                        let is_bind = read(item.get("type"))? == "bind";
+                        (is_bind, read(item.get("target"))?)
+                    } else {
+                        let text = read(Some(item))?;
+                        let spec = MountSpec::parse(&text)?;
+                        (spec.kind == MountType::Bind, clean(spec.target))
+                    };
+                    let creates = creates_path(reader, item).filter(|_| is_bind);
+                    Some((clean(&target), WrittenMount { creates, target }))
+                });
+                let ports = chain.iter().filter_map(|base| base.node.get("ports"));
+                let written = WrittenService {
+                    position,
+                    mounts: mounts.collect(),
+                    has_long_ports: ports.flat_map(Node::items).any(Node::is_mapping),
                 };
-                let creates = creates_path(reader, item).filter(|_| is_bind);
-                Some((clean(&target), WrittenMount { creates, target }))
+                (service.name.to_owned(), written)
             });
-            let ports = chain.iter().filter_map(|base| base.node.get("ports"));
-            let written = WrittenService {
-                mounts: mounts.collect(),
-                has_long_ports: ports.flat_map(Node::items).any(Node::is_mapping),
-            };
-            (service.name.to_owned(), written)
-        });
         services.collect()
     });
     found.unwrap_or_default()

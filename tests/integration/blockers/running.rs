@@ -46,25 +46,37 @@ fn n14_orphans_that_portainer_would_remove() {
 fn a_mount_that_only_docker_rejects_is_not_said_to_be_rejected_by_compose() {
     let bench = Bench::web(PLAIN);
     bench.stack("web", &format!("{PLAIN}    volumes: ['d:/d']\n"), None);
-    let why = "Docker would reject mounts of the file that is sent\nline 5: a: Docker rejects the mount `d:/d`: Compose takes its first letter for a Windows drive; use the long syntax\nfix these lines: Compose accepts them, and fails when it creates the container";
+    let why = "Docker would reject mounts of the file that is sent\na: Docker rejects the mount at d:/d, which is not an absolute path\ncorrect them: Compose accepts them, and fails when it creates the container";
     refuses(&bench, "web", why);
 }
 
 #[test]
 fn n14_variables_that_compose_rejects() {
-    let env = "COMPOSE_PARALLEL_LIMIT=many\nCOMPOSE_REMOVE_ORPHANS=1\nCOMPOSE_IGNORE_ORPHANS=1\n";
     let bench = Bench::web(PLAIN);
-    bench.write("web", ".env", env);
+    bench.write("web", ".env", "COMPOSE_PARALLEL_LIMIT=many\n");
     let both =
         ".env sets both COMPOSE_REMOVE_ORPHANS and COMPOSE_IGNORE_ORPHANS: Compose rejects that\n";
     let what = "Compose would reject the file that is sent\n";
     let limit =
         "docker-compose 2.26.1: COMPOSE_PARALLEL_LIMIT must be an integer (found: \"many\")\n";
     let hint = "fix these lines: `docker compose config` must accept the file";
-    let first = format!("{what}{limit}{hint}");
-    let second = format!("{both}remove one of them from .env");
-    refuses(&bench, "web", &[first, second]);
-    bench.stops("web", &["refusing to migrate", what, limit, both]);
+    refuses(&bench, "web", format!("{what}{limit}{hint}").as_str());
+    bench.stops(
+        "web",
+        &[
+            "refusing to migrate",
+            "would reject the file that is sent",
+            limit,
+        ],
+    );
+    let env = "COMPOSE_REMOVE_ORPHANS=1\nCOMPOSE_IGNORE_ORPHANS=1\n";
+    bench.write("web", ".env", env);
+    refuses(
+        &bench,
+        "web",
+        format!("{both}remove one of them from .env").as_str(),
+    );
+    bench.stops("web", &["refusing to migrate", both]);
     let env = "COMPOSE_PARALLEL_LIMIT=4\nCOMPOSE_REMOVE_ORPHANS=1\n";
     bench.write("web", ".env", env);
     adopts(&bench, "web", "web");

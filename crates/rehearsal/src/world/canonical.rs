@@ -380,7 +380,8 @@ fn short_mount(short: &str) -> Result<Value, String> {
     let options: Vec<&str> = options.split(',').collect();
     let source = parts.first().filter(|_| parts.len() > 1);
     let target = parts.get(1).or(parts.first()).map_or("", String::as_str);
-    let is_bind = source.is_some_and(|source| is_host_path(source));
+    let is_drive = |source: &str| source.get(1..2) == Some(":");
+    let is_bind = source.is_some_and(|source| is_host_path(source) || is_drive(source));
     let target = if target.starts_with('/') {
         clean(target)
     } else {

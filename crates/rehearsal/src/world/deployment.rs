@@ -65,6 +65,10 @@ impl Deployment {
 
     /// Makes a path absolute by the rules of Compose: `~` is the home directory. An absolute path stays as it is written.
     pub fn absolute(&self, path: &str) -> String {
+        // As on Windows: Compose leaves it as it is.
+        if path.get(1..2) == Some(":") {
+            return path.to_owned();
+        }
         let base = Base {
             dir: &self.folder,
             home: Some(&self.home),

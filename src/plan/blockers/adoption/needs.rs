@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use composefile::document::Document;
 use serde_json::Value;
 
 use super::Blocking;
 use crate::{
+    compose::{Place, Project, Service},
     finding::Finding,
     model::{Container, Pull, has_address, named},
     plan::{
-        Fate, Plan, Sent,
+        Fate, Plan,
         blockers::conflicts::{has_name, held_by, used_on_host},
         blockers::missing,
-        facts::services::{Given, Place, SentService, SentStack, with_sent},
         fate_of,
         fates::redefined::DOWN,
     },
@@ -23,13 +22,12 @@ use crate::{
 
 impl Blocking<'_, '_> {
     /// Images that are not on this engine. A failed pull or build would remove the whole stack (M06).
-    pub fn images(&mut self, stack: &SentStack) {
+    pub fn images(&mut self, project: &Project) {
         let (mut absent, mut pull, mut build) = (Vec::new(), Vec::new(), Vec::new());
         let (tool, dir) = (self.facts.tool, self.facts.dir);
-        for (service, image) in absent_images(stack, &self.facts.details.images) {
+        for (service, image) in absent_images(project, &self.facts.before.details.images) {
             absent.push(format!("{service}: {}", image.image));
-            let document = self.facts.source.document.ok();
-            if document.is_some_and(|document| is_built(document, service)) {
+            if self.facts.builds(service) {
                 build.push(service);
             } else {
                 let platform = image.platform.iter();
@@ -64,19 +62,19 @@ impl Blocking<'_, '_> {
 
     /// Directories and files that a container mounts in the short syntax, and that were deleted since: Docker would mount
     /// an empty directory in their place. One that no container mounts yet is created on purpose.
-    pub fn sources(&mut self, stack: &SentStack) {
-        for (service, source) in missing::missing_sources(self.facts, stack, true) {
-            let shown = self.facts.below_dir(&source);
-            self.absent(&format!("{service} mounts {shown}"), &source);
+    pub fn sources(&mut self, project: &Project) {
+        for (service, source) in missing::missing_sources(self.facts, project, true) {
+            let shown = self.facts.below_dir(source);
+            self.absent(&format!("{service} mounts {shown}"), source);
         }
     }
 
     /// Fixed addresses that Portainer could not give the new container: a network of the running containers does not have them, or
     /// a container of another service has them and keeps them (B38).
-    pub fn addresses(&mut self, stack: &SentStack) {
+    pub fn addresses(&mut self, project: &Project) {
         let containers: Vec<Inspected> = self.containers().collect();
-        for service in stack.active() {
-            let name = service.name;
+        for service in &project.services {
+            let name = service.name.as_str();
             for (network, address) in service.fixed_addresses() {
                 let mut endpoints = containers.iter().flat_map(|one| one.subnets(&network));
                 let is_v6 = address.contains(':');
@@ -118,7 +116,7 @@ impl Blocking<'_, '_> {
     }
 
     /// Ports and names that something else holds, for the services whose containers are created or replaced.
-    pub fn held(&mut self, stack: &SentStack, active: &BTreeSet<&str>) {
+    pub fn held(&mut self, project: &Project) {
         let plan = self.plan;
         let is_asked = |service: &str| is_asked(plan, service);
         // The containers that stay beside the services hold their ports and names as well.
@@ -126,22 +124,29 @@ impl Blocking<'_, '_> {
             .containers()
             .filter(|&one| {
                 let service = self.facts.label(one, "service").unwrap_or_default();
-                !active.contains(service) || one.is_one_off(self.facts.tool)
+                project.service(service).is_none() || one.is_one_off(self.facts.tool)
             })
             .map(Inspected::id)
             .collect();
-        let own = self.facts.listed().iter();
+        let own = self.facts.before.listed().iter();
         let own = own.filter(|one| staying.iter().any(|id| id.starts_with(&one.id)));
-        let others: Vec<&Container> = self.facts.others.iter().flatten().chain(own).collect();
-        let by_containers = held_by((&others, self.facts.tool), stack, is_asked);
+        let others: Vec<&Container> = self
+            .facts
+            .before
+            .others
+            .iter()
+            .flatten()
+            .chain(own)
+            .collect();
+        let by_containers = held_by((&others, self.facts.tool), project, is_asked);
         self.blockers.extend(by_containers);
-        let by_programs = used_on_host(self.facts, stack, is_asked);
+        let by_programs = used_on_host(self.facts, project, is_asked);
         self.blockers.extend(by_programs);
-        for service in stack.active() {
-            if is_asked(service.name) && service.replicas() != Some(0) {
-                self.shared(&service);
-                self.private_ipc(&service);
-                self.devices(&service);
+        for service in &project.services {
+            if is_asked(&service.name) && service.replicas() > 0 {
+                self.shared(service, project);
+                self.private_ipc(service, project);
+                self.devices(service);
             }
         }
     }
@@ -155,16 +160,15 @@ impl Blocking<'_, '_> {
     }
 
     /// The containers outside the stack whose namespaces or volumes a service shares.
-    fn shared(&mut self, service: &SentService) {
-        let (stack, facts) = (service.stack, self.facts);
-        let modes = ["network_mode", "pid", "ipc"].map(|key| (service.given(&[key]), true));
-        let volumes = service.items("volumes_from");
-        let volumes = volumes.map(|item| (stack.read(item), false));
-        for (given, must_run) in modes.into_iter().chain(volumes) {
-            let given = given.known().unwrap_or_default();
+    fn shared(&mut self, service: &Service, project: &Project) {
+        let facts = self.facts;
+        let modes = service.namespaces().into_values().map(|mode| (mode, true));
+        let volumes = service.texts("volumes_from").into_iter();
+        let volumes = volumes.map(|source| (source, false));
+        for (given, must_run) in modes.chain(volumes) {
             let mut parts = given.split(':').map(|part| part.trim_start_matches('/'));
             let (Some("container"), Some(id), Some(others)) =
-                (parts.next(), parts.next(), &facts.others)
+                (parts.next(), parts.next(), &facts.before.others)
             else {
                 continue;
             };
@@ -179,8 +183,8 @@ impl Blocking<'_, '_> {
                 continue;
             };
             // The deployment may start one of the stack itself.
-            let is_own = facts.listed().iter().any(|one| is_it(&one));
-            if !is_own && !stack.active().iter().any(|one| has_name(one, id)) {
+            let is_own = facts.before.listed().iter().any(|one| is_it(&one));
+            if !is_own && !project.services.iter().any(|service| has_name(service, id)) {
                 let what = format!("{} needs the container {id}, which {why}", service.name);
                 let hint = format!("{verb} that container first, or correct its name");
                 self.add(what, hint);
@@ -190,23 +194,17 @@ impl Blocking<'_, '_> {
 
     /// The service whose IPC namespace a service shares, if its container keeps that namespace to itself: Docker would not start
     /// the other one.
-    fn private_ipc(&mut self, service: &SentService) {
-        let of = |service: &SentService| service.given(&["ipc"]).known();
+    fn private_ipc(&mut self, service: &Service, project: &Project) {
+        let of = |service: &Service| service.text(&["ipc"]);
         let shared = of(service).and_then(|mode| Some(mode.strip_prefix("service:")?.to_owned()));
-        let active = service.stack.active();
-        let Some(owner) = active
-            .iter()
-            .find(|one| shared.as_deref() == Some(one.name))
-        else {
+        let Some(owner) = shared.and_then(|name| project.service(&name)) else {
             return;
         };
-        let name = owner.name;
+        let name = owner.name.as_str();
         // Without the key, Docker's default applies, which a container of the service shows.
         let mode = of(owner).filter(|_| is_asked(self.plan, name)).or_else(|| {
-            let is_unclear = owner.given(&["ipc"]) == Given::Unknown;
-            let mut containers = self.facts.of_service(name);
-            let found = containers.next().filter(|_| !is_unclear)?;
-            Some(found.text("/HostConfig/IpcMode").to_owned())
+            let container = self.facts.of_service(name).next()?;
+            Some(container.text("/HostConfig/IpcMode").to_owned())
         });
         if let Some(mode @ ("private" | "none")) = mode.as_deref() {
             let what = format!(
@@ -218,20 +216,22 @@ impl Blocking<'_, '_> {
     }
 
     /// The directories of this host that the new volumes of a service stand for.
-    fn devices(&mut self, service: &SentService) {
-        let Some(known) = &self.facts.details.volumes else {
+    fn devices(&mut self, service: &Service) {
+        let Some(known) = &self.facts.before.details.volumes else {
             return;
         };
-        for (mount, name, is_external) in service.volumes() {
-            let key = mount.source.filter(|_| !is_external);
-            let Some(key) = key.filter(|_| named(known, &name).is_none()) else {
-                continue;
-            };
-            let device = device(service.stack, &key).filter(|path| self.facts.lacks(path));
-            if let Some(device) = device {
-                let shown = self.facts.below_dir(&device);
-                let mounts = format!("{} mounts the volume {key} of {shown}", service.name);
-                self.absent(&mounts, &device);
+        for (_, volume) in service.volumes() {
+            if let Some(Place::Absolute(device)) = &volume.device
+                && !volume.is_external
+                && named(known, &volume.name).is_none()
+                && self.facts.lacks(device)
+            {
+                let (name, key) = (&service.name, &volume.key);
+                let shown = self.facts.below_dir(device);
+                self.absent(
+                    &format!("{name} mounts the volume {key} of {shown}"),
+                    device,
+                );
             }
         }
     }
@@ -243,61 +243,33 @@ fn is_asked(plan: &Plan, service: &str) -> bool {
     !planned.any(|one| one.service == service && one.fate == Fate::Unchanged)
 }
 
-/// The path of this host that a volume of the text stands for.
-fn device(stack: &SentStack, key: &str) -> Option<String> {
-    let volume = stack.reader.document.get("volumes")?.get(key)?;
-    let options = volume.get("driver_opts")?;
-    let driver = stack.read_in(volume, "driver");
-    let is_local = driver == Given::No || driver == Given::Is("local".to_owned());
-    let how = stack.read_in(options, "o").known()?;
-    let is_bind = how.split(',').any(|one| one == "bind" || one == "rbind");
-    match stack.place(&stack.read_in(options, "device").known()?, false) {
-        Place::Absolute(path) if is_local && is_bind => Some(path),
-        _ => None,
-    }
-}
-
 /// The services whose image is not on this engine, with the image. Other policies than pulling what is missing are refused
 /// with a reason of their own.
-fn absent_images<'d>(
-    stack: &SentStack<'_, 'd, '_>,
+fn absent_images<'p>(
+    project: &'p Project,
     images: &BTreeMap<String, Option<Value>>,
-) -> Vec<(&'d str, Pull)> {
-    let absent = stack.active().into_iter().filter_map(|service| {
-        let policy = service.given(&["pull_policy"]).known();
+) -> Vec<(&'p str, Pull)> {
+    let absent = project.services.iter().filter_map(|service| {
+        let policy = service.text(&["pull_policy"]);
         let is_said = matches!(policy.as_deref(), Some("never" | "build"));
-        let is_absent = |image: &String| matches!(images.get(image), Some(None));
-        let image = service.image().filter(is_absent)?;
-        (!is_said && service.replicas() != Some(0)).then(|| (service.name, service.pull(image)))
+        let image = service.image.clone()?;
+        let is_absent = matches!(images.get(&image), Some(None));
+        (is_absent && !is_said && service.replicas() > 0)
+            .then(|| (service.name.as_str(), service.pull(image)))
     });
     absent.collect()
 }
 
-/// The images that are not on this engine, of a text and its variables; none of them if one has to be built. `on_disk` is the
-/// text that says how.
+/// The images of a project that are not on this engine; none of them if one has to be built, which `builds` tells of a service.
 pub fn images_to_pull(
-    sent: Sent,
-    on_disk: &str,
-    project: &str,
+    project: &Project,
     images: &BTreeMap<String, Option<Value>>,
+    builds: impl Fn(&str) -> bool,
 ) -> Vec<Pull> {
-    let Ok(document) = Document::parse(on_disk) else {
+    let absent = absent_images(project, images);
+    if absent.iter().any(|(service, _)| builds(service)) {
         return Vec::new();
-    };
-    with_sent(sent, project, |_, stack| {
-        let found = stack.map(|stack| absent_images(stack, images));
-        let absent = found.unwrap_or_default();
-        let mut services = absent.iter().map(|(service, _)| service);
-        if services.any(|service| is_built(&document, service)) {
-            return Vec::new();
-        }
-        let images: BTreeSet<Pull> = absent.into_iter().map(|(_, image)| image).collect();
-        images.into_iter().collect()
-    })
-}
-
-/// Whether a text says how to build the image of a service.
-fn is_built(document: &Document, service: &str) -> bool {
-    let service = document.get("services").and_then(|all| all.get(service));
-    service.is_some_and(|service| service.get("build").is_some())
+    }
+    let images: BTreeSet<Pull> = absent.into_iter().map(|(_, image)| image).collect();
+    images.into_iter().collect()
 }

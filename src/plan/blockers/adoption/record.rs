@@ -13,7 +13,13 @@ impl Blocking<'_, '_> {
     pub fn records(&mut self) {
         let Facts { endpoint, .. } = *self.facts;
         let own = self.facts.record.map_or("", |own| &own.record.id);
-        for other in self.facts.namesakes.iter().map(|other| &other.record) {
+        for other in self
+            .facts
+            .before
+            .namesakes
+            .iter()
+            .map(|other| &other.record)
+        {
             if other.endpoint_id == endpoint {
                 let id = &other.id;
                 self.add(
@@ -39,10 +45,10 @@ impl Blocking<'_, '_> {
                 format!(
                     "cannot read Portainer stack {id}: what an update would replace is unknown"
                 ),
-                if self.facts.rights == Rights::Administrator {
+                if self.facts.before.rights == Rights::Administrator {
                     "see the warning about it"
                 } else {
-                    self.facts.rights.remedy()
+                    self.facts.before.rights.remedy()
                 },
             );
         }

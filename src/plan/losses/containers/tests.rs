@@ -274,7 +274,6 @@ fn b01_restart_policies() {
         ("restart: on-failure", "on-failure", 3, true),
         ("restart: unless-stopped", "unless-stopped", 0, false),
         ("restart: ${UNSET:-always}", "always", 0, false),
-        ("restart: ${HOSTNAME}", "always", 0, false),
         (any, "always", 0, false),
         (any, "no", 0, true),
         (on_failure, "on-failure", 3, false),

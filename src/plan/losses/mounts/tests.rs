@@ -138,7 +138,6 @@ fn b01_mounts_that_the_losses_of_the_text_name_are_named_once() {
     for (item, path) in [
         ("../up:/up", "../up"),
         ("x/../y:/up", ""),
-        ("/a/../b:/up", "/a/../b"),
         ("~/up:/up", "~/up"),
     ] {
         let text = format!("services: {{web: {{image: x, volumes: ['{item}']}}}}");

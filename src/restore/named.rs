@@ -1,0 +1,72 @@
+//! What a text of a snapshot names. A restore needs no Compose program.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use composefile::{
+    document::{Document, Node},
+    interpolate::interpolate,
+    services::{MountSpec, services},
+};
+
+use crate::{
+    model::{Condition, values},
+    plan::Sent,
+};
+
+/// The names of the external volumes that the services of a text mount.
+pub(super) fn external_volumes(sent: Sent) -> BTreeSet<String> {
+    let document = Document::parse(sent.text).unwrap_or_default();
+    let mounts = services(&document).into_iter();
+    let mounts = mounts.filter_map(|service| service.node.get("volumes"));
+    let keys = mounts
+        .flat_map(Node::items)
+        .filter_map(|item| match item.get("source") {
+            Some(source) => source.as_str(),
+            None => MountSpec::parse(item.as_str()?)?.source,
+        });
+    let keys: BTreeSet<&str> = keys.collect();
+    let variables = values(sent.env);
+    let lookup = |name: &str| variables.get(name).map(|value| (*value).to_owned());
+    let all = document.get("volumes").into_iter().flat_map(Node::entries);
+    let external = all.filter_map(|entry| {
+        let key = entry.name().filter(|key| keys.contains(key))?;
+        let external = entry.value.get("external")?;
+        let is_external = external.is_mapping() || external.as_str() == Some("true");
+        let name = external.get("name").or_else(|| entry.value.get("name"));
+        let name = name.and_then(Node::as_str).unwrap_or(key);
+        is_external.then(|| interpolate(name, &lookup).map_or(name.to_owned(), Into::into))
+    });
+    external.collect()
+}
+
+/// The services without whose health the deployment of a text fails.
+pub(super) fn needed_healthy(sent: Sent) -> BTreeSet<String> {
+    let document = Document::parse(sent.text).unwrap_or_default();
+    let services = services(&document).into_iter();
+    let needs = services.filter_map(|service| service.node.get("depends_on"));
+    let needed = needs.flat_map(Node::entries).filter_map(|entry| {
+        let condition = Condition::named(entry.value.get("condition")?.as_str()?);
+        let required = entry.value.get("required").and_then(Node::as_bool);
+        let is_needed = condition == Condition::Healthy && required != Some(false);
+        entry.name().filter(|_| is_needed).map(str::to_owned)
+    });
+    needed.collect()
+}
+
+/// The namespaces that a service of a text shares: the field of Docker's `HostConfig`, and `service:…` or `container:…`.
+pub(super) fn shared_namespaces(sent: Sent, service: &str) -> BTreeMap<&'static str, String> {
+    let document = Document::parse(sent.text).unwrap_or_default();
+    let keys = [
+        ("network_mode", "NetworkMode"),
+        ("pid", "PidMode"),
+        ("ipc", "IpcMode"),
+    ];
+    let services = services(&document).into_iter();
+    let found = services.filter(|one| one.name == service);
+    let modes = found.flat_map(|service| {
+        let mode = move |(key, field)| Some((field, service.node.get(key)?.as_str()?.to_owned()));
+        keys.into_iter().filter_map(mode)
+    });
+    let is_shared = |mode: &str| mode.starts_with("service:") || mode.starts_with("container:");
+    modes.filter(|(_, mode)| is_shared(mode)).collect()
+}
