@@ -4,12 +4,13 @@
 #![deny(clippy::disallowed_methods)]
 
 mod adoption;
-mod blockers;
+mod checks;
 mod edited;
 mod facts;
 mod fates;
 mod losses;
 mod migration;
+mod service;
 mod words;
 
 use std::collections::BTreeSet;
@@ -25,17 +26,17 @@ use crate::{
 };
 
 pub use adoption::{
-    AdoptionFacts, Request, ServicePlan, adoption, fate_of,
+    AdoptionFacts, Request, adoption,
     kept::{AdoptFlags, Keep, runs},
-    refused_name,
     variables::up,
 };
-pub use blockers::permissions::environment as unusable;
-pub use blockers::{
+pub use checks::permissions::environment as unusable;
+pub use checks::{
     adoption::{blocking, images_to_pull},
     conditions::{Awaited, Until},
     missing::unavailable_images,
     permissions::{management_of, portainer, runs_portainer},
+    sending::refused_name,
 };
 pub use edited::{InPortainer, changed_variables};
 pub use facts::{
@@ -50,6 +51,7 @@ pub use losses::{
     networks::is_connected_as_sent,
 };
 pub use migration::{depends_on_version, migration};
+pub use service::{ServicePlan, fate_of};
 pub use words::{Row, downtime, rows, told_losses};
 
 /// What an adoption or a migration would do to a stack (B01–B06). It is what the JSON shows.

@@ -7,6 +7,7 @@
 pub mod binds;
 pub mod dependents;
 pub mod redefined;
+pub mod services;
 pub mod steering;
 pub mod versions;
 

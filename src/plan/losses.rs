@@ -1,5 +1,6 @@
 //! What works before a run and not after: by name, never by value (B01).
 
+pub mod adopted;
 pub mod containers;
 pub mod foreign;
 pub mod limits;

@@ -12,13 +12,15 @@ use crate::{
     model::Container,
     plan::{
         Environment, Facts, Plan, Sent,
-        adoption::portainer_compose,
-        blockers::{
+        checks::{
             conditions, conflicts, inline, missing, overridden, permissions, unsupported,
             validation,
         },
         escape,
-        fates::steering::{self, Steering},
+        fates::{
+            steering::{self, Steering},
+            versions::portainer_compose,
+        },
         losses::{containers, memory, record, text_lost},
     },
     rewrite::{

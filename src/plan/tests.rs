@@ -15,7 +15,7 @@ use crate::{
     compose::{ComposeVersion, Doubt, HOME, Project, Read, Rejection},
     finding::{Finding, Kind},
     model::{Changes, Container, Mount, PublishedPort, Record, Rights, Uses, Variable},
-    plan::blockers::validation,
+    plan::checks::validation,
     rewrite::{
         env::{contract_env, stack_env},
         faithful::written_services,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     compose::{ComposeVersion, Dialect, Mount, Place, Project},
-    plan::{Facts, PortainerCompose, adoption::portainer_compose},
+    plan::{Facts, PortainerCompose, fates::versions::portainer_compose},
     rewrite::faithful::written_services,
     snapshot::Inspected,
 };

@@ -3,7 +3,7 @@
 use crate::{
     compose::Project,
     model::Container,
-    plan::{Facts, Fate, ServicePlan, adoption::NOT_STARTED},
+    plan::{Facts, Fate, ServicePlan, service::NOT_STARTED},
     snapshot::Inspected,
 };
 

@@ -7,6 +7,7 @@ pub mod inline;
 pub mod missing;
 pub mod overridden;
 pub mod permissions;
+pub mod sending;
 pub mod unsupported;
 pub mod validation;
 

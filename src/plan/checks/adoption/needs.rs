@@ -11,8 +11,8 @@ use crate::{
     model::{Container, Pull, has_address, named},
     plan::{
         Fate, Plan,
-        blockers::conflicts::{has_name, held_by, used_on_host},
-        blockers::missing,
+        checks::conflicts::{has_name, held_by, used_on_host},
+        checks::missing,
         fate_of,
         fates::redefined::DOWN,
     },

@@ -12,7 +12,7 @@ use composefile::{
 use crate::{
     compose::{ComposeVersion, Doubt, Mount, Place, Project, Rejection},
     finding::{Finding, Kind},
-    plan::{Facts, NOT_PULLED, blockers::missing, fates::Unread},
+    plan::{Facts, NOT_PULLED, checks::missing, fates::Unread},
     rewrite::{
         env::stack_env,
         literal::{TextEdit, edits},

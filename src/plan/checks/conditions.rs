@@ -6,7 +6,7 @@ use crate::{
     compose::{Dependency, Project, Service},
     finding::Finding,
     model::Condition,
-    plan::{Facts, Fate, Plan, adoption::inspected},
+    plan::{Facts, Fate, Plan, service::inspected},
     snapshot::Inspected,
 };
 

@@ -12,7 +12,7 @@ use crate::{
     compose::{Content, Place, Project, Service},
     finding::{Finding, Kind},
     model::{Container, Pull, compose_label, named},
-    plan::{Environment, Facts, NOT_PULLED, PathKind, blockers::permissions},
+    plan::{Environment, Facts, NOT_PULLED, PathKind, checks::permissions},
     snapshot::Inspected,
     text::listed,
 };

@@ -1,0 +1,195 @@
+//! What is checked before an adoption sends a text: where it runs, its name, and what the text needs.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    compose::{Content, Project, Service},
+    finding::Finding,
+    model::{Record, values},
+    plan::{
+        AdoptionFacts, Environment, Facts, Fate, NOT_PULLED, Plan, PortainerCompose, ServicePlan,
+        checks::{inline, missing, overridden, permissions, unsupported::unsupported, validation},
+        fates::{steering::Steering, versions::takes_name_of_other_host},
+    },
+};
+
+impl Plan {
+    pub(in crate::plan) fn block(
+        &mut self,
+        refusals: impl IntoIterator<Item = Finding>,
+        file: &str,
+    ) {
+        let refusals = refusals.into_iter();
+        self.blockers
+            .extend(refusals.flat_map(|one| one.split(file)));
+    }
+
+    pub(in crate::plan) fn check_surroundings(&mut self, input: &AdoptionFacts) {
+        let facts = input.facts;
+        let is_known = facts.before.listed.is_some() && facts.before.details.containers.is_some();
+        if !is_known || facts.before.others.is_none() {
+            let what = "cannot read the containers of this host";
+            let otherwise = || Finding::new(what, "check that Docker is running");
+            let blocker = facts.before.unread.clone();
+            self.blockers.push(blocker.unwrap_or_else(otherwise));
+        } else if let Environment::Unknown(reason) = &facts.before.environment {
+            let endpoint = facts.endpoint;
+            let what = format!("cannot verify that environment {endpoint} is this host: {reason}");
+            let hint = "Portainer and Docker on this host must both be reachable";
+            self.blockers.push(Finding::new(what, hint));
+        }
+        let listed = facts.before.listed();
+        let refusals = [
+            permissions::environment(&facts.before.environment, facts.endpoint),
+            permissions::management(facts),
+            permissions::registered(facts),
+            permissions::runs_portainer(listed, facts.portainer_port),
+        ];
+        self.block(refusals.into_iter().flatten(), input.file);
+    }
+
+    /// Whether Portainer takes a name that a Portainer stack of another host has (M20).
+    pub(in crate::plan) fn check_name(&mut self, input: &AdoptionFacts) {
+        let facts = input.facts;
+        if facts.record.is_some() || facts.before.environment.is_other_engine() {
+            return;
+        }
+        let has_containers = facts.before.may_have_containers();
+        for other in &facts.before.namesakes {
+            let (id, theirs) = (&other.record.id, other.record.endpoint_id);
+            let is_here = other.is_on_this_host;
+            if theirs == facts.endpoint || is_here == Some(true) {
+                continue;
+            }
+            if is_here.is_none() {
+                self.warnings.push(format!(
+                    "could not check that environment {theirs}, where Portainer stack {id} has the same name, is another host"
+                ));
+            }
+            if !has_containers {
+                continue;
+            }
+            let version = facts.before.portainer_version.as_deref();
+            if version.and_then(takes_name_of_other_host).is_none() {
+                self.warnings.push(format!(
+                    "Portainer stack {id} on environment {theirs} has the same name: this version of Portainer may refuse a second one; nothing changes then"
+                ));
+            }
+            let refused = version.and_then(|one| refused_name(&other.record, one, facts.endpoint));
+            self.blockers.extend(refused);
+        }
+    }
+
+    pub(in crate::plan) fn check_text(
+        &mut self,
+        input: &AdoptionFacts,
+        project: &Project,
+        compose: Option<PortainerCompose>,
+        steering: &Steering,
+    ) {
+        let facts = input.facts;
+        self.block(permissions::admin_only(facts, project), input.file);
+        let missing = missing::missing(facts, Some(project), &input.runs.created);
+        self.images = missing.pulls.into_iter().collect();
+        self.block(missing.refusals, input.file);
+        self.warnings.extend(missing.doubts);
+        let last = compose.map(|compose| compose.last);
+        let newer = last
+            .zip(facts.document)
+            .map_or(Vec::new(), |(last, document)| {
+                validation::newer(facts, document, input.file, last)
+            });
+        // B20
+        if let (Some(version), false) = (last, newer.is_empty()) {
+            let what = format!("Compose {version} in Portainer rejects a part of the Compose file");
+            let hint = "correct its spelling or remove it; a newer Portainer may accept it";
+            self.blockers.push(Finding::new(what, hint).details(newer));
+        } else if let Some(document) = facts.document {
+            let first = compose.map(|compose| compose.first);
+            self.warnings
+                .extend(validation::doubts(facts, document, first));
+        }
+        let is_created = |service: &Service| {
+            let mut planned = self.services.iter();
+            planned.any(|one| one.service == service.name && one.may_create())
+        };
+        let refused = unsupported(facts, project, compose, is_created);
+        self.blockers.extend(refused);
+        self.check_dependencies(facts, project);
+        self.check_copied(facts, project);
+        self.blockers.extend(inline::lost_files(facts, project));
+        let overridden = facts
+            .document
+            .and_then(|text| overridden::overridden(facts, text));
+        self.blockers.extend(overridden);
+        self.blockers.extend(steering.orphans(&self.services));
+        self.blockers.extend(steering.rejected());
+        self.blockers.extend(steering.not_started());
+        self.warnings.extend(steering.doubt());
+        for service in &project.services {
+            for (_, volume) in service.volumes() {
+                let (name, volume) = (&service.name, &volume.name);
+                let exists = facts.before.details.volumes.is_none()
+                    || facts.before.details.has_volume(volume);
+                if !exists && facts.before.last_volumes.contains(volume) {
+                    self.warnings.push(format!(
+                        "volume {volume} no longer exists: {name} starts with a new one"
+                    ));
+                }
+            }
+        }
+        // M06
+        let pulled = project.services.iter().filter(|service| {
+            let policy = service.text(&["pull_policy"]);
+            policy.is_some_and(|policy| !NOT_PULLED.contains(&policy.as_str()))
+        });
+        self.warnings.extend(pulled.map(|service| {
+            format!(
+                "{}: Portainer pulls its image because of `pull_policy`; `adopt` pulls it first, and stops if that fails",
+                service.name
+            )
+        }));
+    }
+
+    /// The secrets and configs of which a container that stays keeps the old content (N17).
+    pub(in crate::plan) fn check_copied(&mut self, facts: &Facts, project: &Project) {
+        let Some(deployed) = &facts.projects.deployed else {
+            return;
+        };
+        let contents = facts.record.and_then(|record| record.contents);
+        let [before, now] = [contents.map_or(&[][..], |sent| sent.env), facts.sent.env].map(values);
+        let content = |content: &Content, variables: &BTreeMap<&str, &str>| match content {
+            Content::Text(text) => Some(text.clone()),
+            Content::Variable(name) => Some((*variables.get(name.as_str())?).to_owned()),
+            Content::File(_) | Content::External => None,
+        };
+        for (service, file) in project.placed_files() {
+            let mut all = deployed.placed_files();
+            let old = all.find(|(of, old)| of.name == service.name && old.target == file.target);
+            let has_other = old.is_some_and(|(_, old)| {
+                let old = content(&old.content, &before);
+                old.is_some() && old != content(&file.content, &now)
+            });
+            let is_it = |one: &ServicePlan| {
+                one.service == service.name
+                    && matches!(one.fate, Fate::Unchanged | Fate::Unknown(_))
+            };
+            if has_other && self.services.iter().any(is_it) {
+                let (service, target) = (&service.name, &file.target);
+                self.warnings.push(format!(
+                    "{service} gets the new content of {target} only when it is recreated, for example because one of its labels changes"
+                ));
+            }
+        }
+    }
+}
+
+/// Why a Portainer of this version does not create a stack over its containers on `endpoint`, if `other`, on another environment,
+/// has the same name (M20).
+pub fn refused_name(other: &Record, version: &str, endpoint: i64) -> Option<Finding> {
+    let (id, theirs) = (&other.id, other.endpoint_id);
+    (takes_name_of_other_host(version) == Some(false)).then(|| Finding::new(
+        format!("Portainer stack {id} on environment {theirs} has the same name, and Portainer {version} does not take a second one while its containers exist"),
+        format!("upgrade Portainer to 2.43 or later; then this stack keeps its name. If environment {theirs} no longer exists, associate that stack with environment {endpoint} in Portainer"),
+    ))
+}

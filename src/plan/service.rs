@@ -1,0 +1,69 @@
+//! What happens to a service.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    plan::{Facts, Fate},
+    snapshot::Inspected,
+};
+
+/// What happens to a service without containers.
+pub const NOT_STARTED: &str = "has no container yet and will be started";
+
+/// What happens to a service.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ServicePlan {
+    pub service: String,
+    /// The names of its containers.
+    pub containers: Vec<String>,
+    pub fate: Fate,
+    /// If a running container is stopped: the longest time that the engine waits before it kills the container, in seconds.
+    #[serde(rename = "stop_seconds")]
+    pub stop_grace: Option<u32>,
+    /// How many containers the text asks for, if that is known.
+    #[serde(skip)]
+    pub asked: Option<usize>,
+    /// The services that it depends on.
+    #[serde(skip)]
+    pub needs: Vec<String>,
+    /// Whether a container of it restarts again and again.
+    #[serde(skip)]
+    pub restarting: bool,
+}
+
+impl ServicePlan {
+    /// Whether Portainer creates a container of it, or may do so.
+    pub fn may_create(&self) -> bool {
+        match self.fate {
+            Fate::Recreated(_) | Fate::Unknown(_) => true,
+            Fate::Started(_) => self.asked.is_none_or(|asked| asked > self.containers.len()),
+            _ => false,
+        }
+    }
+
+    /// Gives it a fate for which its containers may be stopped.
+    pub fn may_stop(&mut self, facts: &Facts, fate: Fate) {
+        self.fate = fate;
+        self.stop_grace = stop_grace(&inspected(facts, &self.containers));
+    }
+}
+
+/// What happens to the container with this name.
+pub fn fate_of<'s>(services: &'s [ServicePlan], container: &str) -> Option<&'s Fate> {
+    let has = |one: &&ServicePlan| one.containers.iter().any(|own| own == container);
+    services.iter().find(has).map(|one| &one.fate)
+}
+
+/// The longest time that one of the running containers has to stop, in seconds.
+pub fn stop_grace(containers: &[Inspected]) -> Option<u32> {
+    let running = containers.iter().filter(|one| one.is_running());
+    running.map(|one| one.stop_grace().unwrap_or(10)).max()
+}
+
+/// The inspect objects of the containers with these names.
+pub fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
+    let all = facts.before.inspected();
+    all.filter(|one| names.iter().any(|name| name == one.name()))
+        .collect()
+}
