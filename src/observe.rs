@@ -4,7 +4,7 @@
 //! and the plan says what that means.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     net::{TcpListener, UdpSocket},
     os::unix::fs::MetadataExt,
@@ -16,8 +16,7 @@ use anyhow::Result;
 use composefile::{document::Document, reader::Context};
 
 use crate::{
-    compose::{self, Project},
-    disk,
+    compose, disk,
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
     finding::Finding,
@@ -398,18 +397,13 @@ impl Situation<'_> {
         }
     }
 
-    /// Reads the images that a project names, unless they were read.
-    pub fn read_images(&self, before: &mut Before, project: &Project) {
+    /// Reads the images with these references, unless they were read.
+    pub fn read_images(&self, before: &mut Before, mut named: BTreeSet<String>) {
         // The refusal says that the engine cannot be read.
         if before.listed.is_none() {
             return;
         }
-        let named = project
-            .services
-            .iter()
-            .filter_map(|service| service.image.clone());
-        let known = &before.details.images;
-        let named = named.filter(|name| !known.contains_key(name)).collect();
+        named.retain(|name| !before.details.images.contains_key(name));
         let mut failures = Vec::new();
         let images = details::images(self.engine, named, &mut failures);
         before.details.images.extend(images);

@@ -34,7 +34,7 @@ pub use checks::permissions::environment as unusable;
 pub use checks::{
     adoption::{blocking, images_to_pull},
     conditions::{Awaited, Until},
-    missing::unavailable_images,
+    missing::{images_to_have, unavailable_images},
     permissions::{management_of, portainer, runs_portainer},
     sending::refused_name,
 };

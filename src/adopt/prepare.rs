@@ -75,7 +75,7 @@ impl Prepared {
         let asking = Asking::new(compose, situation, &before, on_disk, &mask);
         let first = asking.projects(to_send(&texts.first));
         if let Ok(project) = &first.sent {
-            situation.read_images(&mut before, project);
+            situation.read_images(&mut before, project.images());
         }
         let planner = Planner {
             situation,
@@ -127,7 +127,7 @@ impl Prepared {
             if plan.blockers.is_empty() {
                 let read = git::read(situation, &before, rewrite, &planner.asking)?;
                 if let Ok(project) = &planner.asking.projects(Ok(read.read_as())).sent {
-                    situation.read_images(&mut before, project);
+                    situation.read_images(&mut before, project.images());
                 }
                 let plan_of = |sent: Sent<'_>, redeploys| {
                     let (plan, _, projects) =

@@ -94,6 +94,14 @@ impl Project {
         services.flat_map(|service| service.files.iter().map(move |file| (service, file)))
     }
 
+    /// The references of the images of its services.
+    pub fn images(&self) -> BTreeSet<String> {
+        let services = self.services.iter();
+        services
+            .filter_map(|service| service.image.clone())
+            .collect()
+    }
+
     /// A service.
     pub fn service(&self, name: &str) -> Option<&Service> {
         self.services.iter().find(|service| service.name == name)

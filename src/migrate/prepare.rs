@@ -1,6 +1,6 @@
 //! Works out what a migration would do. Reads only: it holds no client that can write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use composefile::document::Document;
@@ -61,8 +61,13 @@ impl Prepared {
         let text = Document::parse(sent.text).ok();
         let is_needed = depth == Depth::Everything || before.destroys();
         let projects = read(situation, sent, &mask, is_needed);
-        if let (Ok(project), true) = (&projects.sent, is_needed) {
-            situation.read_images(&mut before, project);
+        if is_needed {
+            let named = match (&projects.sent, &text) {
+                (Ok(project), _) => project.images(),
+                (Err(_), Some(text)) => plan::images_to_have(text, sent.env),
+                (Err(_), None) => BTreeSet::new(),
+            };
+            situation.read_images(&mut before, named);
         }
         if let (Ok(project), Some(text)) = (&projects.sent, &text)
             && before.portainer_version.is_none()

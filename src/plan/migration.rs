@@ -9,7 +9,7 @@ use composefile::document::Document;
 use crate::{
     compose::Project,
     finding::{Finding, Kind},
-    model::Container,
+    model::{Container, Pull},
     plan::{
         Environment, Facts, Plan, Sent,
         checks::{
@@ -112,6 +112,7 @@ impl Plan {
         let Some(project) = project else {
             let missing = missing::missing(facts, None, &BTreeSet::new());
             self.blockers.extend(missing.refusals);
+            self.images.extend(absent_images(facts));
             let doubt = validation::doubt(facts, &self.blockers, &keys);
             let doubts = keys.into_iter().chain(missing.doubts).chain(doubt);
             self.warnings.extend(doubts);
@@ -218,6 +219,20 @@ impl Plan {
             ));
         }
     }
+}
+
+/// The images that the text names and that are not on this engine, if it is the one of the environment.
+fn absent_images(facts: &Facts) -> Vec<Pull> {
+    let is_here = !facts.before.environment.is_other_engine();
+    let named = facts.document.filter(|_| is_here);
+    let named = named.map(|text| missing::images_to_have(text, facts.sent.env));
+    let images = named.unwrap_or_default().into_iter();
+    let is_absent = |image: &String| matches!(facts.before.details.images.get(image), Some(None));
+    let pull = |image| Pull {
+        image,
+        platform: None,
+    };
+    images.filter(is_absent).map(pull).collect()
 }
 
 /// Whether a migration removes something.

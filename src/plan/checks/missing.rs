@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, mem::take};
 
 use composefile::{
     document::Document,
+    interpolate::interpolate,
     services::{MountType, includes, is_remote_context, services},
 };
 use serde_json::Value;
@@ -11,7 +12,7 @@ use serde_json::Value;
 use crate::{
     compose::{Content, Place, Project, Service},
     finding::{Finding, Kind},
-    model::{Container, Pull, compose_label, named},
+    model::{Container, Pull, Variable, compose_label, named, values},
     plan::{Environment, Facts, NOT_PULLED, PathKind, checks::permissions},
     snapshot::Inspected,
     text::listed,
@@ -122,6 +123,20 @@ pub fn missing_sources<'p>(
 fn mounts(container: Inspected, source: &str) -> bool {
     let mut mounts = container.mounts();
     mounts.any(|mount| mount["Type"] == "bind" && mount["Source"] == source)
+}
+
+/// The images that a text names and Compose does not build. Without a Compose program, they are all that is known of what a
+/// deployment needs, and are pulled before a migration stops anything (B27).
+pub fn images_to_have(document: &Document, env: &[Variable]) -> BTreeSet<String> {
+    let variables = values(env);
+    let lookup = |name: &str| variables.get(name).map(|value| (*value).to_owned());
+    let services = services(document).into_iter().filter(|service| {
+        let has = |key: &str| service.node.get(key).is_some();
+        !has("build") && !has("profiles") && !has("pull_policy")
+    });
+    let images = services.filter_map(|service| service.node.get("image")?.as_str());
+    let images = images.filter_map(|image| interpolate(image, &lookup).ok());
+    images.map(Into::into).collect()
 }
 
 /// The refusal of images that Portainer could not get.

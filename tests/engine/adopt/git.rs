@@ -45,7 +45,7 @@ fn a_git_stack_keeps_what_runs(case: Case) {
     stack.run(&adopt).fails(&[
         "+    env_file: ../stack.env",
         &data,
-        "Portainer cannot read .env",
+        "env file .env not found",
     ]);
     let text = text
         .replace("env_file: .env", "env_file: ../stack.env")
