@@ -64,7 +64,7 @@ impl Prepared {
         if is_needed {
             let named = match (&projects.sent, &text) {
                 (Ok(project), _) => project.images(),
-                (Err(_), Some(text)) => plan::images_to_have(text, sent.env),
+                (Err(_), Some(text)) => plan::images_to_have(text, sent),
                 (Err(_), None) => BTreeSet::new(),
             };
             situation.read_images(&mut before, named);

@@ -8,6 +8,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use composefile::{
     document::{Document, Node, ParseError},
+    dotenv,
     path::clean,
     reader::Context,
 };
@@ -20,7 +21,10 @@ use crate::{
     },
     plan::{InPortainer, Projects},
     portainer::{Contents, Standing},
-    rewrite::faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK},
+    rewrite::{
+        env::stack_env,
+        faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK},
+    },
     snapshot::{Inspected, Known, LastSent, SavedRecord},
 };
 
@@ -313,6 +317,12 @@ pub struct Sent<'a> {
 impl<'a> Sent<'a> {
     pub fn new(text: &'a str, env: &'a [Variable]) -> Self {
         Self { text, env }
+    }
+
+    /// The variables as Compose reads them in `stack.env` (M07); none if it cannot parse them.
+    pub fn variables(self) -> BTreeMap<String, String> {
+        let read = dotenv::parse(&stack_env(self.env), &|_| None);
+        read.unwrap_or_default().into_iter().collect()
     }
 }
 

@@ -225,7 +225,7 @@ impl Plan {
 fn absent_images(facts: &Facts) -> Vec<Pull> {
     let is_here = !facts.before.environment.is_other_engine();
     let named = facts.document.filter(|_| is_here);
-    let named = named.map(|text| missing::images_to_have(text, facts.sent.env));
+    let named = named.map(|text| missing::images_to_have(text, facts.sent));
     let images = named.unwrap_or_default().into_iter();
     let is_absent = |image: &String| matches!(facts.before.details.images.get(image), Some(None));
     let pull = |image| Pull {

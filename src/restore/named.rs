@@ -8,10 +8,7 @@ use composefile::{
     services::{MountSpec, services},
 };
 
-use crate::{
-    model::{Condition, values},
-    plan::Sent,
-};
+use crate::{model::Condition, plan::Sent};
 
 /// The names of the external volumes that the services of a text mount.
 pub(super) fn external_volumes(sent: Sent) -> BTreeSet<String> {
@@ -25,8 +22,8 @@ pub(super) fn external_volumes(sent: Sent) -> BTreeSet<String> {
             None => MountSpec::parse(item.as_str()?)?.source,
         });
     let keys: BTreeSet<&str> = keys.collect();
-    let variables = values(sent.env);
-    let lookup = |name: &str| variables.get(name).map(|value| (*value).to_owned());
+    let variables = sent.variables();
+    let lookup = |name: &str| variables.get(name).cloned();
     let all = document.get("volumes").into_iter().flat_map(Node::entries);
     let external = all.filter_map(|entry| {
         let key = entry.name().filter(|key| keys.contains(key))?;

@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::{
     compose::{Content, Place, Project, Service},
     finding::{Finding, Kind},
-    model::{Container, Pull, Variable, compose_label, named, values},
-    plan::{Environment, Facts, NOT_PULLED, PathKind, checks::permissions},
+    model::{Container, Pull, compose_label, named},
+    plan::{Environment, Facts, NOT_PULLED, PathKind, Sent, checks::permissions},
     snapshot::Inspected,
     text::listed,
 };
@@ -127,9 +127,9 @@ fn mounts(container: Inspected, source: &str) -> bool {
 
 /// The images that a text names and Compose does not build. Without a Compose program, they are all that is known of what a
 /// deployment needs, and are pulled before a migration stops anything (B27).
-pub fn images_to_have(document: &Document, env: &[Variable]) -> BTreeSet<String> {
-    let variables = values(env);
-    let lookup = |name: &str| variables.get(name).map(|value| (*value).to_owned());
+pub fn images_to_have(document: &Document, sent: Sent) -> BTreeSet<String> {
+    let variables = sent.variables();
+    let lookup = |name: &str| variables.get(name).cloned();
     let services = services(document).into_iter().filter(|service| {
         let has = |key: &str| service.node.get(key).is_some();
         !has("build") && !has("profiles") && !has("pull_policy")

@@ -8,10 +8,7 @@ use composefile::{
     services::services,
 };
 
-use crate::{
-    finding::Finding, model::values, plan::Facts, rewrite::portainer::SET_BY_PORTAINER,
-    text::listed,
-};
+use crate::{finding::Finding, plan::Facts, rewrite::portainer::SET_BY_PORTAINER, text::listed};
 
 /// The blocker if the text would have other values in Portainer. Unknown if Portainer's container is.
 pub fn overridden(facts: &Facts, document: &Document) -> Option<Finding> {
@@ -26,10 +23,10 @@ pub fn overridden(facts: &Facts, document: &Document) -> Option<Finding> {
         let items = node.items().filter_map(Node::as_str);
         names.extend(items.filter(|item| !item.contains('=')));
     }
-    let variables = values(facts.sent.env);
+    let variables = facts.sent.variables();
     names.retain(|&name| {
         let own = variables.get(name);
-        let other = set.get(name).filter(|value| own != Some(&value.as_str()));
+        let other = set.get(name).filter(|value| own != Some(*value));
         other.is_some() && !SET_BY_PORTAINER.contains(&name)
     });
     if names.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     compose::Project,
     finding::Finding,
-    model::{Record, values},
+    model::Record,
     plan::{Facts, PortainerCompose, Sent, ServicePlan, fates::Fate},
     text::listed,
 };
@@ -18,7 +18,7 @@ const IGNORE_ORPHANS: &str = "COMPOSE_IGNORE_ORPHANS";
 pub struct Steering<'a> {
     project: &'a Project,
     /// The variables that are sent.
-    variables: BTreeMap<&'a str, &'a str>,
+    variables: BTreeMap<String, String>,
     /// `None` if its version is unknown: it may follow all of them.
     portainer: Option<PortainerCompose>,
     /// Whether the Portainer stack has the option to prune services (N19).
@@ -34,7 +34,7 @@ impl<'a> Steering<'a> {
     ) -> Self {
         Self {
             project,
-            variables: values(facts.sent.env),
+            variables: facts.sent.variables(),
             portainer,
             prune: record.is_some_and(|record| record.prune),
         }
@@ -129,7 +129,7 @@ impl<'a> Steering<'a> {
     }
 
     fn is_true(&self, name: &str) -> bool {
-        let value = self.variables.get(name).copied().unwrap_or_default();
+        let value = self.variables.get(name).map_or("", String::as_str);
         matches!(
             value.trim().to_lowercase().as_str(),
             "1" | "t" | "true" | "y"
