@@ -106,9 +106,8 @@ pub fn adoption(input: &AdoptionFacts) -> Plan {
     match &facts.projects.sent {
         Ok(project) => plan.compare(input, project),
         Err(unread) if plan.blockers.is_empty() => {
-            let what =
-                format!("it is unknown what Compose reads in the file that is sent: {unread}");
-            let hint = "`docker compose config` must accept the file";
+            let what = format!("Compose cannot read the file that is sent: {unread}");
+            let hint = "run `docker compose config` in the stack's directory as its owner: it must succeed";
             plan.blockers.push(Finding::new(what, hint));
         }
         Err(_) => {}

@@ -94,7 +94,7 @@ fn b06_an_adoption_sends_no_text_that_compose_rejects_if_it_accepts_the_files() 
     }
     // It gave no answer.
     let path = with_compose(&bench, "2.26.1", &config, "kill -9 $$");
-    let unknown = "it is unknown what Compose reads in the file that is sent: `docker-compose config` failed (signal: 9 (SIGKILL))";
+    let unknown = "Compose cannot read the file that is sent: `docker-compose config` failed (signal: 9 (SIGKILL))";
     bench
         .run_with("plan web", "PATH", &path)
         .code(1)
@@ -240,6 +240,9 @@ fn b46_a_migration_an_export_and_a_restore_need_no_compose_program() {
     for args in ["migrate web --dry-run", "web"] {
         let run = bench.without_compose(args).code(0);
         assert_eq!(run.all().matches(unknown).count(), 1, "{run:#?}");
+        if args != "web" {
+            run.says("  ~  a  recreated: every container of the stack is removed first\n");
+        }
     }
     let to = bench.home().join("out");
     let export = format!("export web --to {}", to.display());
