@@ -108,17 +108,6 @@ pub enum Answer {
     Rejected(Rejection),
 }
 
-impl Read {
-    /// What a program of this version printed for files on disk.
-    pub fn printed(config: Value, printed_by: ComposeVersion) -> Self {
-        Self {
-            config,
-            printed_by,
-            folder: None,
-        }
-    }
-}
-
 /// The configuration that a program printed.
 #[derive(Debug, Clone)]
 pub struct Read {
@@ -128,6 +117,17 @@ pub struct Read {
     pub printed_by: ComposeVersion,
     /// The temporary folder of what is sent, which is gone: relative paths lead there.
     pub folder: Option<String>,
+}
+
+impl Read {
+    /// What a program of this version printed for files on disk.
+    pub fn printed(config: Value, printed_by: ComposeVersion) -> Self {
+        Self {
+            config,
+            printed_by,
+            folder: None,
+        }
+    }
 }
 
 /// The place of a Compose program, which is looked for when it is needed first.

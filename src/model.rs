@@ -183,6 +183,26 @@ impl Condition {
     }
 }
 
+/// The namespaces that a service shares: the field of Docker's `HostConfig`, and `service:…` or `container:…`. `mode` gives the
+/// text of a key of the service.
+pub fn shared_modes<'m>(
+    mode: impl Fn(&'static str) -> Option<&'m str>,
+) -> impl Iterator<Item = (&'static str, &'m str)> {
+    let keys = [
+        ("network_mode", "NetworkMode"),
+        ("pid", "PidMode"),
+        ("ipc", "IpcMode"),
+    ];
+    let given = keys.map(|(key, field)| Some((field, mode(key)?)));
+    let given = given.into_iter().flatten();
+    given.filter(|(_, mode)| is_shared(mode))
+}
+
+/// Whether a mode is the namespace of another container.
+pub fn is_shared(mode: &str) -> bool {
+    mode.starts_with("service:") || mode.starts_with("container:")
+}
+
 /// Where Portainer keeps its stacks, in its container (M07).
 pub const PORTAINER_FOLDERS: &str = "/data/compose/";
 

@@ -16,7 +16,8 @@ use anyhow::Result;
 use composefile::{document::Document, reader::Context};
 
 use crate::{
-    compose, disk,
+    compose::{self, Answer, Input, Profiles, Program, Project, Values},
+    disk,
     engine::{DEFAULT_TOOL, EngineReader, NoSharedVersion},
     failure::Failure,
     finding::Finding,
@@ -27,9 +28,13 @@ use crate::{
     parallel::{lock, side_by_side},
     plan::{
         self, Before, Details, Environment, Facts, Namesake, PathKind, Projects, RecordFacts, Sent,
+        Unread,
     },
     portainer::{BaseUrl, PortainerReader, Repository},
-    rewrite::env::secrets,
+    rewrite::{
+        env::{secrets, stack_env},
+        faithful::written_services,
+    },
     run::{Seen, Subject},
     snapshot::{Inspected, Place, Unfinished},
     stack::{Stack, StackText},
@@ -473,6 +478,32 @@ impl Situation<'_> {
                 before.rights.remedy()
             ));
         }
+    }
+}
+
+/// What a Compose program reads in a text for Portainer. `containers` are the IDs of containers by service, as
+/// [`Project::new`] takes them.
+pub fn read_sent(
+    program: &dyn Program,
+    (stack, project): (&Stack, &str),
+    sent: Sent,
+    containers: &BTreeMap<String, String>,
+    mask: &Mask,
+) -> Result<Project, Unread> {
+    let env = stack_env(sent.env);
+    let input = Input::Sent {
+        dir: Some(stack.dir()),
+        project,
+        text: sent.text,
+        env: &env,
+    };
+    match program.ask(&input, Profiles::Active, Values::Resolved, mask) {
+        Ok(Answer::Read(read)) => {
+            let written = written_services(sent.text, sent.env);
+            Ok(Project::new(&read, containers, Some(&written)))
+        }
+        Ok(Answer::Rejected(rejection)) => Err(Unread::Rejected(rejection)),
+        Err(error) => Err(Unread::Unknown(format!("{error:#}"))),
     }
 }
 

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    compose::{Answer, Input, Profiles, Program, Project, Read, Values, write_omitted},
+    compose::{Input, Profiles, Program, Project, Read, Values, write_omitted},
     model::Variable,
-    observe::Situation,
+    observe::{Situation, read_sent},
     parallel::side_by_side,
     plan::{Before, Projects, Sent, Unread},
     rewrite::{
         combine::{differences, unintended},
         env::stack_env,
-        faithful::{Faithful, Runs, written_services},
+        faithful::{Faithful, Runs},
     },
     stack::{Files, Stack},
     text::Mask,
@@ -117,25 +117,15 @@ impl<'a> Asking<'a> {
 
     /// What it reads in a text. There is no [`Doubt`](crate::compose::Doubt) about its version if it accepts the files that are
     /// rewritten (B06).
-    fn read(&self, sent: Sent) -> Result<Project, Unread> {
-        let env = stack_env(sent.env);
-        let input = self.input(sent, &env);
-        let answer = self
-            .compose
-            .ask(&input, Profiles::Active, Values::Resolved, self.mask);
-        match answer {
-            Ok(Answer::Read(read)) => {
-                let written = written_services(sent.text, sent.env);
-                Ok(Project::new(&read, &self.containers, Some(&written)))
-            }
-            Ok(Answer::Rejected(mut rejection)) => {
-                if self.accepts_files {
-                    rejection.doubt = None;
-                }
-                Err(Unread::Rejected(rejection))
-            }
-            Err(error) => Err(Unread::Unknown(format!("{error:#}"))),
+    pub(super) fn read(&self, sent: Sent) -> Result<Project, Unread> {
+        let of = (self.stack, self.stack.name().as_str());
+        let mut read = read_sent(self.compose, of, sent, &self.containers, self.mask);
+        if let Err(Unread::Rejected(rejection)) = &mut read
+            && self.accepts_files
+        {
+            rejection.doubt = None;
         }
+        read
     }
 
     /// The first key that it reads in another way in a rewrite than in the files, apart from what was meant to change. The rewrite

@@ -73,8 +73,7 @@ impl Prepared {
             || asking::on_disk(compose, situation, &texts.files, &mask),
         );
         let asking = Asking::new(compose, situation, &before, on_disk, &mask);
-        let first = asking.projects(to_send(&texts.first));
-        if let Ok(project) = &first.sent {
+        if let Ok(project) = to_send(&texts.first).and_then(|sent| asking.read(sent)) {
             situation.read_images(&mut before, project.images());
         }
         let planner = Planner {
@@ -126,7 +125,7 @@ impl Prepared {
                 .extend(git::blockers(situation, &before, repository, &projects));
             if plan.blockers.is_empty() {
                 let read = git::read(situation, &before, rewrite, &planner.asking)?;
-                if let Ok(project) = &planner.asking.projects(Ok(read.read_as())).sent {
+                if let Ok(project) = planner.asking.read(read.read_as()) {
                     situation.read_images(&mut before, project.images());
                 }
                 let plan_of = |sent: Sent<'_>, redeploys| {

@@ -7,14 +7,10 @@ use composefile::document::Document;
 
 use super::{Rewrite, namesake};
 use crate::{
-    compose::{Answer, Input, Profiles, Project, Values},
     model::Record,
-    observe::{Depth, Situation, mask},
+    observe::{Depth, Situation, mask, read_sent},
     plan::{self, Before, Plan, Projects, Sent, Touch, Unread},
-    rewrite::{
-        env::stack_env,
-        faithful::{env_files_needed, written_services},
-    },
+    rewrite::faithful::env_files_needed,
     stack::{Shell, StackText},
     text::Mask,
 };
@@ -109,30 +105,26 @@ impl Prepared {
 
 /// What the Compose program of this host reads in the literal text, if it is asked. A migration needs none (C11).
 fn read(situation: &Situation, sent: Sent, mask: &Mask, is_needed: bool) -> Projects {
-    let ask = || {
-        let env = stack_env(sent.env);
-        let input = Input::Sent {
-            dir: Some(situation.stack.dir()),
-            project: &situation.stack.name().portainer_name(),
-            text: sent.text,
-            env: &env,
-        };
-        let program = situation.compose.compose()?;
-        program.ask(&input, Profiles::Active, Values::Resolved, mask)
-    };
     let nothing = "nothing is interrupted or lost".to_owned();
-    let sent = match is_needed.then(ask) {
-        None => Err(Unread::Unknown(nothing.clone())),
-        Some(Ok(Answer::Read(read))) => {
-            let written = written_services(sent.text, sent.env);
-            Ok(Project::new(&read, &BTreeMap::new(), Some(&written)))
-        }
-        Some(Ok(Answer::Rejected(rejection))) => Err(Unread::Rejected(rejection)),
-        Some(Err(error)) => Err(Unread::Unknown(format!("{error:#}"))),
+    let ask = |program| {
+        let project = situation.stack.name().portainer_name();
+        read_sent(
+            program,
+            (situation.stack, &project),
+            sent,
+            &BTreeMap::new(),
+            mask,
+        )
     };
     Projects {
+        sent: if is_needed {
+            let program = situation.compose.compose();
+            let none = |error| Unread::Unknown(format!("{error:#}"));
+            program.map_err(none).and_then(ask)
+        } else {
+            Err(Unread::Unknown(nothing.clone()))
+        },
         on_disk: Err(nothing),
-        sent,
         deployed: None,
     }
 }

@@ -126,9 +126,8 @@ pub struct Details {
     pub at: DateTime<Utc>,
     /// The changed files in each container's own layer, by the container's ID.
     pub changes: BTreeMap<String, Known<Changes>>,
-    /// The inspect objects of images, by the ID (`sha256:…`) that a container names and by the references of
-    /// a text; `None` for one that does not exist. An image that the engine was
-    /// not asked for is missing.
+    /// The inspect objects of images, by the ID (`sha256:…`) that a container names and by the references of a text; `None` for
+    /// one that does not exist. An image that the engine was not asked for is missing.
     pub images: BTreeMap<String, Option<Value>>,
     /// All networks of the engine; `None` if they could not be listed.
     pub networks: Option<ListedObjects>,

@@ -8,7 +8,10 @@ use composefile::{
     services::{MountSpec, services},
 };
 
-use crate::{model::Condition, plan::Sent};
+use crate::{
+    model::{Condition, shared_modes},
+    plan::Sent,
+};
 
 /// The names of the external volumes that the services of a text mount.
 pub(super) fn external_volumes(sent: Sent) -> BTreeSet<String> {
@@ -53,17 +56,10 @@ pub(super) fn needed_healthy(sent: Sent) -> BTreeSet<String> {
 /// The namespaces that a service of a text shares: the field of Docker's `HostConfig`, and `service:…` or `container:…`.
 pub(super) fn shared_namespaces(sent: Sent, service: &str) -> BTreeMap<&'static str, String> {
     let document = Document::parse(sent.text).unwrap_or_default();
-    let keys = [
-        ("network_mode", "NetworkMode"),
-        ("pid", "PidMode"),
-        ("ipc", "IpcMode"),
-    ];
     let services = services(&document).into_iter();
     let found = services.filter(|one| one.name == service);
-    let modes = found.flat_map(|service| {
-        let mode = move |(key, field)| Some((field, service.node.get(key)?.as_str()?.to_owned()));
-        keys.into_iter().filter_map(mode)
-    });
-    let is_shared = |mode: &str| mode.starts_with("service:") || mode.starts_with("container:");
-    modes.filter(|(_, mode)| is_shared(mode)).collect()
+    let modes = found.flat_map(|service| shared_modes(move |key| service.node.get(key)?.as_str()));
+    modes
+        .map(|(field, mode)| (field, mode.to_owned()))
+        .collect()
 }

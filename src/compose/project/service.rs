@@ -6,8 +6,10 @@ use composefile::{path::clean, services::MountType};
 use serde_json::Value;
 
 use super::{Fields, HOME};
-use crate::compose::folder::STACK;
-use crate::model::{Condition, Pull, WrittenService};
+use crate::{
+    compose::folder::STACK,
+    model::{Condition, Pull, WrittenService, is_shared, shared_modes},
+};
 
 /// Where a path of a text leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -396,37 +398,25 @@ impl Service {
     }
 
     /// The namespaces that it shares: the field of Docker's `HostConfig`, and `service:…` or `container:…`.
-    pub fn namespaces(&self) -> BTreeMap<&'static str, String> {
+    pub fn namespaces(&self) -> impl Iterator<Item = (&'static str, &str)> {
         namespaces(&self.fields)
     }
 
     /// Whether it shares a namespace or volumes with another container.
     pub fn shares(&self) -> bool {
-        !self.namespaces().is_empty() || self.get("volumes_from").is_some()
+        self.namespaces().next().is_some() || self.get("volumes_from").is_some()
     }
 }
 
 /// The namespaces that a service with these fields shares.
-fn namespaces(fields: &Fields) -> BTreeMap<&'static str, String> {
-    let keys = [
-        ("network_mode", "NetworkMode"),
-        ("pid", "PidMode"),
-        ("ipc", "IpcMode"),
-    ];
-    let given = keys
-        .into_iter()
-        .filter_map(|(key, field)| Some((field, fields.get(key)?.as_str()?.to_owned())));
-    given.filter(|(_, mode)| is_shared(mode)).collect()
-}
-
-fn is_shared(mode: &str) -> bool {
-    mode.starts_with("service:") || mode.starts_with("container:")
+fn namespaces(fields: &Fields) -> impl Iterator<Item = (&'static str, &str)> {
+    shared_modes(|key| fields.get(key)?.as_str())
 }
 
 /// What a service needs, by `depends_on` or by what implies it, which Compose writes there.
 fn dependencies(fields: &Fields) -> BTreeMap<String, Dependency> {
-    let modes = namespaces(fields).into_values();
-    let shared = modes.filter_map(|mode| Some(mode.strip_prefix("service:")?.to_owned()));
+    let modes = namespaces(fields);
+    let shared = modes.filter_map(|(_, mode)| Some(mode.strip_prefix("service:")?.to_owned()));
     let sources = items(fields.get("volumes_from")).filter_map(Value::as_str);
     let sources = sources.filter(|source| !source.starts_with("container:"));
     let sources = sources.filter_map(|source| Some(source.split(':').next()?.to_owned()));

@@ -162,7 +162,9 @@ impl Blocking<'_, '_> {
     /// The containers outside the stack whose namespaces or volumes a service shares.
     fn shared(&mut self, service: &Service, project: &Project) {
         let facts = self.facts;
-        let modes = service.namespaces().into_values().map(|mode| (mode, true));
+        let modes = service
+            .namespaces()
+            .map(|(_, mode)| (mode.to_owned(), true));
         let volumes = service.texts("volumes_from").into_iter();
         let volumes = volumes.map(|source| (source, false));
         for (given, must_run) in modes.chain(volumes) {
