@@ -33,7 +33,7 @@ use crate::{
     portainer::{BaseUrl, PortainerReader, Repository},
     rewrite::{
         env::{secrets, stack_env},
-        faithful::written_services,
+        faithful::{Runs, written_services},
     },
     run::{Seen, Subject},
     snapshot::{Inspected, Place, Unfinished},
@@ -399,6 +399,11 @@ impl Situation<'_> {
             is_same_file: &is_same_file,
             unbindable: &unbindable,
             is_adoption: false,
+            file: stack.file(),
+            files: &[],
+            problems: &[],
+            runs: Runs::NONE,
+            redeploys: false,
         }
     }
 

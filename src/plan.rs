@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub use adoption::{
-    AdoptionFacts, Request, adoption,
+    Request, adoption,
     kept::{AdoptFlags, Keep, runs},
     variables::up,
 };

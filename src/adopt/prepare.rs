@@ -19,10 +19,7 @@ use crate::{
     model::{Container, Variable, compose_label},
     observe::{Depth, Situation, mask, with_hint},
     parallel::side_by_side,
-    plan::{
-        self, AdoptFlags, AdoptionFacts, Before, Facts, InPortainer, Keep, Plan, Projects, Sent,
-        Unread,
-    },
+    plan::{self, AdoptFlags, Before, Facts, InPortainer, Keep, Plan, Projects, Sent, Unread},
     portainer::Payload,
     restore,
     rewrite::faithful::{Faithful, Runs, written_services},
@@ -85,7 +82,7 @@ impl Prepared {
             asking,
             keep,
         };
-        let (mut rewrite, mut runs) = planner.lengthen(&before, &texts.first, &Runs::default());
+        let (mut rewrite, mut runs) = planner.lengthen(&before, &texts.first, Runs::NONE);
         if texts.is_not_simple(&rewrite) {
             return Self::with(situation, keep, Way::Resolved);
         }
@@ -130,7 +127,7 @@ impl Prepared {
                 }
                 let plan_of = |sent: Sent<'_>, redeploys| {
                     let (plan, _, projects) =
-                        planner.plan(&before, Ok(sent), &[], &Runs::default(), redeploys);
+                        planner.plan(&before, Ok(sent), &[], Runs::NONE, redeploys);
                     (plan, projects)
                 };
                 let best = (&*rewrite, &plan);
@@ -366,19 +363,17 @@ impl Planner<'_> {
         let text = sent.as_ref().map_or(Sent::new("", &[]), |sent| *sent);
         let projects = self.asking.projects(sent);
         let document = Document::parse(text.text).ok();
-        let facts = self.facts(before, (text, document.as_ref()), &projects);
-        let input = AdoptionFacts {
-            facts: &facts,
-            file: self.situation.stack.file(),
+        let facts = Facts {
             files: &self.texts.files.compose,
-            rewrite: problems,
+            problems,
             runs,
             redeploys,
+            ..self.facts(before, (text, document.as_ref()), &projects)
         };
-        let mut plan = plan::adoption(&input);
-        let blockers = plan::blocking(&input, &plan, self.texts.project.as_deref(), self.keep);
+        let mut plan = plan::adoption(&facts);
+        let blockers = plan::blocking(&facts, &plan, self.texts.project.as_deref(), self.keep);
         plan.blockers.extend(blockers);
-        let more = plan::runs(&input, &plan, self.keep);
+        let more = plan::runs(&facts, &plan, self.keep);
         (plan, more, projects)
     }
 

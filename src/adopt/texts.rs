@@ -80,7 +80,7 @@ impl Texts {
         // Compose opens them all, now or for the config hashes. What they would expand to is bounded here, so nothing that reads
         // them comes before (B43).
         let read = stack.read_files(&files)?;
-        let first = faithful::rewrite(text, env, &named.context(), &Runs::default());
+        let first = faithful::rewrite(text, env, &named.context(), Runs::NONE);
         let is_other = files.compose.len() == 1 && files.compose != [stack.file()];
         let is_alone = files.compose == [stack.file()] && files.env.is_empty();
         let mut texts = Self {

@@ -139,7 +139,7 @@ pub fn combined(
             project: project.map(str::to_owned),
             stack: stack.clone(),
         };
-        let rewritten = combined.rewrite(&Runs::default());
+        let rewritten = combined.rewrite(Runs::NONE);
         let rewrite = rewritten.map_err(Uncombined::Blocked)?;
         let sent = Input::Sent {
             dir: Some(stack.dir()),

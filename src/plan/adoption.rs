@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    compose::{Project, dialect::Fields},
+    compose::Project,
     finding::Finding,
     model::{Deployment, PORTAINER_FOLDERS},
     plan::{
@@ -24,37 +24,9 @@ use crate::{
         },
         service::inspected,
     },
-    rewrite::faithful,
     snapshot::Inspected,
     text::listed,
 };
-
-/// What is known for an adoption besides the [`Facts`], whose `sent` is the faithful rewrite.
-pub struct AdoptionFacts<'a> {
-    pub facts: &'a Facts<'a>,
-    /// The Compose file's name.
-    pub file: &'a str,
-    /// The Compose files that are adopted, absolute or relative to the directory.
-    pub files: &'a [String],
-    /// The problems of the rewrite. If there are any, nothing is sent.
-    pub rewrite: &'a [Finding],
-    /// What the rewrite writes into the text because it runs.
-    pub runs: &'a faithful::Runs,
-    /// Whether Portainer is to deploy its Git stack again.
-    pub redeploys: bool,
-}
-
-impl<'a> AdoptionFacts<'a> {
-    /// What Compose prints for a service, if a container certainly has that configuration: of the files on disk, or of what is
-    /// sent.
-    fn hashed(&self, container: Inspected, service: &str) -> Option<&'a Fields> {
-        let hash = self.facts.label(container, "config-hash")?;
-        let projects = self.facts.projects;
-        let mut all = projects.on_disk.iter().chain(&projects.sent);
-        let found = all.find(|project| project.is_of(service, hash))?;
-        found.fields(service)
-    }
-}
 
 /// What Portainer is asked to do.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -83,28 +55,27 @@ impl Request {
 }
 
 /// Plans an adoption.
-pub fn adoption(input: &AdoptionFacts) -> Plan {
-    let facts = input.facts;
-    let (rewrite, uses) = (input.rewrite.iter(), &facts.before.uses);
+pub fn adoption(facts: &Facts) -> Plan {
+    let (rewrite, uses) = (facts.problems.iter(), &facts.before.uses);
     let mut plan = Plan {
-        request: Some(request(facts, input.redeploys)),
+        request: Some(request(facts, facts.redeploys)),
         in_portainer: facts
             .record
             .map_or(InPortainer::Nothing, |record| record.in_portainer),
         blockers: rewrite
-            .map(|blocker| blocker.clone().in_file(input.file))
+            .map(|blocker| blocker.clone().in_file(facts.file))
             .collect(),
         is_stopped: is_stopped(facts),
         access: uses.wanted.clone().filter(|_| !uses.is_as_wanted),
         ..Plan::default()
     };
-    plan.check_surroundings(input);
-    plan.check_name(input);
-    if input.rewrite.is_empty() {
-        plan.block(validation::refusals(facts, false), input.file);
+    plan.check_surroundings(facts);
+    plan.check_name(facts);
+    if facts.problems.is_empty() {
+        plan.block(validation::refusals(facts, false), facts.file);
     }
     match &facts.projects.sent {
-        Ok(project) => plan.compare(input, project),
+        Ok(project) => plan.compare(facts, project),
         Err(unread) if plan.blockers.is_empty() => {
             let what = format!("Compose cannot read the file that is sent: {unread}");
             let hint = "run `docker compose config` in the stack's directory as its owner: it must succeed";
@@ -122,14 +93,13 @@ pub fn adoption(input: &AdoptionFacts) -> Plan {
 
 impl Plan {
     /// What sending the text does to what runs.
-    fn compare(&mut self, input: &AdoptionFacts, project: &Project) {
-        let facts = input.facts;
+    fn compare(&mut self, facts: &Facts, project: &Project) {
         let compose = portainer_compose(facts);
-        let mut redefined = Redefined::new(input, compose);
+        let mut redefined = Redefined::new(facts, compose);
         self.warnings.append(&mut redefined.ignored);
         let steering = Steering::new(facts, project, compose, facts.record.map(|one| one.record));
-        self.services = services(input, project, compose, &redefined, &steering);
-        if input.redeploys {
+        self.services = services(facts, project, compose, &redefined, &steering);
+        if facts.redeploys {
             self.replace_all_from_git(facts);
         } else if self.in_portainer != InPortainer::FromGit {
             self.replace_all_if_in_error(facts);
@@ -137,10 +107,10 @@ impl Plan {
         self.compare_with_last_adoption(facts);
         self.update_unless_all_run(facts);
         if !self.sends_nothing() {
-            self.check_text(input, project, compose, &steering);
+            self.check_text(facts, project, compose, &steering);
             self.blockers.extend(redefined.blockers());
         }
-        self.lose_by_adoption(input, project, compose);
+        self.lose_by_adoption(facts, project, compose);
         let containers = facts.before.inspected();
         let mut lost = containers.filter(|one| self.keeps_of_lost_portainer(facts, *one));
         if let Some(one) = lost.next() {

@@ -15,6 +15,7 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
+    compose::dialect::Fields,
     finding::Finding,
     model::{
         Changes, Container, ListedObjects, Record, Rights, Uses, Variable, is_folder_of, named,
@@ -23,7 +24,7 @@ use crate::{
     portainer::{Contents, Standing},
     rewrite::{
         env::stack_env,
-        faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK},
+        faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK, Runs},
     },
     snapshot::{Inspected, Known, LastSent, SavedRecord},
 };
@@ -66,8 +67,18 @@ pub struct Facts<'a> {
     /// Why a port of this host cannot be bound, if it cannot: address, port and protocol.
     pub unbindable: &'a dyn Fn(&str, u16, &str) -> Option<ErrorKind>,
     /// Whether Portainer stops the containers that it recreates, as an adoption wants; a migration kills all of them first
-    /// (C52).
+    /// (C52). The following matters only then.
     pub is_adoption: bool,
+    /// The Compose file's name.
+    pub file: &'a str,
+    /// The Compose files that are adopted, absolute or relative to the directory.
+    pub files: &'a [String],
+    /// The problems of the rewrite. If there are any, nothing is sent.
+    pub problems: &'a [Finding],
+    /// What the rewrite writes into the text because it runs.
+    pub runs: &'a Runs,
+    /// Whether Portainer is to deploy its Git stack again.
+    pub redeploys: bool,
 }
 
 /// What Portainer and the engine have of a stack and around it before the first destructive act.
@@ -170,6 +181,15 @@ impl Before {
 }
 
 impl<'a> Facts<'a> {
+    /// What Compose prints for a service, if a container certainly has that configuration: of the files on disk, or of what is
+    /// sent.
+    pub fn hashed(&self, container: Inspected, service: &str) -> Option<&'a Fields> {
+        let hash = self.label(container, "config-hash")?;
+        let mut all = self.projects.on_disk.iter().chain(&self.projects.sent);
+        let found = all.find(|project| project.is_of(service, hash))?;
+        found.fields(service)
+    }
+
     /// The value of Compose's label of this name.
     pub fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
         container.compose_label(self.tool, name)

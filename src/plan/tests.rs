@@ -18,7 +18,7 @@ use crate::{
     plan::checks::validation,
     rewrite::{
         env::{contract_env, stack_env},
-        faithful::written_services,
+        faithful::{Runs, written_services},
         literal,
     },
     snapshot::Known,
@@ -221,6 +221,11 @@ impl World {
             },
             unbindable: &|_, port, _| (port == PORT_IN_USE).then_some(ErrorKind::AddrInUse),
             is_adoption: false,
+            file: "docker-compose.yml",
+            files: &["docker-compose.yml".to_owned()],
+            problems: &[],
+            runs: Runs::NONE,
+            redeploys: false,
         })
     }
 

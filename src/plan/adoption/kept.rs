@@ -9,7 +9,7 @@ use super::variables::{instead_of, is_literal, other_variables};
 use crate::{
     compose::Service,
     finding::Finding,
-    plan::{AdoptionFacts, Facts, Fate, Plan, losses::mounts, losses::replacement},
+    plan::{Facts, Fate, Plan, losses::mounts, losses::replacement},
     rewrite::faithful::{Runs, ServiceRuns},
     snapshot::Inspected,
     text::sha256,
@@ -102,10 +102,9 @@ impl Keep {
     }
 }
 
-/// What runs and has to be written into the text, and what prevents the adoption. `input` and `plan` are those of the
+/// What runs and has to be written into the text, and what prevents the adoption. `facts` and `plan` are those of the
 /// text without it.
-pub fn runs(input: &AdoptionFacts, plan: &Plan, keep: Keep) -> (Runs, Vec<Finding>) {
-    let facts = input.facts;
+pub fn runs(facts: &Facts, plan: &Plan, keep: Keep) -> (Runs, Vec<Finding>) {
     let last_sent = facts.record.as_ref().map(|record| record.last_sent);
     let (mut runs, mut blockers) = (Runs::default(), Vec::new());
     let services = facts
@@ -137,7 +136,7 @@ pub fn runs(input: &AdoptionFacts, plan: &Plan, keep: Keep) -> (Runs, Vec<Findin
             || matches!(fate, Some(Fate::Recreated(_) | Fate::Unknown(_)));
         let mut starts_again = true;
         for &container in &containers {
-            let (foreign, is_in_hash) = match input.hashed(container, &service.name) {
+            let (foreign, is_in_hash) = match facts.hashed(container, &service.name) {
                 Some(hashed) if is_replaced => {
                     let foreign = replacement::unhashed_variables(facts, container, hashed);
                     (foreign, false)
@@ -195,11 +194,11 @@ pub fn runs(input: &AdoptionFacts, plan: &Plan, keep: Keep) -> (Runs, Vec<Findin
         // No shell gives a container another value than a literal: the files were edited.
         let is_edited = |name: &String| {
             let kept = last_sent.and_then(|last| last.kept_instead_of(&service.name, name));
-            kept.is_none() && is_literal(input, &service.name, name)
+            kept.is_none() && is_literal(facts, &service.name, name)
         };
         let foreign: Vec<String> = others.into_iter().filter(|name| !is_edited(name)).collect();
         if !foreign.is_empty() {
-            blockers.push(other_variables(input, service, &foreign, starts_again));
+            blockers.push(other_variables(facts, service, &foreign, starts_again));
         }
         runs.services.insert(service.name.clone(), found);
     }
@@ -271,24 +270,14 @@ mod tests {
     /// What Compose computes the hash of the container's label from.
     const HASHED: &str = r#"{"environment":{"A":"1","B":"hunter2","C":"hunter2"},"image":"x"}"#;
 
-    fn with_plan<T>(world: &World, then: impl FnOnce(&AdoptionFacts, &Plan) -> T) -> T {
-        world.with_facts(|facts| {
-            let input = AdoptionFacts {
-                redeploys: false,
-                facts,
-                file: "docker-compose.yml",
-                files: &["docker-compose.yml".to_owned()],
-                rewrite: &[],
-                runs: &Runs::default(),
-            };
-            then(&input, &adoption(&input))
-        })
+    fn with_plan<T>(world: &World, then: impl FnOnce(&Facts, &Plan) -> T) -> T {
+        world.with_facts(|facts| then(facts, &adoption(facts)))
     }
 
     /// What a container of `web` with an anonymous volume and two other variables adds.
     fn found(world: &World, keep: Keep) -> (Runs, Vec<String>) {
-        with_plan(world, |input, plan| {
-            let (runs, blockers) = runs(input, plan, keep);
+        with_plan(world, |facts, plan| {
+            let (runs, blockers) = runs(facts, plan, keep);
             (runs, blockers.iter().map(ToString::to_string).collect())
         })
     }
@@ -300,8 +289,8 @@ mod tests {
         for (now, expected) in [("10.2.0.9", true), ("10.1.0.8", false), ("", false)] {
             world.containers[0]["NetworkSettings"]["Networks"] =
                 json!({"web_n": {"IPAddress": now, "IPPrefixLen": 16}});
-            let is_refused = with_plan(&world, |input, plan| {
-                let mut all = blocking(input, plan, None, Keep::default()).into_iter();
+            let is_refused = with_plan(&world, |facts, plan| {
+                let mut all = blocking(facts, plan, None, Keep::default()).into_iter();
                 all.any(|one| one.message.starts_with("web needs the address 10.1.0.9"))
             });
             assert_eq!(is_refused, expected, "{now}");
@@ -319,8 +308,8 @@ mod tests {
                 container["NetworkSettings"]["Networks"] =
                     json!({"web_n": {"IPAddress": address, "IPPrefixLen": 16}});
             }
-            let is_refused = with_plan(&world, |input, plan| {
-                let mut all = blocking(input, plan, None, Keep::default()).into_iter();
+            let is_refused = with_plan(&world, |facts, plan| {
+                let mut all = blocking(facts, plan, None, Keep::default()).into_iter();
                 let what = "the address 10.1.0.9 in network web_n is used by web-other-1";
                 all.any(|one| one.message == what)
             });

@@ -7,14 +7,14 @@ use composefile::{interpolate::occurrences, reader::DEFAULT_FILES, services::ser
 use crate::{
     compose::Service,
     finding::Finding,
-    plan::AdoptionFacts,
+    plan::Facts,
     text::{listed, said, sha256, shell_word},
 };
 
 /// Whether the only Compose file gives a variable the same value in every shell. An env file may take it from the shell, and what
 /// Compose combines from several files has the values of env files, too.
-pub(super) fn is_literal(input: &AdoptionFacts, service: &str, variable: &str) -> bool {
-    let written = written(input, service, variable).into_iter().flatten();
+pub(super) fn is_literal(facts: &Facts, service: &str, variable: &str) -> bool {
+    let written = written(facts, service, variable).into_iter().flatten();
     written.into_iter().any(|value| !value.contains('$'))
 }
 
@@ -30,14 +30,14 @@ pub(super) fn instead_of<'n>(
 /// The refusal of a service whose container has the variables `names` otherwise than the files. `starts_again` is whether
 /// Compose recreates it from the files.
 pub(super) fn other_variables(
-    input: &AdoptionFacts,
+    facts: &Facts,
     service: &Service,
     names: &[String],
     starts_again: bool,
 ) -> Finding {
     let (mut other, mut missing) = (Vec::new(), Vec::new());
     for name in names {
-        let unset = unset(input, &service.name, name);
+        let unset = unset(facts, &service.name, name);
         if !unset.is_empty() {
             missing.extend(unset);
         } else if service.environment.contains_key(name) {
@@ -60,7 +60,7 @@ pub(super) fn other_variables(
             listed(missing)
         ),
     };
-    let up = up(input.files);
+    let up = up(facts.files);
     let drop = if starts_again {
         format!(
             "to use those of the files, which recreates the container, go to the stack's directory and run: {up}"
@@ -76,9 +76,9 @@ pub(super) fn other_variables(
 }
 
 /// The variables that the only Compose file takes the value of a variable from, and that `.env` does not have.
-fn unset(input: &AdoptionFacts, service: &str, variable: &str) -> Vec<String> {
-    let env = input.facts.sent.env;
-    let values = written(input, service, variable).into_iter().flatten();
+fn unset(facts: &Facts, service: &str, variable: &str) -> Vec<String> {
+    let env = facts.sent.env;
+    let values = written(facts, service, variable).into_iter().flatten();
     let names = values.flat_map(|value| {
         occurrences(value)
             .into_iter()
@@ -90,13 +90,13 @@ fn unset(input: &AdoptionFacts, service: &str, variable: &str) -> Vec<String> {
 }
 
 /// What the only Compose file writes for a variable of a service.
-fn written<'a>(input: &AdoptionFacts<'a>, service: &str, variable: &str) -> Option<Vec<&'a str>> {
-    let document = input.facts.source.document.ok()?;
+fn written<'a>(facts: &Facts<'a>, service: &str, variable: &str) -> Option<Vec<&'a str>> {
+    let document = facts.source.document.ok()?;
     let mut services = services(document).into_iter();
     let found = services.find(|one| one.name == service)?;
     let variables = found.environment().into_iter();
     let of = variables.filter(|one| one.name == variable);
-    (input.files.len() == 1).then(|| of.filter_map(|one| one.value).collect())
+    (facts.files.len() == 1).then(|| of.filter_map(|one| one.value).collect())
 }
 
 /// The command that starts the files of a stack by hand.

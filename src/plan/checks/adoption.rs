@@ -12,8 +12,8 @@ use crate::{
     finding::{Finding, Kind},
     model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
-        AdoptionFacts, Facts, Fate, InPortainer, Keep, PathKind, Plan, ServicePlan,
-        edited::differs_from_adoption, facts::absolute, fate_of,
+        Facts, Fate, InPortainer, Keep, PathKind, Plan, ServicePlan, edited::differs_from_adoption,
+        facts::absolute, fate_of,
     },
     snapshot::Inspected,
     text::{listed, operands, printable, shell_word},
@@ -21,16 +21,11 @@ use crate::{
 
 /// Everything that prevents the adoption of `plan` besides the text. `project` is the name that Compose gives the project of
 /// the files on disk, if they could be parsed.
-pub fn blocking(
-    input: &AdoptionFacts,
-    plan: &Plan,
-    project: Option<&str>,
-    keep: Keep,
-) -> Vec<Finding> {
+pub fn blocking(facts: &Facts, plan: &Plan, project: Option<&str>, keep: Keep) -> Vec<Finding> {
     let mut found = Blocking {
-        facts: input.facts,
+        facts,
         plan,
-        file: input.file,
+        file: facts.file,
         keep,
         only_in_portainer: Vec::new(),
         blockers: Vec::new(),
@@ -43,11 +38,11 @@ pub fn blocking(
     found.directories();
     // The rewrite has named the files then.
     let is_said = |problem: &Finding| problem.kind == Kind::SeveralFiles;
-    if !input.rewrite.iter().any(is_said) {
-        found.files(input.files);
+    if !facts.problems.iter().any(is_said) {
+        found.files(facts.files);
     }
     found.records();
-    if let Ok(project) = &input.facts.projects.sent
+    if let Ok(project) = &facts.projects.sent
         && !plan.sends_nothing()
     {
         found.text(project);

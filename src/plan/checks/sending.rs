@@ -7,7 +7,7 @@ use crate::{
     finding::Finding,
     model::{Record, values},
     plan::{
-        AdoptionFacts, Environment, Facts, Fate, NOT_PULLED, Plan, PortainerCompose, ServicePlan,
+        Environment, Facts, Fate, NOT_PULLED, Plan, PortainerCompose, ServicePlan,
         checks::{inline, missing, overridden, permissions, unsupported::unsupported, validation},
         fates::{steering::Steering, versions::takes_name_of_other_host},
     },
@@ -24,8 +24,7 @@ impl Plan {
             .extend(refusals.flat_map(|one| one.split(file)));
     }
 
-    pub(in crate::plan) fn check_surroundings(&mut self, input: &AdoptionFacts) {
-        let facts = input.facts;
+    pub(in crate::plan) fn check_surroundings(&mut self, facts: &Facts) {
         let is_known = facts.before.listed.is_some() && facts.before.details.containers.is_some();
         if !is_known || facts.before.others.is_none() {
             let what = "cannot read the containers of this host";
@@ -45,12 +44,11 @@ impl Plan {
             permissions::registered(facts),
             permissions::runs_portainer(listed, facts.portainer_port),
         ];
-        self.block(refusals.into_iter().flatten(), input.file);
+        self.block(refusals.into_iter().flatten(), facts.file);
     }
 
     /// Whether Portainer takes a name that a Portainer stack of another host has (M20).
-    pub(in crate::plan) fn check_name(&mut self, input: &AdoptionFacts) {
-        let facts = input.facts;
+    pub(in crate::plan) fn check_name(&mut self, facts: &Facts) {
         if facts.record.is_some() || facts.before.environment.is_other_engine() {
             return;
         }
@@ -82,22 +80,21 @@ impl Plan {
 
     pub(in crate::plan) fn check_text(
         &mut self,
-        input: &AdoptionFacts,
+        facts: &Facts,
         project: &Project,
         compose: Option<PortainerCompose>,
         steering: &Steering,
     ) {
-        let facts = input.facts;
-        self.block(permissions::admin_only(facts, project), input.file);
-        let missing = missing::missing(facts, Some(project), &input.runs.created);
+        self.block(permissions::admin_only(facts, project), facts.file);
+        let missing = missing::missing(facts, Some(project), &facts.runs.created);
         self.images = missing.pulls.into_iter().collect();
-        self.block(missing.refusals, input.file);
+        self.block(missing.refusals, facts.file);
         self.warnings.extend(missing.doubts);
         let last = compose.map(|compose| compose.last);
         let newer = last
             .zip(facts.document)
             .map_or(Vec::new(), |(last, document)| {
-                validation::newer(facts, document, input.file, last)
+                validation::newer(facts, document, facts.file, last)
             });
         // B20
         if let (Some(version), false) = (last, newer.is_empty()) {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     finding::Finding,
     model::{compose_label, named, overlap},
-    plan::{AdoptionFacts, Fate, PortainerCompose},
+    plan::{Facts, Fate, PortainerCompose},
     snapshot::{Inspected, is_unset},
     text::listed,
 };
@@ -36,13 +36,13 @@ pub struct Redefined {
 }
 
 impl Redefined {
-    pub fn new(input: &AdoptionFacts, portainer: Option<PortainerCompose>) -> Self {
-        let Ok(project) = &input.facts.projects.sent else {
+    pub fn new(facts: &Facts, portainer: Option<PortainerCompose>) -> Self {
+        let Ok(project) = &facts.projects.sent else {
             return Self::default();
         };
         let compares = portainer.and_then(PortainerCompose::compares_definitions);
-        let label = compose_label(input.facts.tool, "config-hash");
-        let (details, sent) = (&input.facts.before.details, &project.resources);
+        let label = compose_label(facts.tool, "config-hash");
+        let (details, sent) = (&facts.before.details, &project.resources);
         let (mut found, mut ignored) = (Vec::new(), Vec::new());
         for (kind, listed, sent_hashes) in [
             ("network", &details.networks, &sent.networks),

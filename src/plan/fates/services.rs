@@ -7,7 +7,7 @@ use crate::{
     finding::Finding,
     model::Deployment,
     plan::{
-        AdoptionFacts, Facts, Fate, Plan, PortainerCompose, ServicePlan,
+        Facts, Fate, Plan, PortainerCompose, ServicePlan,
         fates::{self, Deciding, dependents, redefined::Redefined, steering::Steering},
         service::{NOT_STARTED, stop_grace},
     },
@@ -20,13 +20,12 @@ type Planning<'a> = (String, Vec<Inspected<'a>>, Fate);
 
 /// The fate of every service.
 pub fn services(
-    input: &AdoptionFacts,
+    facts: &Facts,
     project: &Project,
     compose: Option<PortainerCompose>,
     redefined: &Redefined,
     steering: &Steering,
 ) -> Vec<ServicePlan> {
-    let facts = input.facts;
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
     let all = facts.before.inspected();
     let (one_off, own): (Vec<_>, Vec<_>) = all.partition(|one| one.is_one_off(facts.tool));
@@ -48,7 +47,7 @@ pub fn services(
             let fates = own.iter().map(|&one| deciding.fate(one, service));
             let fate = worst(fates.chain(missing_replicas(service, own.len())));
             let is_as_on_disk = |one: &Inspected| deciding.is_as_on_disk(*one, service);
-            match (named(input, name), fate) {
+            match (named(facts, name), fate) {
                 (Some(named), Fate::Recreated(why)) if !own.iter().all(is_as_on_disk) => {
                     Fate::Recreated(format!("{why}, and {named}"))
                 }
@@ -60,7 +59,7 @@ pub fn services(
         } else if service.replicas() == 0 {
             continue;
         } else {
-            Fate::Started(starts(input, name))
+            Fate::Started(starts(facts, name))
         };
         let fate = redefined.fate(&own, fate);
         found.push((name.to_owned(), own, fate));
@@ -103,10 +102,10 @@ pub fn services(
 }
 
 /// How a service without containers is started: perhaps with volumes that an earlier adoption named.
-fn starts(input: &AdoptionFacts, service: &str) -> String {
-    let own = input.runs.services.get(service).into_iter();
+fn starts(facts: &Facts, service: &str) -> String {
+    let own = facts.runs.services.get(service).into_iter();
     let named = own.flat_map(|own| &own.volumes);
-    let existing = named.filter(|(_, name)| input.facts.before.details.has_volume(name));
+    let existing = named.filter(|(_, name)| facts.before.details.has_volume(name));
     let told = existing.map(|(path, name)| format!("the existing volume {name:.12} at {path}"));
     match told.collect::<Vec<_>>().as_slice() {
         [] => NOT_STARTED.to_owned(),
@@ -164,8 +163,8 @@ fn scale_down<'a>(found: Vec<Planning<'a>>, deciding: &Deciding) -> Vec<Planning
 
 /// A service whose anonymous volumes get names has another configuration, unless the text of its Portainer stack has the
 /// names already.
-fn named(input: &AdoptionFacts, service: &str) -> Option<String> {
-    let (facts, runs) = (input.facts, input.runs);
+fn named(facts: &Facts, service: &str) -> Option<String> {
+    let runs = facts.runs;
     let volumes = &runs.services.get(service)?.volumes;
     let record = facts.record.and_then(|record| record.contents);
     let is_new = |volume: &String| {

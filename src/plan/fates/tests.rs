@@ -8,10 +8,10 @@ use super::*;
 use crate::{
     compose::Read,
     plan::{
-        AdoptionFacts, Sent, adoption,
+        Sent, adoption,
         tests::{self, World, container, other, world},
     },
-    rewrite::faithful::{Runs, written_services},
+    rewrite::faithful::written_services,
     text::sha256,
 };
 
@@ -79,15 +79,7 @@ fn planned(world: &mut World, sent: &str, host: &str) -> (Fate, bool) {
 /// The same, of what Compose reads.
 fn planned_of(world: &World) -> (Fate, bool) {
     world.with_facts(|facts| {
-        let input = AdoptionFacts {
-            redeploys: false,
-            facts,
-            file: "docker-compose.yml",
-            files: &["docker-compose.yml".to_owned()],
-            rewrite: &[],
-            runs: &Runs::default(),
-        };
-        let fate = adoption(&input).services[0].fate.clone();
+        let fate = adoption(facts).services[0].fate.clone();
         (fate, !binds::long_binds(facts).is_empty())
     })
 }

@@ -6,7 +6,7 @@ use crate::{
     compose::{Project, Service},
     finding::{Finding, Kind},
     plan::{
-        AdoptionFacts, Fate, InPortainer, Plan, PortainerCompose, Request, edited, fate_of,
+        Facts, Fate, InPortainer, Plan, PortainerCompose, Request, edited, fate_of,
         losses::{containers, memory, record},
     },
 };
@@ -15,11 +15,10 @@ impl Plan {
     /// The losses of containers that are replaced or may be. Others lose nothing.
     pub(in crate::plan) fn lose_by_adoption(
         &mut self,
-        input: &AdoptionFacts,
+        facts: &Facts,
         project: &Project,
         compose: Option<PortainerCompose>,
     ) {
-        let facts = input.facts;
         // M05, N04
         let carries_volumes = compose.is_some_and(|compose| !compose.is_library);
         let planned = |loss: &Finding| fate_of(&self.services, loss.subject.as_deref()?);

@@ -35,6 +35,15 @@ pub struct ServiceRuns {
 }
 
 impl Runs {
+    /// Nothing.
+    pub const NONE: &'static Self = &Self {
+        services: BTreeMap::new(),
+        created: BTreeSet::new(),
+        unnamed: BTreeSet::new(),
+        left_anonymous: BTreeSet::new(),
+        long_binds: BTreeSet::new(),
+    };
+
     /// Whether the text need not say more.
     pub fn is_empty(&self) -> bool {
         let mut services = self.services.values();
