@@ -27,8 +27,8 @@ use crate::{
     },
     parallel::{lock, side_by_side},
     plan::{
-        self, Before, Details, Environment, Facts, Namesake, PathKind, Projects, RecordFacts, Sent,
-        Unread,
+        self, Before, Details, Environment, Facts, Keep, Namesake, PathKind, Projects, RecordFacts,
+        Sent, Unread,
     },
     portainer::{BaseUrl, PortainerReader, Repository},
     rewrite::{
@@ -401,6 +401,8 @@ impl Situation<'_> {
             is_adoption: false,
             file: stack.file(),
             files: &[],
+            named: None,
+            keep: Keep::default(),
             problems: &[],
             runs: Runs::NONE,
             redeploys: false,

@@ -26,13 +26,13 @@ use crate::{
 };
 
 pub use adoption::{
-    Request, adoption,
+    Request, adoption, fates,
     kept::{AdoptFlags, Keep, runs},
     variables::up,
 };
 pub use checks::permissions::environment as unusable;
 pub use checks::{
-    adoption::{blocking, images_to_pull},
+    adoption::images_to_pull,
     conditions::{Awaited, Until},
     missing::{images_to_have, unavailable_images},
     permissions::{management_of, portainer, runs_portainer},

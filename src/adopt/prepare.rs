@@ -82,26 +82,13 @@ impl Prepared {
             asking,
             keep,
         };
-        let (mut rewrite, mut runs) = planner.lengthen(&before, &texts.first, Runs::NONE);
+        let (mut rewrite, runs, blockers) = planner.write_what_runs(&before);
         if texts.is_not_simple(&rewrite) {
             return Self::with(situation, keep, Way::Resolved);
         }
-        let (mut plan, (more, blockers), mut projects) =
-            planner.plan_rewrite(&before, &rewrite, &runs);
-        let is_complete = more.is_empty();
-        runs = more.with_long_binds(runs.long_binds);
-        if !is_complete {
-            rewrite = texts.rewrite(&source, &runs);
-            if texts.is_not_simple(&rewrite) {
-                return Self::with(situation, keep, Way::Resolved);
-            }
-            let dispensable = dispensable(&runs, &before);
-            if rewrite.is_err() && !dispensable.is_empty() {
-                (runs, rewrite) = texts.rewrite_without(&source, &runs, &dispensable);
-            }
-            (rewrite, runs) = planner.lengthen(&before, &rewrite, &runs);
-            (plan, _, projects) = planner.plan_rewrite(&before, &rewrite, &runs);
-        }
+        let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
+        let (mut plan, mut projects) =
+            planner.plan(&before, to_send(&rewrite), problems, &runs, false);
         plan.blockers.extend(blockers);
         let judged = rewrite.as_ref().ok();
         if let Some(key) = judged.and_then(|rewrite| planner.asking.unintended(rewrite, &runs)) {
@@ -126,9 +113,7 @@ impl Prepared {
                     situation.read_images(&mut before, project.images());
                 }
                 let plan_of = |sent: Sent<'_>, redeploys| {
-                    let (plan, _, projects) =
-                        planner.plan(&before, Ok(sent), &[], Runs::NONE, redeploys);
-                    (plan, projects)
+                    planner.plan(&before, Ok(sent), &[], Runs::NONE, redeploys)
                 };
                 let best = (&*rewrite, &plan);
                 (git, plan, projects) = git::judged(
@@ -337,6 +322,7 @@ impl Planner<'_> {
         before: &'f Before,
         text: (Sent<'f>, Option<&'f Document<'f>>),
         projects: &'f Projects,
+        runs: &'f Runs,
     ) -> Facts<'f> {
         let source = plan::Source {
             compose: self.texts.text(self.source),
@@ -345,13 +331,17 @@ impl Planner<'_> {
         };
         Facts {
             is_adoption: true,
+            files: &self.texts.files.compose,
+            named: self.texts.project.as_deref(),
+            keep: self.keep,
+            runs,
             ..self
                 .situation
                 .facts(source, &self.context, text, projects, before)
         }
     }
 
-    /// What sending a text would do, and what runs and has to be written into it.
+    /// What sending a text would do.
     fn plan(
         &self,
         before: &Before,
@@ -359,32 +349,45 @@ impl Planner<'_> {
         problems: &[Finding],
         runs: &Runs,
         redeploys: bool,
-    ) -> (Plan, (Runs, Vec<Finding>), Projects) {
+    ) -> (Plan, Projects) {
         let text = sent.as_ref().map_or(Sent::new("", &[]), |sent| *sent);
         let projects = self.asking.projects(sent);
         let document = Document::parse(text.text).ok();
         let facts = Facts {
-            files: &self.texts.files.compose,
             problems,
-            runs,
             redeploys,
-            ..self.facts(before, (text, document.as_ref()), &projects)
+            ..self.facts(before, (text, document.as_ref()), &projects, runs)
         };
-        let mut plan = plan::adoption(&facts);
-        let blockers = plan::blocking(&facts, &plan, self.texts.project.as_deref(), self.keep);
-        plan.blockers.extend(blockers);
-        let more = plan::runs(&facts, &plan, self.keep);
-        (plan, more, projects)
+        let plan = plan::adoption(&facts);
+        (plan, projects)
     }
 
-    fn plan_rewrite(
+    /// The rewrite with what only runs, that, and what prevents it. Which of it has to be in the text depends on the fates of a text
+    /// without it.
+    fn write_what_runs(
         &self,
         before: &Before,
-        rewrite: &Result<Faithful, Vec<Finding>>,
-        runs: &Runs,
-    ) -> (Plan, (Runs, Vec<Finding>), Projects) {
-        let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
-        self.plan(before, to_send(rewrite), problems, runs, false)
+    ) -> (Result<Faithful, Vec<Finding>>, Runs, Vec<Finding>) {
+        let (texts, source) = (self.texts, self.source);
+        let (rewrite, runs) = self.lengthen(before, &texts.first, Runs::NONE);
+        let sent = to_send(&rewrite);
+        let text = sent.as_ref().map_or(Sent::new("", &[]), |sent| *sent);
+        let projects = self.asking.projects(sent);
+        let document = Document::parse(text.text).ok();
+        let facts = self.facts(before, (text, document.as_ref()), &projects, &runs);
+        let (more, blockers) = plan::runs(&facts, &plan::fates(&facts));
+        let is_complete = more.is_empty();
+        let mut runs = more.with_long_binds(runs.long_binds.clone());
+        if is_complete || texts.is_not_simple(&rewrite) {
+            return (rewrite, runs, blockers);
+        }
+        let mut rewrite = texts.rewrite(source, &runs);
+        let dispensable = dispensable(&runs, before);
+        if rewrite.is_err() && !texts.is_not_simple(&rewrite) && !dispensable.is_empty() {
+            (runs, rewrite) = texts.rewrite_without(source, &runs, &dispensable);
+        }
+        (rewrite, runs) = self.lengthen(before, &rewrite, &runs);
+        (rewrite, runs, blockers)
     }
 
     /// The rewrite with the bind mounts in the long syntax that keeps containers (B39).
@@ -400,7 +403,7 @@ impl Planner<'_> {
         };
         let sent = sent_of(written);
         let projects = self.asking.projects(Ok(sent));
-        let mut wanted = plan::long_binds(&self.facts(before, (sent, None), &projects));
+        let mut wanted = plan::long_binds(&self.facts(before, (sent, None), &projects, runs));
         wanted.extend(runs.long_binds.iter().cloned());
         while wanted != runs.long_binds {
             let runs = runs.clone().with_long_binds(wanted.clone());

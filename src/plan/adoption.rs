@@ -16,7 +16,7 @@ use crate::{
     model::{Deployment, PORTAINER_FOLDERS},
     plan::{
         Facts, Fate, InPortainer, Plan, ServicePlan, Touch,
-        checks::validation,
+        checks::{adoption::blocking, validation},
         edited, escape, fate_of,
         fates::{
             redefined::Redefined, services::services, steering::Steering,
@@ -54,28 +54,37 @@ impl Request {
     }
 }
 
-/// Plans an adoption.
-pub fn adoption(facts: &Facts) -> Plan {
-    let (rewrite, uses) = (facts.problems.iter(), &facts.before.uses);
+/// The request, and the fate of every service: a plan without its checks and losses.
+pub fn fates(facts: &Facts) -> Plan {
+    let uses = &facts.before.uses;
     let mut plan = Plan {
         request: Some(request(facts, facts.redeploys)),
         in_portainer: facts
             .record
             .map_or(InPortainer::Nothing, |record| record.in_portainer),
-        blockers: rewrite
-            .map(|blocker| blocker.clone().in_file(facts.file))
-            .collect(),
         is_stopped: is_stopped(facts),
         access: uses.wanted.clone().filter(|_| !uses.is_as_wanted),
         ..Plan::default()
     };
+    if let Ok(project) = &facts.projects.sent {
+        plan.decide(facts, project);
+    }
+    plan
+}
+
+/// Plans an adoption.
+pub fn adoption(facts: &Facts) -> Plan {
+    let mut plan = fates(facts);
+    let problems = facts.problems.iter();
+    let problems = problems.map(|blocker| blocker.clone().in_file(facts.file));
+    plan.blockers.extend(problems);
     plan.check_surroundings(facts);
     plan.check_name(facts);
     if facts.problems.is_empty() {
         plan.block(validation::refusals(facts, false), facts.file);
     }
     match &facts.projects.sent {
-        Ok(project) => plan.compare(facts, project),
+        Ok(project) => plan.check_and_lose(facts, project),
         Err(unread) if plan.blockers.is_empty() => {
             let what = format!("Compose cannot read the file that is sent: {unread}");
             let hint = "run `docker compose config` in the stack's directory as its owner: it must succeed";
@@ -88,15 +97,15 @@ pub fn adoption(facts: &Facts) -> Plan {
         plan.failed_before = Some(how.clone());
     }
     escape(&mut plan.warnings);
+    plan.blockers.extend(blocking(facts, &plan));
     plan
 }
 
 impl Plan {
     /// What sending the text does to what runs.
-    fn compare(&mut self, facts: &Facts, project: &Project) {
+    fn decide(&mut self, facts: &Facts, project: &Project) {
         let compose = portainer_compose(facts);
-        let mut redefined = Redefined::new(facts, compose);
-        self.warnings.append(&mut redefined.ignored);
+        let redefined = Redefined::new(facts, compose);
         let steering = Steering::new(facts, project, compose, facts.record.map(|one| one.record));
         self.services = services(facts, project, compose, &redefined, &steering);
         if facts.redeploys {
@@ -106,7 +115,16 @@ impl Plan {
         }
         self.compare_with_last_adoption(facts);
         self.update_unless_all_run(facts);
+    }
+
+    /// What would make the deployment fail, and what it would lose.
+    fn check_and_lose(&mut self, facts: &Facts, project: &Project) {
+        let compose = portainer_compose(facts);
+        let mut redefined = Redefined::new(facts, compose);
+        self.warnings.append(&mut redefined.ignored);
         if !self.sends_nothing() {
+            let steering =
+                Steering::new(facts, project, compose, facts.record.map(|one| one.record));
             self.check_text(facts, project, compose, &steering);
             self.blockers.extend(redefined.blockers());
         }

@@ -20,7 +20,7 @@ use crate::{
     model::{
         Changes, Container, ListedObjects, Record, Rights, Uses, Variable, is_folder_of, named,
     },
-    plan::{InPortainer, Projects},
+    plan::{InPortainer, Keep, Projects},
     portainer::{Contents, Standing},
     rewrite::{
         env::stack_env,
@@ -73,6 +73,10 @@ pub struct Facts<'a> {
     pub file: &'a str,
     /// The Compose files that are adopted, absolute or relative to the directory.
     pub files: &'a [String],
+    /// The name that Compose gives the project of the files on disk, if they could be parsed.
+    pub named: Option<&'a str>,
+    /// What to do with what runs and is not in the text.
+    pub keep: Keep,
     /// The problems of the rewrite. If there are any, nothing is sent.
     pub problems: &'a [Finding],
     /// What the rewrite writes into the text because it runs.

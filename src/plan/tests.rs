@@ -223,6 +223,8 @@ impl World {
             is_adoption: false,
             file: "docker-compose.yml",
             files: &["docker-compose.yml".to_owned()],
+            named: None,
+            keep: Keep::default(),
             problems: &[],
             runs: Runs::NONE,
             redeploys: false,

@@ -104,7 +104,8 @@ impl Keep {
 
 /// What runs and has to be written into the text, and what prevents the adoption. `facts` and `plan` are those of the
 /// text without it.
-pub fn runs(facts: &Facts, plan: &Plan, keep: Keep) -> (Runs, Vec<Finding>) {
+pub fn runs(facts: &Facts, plan: &Plan) -> (Runs, Vec<Finding>) {
+    let keep = facts.keep;
     let last_sent = facts.record.as_ref().map(|record| record.last_sent);
     let (mut runs, mut blockers) = (Runs::default(), Vec::new());
     let services = facts
@@ -260,7 +261,7 @@ mod tests {
         compose::{ComposeVersion, Project, Read},
         model::Variable,
         plan::{
-            Plan, adoption, blocking,
+            adoption, fates,
             tests::{World, container, world},
         },
     };
@@ -270,14 +271,11 @@ mod tests {
     /// What Compose computes the hash of the container's label from.
     const HASHED: &str = r#"{"environment":{"A":"1","B":"hunter2","C":"hunter2"},"image":"x"}"#;
 
-    fn with_plan<T>(world: &World, then: impl FnOnce(&Facts, &Plan) -> T) -> T {
-        world.with_facts(|facts| then(facts, &adoption(facts)))
-    }
-
     /// What a container of `web` with an anonymous volume and two other variables adds.
     fn found(world: &World, keep: Keep) -> (Runs, Vec<String>) {
-        with_plan(world, |facts, plan| {
-            let (runs, blockers) = runs(facts, plan, keep);
+        world.with_facts(|facts| {
+            let facts = Facts { keep, ..*facts };
+            let (runs, blockers) = runs(&facts, &fates(&facts));
             (runs, blockers.iter().map(ToString::to_string).collect())
         })
     }
@@ -289,8 +287,8 @@ mod tests {
         for (now, expected) in [("10.2.0.9", true), ("10.1.0.8", false), ("", false)] {
             world.containers[0]["NetworkSettings"]["Networks"] =
                 json!({"web_n": {"IPAddress": now, "IPPrefixLen": 16}});
-            let is_refused = with_plan(&world, |facts, plan| {
-                let mut all = blocking(facts, plan, None, Keep::default()).into_iter();
+            let is_refused = world.with_facts(|facts| {
+                let mut all = adoption(facts).blockers.into_iter();
                 all.any(|one| one.message.starts_with("web needs the address 10.1.0.9"))
             });
             assert_eq!(is_refused, expected, "{now}");
@@ -308,8 +306,8 @@ mod tests {
                 container["NetworkSettings"]["Networks"] =
                     json!({"web_n": {"IPAddress": address, "IPPrefixLen": 16}});
             }
-            let is_refused = with_plan(&world, |facts, plan| {
-                let mut all = blocking(facts, plan, None, Keep::default()).into_iter();
+            let is_refused = world.with_facts(|facts| {
+                let mut all = adoption(facts).blockers.into_iter();
                 let what = "the address 10.1.0.9 in network web_n is used by web-other-1";
                 all.any(|one| one.message == what)
             });

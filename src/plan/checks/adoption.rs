@@ -12,28 +12,26 @@ use crate::{
     finding::{Finding, Kind},
     model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
-        Facts, Fate, InPortainer, Keep, PathKind, Plan, ServicePlan, edited::differs_from_adoption,
+        Facts, Fate, InPortainer, PathKind, Plan, ServicePlan, edited::differs_from_adoption,
         facts::absolute, fate_of,
     },
     snapshot::Inspected,
     text::{listed, operands, printable, shell_word},
 };
 
-/// Everything that prevents the adoption of `plan` besides the text. `project` is the name that Compose gives the project of
-/// the files on disk, if they could be parsed.
-pub fn blocking(facts: &Facts, plan: &Plan, project: Option<&str>, keep: Keep) -> Vec<Finding> {
+/// Everything that prevents the adoption of `plan` besides the text.
+pub fn blocking(facts: &Facts, plan: &Plan) -> Vec<Finding> {
     let mut found = Blocking {
         facts,
         plan,
         file: facts.file,
-        keep,
         only_in_portainer: Vec::new(),
         blockers: Vec::new(),
     };
     if let Some(blocker) = found.elsewhere() {
         return vec![blocker];
     }
-    found.name(project);
+    found.name(facts.named);
     found.projects();
     found.directories();
     // The rewrite has named the files then.
@@ -54,7 +52,6 @@ struct Blocking<'a, 'f> {
     facts: &'a Facts<'f>,
     plan: &'a Plan,
     file: &'a str,
-    keep: Keep,
     /// The services that only the Portainer stack has, and that a blocker names.
     only_in_portainer: Vec<String>,
     blockers: Vec<Finding>,
@@ -310,7 +307,7 @@ impl<'f> Blocking<'_, 'f> {
 
     /// Containers of the project that run, and that the text does not start (N09).
     fn orphans(&mut self, project: &Project) {
-        if self.keep.orphans {
+        if self.facts.keep.orphans {
             return;
         }
         let mut undefined = Vec::new();
@@ -406,14 +403,14 @@ impl<'f> Blocking<'_, 'f> {
                 failed.push(format!("{name}: {why}"));
                 of_failed.push(name.to_owned());
             } else if let Some(code) = container.exit_code()
-                && !self.keep.jobs
+                && !self.facts.keep.jobs
                 && (!self.plan.is_stopped || awaited.contains(service))
             {
                 ended.push(format!("{name} exited with code {code}"));
                 jobs.insert(service);
                 // Only somebody who stops it ends one that is restarted whenever it ends.
                 has_failed |= code != 0 || container.is_kept_running();
-            } else if is_new_job && !self.keep.jobs && !self.plan.is_stopped {
+            } else if is_new_job && !self.facts.keep.jobs && !self.plan.is_stopped {
                 ended.push(format!("{name} has not run since it was created"));
                 jobs.insert(service);
                 has_failed = true;

@@ -58,7 +58,7 @@ impl Blocking<'_, '_> {
         let lost = record::services_lost(&record, self.facts.sent);
         // Those that the file lacks since the last adoption are told of as containers.
         let is_edited = record.in_portainer != InPortainer::LastSent;
-        if is_edited && !self.facts.sent.text.is_empty() && !self.keep.orphans {
+        if is_edited && !self.facts.sent.text.is_empty() && !self.facts.keep.orphans {
             self.only_in_portainer.clone_from(&lost);
             let what = format!("Portainer stack {id} has services that the Compose file lacks");
             let hint = "add them to the Compose file, or remove them from the stack in Portainer; to leave their containers as they are, pass --leave-orphans";
