@@ -10,7 +10,6 @@ mod objects;
 mod pull;
 mod restoring;
 mod socket;
-mod wire;
 
 use std::{
     fmt, io,
@@ -34,6 +33,7 @@ use super::{
     about::Info,
     left_until, removal_result,
     supported::{NoSharedVersion, refuses_version},
+    wire,
 };
 use crate::{
     backoff::Backoff,
@@ -116,8 +116,10 @@ impl Api {
     }
 
     fn listed(&self, path: &str) -> Result<Vec<Container>> {
-        let listed: Option<Vec<wire::ListedContainer>> = self.get(path)?;
-        Ok(listed.into_iter().flatten().map(Container::from).collect())
+        let listed: Option<Vec<Value>> = self.get(path)?;
+        let containers = listed.iter().flatten().map(wire::listed);
+        let containers: serde_json::Result<_> = containers.collect();
+        containers.context("unexpected list of containers")
     }
 
     /// The processes of a running container, one line each.

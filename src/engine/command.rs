@@ -12,7 +12,6 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -22,12 +21,12 @@ use super::{
     objects::identifies,
     removal_result,
     supported::{NoSharedVersion, is_podman, refuses_version},
-    wire::{ListedMount, addresses},
+    wire,
 };
 use crate::{
     backoff::Backoff,
     failure::Failure,
-    model::{Container, Mount, PublishedPort, Pull, compose_label},
+    model::{Container, Pull, compose_label},
     process::{self, Limits, Output, RunError},
     text::{excerpt, printable},
     trace::Exchange,
@@ -101,7 +100,7 @@ impl Command {
     /// The containers with these IDs, without those that have been removed in the meantime.
     fn containers(&self, ids: &[String]) -> Result<Vec<Container>> {
         let inspected = self.inspect_containers(ids)?;
-        let containers = inspected.iter().map(container);
+        let containers = inspected.iter().map(wire::inspected);
         containers
             .collect::<serde_json::Result<_>>()
             .with_context(|| format!("unexpected output of `{} inspect`", self.tool))
@@ -337,45 +336,6 @@ fn still_there<'a>(
             }
         })
         .collect()
-}
-
-/// The container of an inspect object. Tools differ, so any field but the ID may be `null` or absent.
-fn container(inspected: &Value) -> serde_json::Result<Container> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (config, state) = (&inspected["Config"], text(&inspected["State"]["Status"]));
-    let labels = Option::deserialize(&config["Labels"])?;
-    let network = &inspected["NetworkSettings"];
-    let mounts: Option<Vec<ListedMount>> = Option::deserialize(&inspected["Mounts"])?;
-    Ok(Container {
-        id: String::deserialize(&inspected["Id"])?,
-        names: vec![text(&inspected["Name"])],
-        image: text(&config["Image"]),
-        // Replaced by the status that `ps` reports, if it reports one.
-        status: state.clone(),
-        state,
-        labels: labels.unwrap_or_default(),
-        ports: published(&network["Ports"]),
-        mounts: mounts.into_iter().flatten().map(Mount::from).collect(),
-        addresses: addresses(Option::deserialize(&network["Networks"])?),
-    })
-}
-
-/// The ports that are published: from `80/tcp` to a list of bindings, or to `null` if the port is only exposed.
-fn published(ports: &Value) -> Vec<PublishedPort> {
-    let ports = ports.as_object().into_iter().flatten();
-    let published = ports.flat_map(|(inside, bindings)| {
-        let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
-        let bindings = bindings.as_array().into_iter().flatten();
-        bindings.filter_map(move |binding| {
-            Some(PublishedPort {
-                address: binding["HostIp"].as_str().unwrap_or_default().to_owned(),
-                host_port: binding["HostPort"].as_str()?.parse().ok()?,
-                container_port: port.parse().ok()?,
-                protocol: protocol.to_owned(),
-            })
-        })
-    });
-    published.collect()
 }
 
 #[cfg(test)]

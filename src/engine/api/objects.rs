@@ -3,13 +3,11 @@
 use std::{io::Read as _, sync::OnceLock};
 
 use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
 use serde_json::Value;
 use ureq::http::Method;
 
-use super::{
-    Api, in_parallel, percent_encoded,
-    wire::{ListedChange, ListedVolumes},
-};
+use super::{Api, in_parallel, percent_encoded};
 use crate::{
     engine::{Archive, objects::ObjectKind},
     model::{Change, ChangeKind, Changes},
@@ -54,26 +52,29 @@ impl Api {
         if kind == ObjectKind::Network {
             return Ok(self.get::<Option<_>>(&path)?.unwrap_or_default());
         }
-        let listed: ListedVolumes = self.get(&path)?;
-        let warnings = listed.warnings.unwrap_or_default().join("; ");
+        let listed: Value = self.get(&path)?;
+        let warnings: Option<Vec<String>> = Deserialize::deserialize(&listed["Warnings"])?;
+        let warnings = warnings.unwrap_or_default().join("; ");
         if !warnings.is_empty() {
             bail!("Docker's list is incomplete: {}", excerpt(&warnings));
         }
-        Ok(listed.volumes.unwrap_or_default())
+        let volumes: Option<_> = Deserialize::deserialize(&listed["Volumes"])?;
+        Ok(volumes.unwrap_or_default())
     }
 
     /// The files that differ between the writable layer of `container` and its image.
     pub(in crate::engine) fn changes(&self, container: &str) -> Result<Changes> {
         let path = format!("/containers/{}/changes", percent_encoded(container));
-        let listed: Option<Vec<ListedChange>> = self.get(&path)?;
+        let listed: Option<Vec<Value>> = self.get(&path)?;
         let mut changes = Changes::default();
-        for ListedChange { path, kind } in listed.unwrap_or_default() {
-            let kind = match kind {
-                0 => ChangeKind::Modified,
-                1 => ChangeKind::Added,
-                2 => ChangeKind::Deleted,
-                other => bail!("unknown kind of change: {other}"),
+        for change in listed.iter().flatten() {
+            let kind = match change["Kind"].as_u64() {
+                Some(0) => ChangeKind::Modified,
+                Some(1) => ChangeKind::Added,
+                Some(2) => ChangeKind::Deleted,
+                _ => bail!("unknown kind of change: {}", change["Kind"]),
             };
+            let path = String::deserialize(&change["Path"])?;
             changes.add(Change { path, kind });
         }
         Ok(changes)

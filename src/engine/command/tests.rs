@@ -114,7 +114,7 @@ fn a_container_is_read_from_the_output_of_the_command() {
     let fake = Fake::new(LISTING);
     fake.write("ids", "000000000001\n000000000002\n000000000003\n");
     fake.write("inspected", INSPECTED);
-    let port = |address: &str| PublishedPort {
+    let port = |address: &str| crate::model::PublishedPort {
         address: address.to_owned(),
         host_port: 8080,
         container_port: 80,

@@ -144,8 +144,7 @@ proptest! {
             body: body.clone(),
         };
         let errors = [
-            api.parse::<Option<Vec<wire::ListedContainer>>>(&response(200)).err(),
-            api.parse::<wire::ListedVolumes>(&response(200)).err(),
+            api.parse::<Value>(&response(200)).and_then(|value| Ok(wire::listed(&value)?)).err(),
             Some(api.refused(&response(500))),
         ];
         for error in errors.iter().flatten() {
