@@ -78,7 +78,7 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
     };
     let (dir, peers, setup) = (at.stack.dir(), adopt.peers, adopt.setup);
     let ended = run::under_lock(dir, Purpose::Change, peers, setup, listener, |run| {
-        let mut procedure = Procedure {
+        let mut procedure = Adoption {
             a: adopt,
             at,
             run,
@@ -97,7 +97,7 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
     (report, ended)
 }
 
-struct Procedure<'a, 'r> {
+struct Adoption<'a, 'r> {
     a: &'a Adopt<'a>,
     /// What the run reads.
     at: Situation<'a>,
@@ -107,7 +107,7 @@ struct Procedure<'a, 'r> {
     start: Progress,
 }
 
-impl Procedure<'_, '_> {
+impl Adoption<'_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
         self.run.settle(Witness::PortainerAndEngine)?;

@@ -54,12 +54,12 @@ pub const OWN_GROUP: u32 = 65_533;
 #[derive(Debug, Clone)]
 pub struct Contents {
     pub bytes: Vec<u8>,
-    pub access: Access,
+    pub access: FileAccess,
 }
 
 /// Who may access a file, according to its descriptor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Access {
+pub struct FileAccess {
     /// The permission bits.
     pub mode: u32,
     pub uid: u32,
@@ -371,7 +371,7 @@ fn read_opened((file, metadata): (File, Metadata)) -> io::Result<Contents> {
     if metadata.len().max(bytes.len() as u64) > MOST {
         return Err(Refused::TooLarge.into());
     }
-    let access = Access {
+    let access = FileAccess {
         mode: if is_null(&metadata) {
             0o600
         } else {

@@ -49,7 +49,7 @@ mod host;
 mod uses;
 
 pub use combined::{Combined, Uncombined, combined};
-pub use environment::{Evidence, Search, compare, environment};
+pub use environment::{Environments, Evidence, compare, environment};
 pub use foreign::{NOT_RECREATED, foreign_of, foreign_since, list, warnings_of};
 pub use host::Host;
 

@@ -43,10 +43,10 @@ pub use environments::NamedEnvironment;
 pub use error::{Error, Response, is_rejected_key, other_key, reason, remedy};
 pub use git::{Fetched, Repository};
 pub use headers::Headers;
-pub use http::Options;
+pub use http::ClientOptions;
 pub use owner::Owners;
 pub use tls::Tls;
-pub use wire::{Contents, Created, HINT_FOR_UNCLEAR, Listed, Payload};
+pub use wire::{Contents, Created, HINT_FOR_UNCLEAR, ListedRecord, Payload};
 
 use http::{Client, Unread};
 
@@ -106,7 +106,7 @@ pub enum EngineOf {
 impl Portainer {
     /// Prepares a client, which connects at the first request. Fails where the API key cannot be sent or the
     /// certificates of `options.tls` cannot be used.
-    pub fn new(options: Options) -> Result<Self> {
+    pub fn new(options: ClientOptions) -> Result<Self> {
         Ok(Self(PortainerReader {
             client: Client::new(options)?,
             is_filtered: AtomicBool::default(),
@@ -116,7 +116,7 @@ impl Portainer {
     /// The fingerprint of the certificate that the server presents. Sends nothing but the beginning of a TLS handshake.
     pub fn certificate(base_url: &BaseUrl, timeout: Duration) -> Result<Fingerprint> {
         let action = "read Portainer's certificate";
-        let client = Client::new(Options {
+        let client = Client::new(ClientOptions {
             base_url: base_url.clone(),
             key: SecretString::default(),
             tls: Tls::Pin(None),
@@ -292,7 +292,7 @@ impl PortainerReader {
 
     /// Call A for every stack: the records of all environments, in Portainer's order. An entry that may be a record of the
     /// environment `endpoint`, but cannot be parsed, says why (B07).
-    pub fn all_records(&self, endpoint: i64) -> Result<Vec<Listed>> {
+    pub fn all_records(&self, endpoint: i64) -> Result<Vec<ListedRecord>> {
         let list = self.list(endpoint)?;
         let mut listed = wire::all_records(list, endpoint).map_err(failed_to(LIST))?;
         for record in listed.iter_mut().filter_map(|one| one.record.as_mut().ok()) {

@@ -133,7 +133,7 @@ struct Planned {
     containers: Plan,
     /// The networks that are replaced, by name.
     networks: BTreeSet<String>,
-    /// See [`Procedure::keeps_containers`].
+    /// See [`Restoration::keeps_containers`].
     keeps: bool,
     /// What the restore needs and is missing (B16).
     problems: Vec<Finding>,
@@ -220,7 +220,7 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
         run.warn(format!("snapshot {id} was taken on a Docker engine with another ID: check that this is the same host"));
     }
     run.restores(&saved);
-    let mut procedure = Procedure::new(restore, &saved, run);
+    let mut procedure = Restoration::new(restore, &saved, run);
     let ended = procedure.steps();
     // An adoption that restores names them itself.
     let is_run = !restore.dry_run && restore.cause != Cause::Failure;
@@ -284,7 +284,7 @@ impl Restore<'_> {
     }
 }
 
-struct Procedure<'s, 'a, 'r> {
+struct Restoration<'s, 'a, 'r> {
     restore: &'s Restore<'s>,
     saved: &'s Saved,
     run: &'r mut Run<'a>,
@@ -310,7 +310,7 @@ struct Procedure<'s, 'a, 'r> {
     before: Vec<Value>,
 }
 
-impl<'s, 'a, 'r> Procedure<'s, 'a, 'r> {
+impl<'s, 'a, 'r> Restoration<'s, 'a, 'r> {
     fn new(restore: &'s Restore<'s>, saved: &'s Saved, run: &'r mut Run<'a>) -> Self {
         Self {
             restore,
@@ -330,7 +330,7 @@ impl<'s, 'a, 'r> Procedure<'s, 'a, 'r> {
     }
 }
 
-impl<'s> Procedure<'s, '_, '_> {
+impl<'s> Restoration<'s, '_, '_> {
     fn steps(&mut self) -> Result<bool> {
         self.hide_secrets();
         if self.restore.dry_run {

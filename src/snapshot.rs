@@ -33,7 +33,7 @@ pub use interrupted::{Interrupted, Unfinished, marked};
 pub use layer::Layer;
 pub use lock::StackLock;
 pub use pins::{pin_of, set_pin};
-pub use requests::{Request, RequestKind, Unanswered};
+pub use requests::{RequestKind, SentRequest, Unanswered};
 pub use sent::LastSent;
 pub use store::{Place, Saved, Store, projects};
 use whole::{is_same_deployment, is_whole};

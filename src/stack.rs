@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    disk::{self, Access, Contents, Refused},
+    disk::{self, Contents, FileAccess, Refused},
     failure::Failure,
     model::{Container, is_portainers, may_be_portainers},
     text::{command, near, printable, shell_word},
@@ -73,7 +73,7 @@ pub struct StackText {
     /// `.env`, byte for byte; `None` if it does not exist (C40).
     pub env: Option<String>,
     /// Who could access the Compose file when it was read.
-    pub access: Access,
+    pub access: FileAccess,
 }
 
 impl Stack {
@@ -299,7 +299,7 @@ impl Stack {
         })
     }
 
-    fn read_compose(&self) -> Result<(String, Access)> {
+    fn read_compose(&self) -> Result<(String, FileAccess)> {
         let path = self.compose_path();
         let Contents { bytes, access } = disk::read(&self.dir, &path).map_err(|error| {
             let hint = match Refused::of(&error) {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, slice, time::Instant};
 
 use anyhow::Result;
 
-use super::{Prepared, Procedure, progress::Progress};
+use super::{Adoption, Prepared, progress::Progress};
 use crate::{
     after::{Limits, wait_for},
     failure::Failure,
@@ -14,7 +14,7 @@ use crate::{
     text::printable,
 };
 
-impl Procedure<'_, '_> {
+impl Adoption<'_, '_> {
     /// Waits for the dependencies that do not meet their conditions yet, and plans again then.
     pub(super) fn wait_for_dependencies(&mut self, prepared: Prepared) -> Result<Prepared> {
         let plan = &prepared.plan;

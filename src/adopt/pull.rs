@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Prepared, Procedure, progress::Progress};
+use super::{Adoption, Prepared, progress::Progress};
 use crate::{
     failure::Failure,
     model::Pull,
@@ -26,7 +26,7 @@ impl Prepared {
     }
 }
 
-impl Procedure<'_, '_> {
+impl Adoption<'_, '_> {
     /// Pulls what is missing, and plans again. Pulls nothing if something else prevents the adoption, or if an image has to
     /// be built.
     pub(super) fn pull(&mut self, prepared: Prepared) -> Result<Prepared> {

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, iter};
 use anyhow::{Error, Result, anyhow};
 
 use super::{
-    Adopt, OnFailure, Prepared, Procedure,
+    Adopt, Adoption, OnFailure, Prepared,
     progress::{Progress, clause},
     verify::{not_running, services},
 };
@@ -22,7 +22,7 @@ use crate::{
     text::{bulleted, listed, shell_word},
 };
 
-impl Procedure<'_, '_> {
+impl Adoption<'_, '_> {
     /// The error of a request whose outcome is unknown. Nothing is restored: Portainer may still be working.
     pub(super) fn unknown(&mut self, error: &Error) -> Error {
         self.report.outcome = Outcome::Unknown;

@@ -3,7 +3,7 @@
 use anyhow::{Error, Result};
 use serde_json::json;
 
-use super::{Prepared, Procedure, prepare::missing, progress::Progress};
+use super::{Adoption, Prepared, prepare::missing, progress::Progress};
 use crate::{
     failure::Failure,
     model::{Deployment, Record},
@@ -20,7 +20,7 @@ pub(super) enum Ended {
     Failed(Error),
 }
 
-impl Procedure<'_, '_> {
+impl Adoption<'_, '_> {
     /// A part of the stack that cannot be saved stops the adoption.
     pub(super) fn take_snapshot(&mut self, prepared: &Prepared) -> Result<()> {
         let before = &prepared.before;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{Prepared, Procedure, progress::Progress};
+use super::{Adoption, Prepared, progress::Progress};
 use crate::{
     after::{Compared, Difference, Ran, changes, end, told, wait_until_steady},
     engine::{ContainerEvent, EngineReader},
@@ -39,7 +39,7 @@ struct Findings<'a> {
     not_as_planned: Vec<String>,
 }
 
-impl Procedure<'_, '_> {
+impl Adoption<'_, '_> {
     /// The containers of the stack, as the engine inspects them.
     pub(super) fn look(&self) -> Result<Vec<Value>> {
         self.run.inspect(self.at.stack.name().as_str())

@@ -17,7 +17,7 @@ use crate::{
     failure::Failure,
     inventory::{Inventory, earlier, lost_dir},
     model::{Grant, Record, WantedAccess},
-    observe::{Search, Situation},
+    observe::{Environments, Situation},
     portainer::{Portainer, PortainerReader, Repository},
     run::{Peers, Setup, Stopped},
     stack::{Location, Stack, StackName, export_words, is_same},
@@ -217,7 +217,7 @@ impl Surroundings {
                 let portainer = peers::portainer(&settings, key, true, console)?;
                 let id = match settings.endpoint {
                     Some(id) => Ok(id),
-                    None => match Search::of_host(portainer.reader(), &engine) {
+                    None => match Environments::of_host(portainer.reader(), &engine) {
                         Ok(search) => Ok(peers::found(&search, &settings, console)?),
                         Err(error) => Err(error),
                     },

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     engine::{self, Engine, EngineReader},
     failure::Failure,
-    observe::Search,
+    observe::Environments,
     portainer::{self, Headers, Portainer, PortainerReader},
     run::{Peers, RestoreCommand, Setup},
     snapshot::Place,
@@ -59,7 +59,7 @@ pub(super) fn portainer(
     may_ask: bool,
     console: &Arc<Console>,
 ) -> Result<Portainer> {
-    Portainer::new(portainer::Options {
+    Portainer::new(portainer::ClientOptions {
         headers: headers(settings, console)?,
         pin: certificate::pinned(settings, may_ask.then_some(&**console))?,
         ..unpinned(settings, key, console)
@@ -86,8 +86,8 @@ pub(super) fn unpinned(
     settings: &Settings,
     key: SecretString,
     console: &Arc<Console>,
-) -> portainer::Options {
-    portainer::Options {
+) -> portainer::ClientOptions {
+    portainer::ClientOptions {
         base_url: settings.base_url.clone(),
         key,
         tls: settings.tls.clone(),
@@ -106,14 +106,18 @@ pub(super) fn environment(
 ) -> Result<i64> {
     let id = match settings.endpoint {
         Some(id) => id,
-        None => found(&Search::of_host(portainer, engine)?, settings, console)?,
+        None => found(
+            &Environments::of_host(portainer, engine)?,
+            settings,
+            console,
+        )?,
     };
     settings.endpoint = Some(id);
     Ok(id)
 }
 
 /// The ID of the environment that was searched for.
-pub(super) fn found(search: &Search, settings: &Settings, console: &Console) -> Result<i64> {
+pub(super) fn found(search: &Environments, settings: &Settings, console: &Console) -> Result<i64> {
     let environment = search.found(&settings.base_url)?;
     console.detail(&format!("environment {environment} is this host"));
     for unread in search.unread() {

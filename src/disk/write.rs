@@ -20,7 +20,7 @@ use rustix::{
     process::geteuid,
 };
 
-use super::{Access, Refused, walk::walk};
+use super::{FileAccess, Refused, walk::walk};
 
 /// How the name of a file begins until it is complete. A killed run leaves such a file.
 pub const INCOMPLETE: &str = ".stacklift-";
@@ -37,7 +37,7 @@ pub enum Rights {
     /// At most these, without those that the umask withholds.
     AtMost(u32),
     /// At most those of the file that it is a copy of.
-    CopyOf(Access),
+    CopyOf(FileAccess),
     /// Those of the file that it replaces, with the same owner, but none for others. Without one, only its owner has any.
     AsReplaced,
 }
@@ -158,7 +158,7 @@ impl Dir {
         };
         let owner = replaced.filter(|_| matches!(rights, Rights::AsReplaced));
         let rights = owner.map_or(rights, |found| {
-            Rights::CopyOf(Access {
+            Rights::CopyOf(FileAccess {
                 mode: found.st_mode & 0o660,
                 uid: found.st_uid,
                 gid: found.st_gid,

@@ -47,7 +47,7 @@ struct Folder<'c> {
 }
 
 /// A directory of Portainer's container, and where it is on this host.
-struct Place {
+struct MappedDir {
     inside: String,
     here: PathBuf,
 }
@@ -168,15 +168,15 @@ fn from_containers(name: &str) -> String {
 }
 
 /// Every directory of this host that may have been mounted into Portainer's container.
-fn places(engine: &EngineReader, all: &[Container], folder: &Folder) -> Result<Vec<Place>> {
+fn places(engine: &EngineReader, all: &[Container], folder: &Folder) -> Result<Vec<MappedDir>> {
     let volumes = engine.all_volumes()?;
     let dirs = volumes.iter().filter_map(|one| one["Mountpoint"].as_str());
     let volumes = dirs.map(|dir| folder.data_in(Path::new(dir)));
     let mounts = all.iter().flat_map(|one| &one.mounts);
     let binds = mounts.filter(|mount| mount.kind == MountType::Bind);
-    let binds = binds.map(|mount| Place::new(&mount.target, Path::new(&mount.source)));
+    let binds = binds.map(|mount| MappedDir::new(&mount.target, Path::new(&mount.source)));
     // A Portainer without a container had the same paths.
-    let same = Place::new("/", Path::new("/"));
+    let same = MappedDir::new("/", Path::new("/"));
     Ok(volumes.chain(binds).chain([same]).collect())
 }
 
@@ -206,15 +206,15 @@ impl<'c> Folder<'c> {
     }
 
     /// The place of Portainer's data in the directory `here`.
-    fn data_in(&self, here: &Path) -> Place {
-        Place::new(self.data(), here)
+    fn data_in(&self, here: &Path) -> MappedDir {
+        MappedDir::new(self.data(), here)
     }
 
     /// What is stored at a place. `None` if there is no Compose file with these services, of which `images` has the images.
     fn read(
         &self,
         name: &str,
-        place: &Place,
+        place: &MappedDir,
         images: &BTreeMap<&str, &str>,
     ) -> Result<Option<(Stored, Lost)>> {
         let Some((file, text)) = place.read(self.file)? else {
@@ -281,7 +281,7 @@ impl<'c> Folder<'c> {
     }
 }
 
-impl Place {
+impl MappedDir {
     fn new(inside: &str, here: &Path) -> Self {
         let (inside, here) = (inside.to_owned(), here.to_owned());
         Self { inside, here }

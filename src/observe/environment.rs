@@ -80,7 +80,7 @@ pub fn environment(
     | Environment::Clone { here, .. }
     | Environment::NotFound { here } = &mut environment
     {
-        let search = engine.and_then(|engine| Search::new(portainer, engine, evidence).ok());
+        let search = engine.and_then(|engine| Environments::new(portainer, engine, evidence).ok());
         *here = search.and_then(|search| search.only().map(|found| found.id));
     }
     environment
@@ -140,7 +140,7 @@ fn look_for(
 
 /// The environments that the API key may see, compared with the engine of this host.
 #[derive(Default)]
-pub struct Search {
+pub struct Environments {
     /// Those with this engine.
     matching: Vec<NamedEnvironment>,
     /// Those with another engine.
@@ -151,7 +151,7 @@ pub struct Search {
     is_limited: bool,
 }
 
-impl Search {
+impl Environments {
     /// Compares every environment with all that runs on this host. Fails if the environments, the ID of this engine or its
     /// containers cannot be read.
     pub fn of_host(portainer: &PortainerReader, engine: &EngineReader) -> Result<Self> {

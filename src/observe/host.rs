@@ -11,13 +11,13 @@ use crate::{
     model::{Container, Rights},
     parallel::side_by_side,
     plan::Environment,
-    portainer::{Listed, PortainerReader},
+    portainer::{ListedRecord, PortainerReader},
 };
 
 /// The whole host, as it was when it was read.
 pub struct Host {
     /// The Portainer stacks of all environments; `None` if they could not be listed.
-    pub records: Option<Vec<Listed>>,
+    pub records: Option<Vec<ListedRecord>>,
     /// Why its stacks could not be listed; `None` if they were, or if it was not asked.
     pub unlisted: Option<anyhow::Error>,
     /// All containers; `None` if they could not be listed.

@@ -40,7 +40,7 @@ pub(super) const LARGEST_BODY: u64 = 64 * 1024 * 1024;
 
 /// What a Portainer client needs.
 #[derive(Clone)]
-pub struct Options {
+pub struct ClientOptions {
     /// Where Portainer is.
     pub base_url: BaseUrl,
     /// The API key. It is sent in the header `X-API-Key` and nowhere else (C56).
@@ -64,7 +64,7 @@ pub(super) type Unread = http::Response<Body>;
 /// An HTTP client that follows no redirect and repeats no request.
 pub(super) struct Client {
     agent: Agent,
-    pub(super) options: Options,
+    pub(super) options: ClientOptions,
     key: HeaderValue,
     /// The time limit for a read.
     read_timeout: Duration,
@@ -73,7 +73,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Fails where the key cannot be a header's value or the certificates of `options.tls` cannot be used.
-    pub(super) fn new(options: Options) -> Result<Self> {
+    pub(super) fn new(options: ClientOptions) -> Result<Self> {
         let mut key = HeaderValue::from_str(options.key.expose_secret()).map_err(|_| {
             Failure::new("the API key contains a character that is not allowed in an HTTP header")
                 .hint("set STACKMGR_API_KEY to the key alone, without line breaks")
@@ -113,7 +113,7 @@ impl Client {
     /// The fingerprint of the server's certificate, if the client accepts none: the handshake then ends before anything is
     /// sent. `action` completes "failed to …".
     pub(super) fn refused_certificate(&self, action: &str) -> Result<Option<Fingerprint>, Error> {
-        let Options { base_url, tls, .. } = &self.options;
+        let ClientOptions { base_url, tls, .. } = &self.options;
         let connecting = self
             .agent
             .get(base_url.join("/"))

@@ -109,18 +109,18 @@ pub(super) fn records(response: Unread, endpoint: i64, names: &[&str]) -> Result
 
 /// An entry of the list of all records.
 #[derive(Debug)]
-pub struct Listed {
+pub struct ListedRecord {
     pub name: String,
     /// The record, or why it is unclear whether the entry is one of the environment (B07).
     pub record: Result<Record, String>,
 }
 
 /// All records of a list, and the entries that may be a record of the environment `endpoint`, but cannot be parsed.
-pub(super) fn all_records(response: Unread, endpoint: i64) -> Result<Vec<Listed>> {
+pub(super) fn all_records(response: Unread, endpoint: i64) -> Result<Vec<ListedRecord>> {
     let entries = entries(response, None)?;
     let listed = entries.iter().filter_map(|entry| {
         let record = record(entry, endpoint).transpose()?;
-        Some(Listed {
+        Some(ListedRecord {
             name: name(entry).to_owned(),
             record: record.map_err(|unclear| unclear.to_string()),
         })

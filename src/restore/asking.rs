@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{
-    Cause, Planned, Procedure,
+    Cause, Planned, Restoration,
     plan::{StateChange, named, own, saved},
     steps::matching,
     waves::Dependencies,
@@ -13,7 +13,7 @@ use crate::{
     text::{listed, said},
 };
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     /// What happens to the Portainer stack and to each container, and how long those that run are down.
     pub(super) fn effects(&self, planned: &Planned) -> Vec<String> {
         let (step, existing, plan) = (&planned.record, &planned.existing, &planned.containers);

@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::{
-    Cause, Planned, Procedure, RecordStep,
+    Cause, Planned, RecordStep, Restoration,
     containers::image_of,
     named::{external_volumes, needed_healthy},
     networks::{are_free, existing_networks, subnets},
@@ -29,7 +29,7 @@ use crate::{
     text::{counted, numbered, said},
 };
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     /// Refuses a restore that cannot succeed and lists every reason. With `--force`, and where nobody asked for the restore, warns
     /// instead: after a failure, what can come back comes back.
     pub(super) fn check(&mut self, planned: &Planned) -> Result<()> {

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::{
-    Procedure,
+    Restoration,
     files::{LayerFiles, fill},
     plan::{Plan, StateChange, changes, own, saved},
     recipe::NewIds,
@@ -46,7 +46,7 @@ struct AllCreated {
     meets_reserved_name: bool,
 }
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     /// Starts over if containers were created or removed in the meantime: the engine finishes the requests of a killed
     /// run.
     pub(super) fn restore_containers(&mut self) -> Result<()> {

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::{
-    Procedure,
+    Restoration,
     plan::{is_stranger, named, saved},
 };
 use crate::{
@@ -128,7 +128,7 @@ pub(super) fn fill(
     Ok(wanted.into_keys().collect())
 }
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     /// The containers that another run created, and that lack saved files, by ID.
     pub(super) fn incomplete(&self, existing: &[Value]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();

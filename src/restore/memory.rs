@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::{
-    Planned, Procedure,
+    Planned, Restoration,
     plan::{StateChange, named, own, saved},
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     text::listed,
 };
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     /// The files in memory of the containers that the restore removes or stops, or that Portainer may remove.
     pub(super) fn memory_lost(&self, planned: &Planned) -> Result<Vec<Finding>> {
         let (mut stopped, possible) = self.removed(planned);

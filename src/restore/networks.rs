@@ -10,7 +10,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{
-    Procedure,
+    Restoration,
     compare::{network_differences, network_settings},
     plan::{is_stranger, own, saved},
     text,
@@ -22,7 +22,7 @@ use crate::{
     snapshot::Inspected,
 };
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     /// The saved networks; none if they are unknown.
     pub(super) fn saved_networks(&self) -> &[Value] {
         self.snapshot().networks.known().map_or(&[], Vec::as_slice)

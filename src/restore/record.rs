@@ -4,7 +4,7 @@ use anyhow::Result;
 use chrono::DateTime;
 use serde_json::json;
 
-use super::{Cause, Procedure, RecordStep, Scope, plan::saved, volumes::RECREATED};
+use super::{Cause, RecordStep, Restoration, Scope, plan::saved, volumes::RECREATED};
 use crate::{
     failure::Failure,
     finding::Finding,
@@ -27,7 +27,7 @@ pub(super) fn without_portainer(error: anyhow::Error) -> anyhow::Error {
         .into()
 }
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     /// Decides on the change to the record. Waits while it deploys: nothing is restored while an outcome is unknown.
     pub(super) fn look_at_record(&mut self) -> Result<RecordStep> {
         if self.restore.scope == Scope::EngineOnly {

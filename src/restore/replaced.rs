@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{
-    Cause, Planned, Procedure, RecordStep, Scope,
+    Cause, Planned, RecordStep, Restoration, Scope,
     files::{unsaved, written_since},
     plan::{StateChange, own, saved},
 };
@@ -21,7 +21,7 @@ use crate::{
     stack::{StackText, export_words},
 };
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     /// Lists what was written since the snapshot, asks whether to continue, and saves what will be replaced. Returns the plan
     /// with which the restore continues.
     pub(super) fn save_what_is_replaced(&mut self, shown: Planned) -> Result<Option<Planned>> {

@@ -5,7 +5,7 @@ use chrono::{DateTime, Local};
 use serde_json::Value;
 
 use super::{
-    Cause, Planned, Procedure,
+    Cause, Planned, Restoration,
     files::unsaved,
     plan::{named, saved},
 };
@@ -16,7 +16,7 @@ use crate::{
     text::{counted, shell_word},
 };
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     pub(super) fn require_containers(&mut self) -> Result<()> {
         for (part, reason) in self.snapshot().unknowns() {
             self.run.warn(format!(

@@ -5,7 +5,7 @@ use chrono::Utc;
 use serde_json::Value;
 
 use super::{
-    Cause, Procedure, RecordStep, Scope,
+    Cause, RecordStep, Restoration, Scope,
     check::owner,
     compare::network_differences,
     plan::{is_stranger, named, saved},
@@ -24,7 +24,7 @@ use crate::{
     text::{listed, plural, said, shell_word},
 };
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     pub(super) fn verify(&mut self, record: &RecordStep) -> Result<()> {
         let failed = "failed to check the restored stack";
         let existing = self.wait_for_health().context(failed)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Planned, Procedure, compare::volume_differences, plan::own, text};
+use super::{Planned, Restoration, compare::volume_differences, plan::own, text};
 
 /// The label of a volume that a restore with `--force` created empty. Every later restore names the volume because of it.
 pub(super) const RECREATED: &str = "stacklift.recreated-empty";
@@ -23,7 +23,7 @@ pub(super) struct Volumes {
     pub created: Vec<String>,
 }
 
-impl Procedure<'_, '_, '_> {
+impl Restoration<'_, '_, '_> {
     /// Compares the volumes with the saved ones, not by name alone (B18).
     pub(super) fn compare_volumes(&self) -> Result<Volumes> {
         let snapshot = self.snapshot();

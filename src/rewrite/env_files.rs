@@ -5,17 +5,18 @@ use std::ops::Range;
 use super::literal::{TextEdit, edits};
 use composefile::{
     document::{Document, Entry, Node},
-    schema::{Holds, INCLUDE, Place, ROOT, SERVICE},
+    schema::{Holds, INCLUDE, ROOT, SERVICE, SchemaNode},
 };
 
 /// The position of a walk through a text; `None` if no `env_file` can be below it.
-pub(super) type Where = Option<&'static Place>;
+pub(super) type Where = Option<&'static SchemaNode>;
 
 /// Whether an entry is an `env_file` of a service or of an included file. One below an extension counts: an alias or a
 /// merge may bring it to a service.
 pub(super) fn is_env_file(at: Where, entry: &Entry<'_>) -> bool {
-    let has_env_file =
-        |place: &Place| place == &SERVICE || place == &INCLUDE || place.holds() == Holds::Extension;
+    let has_env_file = |place: &SchemaNode| {
+        place == &SERVICE || place == &INCLUDE || place.holds() == Holds::Extension
+    };
     at.is_some_and(has_env_file) && entry.name() == Some("env_file")
 }
 
@@ -30,7 +31,7 @@ pub(super) fn item(at: Where) -> Where {
     Some(place.item().unwrap_or(place)).filter(|place| can_hold_env_file(place))
 }
 
-fn can_hold_env_file(place: &Place) -> bool {
+fn can_hold_env_file(place: &SchemaNode) -> bool {
     place.leads_to(Holds::EnvFile) || place.holds() == Holds::Extension
 }
 

@@ -10,7 +10,7 @@ use crate::{
     model::{Access, Deployment, Record},
     plan::Sent,
     portainer::{Contents, Created, Deletion, Error, Payload, Portainer, Repository},
-    snapshot::{LastSent, Request, RequestKind, Unanswered},
+    snapshot::{LastSent, RequestKind, SentRequest, Unanswered},
     stack::StackName,
     text::excerpt,
 };
@@ -164,7 +164,7 @@ impl Run<'_> {
     /// Sends a request. `is_over` says whether a response shows its end; otherwise, the deployment may continue.
     fn send<T>(
         &mut self,
-        request: Request,
+        request: SentRequest,
         call: impl FnOnce(&Portainer) -> Result<T, Error>,
         is_over: impl FnOnce(&T) -> bool,
     ) -> Result<T, Error> {
@@ -207,21 +207,21 @@ impl Run<'_> {
         response
     }
 
-    fn create_of(&self, endpoint: i64, payload: &Payload) -> Request {
+    fn create_of(&self, endpoint: i64, payload: &Payload) -> SentRequest {
         let mut request = self.request(RequestKind::Create, payload.name, endpoint);
         request.last_sent = Some(LastSent::of(payload.text, payload.env));
         request
     }
 
-    fn request_to(&self, kind: RequestKind, record: &Record) -> Request {
-        Request {
+    fn request_to(&self, kind: RequestKind, record: &Record) -> SentRequest {
+        SentRequest {
             record: Some(record.id.clone()),
             ..self.request(kind, &record.name, record.endpoint_id)
         }
     }
 
-    fn request(&self, kind: RequestKind, stack: &str, endpoint: i64) -> Request {
-        Request {
+    fn request(&self, kind: RequestKind, stack: &str, endpoint: i64) -> SentRequest {
+        SentRequest {
             kind,
             stack: stack.to_owned(),
             record: None,

@@ -16,7 +16,7 @@ use crate::{
     failure::Failure,
     model::{Container, Deployment, Record, portainer_name, projects_of},
     portainer::persist,
-    snapshot::{Inspected, Request, RequestKind, Unanswered},
+    snapshot::{Inspected, RequestKind, SentRequest, Unanswered},
 };
 
 /// How long nothing may change until a request counts as finished. Portainer gives the containers of a delete 10 s to
@@ -108,7 +108,8 @@ impl Run<'_> {
             Witness::PortainerAndEngine => "waiting for Portainer to finish",
             Witness::EngineAlone => "waiting until the stack no longer changes",
         });
-        let requests: Vec<Request> = entries.iter().map(|entry| entry.request.clone()).collect();
+        let requests: Vec<SentRequest> =
+            entries.iter().map(|entry| entry.request.clone()).collect();
         let quiet = self.wait_until_settled(&requests, witness)?;
         if witness == Witness::EngineAlone {
             self.detail("waited", "until the stack no longer changed");
@@ -134,7 +135,7 @@ impl Run<'_> {
     /// finished, because it exists or is gone.
     fn wait_until_settled(
         &mut self,
-        requests: &[Request],
+        requests: &[SentRequest],
         witness: Witness,
     ) -> Result<Option<Duration>> {
         let started = Instant::now();
@@ -176,7 +177,7 @@ impl Run<'_> {
     }
 
     /// Whether a Portainer stack that the API key does not see is gone (B24), if that shows the end of a request.
-    fn sees_the_end(&self, requests: &[Request]) -> bool {
+    fn sees_the_end(&self, requests: &[SentRequest]) -> bool {
         requests.iter().all(|request| {
             request.kind == RequestKind::Create
                 || self.portainer.rights(request.endpoint).see_every_stack()
@@ -185,7 +186,7 @@ impl Run<'_> {
 
     fn look(
         &self,
-        requests: &[Request],
+        requests: &[SentRequest],
         portainer: &[Container],
         witness: Witness,
     ) -> Result<Look> {
@@ -265,7 +266,7 @@ fn asked(mut portainers: Vec<Container>, port: Option<u16>) -> Vec<Container> {
 ///
 /// The status of a Portainer stack that exists before and after, as with an update, proves nothing: older versions of
 /// Portainer keep it active during the update (M06).
-fn is_over(requests: &[Request], look: &Look, base_url: &str) -> bool {
+fn is_over(requests: &[SentRequest], look: &Look, base_url: &str) -> bool {
     let ([request], Some(records), None) = (requests, &look.records, &look.busy) else {
         return false;
     };
@@ -309,7 +310,7 @@ fn id_and_state(container: Container) -> (String, String) {
     (container.id, state)
 }
 
-fn unsettled(requests: &[Request], look: &Look, after: Duration) -> Failure {
+fn unsettled(requests: &[SentRequest], look: &Look, after: Duration) -> Failure {
     let busy = look.busy.as_deref();
     let why = busy.unwrap_or("the stack is still changing");
     let requests: Vec<String> = requests.iter().map(ToString::to_string).collect();
@@ -326,8 +327,8 @@ mod tests {
     use super::*;
     use crate::model::PublishedPort;
 
-    fn request(kind: RequestKind) -> Request {
-        Request {
+    fn request(kind: RequestKind) -> SentRequest {
+        SentRequest {
             kind,
             stack: "web".to_owned(),
             record: (kind != RequestKind::Create).then(|| "7".to_owned()),

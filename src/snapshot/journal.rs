@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 
 use super::{
-    LastSent, Request, Store, Unanswered,
+    LastSent, SentRequest, Store, Unanswered,
     folder::{self, id_of},
     requests::{self, REQUEST},
 };
@@ -19,7 +19,7 @@ const FAILURE: &str = "failure";
 
 impl Store {
     /// Writes a request next to the journal, so that [`Self::remember`] needs less time. Returns whether that succeeded.
-    pub fn prepare(&self, request: &Request) -> bool {
+    pub fn prepare(&self, request: &SentRequest) -> bool {
         let json = serde_json::to_vec_pretty(request);
         json.is_ok_and(|json| folder::replace(self.own(), PREPARED, &json).is_ok())
     }
@@ -27,7 +27,7 @@ impl Store {
     /// Writes a request to the journal, synced to disk, or renames the prepared one. If the disk is full, uses the reserve.
     pub fn remember(
         &self,
-        request: Request,
+        request: SentRequest,
         is_prepared: bool,
         now: DateTime<Utc>,
     ) -> Result<Unanswered> {

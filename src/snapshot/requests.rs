@@ -19,7 +19,7 @@ pub(super) const REQUEST: &str = ".request";
 /// A change that is sent to Portainer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Request {
+pub struct SentRequest {
     pub kind: RequestKind,
     /// The stack's name, as it was given.
     pub stack: String,
@@ -51,7 +51,7 @@ pub enum RequestKind {
 /// A request that is not known to have finished, with its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {
-    pub request: Request,
+    pub request: SentRequest,
     pub(super) dir: PathBuf,
     pub(super) name: String,
 }
@@ -66,7 +66,7 @@ pub(super) fn unanswered(dirs: &[PathBuf]) -> Result<Vec<Unanswered>> {
                 let request = folder::read(&path)
                     .context("it cannot be read")
                     .and_then(|json| Ok(serde_json::from_str(&json)?))
-                    .map(|request: Request| request.sent_at(&name))
+                    .map(|request: SentRequest| request.sent_at(&name))
                     .map_err(|error| {
                         Failure::new(format!(
                             "failed to read the unanswered request {}",
@@ -84,7 +84,7 @@ pub(super) fn unanswered(dirs: &[PathBuf]) -> Result<Vec<Unanswered>> {
     Ok(found)
 }
 
-impl Request {
+impl SentRequest {
     /// The same, sent when its file got this name: it may have been prepared long before.
     pub(super) fn sent_at(mut self, name: &str) -> Self {
         if let Some(time) = name.strip_suffix(REQUEST).and_then(time_of) {
@@ -117,7 +117,7 @@ impl Unanswered {
     }
 }
 
-impl fmt::Display for Request {
+impl fmt::Display for SentRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, stack, sent) = (&self.kind, &self.stack, &self.sent);
         match &self.record {

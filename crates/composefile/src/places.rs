@@ -4,7 +4,7 @@
 use crate::{
     document::{Node, NodeId},
     interpolate::{Lookup, interpolate},
-    schema::{Holds, Place, ROOT, SERVICE},
+    schema::{Holds, ROOT, SERVICE, SchemaNode},
     services::Service,
 };
 use std::collections::HashSet;
@@ -44,7 +44,7 @@ struct Paths<'d, 'l> {
     lookup: Lookup<'l>,
     found: Vec<(Node<'d>, Role)>,
     /// The mappings and lists among the items of lists that are done: aliases can repeat them.
-    done: HashSet<(NodeId, &'static Place)>,
+    done: HashSet<(NodeId, &'static SchemaNode)>,
 }
 
 impl<'d, 'l> Paths<'d, 'l> {
@@ -57,7 +57,7 @@ impl<'d, 'l> Paths<'d, 'l> {
     }
 
     /// Adds the paths at a node and below it. `above` are the two nodes that hold it, the nearest first.
-    fn collect(&mut self, node: Node<'d>, place: &'static Place, above: [Node<'d>; 2]) {
+    fn collect(&mut self, node: Node<'d>, place: &'static SchemaNode, above: [Node<'d>; 2]) {
         if node.is_scalar() {
             let role = self.role(place, above);
             self.found.extend(role.map(|role| (node, role)));
@@ -80,7 +80,7 @@ impl<'d, 'l> Paths<'d, 'l> {
         }
     }
 
-    fn role(&self, place: &Place, [mapping, outer]: [Node<'d>; 2]) -> Option<Role> {
+    fn role(&self, place: &SchemaNode, [mapping, outer]: [Node<'d>; 2]) -> Option<Role> {
         let is_path = match place.holds() {
             Holds::Mount => return Some(Role::Mount),
             Holds::LocalPath => return Some(Role::Local),
@@ -102,7 +102,7 @@ impl<'d, 'l> Paths<'d, 'l> {
     }
 }
 
-fn leads_to_path(place: &Place) -> bool {
+fn leads_to_path(place: &SchemaNode) -> bool {
     use Holds::{Device, HostPath, LocalPath, Mount, MountSource};
     let mut paths = [Mount, MountSource, Device, HostPath, LocalPath].into_iter();
     paths.any(|holds| place.leads_to(holds))

@@ -1,10 +1,10 @@
 //! The schema of Compose files: which keys exist where, the first release that accepts each, and what their values hold.
 //!
-//! The schema is one static table. A position in it is a [`Place`]; [`ROOT`] is the place of the whole file. From a
-//! place, [`Place::key`] and [`Place::item`] lead down, in step with a walk through a
+//! The schema is one static table. A position in it is a [`SchemaNode`]; [`ROOT`] is the place of the whole file. From a
+//! place, [`SchemaNode::key`] and [`SchemaNode::item`] lead down, in step with a walk through a
 //! [`Document`](crate::document::Document).
 //!
-//! The table is the union of what Docker Compose 2.33 and 5.6.1 accept; [`Place::since`] says which release was the first to
+//! The table is the union of what Docker Compose 2.33 and 5.6.1 accept; [`SchemaNode::since`] says which release was the first to
 //! accept a key. Debian's build of 2.26.1 accepts what 2.33 accepts. The table does not list types, required keys, allowed values
 //! or the format of strings: Compose itself checks these.
 //!
@@ -42,18 +42,18 @@ pub use table::{INCLUDE, ROOT, SERVICE};
 /// Places are static and compare by identity. Positions that share a definition share a place: `post_start[]` and
 /// `pre_stop[]` are equal.
 #[derive(Debug)]
-pub struct Place {
+pub struct SchemaNode {
     holds: Holds,
     /// The names of keys whose values hold nothing. After an `@` stands the first release that accepts the key, unless 2.17.2
     /// does.
     plain: &'static str,
     /// The other keys, written in the same way.
-    placed: &'static [(&'static str, &'static Place)],
+    placed: &'static [(&'static str, &'static SchemaNode)],
     /// Places that have more keys of this one.
-    shared: &'static [&'static Place],
+    shared: &'static [&'static SchemaNode],
     /// The value of a key that the user chooses.
-    any_key: Option<&'static Place>,
-    item: Option<&'static Place>,
+    any_key: Option<&'static SchemaNode>,
+    item: Option<&'static SchemaNode>,
     /// One bit for each [`Holds`] of the places below.
     leads_to: u32,
 }
@@ -93,7 +93,7 @@ pub enum Holds {
     Environment,
 }
 
-impl Place {
+impl SchemaNode {
     /// What the value holds.
     pub fn holds(&self) -> Holds {
         self.holds
@@ -161,22 +161,22 @@ impl Place {
     }
 }
 
-impl PartialEq for Place {
+impl PartialEq for SchemaNode {
     fn eq(&self, other: &Self) -> bool {
         ptr::eq(self, other)
     }
 }
 
-impl Eq for Place {}
+impl Eq for SchemaNode {}
 
-impl Hash for Place {
+impl Hash for SchemaNode {
     fn hash<H: Hasher>(&self, state: &mut H) {
         ptr::hash(self, state);
     }
 }
 
 /// How the table is written.
-impl Place {
+impl SchemaNode {
     const fn new(holds: Holds) -> Self {
         Self {
             holds,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use composefile::schema::{NEWEST, Place, ROOT, Release};
+use composefile::schema::{NEWEST, ROOT, Release, SchemaNode};
 
 /// The paths of keys.
 type Keys = BTreeSet<String>;
@@ -85,7 +85,7 @@ fn keys(version: Release) -> Keys {
     found
 }
 
-fn collect(place: &'static Place, path: String, version: Release, found: &mut Keys) {
+fn collect(place: &'static SchemaNode, path: String, version: Release, found: &mut Keys) {
     let below = |name: &str| format!("{path}.{name}").trim_start_matches('.').to_owned();
     for (name, since, key) in place.keys() {
         if since <= version {

@@ -8,7 +8,7 @@ use crate::{
     cli::settings::Settings,
     engine::{About, EngineReader},
     model::Rights,
-    observe::{self, Evidence, Search},
+    observe::{self, Environments, Evidence},
     parallel::side_by_side,
     plan::{self, Environment, management_of},
     portainer::{Owners, PortainerReader, Tls, is_rejected_key, other_key},
@@ -201,7 +201,7 @@ fn environment((portainer, engine): Peers, settings: &Settings) -> Check {
     let (id, name) = if let Some(id) = settings.endpoint {
         (id, id.to_string())
     } else {
-        let search = Search::of_host(portainer, engine);
+        let search = Environments::of_host(portainer, engine);
         match search.and_then(|search| search.found(&settings.base_url).cloned()) {
             Ok(one) => (one.id, one.to_string()),
             Err(error) => return Check::of_error(subject, &error, "pass its ID with --endpoint"),

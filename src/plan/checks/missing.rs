@@ -40,7 +40,7 @@ pub struct Missing {
 pub fn missing(facts: &Facts, project: Option<&Project>, created: &BTreeSet<String>) -> Missing {
     use Kind::{MissingFiles, OnEngine, UnreadableFiles};
     let others = facts.before.others.as_ref();
-    let mut search = Search {
+    let mut search = FileChecks {
         facts,
         created,
         portainer: others.and_then(|all| permissions::portainer(all, facts.portainer_port?)),
@@ -169,7 +169,7 @@ pub fn reads_files(document: &Document) -> bool {
     !host_files(document).is_empty()
 }
 
-struct Search<'a, 'f> {
+struct FileChecks<'a, 'f> {
     facts: &'a Facts<'f>,
     created: &'a BTreeSet<String>,
     /// Portainer's container, if Portainer runs on this host and its container can be identified.
@@ -185,7 +185,7 @@ enum Found {
     Unknown,
 }
 
-impl Search<'_, '_> {
+impl FileChecks<'_, '_> {
     /// Files of the host that Portainer reads (M11): refused if one is certainly missing, a doubt if that is unknown.
     fn files(&mut self, document: &Document) {
         for (what, path) in host_files(document) {

@@ -202,11 +202,11 @@ struct Keys<F> {
     is_rejected: F,
     found: Vec<(usize, String)>,
     /// Aliases can repeat a mapping.
-    done: HashSet<(NodeId, &'static schema::Place)>,
+    done: HashSet<(NodeId, &'static schema::SchemaNode)>,
 }
 
 impl<F: Fn(Option<Release>) -> bool> Keys<F> {
-    fn collect(&mut self, node: Node<'_>, place: &'static schema::Place) {
+    fn collect(&mut self, node: Node<'_>, place: &'static schema::SchemaNode) {
         if node.is_scalar() || !self.done.insert((node.resolved().id(), place)) {
             return;
         }

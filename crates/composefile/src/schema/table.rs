@@ -3,51 +3,54 @@
 //! The keys of a mapping are listed if one of its values holds something, if one of them is newer than the mapping, or if people
 //! often write it. Other mappings are [`PLAIN`].
 
-use super::{Holds, Place};
+use super::{Holds, SchemaNode};
 
 /// The whole file.
-pub static ROOT: Place = Place::plain("models@2.38.0 name version").and(&[
-    ("configs", &Place::each(&CONFIG)),
-    ("include@2.19.1", &Place::list(&INCLUDE)),
-    ("jobs@5.6.1", &Place::each(&JOB)),
-    ("networks", &Place::each(&NETWORK)),
-    ("secrets", &Place::each(&SECRET)),
-    ("services", &Place::each(&SERVICE)),
-    ("volumes", &Place::each(&VOLUME)),
+pub static ROOT: SchemaNode = SchemaNode::plain("models@2.38.0 name version").and(&[
+    ("configs", &SchemaNode::each(&CONFIG)),
+    ("include@2.19.1", &SchemaNode::list(&INCLUDE)),
+    ("jobs@5.6.1", &SchemaNode::each(&JOB)),
+    ("networks", &SchemaNode::each(&NETWORK)),
+    ("secrets", &SchemaNode::each(&SECRET)),
+    ("services", &SchemaNode::each(&SERVICE)),
+    ("volumes", &SchemaNode::each(&VOLUME)),
 ]);
 
 /// An item of `include`.
-pub static INCLUDE: Place = Place::plain("path project_directory")
-    .and(&[("env_file", &Place::list(&ENV_PATH).holding(Holds::EnvFile))]);
+pub static INCLUDE: SchemaNode = SchemaNode::plain("path project_directory").and(&[(
+    "env_file",
+    &SchemaNode::list(&ENV_PATH).holding(Holds::EnvFile),
+)]);
 
 /// An entry of the top-level `services`.
-pub static SERVICE: Place = Place::plain(
+pub static SERVICE: SchemaNode = SchemaNode::plain(
     "attach@2.20.0 container_name extends external_links links post_start@2.30.0 pre_stop@2.30.0 profiles provider@2.35.0 \
     restart scale",
 )
 .and(&[
     ("deploy", &DEPLOY),
     ("develop@2.22.0", &DEVELOP),
-    ("pre_start@5.3.0", &Place::list(&PRE_START)),
+    ("pre_start@5.3.0", &SchemaNode::list(&PRE_START)),
 ])
 .sharing(&[&CONTAINER, &WORKLOAD]);
 
 /// An entry of the top-level `jobs`.
-static JOB: Place = Place::plain("profiles@5.6.1 triggers@5.6.1").sharing(&[&CONTAINER, &WORKLOAD]);
+static JOB: SchemaNode =
+    SchemaNode::plain("profiles@5.6.1 triggers@5.6.1").sharing(&[&CONTAINER, &WORKLOAD]);
 
 /// An item of `pre_start`: a container that runs first.
-static PRE_START: Place = Place::plain("per_replica@5.3.0").sharing(&[&CONTAINER]);
+static PRE_START: SchemaNode = SchemaNode::plain("per_replica@5.3.0").sharing(&[&CONTAINER]);
 
 /// What services and jobs have and hooks do not.
-static WORKLOAD: Place = Place::plain("expose stdin_open tty").and(&[
+static WORKLOAD: SchemaNode = SchemaNode::plain("expose stdin_open tty").and(&[
     ("build", &BUILD),
-    ("depends_on", &Place::each(&DEPENDENCY)),
+    ("depends_on", &SchemaNode::each(&DEPENDENCY)),
     ("healthcheck", &HEALTHCHECK),
-    ("ports", &Place::list(&PORT)),
+    ("ports", &SchemaNode::list(&PORT)),
 ]);
 
 /// What every container has.
-static CONTAINER: Place = Place::plain(
+static CONTAINER: SchemaNode = SchemaNode::plain(
     "annotations@2.18.0 blkio_config cap_add cap_drop cgroup cgroup_parent command configs cpu_count cpu_percent cpu_period \
     cpu_quota cpu_rt_period cpu_rt_runtime cpu_shares cpus cpuset credential_spec device_cgroup_rules dns dns_opt dns_search \
     domainname entrypoint extra_hosts gpus@2.30.0 group_add hostname image init ipc isolation label_file@2.32.0 labels logging \
@@ -57,85 +60,89 @@ static CONTAINER: Place = Place::plain(
     userns_mode uts volumes_from working_dir",
 )
 .and(&[
-    ("devices", &Place::list(&DEVICE)),
-    ("env_file", &Place::list(&ENV_FILE).holding(Holds::EnvFile)),
-    ("environment", &Place::new(Holds::Environment)),
-    ("networks", &Place::each(&ENDPOINT)),
-    ("volumes", &Place::list(&MOUNT).holding(Holds::Mount)),
+    ("devices", &SchemaNode::list(&DEVICE)),
+    ("env_file", &SchemaNode::list(&ENV_FILE).holding(Holds::EnvFile)),
+    ("environment", &SchemaNode::new(Holds::Environment)),
+    ("networks", &SchemaNode::each(&ENDPOINT)),
+    ("volumes", &SchemaNode::list(&MOUNT).holding(Holds::Mount)),
 ]);
 
 /// A value that holds nothing and whose keys, if it has any, are not checked.
-pub(super) static PLAIN: Place = Place::new(Holds::Plain);
+pub(super) static PLAIN: SchemaNode = SchemaNode::new(Holds::Plain);
 
-pub(super) static EXTENSION: Place = Place {
+pub(super) static EXTENSION: SchemaNode = SchemaNode {
     any_key: Some(&EXTENSION),
     item: Some(&EXTENSION),
-    ..Place::new(Holds::Extension)
+    ..SchemaNode::new(Holds::Extension)
 };
 
-static ENV_PATH: Place = Place::new(Holds::EnvFile);
+static ENV_PATH: SchemaNode = SchemaNode::new(Holds::EnvFile);
 
-static ENV_FILE: Place = Place::plain("format@2.30.0 required@2.24.0")
+static ENV_FILE: SchemaNode = SchemaNode::plain("format@2.30.0 required@2.24.0")
     .and(&[("path@2.24.0", &ENV_PATH)])
     .holding(Holds::EnvFile);
 
-static DEPENDENCY: Place = Place::plain("condition required@2.20.0 restart");
+static DEPENDENCY: SchemaNode = SchemaNode::plain("condition required@2.20.0 restart");
 
-static ENDPOINT: Place = Place::plain(
+static ENDPOINT: SchemaNode = SchemaNode::plain(
     "aliases driver_opts@2.27.1 gw_priority@2.33.0 interface_name@2.36.0 ipv4_address ipv6_address link_local_ips \
     mac_address@2.23.2 priority",
 );
 
-static PORT: Place =
-    Place::plain("app_protocol@2.25.0 host_ip mode name@2.25.0 protocol published target");
+static PORT: SchemaNode =
+    SchemaNode::plain("app_protocol@2.25.0 host_ip mode name@2.25.0 protocol published target");
 
-static HEALTHCHECK: Place =
-    Place::plain("disable interval retries start_interval@2.20.2 start_period test timeout");
+static HEALTHCHECK: SchemaNode =
+    SchemaNode::plain("disable interval retries start_interval@2.20.2 start_period test timeout");
 
-static DEVICE: Place = Place::plain("permissions@2.29.3 source@2.29.3 target@2.29.3");
+static DEVICE: SchemaNode = SchemaNode::plain("permissions@2.29.3 source@2.29.3 target@2.29.3");
 
-static DEVELOP: Place = Place::new(Holds::Plain).and(&[("watch", &Place::list(&WATCH))]);
+static DEVELOP: SchemaNode =
+    SchemaNode::new(Holds::Plain).and(&[("watch", &SchemaNode::list(&WATCH))]);
 
-static WATCH: Place =
-    Place::plain("action exec@2.32.0 ignore include@2.34.0 initial_sync@2.39.4 target")
-        .and(&[("path", &Place::new(Holds::LocalPath))]);
+static WATCH: SchemaNode =
+    SchemaNode::plain("action exec@2.32.0 ignore include@2.34.0 initial_sync@2.39.4 target")
+        .and(&[("path", &SchemaNode::new(Holds::LocalPath))]);
 
-static BUILD: Place = Place::plain(
+static BUILD: SchemaNode = SchemaNode::plain(
     "additional_contexts args cache_from cache_to context dockerfile dockerfile_inline entitlements@2.27.0 extra_hosts \
     isolation labels network no_cache no_cache_filter@5.0.0 platforms privileged provenance@2.39.0 pull sbom@2.39.0 secrets \
     shm_size ssh tags target ulimits@2.23.1",
 )
 .holding(Holds::Build);
 
-static DEPLOY: Place = Place::plain(
+static DEPLOY: SchemaNode = SchemaNode::plain(
     "endpoint_mode labels mode placement replicas resources restart_policy rollback_config update_config",
 );
 
-static MOUNT: Place = Place::plain("consistency image@2.35.0 read_only target tmpfs type")
-    .and(&[
-        ("bind", &BIND),
-        ("source", &Place::new(Holds::MountSource)),
-        ("volume", &MOUNTED_VOLUME),
-    ])
-    .holding(Holds::Mount);
+static MOUNT: SchemaNode =
+    SchemaNode::plain("consistency image@2.35.0 read_only target tmpfs type")
+        .and(&[
+            ("bind", &BIND),
+            ("source", &SchemaNode::new(Holds::MountSource)),
+            ("volume", &MOUNTED_VOLUME),
+        ])
+        .holding(Holds::Mount);
 
-static BIND: Place = Place::plain("create_host_path propagation recursive@2.30.0 selinux");
+static BIND: SchemaNode =
+    SchemaNode::plain("create_host_path propagation recursive@2.30.0 selinux");
 
-static MOUNTED_VOLUME: Place = Place::plain("labels@2.35.0 nocopy subpath@2.25.0");
+static MOUNTED_VOLUME: SchemaNode = SchemaNode::plain("labels@2.35.0 nocopy subpath@2.25.0");
 
-static VOLUME: Place =
-    Place::plain("driver external labels name").and(&[("driver_opts", &VOLUME_OPTIONS)]);
+static VOLUME: SchemaNode =
+    SchemaNode::plain("driver external labels name").and(&[("driver_opts", &VOLUME_OPTIONS)]);
 
-static VOLUME_OPTIONS: Place = Place::each(&PLAIN).and(&[("device", &Place::new(Holds::Device))]);
+static VOLUME_OPTIONS: SchemaNode =
+    SchemaNode::each(&PLAIN).and(&[("device", &SchemaNode::new(Holds::Device))]);
 
-static NETWORK: Place = Place::plain(
+static NETWORK: SchemaNode = SchemaNode::plain(
     "attachable driver driver_opts enable_ipv4@2.33.0 enable_ipv6 external internal ipam labels name",
 );
 
-static SECRET: Place =
-    Place::plain("driver driver_opts environment external labels name template_driver")
-        .and(&[("file", &Place::new(Holds::HostPath))]);
+static SECRET: SchemaNode =
+    SchemaNode::plain("driver driver_opts environment external labels name template_driver")
+        .and(&[("file", &SchemaNode::new(Holds::HostPath))]);
 
-static CONFIG: Place =
-    Place::plain("content@2.23.1 environment@2.23.1 external labels name template_driver")
-        .and(&[("file", &Place::new(Holds::HostPath))]);
+static CONFIG: SchemaNode =
+    SchemaNode::plain("content@2.23.1 environment@2.23.1 external labels name template_driver")
+        .and(&[("file", &SchemaNode::new(Holds::HostPath))]);

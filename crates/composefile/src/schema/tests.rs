@@ -1,11 +1,11 @@
-use super::{Holds, INCLUDE, Place, ROOT, SERVICE};
+use super::{Holds, INCLUDE, ROOT, SERVICE, SchemaNode};
 
 #[test]
 fn every_key_is_found() {
     for place in [&ROOT, &SERVICE, &INCLUDE] {
         for (name, since, below) in place.keys() {
             assert_eq!(place.since(name), Some(since), "{name}");
-            let holds = place.key(name).map_or(Holds::Plain, Place::holds);
+            let holds = place.key(name).map_or(Holds::Plain, SchemaNode::holds);
             assert_eq!(holds, below.holds(), "{name}");
         }
     }
