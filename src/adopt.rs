@@ -11,11 +11,11 @@ use secrecy::ExposeSecret as _;
 use crate::{
     after::Ran,
     failure::Failure,
-    finding::Finding,
+    finding::{Finding, Kind},
     observe::{Situation, foreign_since, warnings_of},
     plan::{AdoptFlags, InPortainer, Plan, Request},
     portainer::Payload,
-    report::{AdoptReport, Outcome, VERSION},
+    report::{AdoptReport, Outcome},
     run::{self, Consent, Listener, Peers, Purpose, Run, Setup, Stopped, Witness},
     snapshot::Inspected,
     stack::Stack,
@@ -24,6 +24,7 @@ use crate::{
 
 mod asking;
 mod dependencies;
+mod finished;
 mod git;
 mod prepare;
 mod progress;
@@ -70,12 +71,7 @@ pub enum OnFailure {
 pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), Stopped>) {
     let at = adopt.situation;
     let name = at.stack.name();
-    let mut report = AdoptReport {
-        version: VERSION,
-        stack: name.as_str().to_owned(),
-        environment: at.endpoint,
-        ..AdoptReport::default()
-    };
+    let mut report = AdoptReport::new(name.as_str(), at.endpoint);
     let (dir, peers, setup) = (at.stack.dir(), adopt.peers, adopt.setup);
     let ended = run::under_lock(dir, Purpose::Change, peers, setup, listener, |run| {
         let mut procedure = Adoption {
@@ -88,13 +84,17 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
         procedure.steps()
     });
     if let Err(stopped) = &ended {
-        report.error = Some(format!("{:#}", stopped.error));
-        let details =
-            Failure::details_of(&stopped.error).or_else(|| Failure::body_of(&stopped.error));
-        report.details = details.map(str::to_owned);
-        report.state = Some(stopped.state.to_string());
+        tell(&mut report, stopped);
     }
     (report, ended)
+}
+
+/// Adds to a report how the run stopped.
+pub fn tell(report: &mut AdoptReport, stopped: &Stopped) {
+    report.error = Some(format!("{:#}", stopped.error));
+    let details = Failure::details_of(&stopped.error).or_else(|| Failure::body_of(&stopped.error));
+    report.details = details.map(str::to_owned);
+    report.state = Some(stopped.state.to_string());
 }
 
 struct Adoption<'a, 'r> {
@@ -184,9 +184,7 @@ impl Adoption<'_, '_> {
         if prepared.plan.access.is_some() {
             self.ask(&prepared.plan)?;
         }
-        let contents = prepared.before.contents.as_ref();
-        let link = contents.and_then(|(_, standing)| standing.git.clone());
-        self.report.git = link.map(|link| link.typed(self.at.git));
+        self.report.git.clone_from(&prepared.plan.git);
         self.report.outcome = Outcome::NothingToDo;
         let why = match &self.report.git {
             Some(git) => format!("is deployed from {git}"),
@@ -252,10 +250,14 @@ impl Adoption<'_, '_> {
         );
     }
 
-    /// Reads what exists and plans. Hides every value that Portainer may repeat.
     fn prepare(&mut self) -> Result<Prepared> {
+        self.prepare_with(self.a.flags)
+    }
+
+    /// Reads what exists and plans. Hides every value that Portainer may repeat.
+    fn prepare_with(&mut self, flags: AdoptFlags) -> Result<Prepared> {
         self.run.wait("inspecting what exists");
-        let prepared = Prepared::new(&self.at, self.a.flags.keep)?;
+        let prepared = Prepared::new(&self.at, flags)?;
         let sent = prepare::sent(&prepared.rewrite);
         self.run.hide(prepared.source.env.as_deref(), sent.env);
         if let Some(password) = self.at.git.and_then(|git| git.password.as_ref()) {
@@ -282,9 +284,7 @@ impl Adoption<'_, '_> {
     /// Reports the plan. Stops with every blocker at once.
     fn say(&mut self, prepared: &Prepared) -> Result<()> {
         let plan = &prepared.plan;
-        self.report.request.clone_from(&plan.request);
-        self.report.blockers.clone_from(&plan.blockers);
-        self.report.patch = prepared.patch();
+        self.report.plan = Some(plan.clone());
         if let Some(record) = &prepared.before.record {
             self.report.portainer_stack = Some(record.id.clone());
         }
@@ -293,10 +293,10 @@ impl Adoption<'_, '_> {
         if ended.is_ok() && !has_nothing_to_do {
             self.say_changes(prepared);
         }
-        for warning in prepared.warnings(self.a.flags) {
+        for warning in &plan.warnings {
             // Whether it still runs is checked next.
-            if !has_nothing_to_do || plan.failed_before.as_deref() != Some(warning) {
-                self.run.warn(warning);
+            if !has_nothing_to_do || warning.kind != Kind::FailedBefore {
+                self.run.warn(warning.to_string());
             }
         }
         ended
@@ -321,18 +321,16 @@ impl Adoption<'_, '_> {
 
     fn say_changes(&mut self, prepared: &Prepared) {
         let plan = &prepared.plan;
-        self.report.losses.clone_from(&plan.losses);
-        self.report.changes = plan.untold_changes();
-        self.report.notices = prepared.notices(self.at.stack.file());
         self.run.services(&plan.services);
         // A list of several stacks has said it before the question.
         if self.a.confirmed.is_none() {
             let heading = "adopting it loses:";
             self.run.warn_all(warnings_of(&plan.losses, heading));
-            self.run.note_all(&self.report.notices);
+            self.run
+                .note_all(plan.notices.iter().map(Finding::to_string));
         }
-        let changes = self.report.changes.iter();
-        self.run.note_all(changes.map(Finding::to_string));
+        let changes = plan.untold_changes();
+        self.run.note_all(changes.iter().map(Finding::to_string));
     }
 
     /// Asks if a container is replaced, or something is lost (B08). Returns whether it asked: what was read before may then

@@ -138,7 +138,7 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(Command::List { output }) => list::run(output, cli),
         Some(Command::Doctor { output }) => doctor::run(output, cli),
         Some(Command::Config(config)) => config::run(&config, cli),
-        Some(Command::Schema { output }) => Ok(schema::run(output, console)?),
+        Some(Command::Schema) => Ok(schema::run(console)?),
         Some(Command::Completions { shell }) => {
             completions::script(shell);
             Ok(())

@@ -120,6 +120,12 @@ pub enum Kind {
     UseUntilRecreated,
     /// A container that the run does not recreate loses the use of one that it touches (B21).
     Foreign,
+    /// Whether files in memory are lost is unknown, for these reasons (B36).
+    UnseenMemory(String),
+    /// The last adoption of the same failed.
+    FailedBefore,
+    /// A key of the Compose file that Portainer's Compose may not accept.
+    UnknownKey(String),
 }
 
 const PORTAINER_STACK: &str = "Portainer stack";
@@ -246,6 +252,16 @@ impl Finding {
         let texts = [&mut self.message].into_iter().chain(&mut self.hint);
         for text in texts.chain(&mut self.details) {
             *text = mask.hide_unless(text, |hit| hit.is_plain);
+        }
+    }
+}
+
+/// A text of this program, as it is.
+impl From<&String> for Finding {
+    fn from(message: &String) -> Self {
+        Self {
+            message: message.clone(),
+            ..Self::default()
         }
     }
 }

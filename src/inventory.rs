@@ -19,11 +19,11 @@ use crate::{
     model::{Container, Record, compose_label},
     observe::{Host, Situation, interrupted, with_hint},
     parallel::{caught, in_parallel_of},
-    plan::{AdoptFlags, Keep, Plan, Readiness, runs_portainer, unusable},
+    plan::{AdoptFlags, Plan, Readiness, runs_portainer, unusable},
     portainer::{BaseUrl, PortainerReader, is_rejected_key, other_key},
     report::{
         Containers, InterruptedRun, ListEntry, ListReport, PortainerReport, PortainerStack,
-        StackState, VERSION,
+        StackReport, StackState, VERSION,
     },
     run::RestoreCommand,
     snapshot::{Interrupted, Place, Unfinished},
@@ -33,11 +33,9 @@ use crate::{
 mod found;
 mod planned;
 mod state;
-mod way;
 
 pub use found::{Files, Found};
 pub use planned::{Ways, plan};
-pub use way::adoption;
 
 use state::{Listed, StateFacts, state};
 
@@ -103,8 +101,7 @@ impl<'a> Inventory<'a> {
             let planned = caught(|| (self.interrupted(one), self.plan(one, &host)));
             let (interrupted, adopt) =
                 planned.unwrap_or_else(|panic| (None, Plan::failed(&panic.into())));
-            let mut entry = self.entry(one, &host, interrupted.as_ref(), adopt, command);
-            entry.next_command = self.next(one, &entry, command);
+            let entry = self.entry(one, &host, interrupted.as_ref(), adopt, command);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, found.len());
             entry
         });
@@ -128,7 +125,7 @@ impl<'a> Inventory<'a> {
         })
     }
 
-    /// What is known of a stack with this unfinished run, without the command to run next. `adopt` is what an adoption would do.
+    /// What is known of a stack with this unfinished run. `adopt` is what an adoption would do.
     pub fn entry(
         &self,
         found: &Found,
@@ -140,29 +137,33 @@ impl<'a> Inventory<'a> {
         let containers = found.containers.as_ref();
         let containers =
             containers.map(|all| Containers::of(all.iter().copied(), &self.location.tool));
-        ListEntry {
+        let mut entry = ListEntry {
             state: self.state(found, host, containers.as_ref(), interrupted, &adopt),
-            interrupted_run: interrupted
-                .map(|run| interrupted_run(run, (&found.name, found.record), command)),
-            name: found.name.clone(),
-            dir: found.dir().map(str::to_owned),
-            outside_stacks_root: found.is_outside(&self.location.root),
-            file: match &found.files {
-                Files::Stack(stack) => Some(stack.file().to_owned()),
-                _ => None,
+            stack: StackReport {
+                interrupted_run: interrupted
+                    .map(|run| interrupted_run(run, (&found.name, found.record), command)),
+                name: found.name.clone(),
+                dir: found.dir().map(str::to_owned),
+                file: match &found.files {
+                    Files::Stack(stack) => Some(stack.file().to_owned()),
+                    _ => None,
+                },
+                containers,
+                portainer_stack: found.record.map(PortainerStack::of),
             },
-            containers,
-            portainer_stack: found.record.map(PortainerStack::of),
+            outside_stacks_root: found.is_outside(&self.location.root),
             adopt,
             next_command: None,
-        }
+        };
+        entry.next_command = self.next(found, &entry, command);
+        entry
     }
 
     /// The command to run next for a stack.
     fn next(&self, found: &Found, entry: &ListEntry, command: &RestoreCommand) -> Option<String> {
-        let name = entry.name.as_str();
+        let name = entry.stack.name.as_str();
         let way = &entry.adopt;
-        match &entry.interrupted_run {
+        match &entry.stack.interrupted_run {
             Some(InterruptedRun::InProgress) => return None,
             // Its flags are not known.
             Some(InterruptedRun::RunAgain) if found.record.is_some_and(Record::is_from_git) => {
@@ -277,10 +278,8 @@ impl<'a> Inventory<'a> {
             return Plan::unplanned(Readiness::Unknown);
         }
         let situation = self.situation(stack);
-        match adopt::Prepared::new(&situation, Keep::default()) {
-            Ok(prepared) => adoption(&prepared, &situation, AdoptFlags::default()),
-            Err(error) => Plan::failed(&error),
-        }
+        let prepared = adopt::Prepared::new(&situation, AdoptFlags::default());
+        prepared.map_or_else(|error| Plan::failed(&error), |prepared| prepared.plan)
     }
 
     /// Why a stack is never adopted (C05, B04).

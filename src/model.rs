@@ -11,7 +11,7 @@ use std::{
 };
 
 use composefile::services::MountType;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::text::printable;
@@ -49,6 +49,13 @@ impl Pull {
         arguments.extend(platform.map(|platform| format!("--platform={platform}")));
         arguments.extend(["--".to_owned(), self.image.clone()]);
         arguments
+    }
+}
+
+/// As its `Display`.
+impl Serialize for Pull {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -346,8 +346,7 @@ impl Situation<'_> {
                 Some(containers)
             }
             Err(error) => {
-                let hint = Failure::hint_of(&error).unwrap_or_default();
-                let blocker = Some(Finding::new(format!("{error:#}"), hint));
+                let blocker = Some(Finding::of_error(&error));
                 if NoSharedVersion::caused(&error) {
                     before.unlistable = blocker;
                 } else {

@@ -19,10 +19,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    finding::Finding,
+    finding::{Finding, Kind},
     model::{Grant, Pull},
     portainer::Repository,
-    text::{Mask, printable},
+    text::Mask,
 };
 
 pub use adoption::{
@@ -75,27 +75,22 @@ pub struct Plan {
     /// hidden, unless `--reveal` was given.
     pub patch: Option<String>,
     /// The missing images that are pulled first, because of `--pull`. The stack is planned again then.
-    pub pulls: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub pulls: Vec<Pull>,
     /// What may go wrong, or could not be checked.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Finding>,
     /// The repository that Portainer deploys the stack from now, if it is a Git stack.
     pub git: Option<Repository>,
     /// Who may use the stack afterwards besides administrators, as in `--access`, if that flag changes it.
     #[schemars(with = "Option<Vec<String>>")]
     pub access: Option<BTreeSet<Grant>>,
     /// What to know before a later change or deployment.
-    pub notices: Vec<String>,
+    pub notices: Vec<Finding>,
     /// How many lines change: of the Compose file, or of the text that Portainer has if the Portainer stack is updated or
     /// deployed again from Git. Null if the Compose file cannot be rewritten, or if `combined_files` is not empty.
     pub changed_lines: Option<usize>,
     /// The Compose files that Compose resolved into one text; empty if the Compose file is edited in place.
     pub combined_files: Vec<String>,
-    /// Why it is unknown whether files in memory are lost. `warnings` says it, too.
-    #[serde(skip)]
-    pub unseen_memory: BTreeSet<String>,
-    /// How the last adoption of the same failed, if it did.
-    #[serde(skip)]
-    pub failed_before: Option<String>,
     /// What Portainer has, compared with what would be sent and with what was last sent (B22).
     #[serde(skip)]
     pub in_portainer: InPortainer,
@@ -178,12 +173,26 @@ impl Plan {
     /// Hides the values of `.env` in what is said of names and paths (B13).
     pub fn hide_values(&mut self, mask: &Mask) {
         let losses = self.losses.iter_mut().chain(&mut self.changes);
-        for found in losses.chain(&mut self.blockers) {
+        for found in losses.chain(&mut self.blockers).chain(&mut self.warnings) {
             found.hide_values(mask);
         }
-        for warning in &mut self.warnings {
-            *warning = mask.hide_unless(warning, |hit| hit.is_plain);
+    }
+
+    /// Adds a warning, which may quote what is from outside.
+    pub fn warn(&mut self, warning: impl AsRef<str>) {
+        self.warnings.push(Finding::of_stack(warning.as_ref()));
+    }
+
+    pub fn warn_all(&mut self, warnings: impl IntoIterator<Item: AsRef<str>>) {
+        for warning in warnings {
+            self.warn(warning);
         }
+    }
+
+    /// Whether the last adoption of the same failed.
+    pub fn failed_before(&self) -> bool {
+        let mut warnings = self.warnings.iter();
+        warnings.any(|warning| warning.kind == Kind::FailedBefore)
     }
 
     /// The plan of a stack that cannot be planned.
@@ -217,13 +226,6 @@ impl Plan {
 
 /// The values of `pull_policy` with which an image that is present is not pulled (N10). Empty without a value.
 const NOT_PULLED: [&str; 5] = ["", "missing", "if_not_present", "never", "build"];
-
-/// Escapes what warnings quote from outside.
-fn escape(warnings: &mut [String]) {
-    for warning in warnings {
-        *warning = printable(warning).into_owned();
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,7 @@ pub use adopt::{AdoptReport, AdoptedContainer, AdoptedService, Change, Outcome};
 pub use all::{AllEntry, AllReport, StackResult};
 pub use doctor::{Check, DoctorReport, Status};
 pub use list::{ListEntry, ListReport, StackState};
-pub use planned::{PlanReport, Recommended, StackReport, Way};
+pub use planned::{PlanReport, Recommended, Way};
 
 /// The version of every format.
 pub const VERSION: u32 = 1;
@@ -77,6 +77,29 @@ impl PortainerStack {
     }
 }
 
+/// A stack.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct StackReport {
+    pub name: String,
+    /// The stack's directory, absolute; null if there is none with a Compose file.
+    pub dir: Option<String>,
+    /// The Compose file in that directory.
+    pub file: Option<String>,
+    /// The containers of its project; null if they could not be listed.
+    pub containers: Option<Containers>,
+    /// The Portainer stack of this name in the environment.
+    pub portainer_stack: Option<PortainerStack>,
+    /// The run on it that was interrupted or is in progress; null if there is none.
+    pub interrupted_run: Option<InterruptedRun>,
+}
+
+impl StackReport {
+    /// Whether no container runs, as far as that is known.
+    pub fn is_stopped(&self) -> bool {
+        self.containers.as_ref().is_some_and(|all| all.running == 0)
+    }
+}
+
 /// A run that changed the stack and has not ended as intended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", content = "command", rename_all = "kebab-case")]
@@ -102,7 +125,7 @@ impl InterruptedRun {
             // It would be refused.
             Self::Continue(_) if is_edited => None,
             Self::Restore(command) | Self::Continue(command) => Some(command),
-            Self::NotDeployed(command) => adopt?.failed_before.as_ref().map(|_| command.as_str()),
+            Self::NotDeployed(command) => adopt?.failed_before().then_some(command),
             Self::InProgress | Self::RunAgain => None,
         }
     }

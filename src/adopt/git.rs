@@ -377,7 +377,7 @@ pub fn judged(
         let kept = link.and_then(|link| link.auto_update.as_ref());
         let wanted = git.repository.auto_update.as_ref();
         if let Some(wanted) = wanted.filter(|wanted| Some(*wanted) != kept) {
-            plan.warnings.push(format!(
+            plan.warn(format!(
                 "--auto-update {wanted} has no effect on a stack that Portainer has: change its automatic update on the page of the stack"
             ));
         }

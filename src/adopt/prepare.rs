@@ -53,14 +53,18 @@ pub struct Prepared {
 impl Prepared {
     /// Reads the stack's files, Portainer and the engine. What runs can change the text: it is rewritten a second time
     /// then. Fails if the files or Portainer's list of stacks cannot be read, or if this host has no Compose program (B46).
-    pub fn new(situation: &Situation, keep: Keep) -> Result<Self> {
-        Self::with(situation, keep, Way::Edited)
+    pub fn new(situation: &Situation, flags: AdoptFlags) -> Result<Self> {
+        Self::with(situation, flags, Way::Edited)
     }
 
-    fn with(situation: &Situation, mut keep: Keep, way: Way) -> Result<Self> {
+    fn with(situation: &Situation, flags: AdoptFlags, way: Way) -> Result<Self> {
         let (stack, compose) = (situation.stack, situation.compose.compose()?);
         // A name in the repository would be recreated once, and be of this host alone.
-        keep.anonymous |= situation.git.is_some();
+        let anonymous = flags.keep.anonymous || situation.git.is_some();
+        let keep = Keep {
+            anonymous,
+            ..flags.keep
+        };
         let source = stack.read_own()?;
         let records = situation.records()?;
         let texts = Texts::new(compose, situation, &source, way)?;
@@ -84,7 +88,7 @@ impl Prepared {
         };
         let (mut rewrite, runs, blockers) = planner.write_what_runs(&before);
         if texts.is_not_simple(&rewrite) {
-            return Self::with(situation, keep, Way::Resolved);
+            return Self::with(situation, flags, Way::Resolved);
         }
         let problems = rewrite.as_ref().err().map_or(&[][..], Vec::as_slice);
         let (mut plan, mut projects) =
@@ -93,7 +97,7 @@ impl Prepared {
         let judged = rewrite.as_ref().ok();
         if let Some(key) = judged.and_then(|rewrite| planner.asking.unintended(rewrite, &runs)) {
             if texts.combined.is_none() && way == Way::Edited {
-                return Self::with(situation, keep, Way::Resolved);
+                return Self::with(situation, flags, Way::Resolved);
             }
             let files = texts.files.compose.join(", ");
             plan.blockers.push(texts::different(&files, &key));
@@ -129,7 +133,7 @@ impl Prepared {
         }
         complete(&mut plan, &runs, (situation, &source), &before, &mask);
         let combined = texts.combined.as_ref().map(|one| one.files(&texts.files));
-        Ok(Self {
+        let prepared = Self {
             dir: stack.dir_text().to_owned(),
             combined: combined.unwrap_or_default(),
             source,
@@ -139,7 +143,8 @@ impl Prepared {
             plan,
             git,
             projects,
-        })
+        };
+        Ok(prepared.finished(situation, flags))
     }
 
     /// The text that Portainer has, if the stack is there.
@@ -178,34 +183,6 @@ impl Prepared {
             && sent(self) == sent(other)
             && states(self) == states(other)
             && self.before.record == other.before.record
-    }
-
-    /// The patch for the repository, if it deploys something else than what runs.
-    pub fn patch(&self) -> Option<String> {
-        self.git.as_ref()?.patch.clone()
-    }
-
-    /// What could not be checked, and what may go wrong with an adoption that is not blocked, or with an export in its place.
-    pub fn warnings(&self, flags: AdoptFlags) -> impl Iterator<Item = &str> {
-        let plan = &self.plan;
-        let replaced = "your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies";
-        let replaced = Some(replaced).filter(|_| plan.files_differ && !flags.overwrite);
-        let doubts = plan.warnings.iter().chain(&plan.failed_before);
-        let doubts = doubts.map(String::as_str).chain(replaced);
-        let doubts = doubts.filter(|_| plan.blockers.is_empty());
-        let known = self.before.warnings.iter().map(String::as_str);
-        known.chain(doubts)
-    }
-
-    /// What the user should know before the adoption. `file` is the name of the Compose file.
-    pub fn notices(&self, file: &str) -> Vec<String> {
-        // They are about a text, which is not sent to a Git stack.
-        let is_sent = !self.plan.is_left_to_git();
-        let rewrite = self.rewrite.iter().filter(|_| is_sent);
-        let notices = rewrite.flat_map(|rewrite| &rewrite.notices);
-        notices
-            .map(|notice| notice.clone().in_file(file).message)
-            .collect()
     }
 
     /// This text and these variables as what was last sent, with the variables that only containers have (B22).
@@ -437,18 +414,15 @@ fn complete(
     before: &Before,
     mask: &Mask,
 ) {
-    plan.warnings
-        .extend(warnings(plan, runs, situation, before));
+    plan.warn_all(warnings(plan, runs, situation, before));
     let containers = before.details.containers.as_deref().unwrap_or_default();
     let touched = plan.touched(containers);
-    situation.lose_foreign(before, &touched, &mut plan.losses, &mut plan.warnings);
-    plan.warnings
-        .extend(unrestorable(plan, situation, before, source));
+    situation.lose_foreign(before, &touched, plan);
+    let unrestorable = unrestorable(plan, situation, before, source);
+    plan.warnings.extend(unrestorable);
     // A failed adoption restores containers.
     if let Err(error) = situation.engine.require_api() {
-        let hint = Failure::hint_of(&error).unwrap_or_default();
-        let blocker = Finding::new(format!("{error:#}"), hint);
-        plan.blockers.push(blocker);
+        plan.blockers.push(Finding::of_error(&error));
     }
     plan.hide_values(mask);
 }
@@ -459,7 +433,7 @@ fn unrestorable(
     situation: &Situation,
     before: &Before,
     source: &StackText,
-) -> Option<String> {
+) -> Option<Finding> {
     if situation.compose.is_rehearsed || plan.sends_nothing() {
         return None;
     }
@@ -480,11 +454,14 @@ fn unrestorable(
     };
     match restore::check_ahead(situation.engine, &found, tool, &texts) {
         Ok(problems) if problems.is_empty() => None,
-        Ok(problems) => Some(format!(
-            "if the deployment fails, the stack cannot be restored completely:\n{}",
-            numbered(&problems)
-        )),
-        Err(error) => Some(with_hint(&error)),
+        Ok(problems) => Some(Finding {
+            message: format!(
+                "if the deployment fails, the stack cannot be restored completely:\n{}",
+                numbered(&problems)
+            ),
+            ..Finding::default()
+        }),
+        Err(error) => Some(Finding::of_stack(&with_hint(&error))),
     }
 }
 

@@ -3,42 +3,24 @@
 use anyhow::Result;
 
 use super::{Adoption, Prepared, progress::Progress};
-use crate::{
-    failure::Failure,
-    model::Pull,
-    plan::{self, AdoptFlags},
-    run::Consent,
-};
-
-impl Prepared {
-    /// With `--pull`, the missing images, if nothing else prevents the adoption, and none of them has
-    /// to be built.
-    pub fn images_to_pull(&self, flags: AdoptFlags) -> Vec<Pull> {
-        if !flags.pull || self.plan.blockers.len() != 1 {
-            return Vec::new();
-        }
-        let Ok(project) = &self.projects.sent else {
-            return Vec::new();
-        };
-        plan::images_to_pull(project, &self.before.details.images, |service| {
-            self.projects.builds(service)
-        })
-    }
-}
+use crate::{failure::Failure, model::Pull, plan::AdoptFlags, run::Consent};
 
 impl Adoption<'_, '_> {
     /// Pulls what is missing, and plans again. Pulls nothing if something else prevents the adoption, or if an image has to
     /// be built.
     pub(super) fn pull(&mut self, prepared: Prepared) -> Result<Prepared> {
-        let missing = prepared.images_to_pull(self.a.flags);
-        if missing.is_empty() {
+        if prepared.plan.pulls.is_empty() {
             return Ok(prepared);
         }
         if matches!(self.a.consent, Consent::Impossible) {
             self.ask(&prepared.plan)?;
         }
-        self.pull_all(&missing)?;
-        self.prepare()
+        self.pull_all(&prepared.plan.pulls)?;
+        // What is still missing prevents the adoption.
+        self.prepare_with(AdoptFlags {
+            pull: false,
+            ..self.a.flags
+        })
     }
 
     /// Pulls what Portainer would pull again, because of `pull_policy` or `platform` (N10): if it cannot be pulled, the

@@ -13,7 +13,7 @@ use crate::{
     after::{Compared, Ran, changes, is_temporary, told_down},
     failure::Failure,
     model::Deployment,
-    plan::{Request, up},
+    plan::{Plan, up},
     portainer::Payload,
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
@@ -392,7 +392,8 @@ impl Adoption<'_, '_> {
             return None;
         };
         let in_error = matches!(deployment, Deployment::Failed(_));
-        let is_create = self.report.request.as_ref().is_some_and(Request::creates);
+        let plan = self.report.plan.as_ref();
+        let is_create = plan.is_some_and(Plan::creates);
         let differs = differs.unwrap_or_default();
         if !in_error && !is_create && differs == (false, false) {
             return None;
@@ -400,7 +401,7 @@ impl Adoption<'_, '_> {
         let first = Failure::hint_of(cause).unwrap_or("fix that, then run the command again");
         let name = self.at.stack.name().as_str();
         let command = self.run.restore_command(name, snapshot, false);
-        if matches!(self.report.request, Some(Request::Redeploy(_))) && !in_error {
+        if plan.is_some_and(Plan::redeploys) && !in_error {
             let read = self.run.portainer.read(id).ok();
             let interval = read.and_then(|(_, standing)| standing.git?.auto_update);
             let again = interval.map_or_else(String::new, |interval| {

@@ -374,7 +374,6 @@ pub(super) fn services(
 ) -> Vec<AdoptedService> {
     let planned = prepared.plan.services.iter().map(|planned| AdoptedService {
         service: planned.service.clone(),
-        planned: Some(planned.fate.clone()),
         containers: Vec::new(),
     });
     let mut services: Vec<AdoptedService> = planned.collect();
@@ -393,7 +392,6 @@ pub(super) fn services(
             Some(known) => known.containers.push(container),
             None => services.push(AdoptedService {
                 service: service.to_owned(),
-                planned: None,
                 containers: vec![container],
             }),
         }

@@ -84,7 +84,8 @@ fn adopt(
     let (report, ended) = adopt::run(&adopt, &mut |event| interrupt.show(&event));
     console.done();
     show(&report, console);
-    if let (Some(patch), Output::Text) = (&report.patch, arguments.output) {
+    let patch = report.plan.as_ref().and_then(|plan| plan.patch.as_ref());
+    if let (Some(patch), Output::Text) = (patch, arguments.output) {
         print_patch(patch);
     }
     Ok((report, ended))

@@ -13,7 +13,7 @@ use adopting::AccessArguments;
 pub(super) use adopting::{AdoptArguments, AdoptionArguments};
 use color::{color_of, use_color};
 pub(super) use git::GitArguments;
-pub(super) use planning::{Described, Output, PlanArguments};
+pub(super) use planning::{Output, PlanArguments};
 pub(super) use reading::{
     ConfigAction, ConfigArguments, ExportArguments, ExportSource, InitArguments, RehearseArguments,
     RehearsedWay, Shell,
@@ -220,13 +220,9 @@ pub(super) enum Command {
     /// with --as adopt, its containers.
     #[command(hide = true)]
     Render(RenderArguments),
-    /// Print the JSON schema of an output
+    /// Print the JSON schema of the outputs
     #[command(hide = true)]
-    Schema {
-        /// The output to describe
-        #[arg(value_name = "OUTPUT", value_enum)]
-        output: Described,
-    },
+    Schema,
     /// Write the man pages into a directory
     #[command(hide = true)]
     Man {

@@ -25,7 +25,7 @@ use crate::{
     failure::Failure,
     inventory::{Inventory, earlier},
     model::Record,
-    plan::{InPortainer, Keep},
+    plan::{AdoptFlags, InPortainer},
     portainer::{HINT_FOR_UNCLEAR, PortainerReader},
     snapshot::Place,
     stack::{Stack, StackName, is_same},
@@ -171,7 +171,7 @@ fn remember(inventory: &Inventory, name: &StackName, to: &Path) -> Result<()> {
     let Some((stack, state)) = stack_in(inventory, name, to).zip(inventory.state) else {
         return Ok(());
     };
-    let prepared = Prepared::new(&inventory.situation(&stack), Keep::default())?;
+    let prepared = Prepared::new(&inventory.situation(&stack), AdoptFlags::default())?;
     let is_same = prepared.plan.in_portainer == InPortainer::UpToDate;
     if let Some(sent) = prepared.sent(&inventory.location.tool).filter(|_| is_same) {
         let engine = inventory.engine.id().ok();

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     adopt::Prepared,
-    inventory::{Ways, adoption, plan},
+    inventory::{Ways, plan},
     plan::Readiness,
 };
 
@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     if arguments.diff || arguments.request {
         console.waiting("inspecting what exists");
         let situation = opened.situation();
-        let prepared = Prepared::new(&situation, flags.keep);
+        let prepared = Prepared::new(&situation, flags);
         console.done();
         let prepared = prepared?;
         if prepared.plan.is_left_to_git() {
@@ -38,9 +38,9 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
         } else {
             show_request(&prepared, stack, reveal, console)?;
         }
-        let is_blocked = adoption(&prepared, &situation, flags).readiness == Readiness::Blocked;
+        let is_blocked = prepared.plan.readiness == Readiness::Blocked;
         // A patch for a repository solves what it shows.
-        let is_patch = arguments.diff && prepared.patch().is_some();
+        let is_patch = arguments.diff && prepared.plan.patch.is_some();
         if is_blocked && !is_patch {
             prepared.payload(stack.name().as_str())?;
         }

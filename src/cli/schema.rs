@@ -1,18 +1,29 @@
-//! `stacklift schema`: the JSON schemas of the outputs.
+//! `stacklift schema`: the JSON schema of the outputs.
 
 use anyhow::Result;
+use schemars::JsonSchema;
 
-use super::{Console, arguments::Described, config::Config};
+use super::{Console, config::Config};
 use crate::report::{AdoptReport, AllReport, DoctorReport, ListReport, PlanReport};
 
-pub(super) fn run(output: Described, console: &Console) -> Result<()> {
-    let schema = match output {
-        Described::Plan => schemars::schema_for!(PlanReport),
-        Described::List => schemars::schema_for!(ListReport),
-        Described::Doctor => schemars::schema_for!(DoctorReport),
-        Described::Config => schemars::schema_for!(Config),
-        Described::Adopt => schemars::schema_for!(AdoptReport),
-        Described::AdoptAll => schemars::schema_for!(AllReport),
-    };
-    console.json(&schema)
+/// The schema of each output is in `$defs`, once.
+#[derive(JsonSchema)]
+#[schemars(
+    title = "The outputs of stacklift with `--output json`",
+    rename_all = "kebab-case"
+)]
+#[expect(dead_code, reason = "only the schema is used")]
+struct Outputs {
+    /// Of `plan`, `adopt --dry-run` and `migrate --dry-run`.
+    plan: PlanReport,
+    list: ListReport,
+    adopt: AdoptReport,
+    /// Of `adopt --all`, and of `adopt` with several names.
+    adopt_all: AllReport,
+    doctor: DoctorReport,
+    config: Config,
+}
+
+pub(super) fn run(console: &Console) -> Result<()> {
+    console.json(&schemars::schema_for!(Outputs))
 }

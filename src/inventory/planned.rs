@@ -2,10 +2,7 @@
 
 use anyhow::Result;
 
-use super::{
-    interrupted_run,
-    way::{adoption, migration},
-};
+use super::interrupted_run;
 use crate::{
     adopt, migrate,
     observe::Situation,
@@ -38,9 +35,9 @@ struct Commands<'a>(&'a Situation<'a>, &'a RestoreCommand);
 pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result<PlanReport> {
     // Side by side: each waits for Portainer, the engine and Compose.
     let (force, commands) = (ways.migrate.unwrap_or_default(), Commands(situation, typed));
-    let migrating = || migrate::Prepared::new(situation);
+    let migrating = || migrate::Prepared::new(situation, force);
     let flags = ways.adopt.unwrap_or_default();
-    let adopting = || adopt::Prepared::new(situation, flags.keep);
+    let adopting = || adopt::Prepared::new(situation, flags);
     let (migrated, adopted) = side_by_side(
         || ways.migrate.map(|_| migrating()),
         || ways.adopt.map(|_| adopting()),
@@ -56,7 +53,7 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     };
     let adopt = adopted.as_ref().map(|prepared| Plan {
         diff_command: Some(commands.of_adoption(&["plan", "--diff"], flags)),
-        ..report(prepared, |one| adoption(one, situation, flags))
+        ..planned(prepared, |prepared| &prepared.plan)
     });
     let is_blocked = |way: &Plan| way.readiness == Readiness::Blocked;
     let may_migrate = ways.or_migrate && ways.migrate.is_none();
@@ -64,10 +61,9 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     let migrate = migrated.as_ref().or(otherwise.as_ref());
     let migrate = migrate.map(|prepared| Plan {
         diff_command: Some(commands.of_migration("render", &DIFF)),
-        ..report(prepared, |one| migration(one, situation, force))
+        ..planned(prepared, |prepared| &prepared.plan)
     });
-    let overwrite = commands.of_adoption(&["plan"], flags.overwriting());
-    let stack = stack(situation, before, typed, overwrite)?;
+    let stack = stack(situation, before, typed);
     let is_broken = stack.interrupted_run.as_ref().is_some_and(|run| {
         *run == InterruptedRun::InProgress || run.heals(adopt.as_ref()).is_some()
     });
@@ -87,6 +83,14 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     Ok(PlanReport {
         version: VERSION,
         stack,
+        was_in_portainer: match before.last_sent.hashes {
+            Some(_) => Some(true),
+            None => before.last_sent.is_empty().then_some(false),
+        },
+        export_command: situation.stack.export_command(),
+        overwrite_command: commands.of_adoption(&["plan"], flags.overwriting()),
+        may_be_unseen: before.may_be_unseen(),
+        unanswered: situation.unanswered()?,
         portainer: PortainerReport {
             url: situation.base_url.to_string(),
             version: before.portainer_version.clone(),
@@ -99,40 +103,27 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     })
 }
 
-fn report<P>(prepared: &Result<P>, of: impl FnOnce(&P) -> Plan) -> Plan {
+fn planned<P>(prepared: &Result<P>, plan: fn(&P) -> &Plan) -> Plan {
     match prepared {
-        Ok(prepared) => of(prepared),
+        Ok(prepared) => plan(prepared).clone(),
         Err(error) => Plan::failed(error),
     }
 }
 
-fn stack(
-    situation: &Situation,
-    before: &Before,
-    command: &RestoreCommand,
-    overwrite: String,
-) -> Result<StackReport> {
+fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> StackReport {
     let name = situation.stack.name().as_str();
     let interrupted = situation.interrupted(before);
     let containers = before.listed.as_ref();
-    Ok(StackReport {
+    StackReport {
         name: name.to_owned(),
-        dir: situation.stack.dir_text().to_owned(),
-        file: situation.stack.file().to_owned(),
+        dir: Some(situation.stack.dir_text().to_owned()),
+        file: Some(situation.stack.file().to_owned()),
         containers: containers.map(|all| Containers::of(all, situation.tool)),
         portainer_stack: before.record.as_ref().map(PortainerStack::of),
-        was_in_portainer: match before.last_sent.hashes {
-            Some(_) => Some(true),
-            None => before.last_sent.is_empty().then_some(false),
-        },
-        export_command: situation.stack.export_command(),
-        overwrite_command: overwrite,
-        may_be_unseen: before.may_be_unseen(),
-        unanswered: situation.unanswered()?,
         interrupted_run: interrupted
             .as_ref()
             .map(|run| interrupted_run(run, (name, before.record.as_ref()), command)),
-    })
+    }
 }
 
 impl Commands<'_> {

@@ -21,7 +21,8 @@ impl Procedure<'_, '_> {
         self.run.warn_all(of_env);
         let mut losses = plan.losses.iter();
         let adopts = losses.any(|loss| loss.kind == Kind::Adopted);
-        self.run.warn_all(&plan.warnings);
+        self.run
+            .warn_all(plan.warnings.iter().map(Finding::to_string));
         self.refuse(&plan.blockers)?;
         let heading = if adopts {
             "the stack may lose:"
@@ -29,9 +30,8 @@ impl Procedure<'_, '_> {
             "the stack will lose:"
         };
         self.run.warn_all(warnings_of(&plan.losses, heading));
-        self.run
-            .note_all(plan.changes.iter().map(Finding::to_string));
-        self.run.note_all(plan.notices());
+        let notes = plan.changes.iter().chain(&plan.notices);
+        self.run.note_all(notes.map(Finding::to_string));
         Ok(())
     }
 

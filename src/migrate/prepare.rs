@@ -1,17 +1,21 @@
 //! Works out what a migration would do. Reads only: it holds no client that can write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem::take,
+};
 
 use anyhow::Result;
 use composefile::document::Document;
 
 use super::{Rewrite, namesake};
 use crate::{
+    finding::Finding,
     model::Record,
     observe::{Depth, Situation, mask, read_sent},
-    plan::{self, Before, Plan, Projects, Sent, Touch, Unread},
-    rewrite::faithful::env_files_needed,
-    stack::{Shell, StackText},
+    plan::{self, Before, Plan, Projects, Readiness, Request, Sent, Touch, Unread},
+    rewrite::{diff::changed_lines, faithful::env_files_needed},
+    stack::{Shell, Stack, StackText},
     text::Mask,
 };
 
@@ -29,12 +33,45 @@ pub struct Prepared {
 
 impl Prepared {
     /// Reads the stack's files, Portainer and the engine. Fails where a migration stops before it plans: if the files or
-    /// Portainer's list of stacks cannot be read, or if another Portainer stack may have the name.
-    pub fn new(situation: &Situation) -> Result<Self> {
+    /// Portainer's list of stacks cannot be read, or if another Portainer stack may have the name. With `force`, what would refuse
+    /// the run is a warning.
+    pub fn new(situation: &Situation, force: bool) -> Result<Self> {
         let source = situation.stack.read()?;
         let records = situation.records()?;
         namesake(situation.stack, &records)?;
-        Self::of(situation, source, records, Depth::Everything)
+        let prepared = Self::of(situation, source, records, Depth::Everything)?;
+        Ok(prepared.finished(situation.stack, force))
+    }
+
+    /// Completes the plan with what a run says by itself.
+    fn finished(mut self, stack: &Stack, force: bool) -> Self {
+        let (plan, before) = (&mut self.plan, &self.before);
+        let of_env = self.rewrite.env.warnings.iter();
+        let of_env = of_env.map(|warning| format!("{}/.env: {warning}", stack.dir_text()));
+        let known = before.warnings.iter().cloned().chain(of_env);
+        let mut warnings: Vec<Finding> = known.map(|told| Finding::from(&told)).collect();
+        warnings.append(&mut plan.warnings);
+        plan.warnings = warnings;
+        for refusal in take(&mut plan.blockers) {
+            if force {
+                plan.warn(format!("{}; --force overrides this", refusal.message));
+            } else {
+                plan.blockers.extend(refusal.split(stack.file()));
+            }
+        }
+        plan.readiness = if plan.blockers.is_empty() {
+            Readiness::Ready
+        } else {
+            Readiness::Blocked
+        };
+        plan.request = Some(match &before.record {
+            Some(record) => Request::Replace(record.id.clone()),
+            None => Request::Create,
+        });
+        plan.losses_known &= before.is_known();
+        plan.access.clone_from(&before.uses.wanted);
+        plan.changed_lines = Some(changed_lines(&self.source.compose, &self.rewrite.text));
+        self
     }
 
     /// Reads and plans the rest, once the files and the Portainer stacks with the stack's name are read.
@@ -92,7 +129,7 @@ impl Prepared {
                 _ => (one, Touch::MayBeReplaced),
             })
             .collect();
-        situation.lose_foreign(&before, &touched, &mut plan.losses, &mut plan.warnings);
+        situation.lose_foreign(&before, &touched, &mut plan);
         plan.hide_values(&mask);
         Ok(Self {
             source,

@@ -7,7 +7,7 @@ use super::{Before, Situation, with_hint};
 use crate::{
     engine::EngineReader,
     finding::{Finding, Kind},
-    plan::{self, Foreign, Touch},
+    plan::{self, Foreign, Plan, Touch},
     snapshot::Inspected,
     stack::StackName,
     text::bulleted,
@@ -16,22 +16,15 @@ use crate::{
 const UNKNOWN: &str = "it is unknown whether other containers share a namespace or volumes with the containers of the stack, and must be restarted or recreated";
 
 impl Situation<'_> {
-    /// Adds the losses of the containers that use one of `touched` and are not touched themselves. Reads nothing if
+    /// Adds to a plan the losses of the containers that use one of `touched` and are not touched themselves. Reads nothing if
     /// nothing is touched.
-    pub fn lose_foreign(
-        &self,
-        before: &Before,
-        touched: &[(Inspected, Touch)],
-        losses: &mut Vec<Finding>,
-        warnings: &mut Vec<String>,
-    ) {
+    pub fn lose_foreign(&self, before: &Before, touched: &[(Inspected, Touch)], plan: &mut Plan) {
         if touched.is_empty() {
             return;
         }
         // That they could not be listed is said already.
         let Some(others) = &before.others else {
-            warnings.push(UNKNOWN.to_owned());
-            return;
+            return plan.warn(UNKNOWN);
         };
         let ids = others.iter().map(|one| &one.id);
         let own = before.details.containers.iter().flatten().cloned();
@@ -40,9 +33,9 @@ impl Situation<'_> {
                 all.extend(own);
                 let projects = self.stack.name().projects();
                 let found = plan::foreign(touched, &all, self.tool, &projects);
-                losses.extend(found.into_iter().map(|one| one.loss));
+                plan.losses.extend(found.into_iter().map(|one| one.loss));
             }
-            Err(error) => warnings.push(format!("{}; {UNKNOWN}", with_hint(&error))),
+            Err(error) => plan.warn(format!("{}; {UNKNOWN}", with_hint(&error))),
         }
     }
 }

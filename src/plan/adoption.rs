@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::{
     compose::Project,
-    finding::Finding,
+    finding::{Finding, Kind},
     model::{Deployment, PORTAINER_FOLDERS},
     plan::{
         Facts, Fate, InPortainer, Plan, ServicePlan, Touch,
         checks::{adoption::blocking, validation},
-        edited, escape, fate_of,
+        edited, fate_of,
         fates::{
             redefined::Redefined, services::services, steering::Steering,
             versions::portainer_compose,
@@ -94,9 +94,9 @@ pub fn adoption(facts: &Facts) -> Plan {
     }
     let (failed, how) = &facts.before.failed;
     if failed.has(facts.sent.text, facts.sent.env) {
-        plan.failed_before = Some(how.clone());
+        let failed = Finding::of_stack(how).of_kind(Kind::FailedBefore);
+        plan.warnings.push(failed);
     }
-    escape(&mut plan.warnings);
     plan.blockers.extend(blocking(facts, &plan));
     plan
 }
@@ -121,7 +121,7 @@ impl Plan {
     fn check_and_lose(&mut self, facts: &Facts, project: &Project) {
         let compose = portainer_compose(facts);
         let mut redefined = Redefined::new(facts, compose);
-        self.warnings.append(&mut redefined.ignored);
+        self.warn_all(std::mem::take(&mut redefined.ignored));
         if !self.sends_nothing() {
             let steering =
                 Steering::new(facts, project, compose, facts.record.map(|one| one.record));
@@ -132,7 +132,7 @@ impl Plan {
         let containers = facts.before.inspected();
         let mut lost = containers.filter(|one| self.keeps_of_lost_portainer(facts, *one));
         if let Some(one) = lost.next() {
-            self.warnings.push(format!(
+            self.warn(format!(
                 "Portainer started {}, and has no stack for it: if another Portainer has one, do not adopt it here",
                 one.name()
             ));
@@ -231,10 +231,12 @@ impl Plan {
                 surplus.entry(why).or_default().push(&service.service);
             }
         }
-        self.warnings.extend(surplus.iter().map(|(why, names)| {
+        let removed = surplus.iter().map(|(why, names)| {
             let names = listed(names);
             format!("the next update in Portainer removes {names}: {why}")
-        }));
+        });
+        let removed: Vec<String> = removed.collect();
+        self.warn_all(removed);
         for service in &mut self.services {
             let is_unknown = matches!(service.fate, Fate::Unknown(_)) && !is_from_git;
             let has_more = service
@@ -255,7 +257,7 @@ impl Plan {
             service.stop_grace = None;
         }
         let paused = facts.before.inspected().filter(|one| one.is_paused());
-        self.warnings.extend(paused.map(|one| {
+        self.warn_all(paused.map(|one| {
             let (name, tool) = (one.name(), facts.tool);
             format!("{name} stays paused: to continue it, run: {tool} unpause {name}")
         }));

@@ -16,7 +16,6 @@ use crate::{
             conditions, conflicts, inline, missing, overridden, permissions, unsupported,
             validation,
         },
-        escape,
         fates::{
             steering::{self, Steering},
             versions::portainer_compose,
@@ -46,17 +45,17 @@ pub fn migration(facts: &Facts) -> Plan {
     };
     plan.refuse(facts, project);
     plan.lose(facts, project);
-    escape(&mut plan.warnings);
+    let pulls = plan.images.iter();
+    let notices = pulls.map(|pull| {
+        Finding::of_stack(&format!(
+            "image {pull} will be pulled before anything is stopped"
+        ))
+    });
+    plan.notices = notices.collect();
     plan
 }
 
 impl Plan {
-    /// What is said of the images that will be pulled.
-    pub fn notices(&self) -> impl Iterator<Item = String> {
-        let pulls = self.images.iter();
-        pulls.map(|pull| format!("image {pull} will be pulled before anything is stopped"))
-    }
-
     fn refuse(&mut self, facts: &Facts, project: Option<&Project>) {
         let destroys = destroys(facts);
         let damage = damage(facts);
@@ -90,7 +89,7 @@ impl Plan {
         is_damaged: bool,
     ) {
         if let Environment::Unknown(reason) = &facts.before.environment {
-            self.warnings.push(format!(
+            self.warn(format!(
                 "cannot verify that environment {} is this host: {}",
                 facts.endpoint, reason
             ));
@@ -114,8 +113,8 @@ impl Plan {
             self.blockers.extend(missing.refusals);
             self.images.extend(absent_images(facts));
             let doubt = validation::doubt(facts, &self.blockers, &keys);
-            let doubts = keys.into_iter().chain(missing.doubts).chain(doubt);
-            self.warnings.extend(doubts);
+            self.warnings.extend(keys);
+            self.warn_all(missing.doubts.into_iter().chain(doubt));
             return;
         };
         let compose = portainer_compose(facts);
@@ -125,18 +124,17 @@ impl Plan {
         let rejected = steering.rejected().into_iter().map(|one| one.message);
         self.blockers
             .extend(validation::rejects(rejected.collect()));
-        self.warnings.extend(steering.doubt());
+        self.warn_all(steering.doubt());
         let missing = missing::missing(facts, Some(project), &BTreeSet::new());
         let mut refusals = missing.refusals;
         self.warnings.extend(keys);
         self.images.extend(missing.pulls);
-        self.warnings.extend(missing.absent);
-        self.warnings.extend(missing.doubts);
+        self.warn_all(missing.absent);
+        self.warn_all(missing.doubts);
         // The engine may use another network namespace.
         let used = conflicts::used_on_host(facts, project, |_| true).into_iter();
-        self.warnings
-            .extend(used.map(|port| format!("the deployment may fail: {}", port.message)));
-        self.warnings.extend(conditions::doubts(facts, project));
+        self.warn_all(used.map(|port| format!("the deployment may fail: {}", port.message)));
+        self.warn_all(conditions::doubts(facts, project));
         let what = "Compose cannot start paused containers";
         let paused = Finding::about(conflicts::paused(facts), what, "unpause them first");
         refusals.extend(paused.map(|one| one.of_kind(Kind::Paused)));
@@ -151,7 +149,7 @@ impl Plan {
                     refusal.details
                 };
                 let may_fail = |what| format!("the deployment may fail: {what}");
-                self.warnings.extend(told.into_iter().map(may_fail));
+                self.warn_all(told.into_iter().map(may_fail));
             } else {
                 self.blockers.push(refusal);
             }
@@ -183,9 +181,8 @@ impl Plan {
         let (in_memory, unseen) = memory::losses(facts, &self.services);
         self.losses.extend(in_memory);
         self.warnings.extend(memory::unseen_memory(&unseen));
-        self.unseen_memory = unseen;
         self.losses.extend(text_lost(&text));
-        self.warnings.extend(unknown);
+        self.warn_all(unknown);
         if let Some(record) = &facts.record {
             let losses = record::losses(record, facts.sent).into_iter();
             // B23
@@ -199,7 +196,7 @@ impl Plan {
             self.losses.extend(named.into_iter().chain(lost));
             if record.contents.is_none() && !facts.is_forbidden() {
                 let id = &record.record.id;
-                self.warnings.push(format!(
+                self.warn(format!(
                     "cannot read Portainer stack {id}: how it differs from the files is unknown"
                 ));
             }
@@ -207,14 +204,13 @@ impl Plan {
         let losses = std::mem::take(&mut self.losses).into_iter();
         (self.changes, self.losses) = losses.partition(|loss| loss.is_change(false));
         if !facts.before.listed().is_empty() && facts.before.details.containers.is_none() {
-            self.warnings
-                .push("cannot inspect the containers: what they would lose is unknown".to_owned());
+            self.warn("cannot inspect the containers: what they would lose is unknown");
         }
         if let (Err(error), false) = (
             facts.source.document,
             facts.before.details.containers.is_none(),
         ) {
-            self.warnings.push(format!(
+            self.warn(format!(
                 "cannot parse the Compose file: what the stack will lose is unknown ({error})"
             ));
         }

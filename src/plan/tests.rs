@@ -256,7 +256,7 @@ impl World {
     #[track_caller]
     pub fn warns<const N: usize>(&self, expected: [impl AsRef<str>; N]) {
         let expected = expected.map(|one| one.as_ref().to_owned());
-        assert_eq!(self.plan().warnings, expected);
+        assert_eq!(messages(&self.plan().warnings), expected);
     }
 
     #[track_caller]
@@ -270,6 +270,11 @@ impl World {
         let parent = self.containers[index].pointer_mut(parent);
         parent.expect("an object")[key] = value;
     }
+}
+
+/// What findings say.
+pub fn messages(found: &[Finding]) -> Vec<&str> {
+    found.iter().map(|one| one.message.as_str()).collect()
 }
 
 /// The folder in which the text that is sent is read.
@@ -554,9 +559,8 @@ fn b06_images_that_cannot_be_had_are_refused() {
     world.compose = "services:\n  web:\n    image: y\n".to_owned();
     world.refuses([""; 0]);
     world.warns([""; 0]);
-    let notices: Vec<String> = world.plan().notices().collect();
     let expected = "image y will be pulled before anything is stopped";
-    assert_eq!(notices, [expected]);
+    assert_eq!(messages(&world.plan().notices), [expected]);
     world.compose = "services:\n  web:\n    build: app\n".to_owned();
     world.images.insert("web-web".to_owned(), None);
     world.refuses([
@@ -685,7 +689,7 @@ fn b06_what_exists_on_another_engine_is_only_a_warning() {
     world.environment = Environment::Unknown("no response".to_owned());
     world.refuses([""; 0]);
     let expected = "the deployment may fail: network gone does not exist";
-    assert_eq!(world.plan().warnings[1], expected);
+    assert_eq!(world.plan().warnings[1].message, expected);
 }
 
 #[test]
@@ -697,7 +701,7 @@ fn b06_a_port_that_a_program_uses_is_a_warning() {
     ] {
         let world = world(&format!("{PLAIN}    ports: ['{ports}']\n"));
         let (warnings, said) = (world.plan().warnings, "port 18700/tcp is used by a program");
-        let found = warnings.iter().any(|one| one.contains(said));
+        let found = warnings.iter().any(|one| one.message.contains(said));
         assert_eq!(found, is_warned, "{ports}: {warnings:?}");
     }
 }

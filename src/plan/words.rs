@@ -158,9 +158,9 @@ impl Plan {
         );
         parts.extend(told_losses(self.losses.len()));
         let has_containers = self.services.iter().any(|one| !one.containers.is_empty());
-        let failed = self.failed_before.as_ref().filter(|_| has_containers);
         let again = "its last adoption failed: if this one does, every container is down until it is restored";
-        parts.extend(failed.map(|_| again.to_owned()));
+        let is_again = has_containers && self.failed_before();
+        parts.extend(is_again.then(|| again.to_owned()));
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }

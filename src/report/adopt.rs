@@ -5,12 +5,9 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{
-    finding::Finding,
-    model::Grant,
-    plan::{Fate, Request},
-    portainer::Repository,
-};
+use crate::{model::Grant, plan::Plan, portainer::Repository};
+
+use super::VERSION;
 
 /// What `stacklift adopt --output json` prints.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -22,8 +19,8 @@ pub struct AdoptReport {
     /// The ID of the environment in Portainer.
     pub environment: i64,
     pub outcome: Outcome,
-    /// What was to be sent, once that is known.
-    pub request: Option<Request>,
+    /// What was to be done; null if that could not be worked out.
+    pub plan: Option<Plan>,
     /// The ID of the Portainer stack, if it exists.
     pub portainer_stack: Option<String>,
     /// The page of the stack in Portainer, if it is deployed and its containers run as before.
@@ -37,19 +34,8 @@ pub struct AdoptReport {
     pub access: Option<BTreeSet<Grant>>,
     /// The ID of the snapshot.
     pub snapshot: Option<String>,
-    /// The services, as planned and as found.
+    /// The services, as found.
     pub services: Vec<AdoptedService>,
-    /// What to know before a later change or deployment.
-    pub notices: Vec<String>,
-    /// Everything that the plan said will be lost.
-    pub losses: Vec<Finding>,
-    /// What the plan said will change because it was changed in the files, and what runs again. Not what a fate says.
-    pub changes: Vec<Finding>,
-    /// Why the stack cannot be adopted.
-    pub blockers: Vec<Finding>,
-    /// With `--git`, if the repository would change a container: the patch that leaves every container untouched. Values are
-    /// hidden, unless `--reveal` was given.
-    pub patch: Option<String>,
     /// The containers outside the stack that must be restarted or recreated because of this run, and how.
     pub other_containers: Vec<String>,
     /// What the verification found wrong.
@@ -60,6 +46,18 @@ pub struct AdoptReport {
     pub details: Option<String>,
     /// The state of the stack, if the command failed.
     pub state: Option<String>,
+}
+
+impl AdoptReport {
+    /// The report of a run that has sent nothing.
+    pub fn new(stack: &str, environment: i64) -> Self {
+        Self {
+            version: VERSION,
+            stack: stack.to_owned(),
+            environment,
+            ..Self::default()
+        }
+    }
 }
 
 /// How an adoption ended.
@@ -85,12 +83,10 @@ pub enum Outcome {
     Unknown,
 }
 
-/// A service, as planned and as found.
+/// A service, as found.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct AdoptedService {
     pub service: String,
-    /// What the plan said.
-    pub planned: Option<Fate>,
     pub containers: Vec<AdoptedContainer>,
 }
 

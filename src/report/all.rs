@@ -3,9 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::Plan;
-
-use super::{AdoptReport, Containers, InterruptedRun, StackState};
+use super::{AdoptReport, ListEntry};
 
 /// What `stacklift adopt --output json` prints with `--all` or several stacks.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -31,26 +29,14 @@ pub struct AllReport {
 /// A stack.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct AllEntry {
-    pub name: String,
-    /// The absolute path of the stack's directory; null if it has no directory with a Compose file.
-    pub dir: Option<String>,
-    /// The containers of its project before the run; null if they could not be listed.
-    pub containers: Option<Containers>,
-    /// Its state before the run, as `stacklift list` shows it.
-    pub state_before: StackState,
-    /// The earlier run on it that was interrupted or is in progress; null if there is none.
-    pub interrupted_run: Option<InterruptedRun>,
+    /// As it was, and was planned, before the first stack was adopted.
+    #[serde(flatten)]
+    pub before: ListEntry,
     pub result: StackResult,
-    /// The plan that was shown before the first stack was adopted. It compares the configurations.
-    pub adopt: Plan,
     /// Whether what an interrupted run left is restored first. What follows is planned then.
     pub restored_first: bool,
-    /// What `stacklift adopt <STACK> --output json` prints; null if the adoption was not started or did not end.
+    /// What `stacklift adopt <STACK> --output json` prints; null if the adoption was not started.
     pub report: Option<AdoptReport>,
-    /// Why the stack was not adopted, if its adoption was started.
-    pub error: Option<String>,
-    /// The state of the stack, if its adoption was started and it was not adopted.
-    pub state: Option<String>,
 }
 
 /// The result for a stack.
@@ -114,7 +100,7 @@ impl AllReport {
         if stacks.any(|one| one.result == StackResult::Blocked) {
             return 1;
         }
-        if self.to_adopt().any(|one| one.adopt.loses()) {
+        if self.to_adopt().any(|one| one.before.adopt.loses()) {
             return 3;
         }
         0

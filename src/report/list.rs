@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::plan::Plan;
 
-use super::{Containers, InterruptedRun, PortainerReport, PortainerStack};
+use super::{PortainerReport, StackReport};
 
 /// What `stacklift list --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -25,23 +25,14 @@ pub struct ListReport {
     pub warnings: Vec<String>,
 }
 
-/// A stack.
-#[derive(Debug, Serialize, JsonSchema)]
+/// A stack, and its plan.
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct ListEntry {
-    pub name: String,
-    /// The stack's directory, absolute; null if there is none with a Compose file.
-    pub dir: Option<String>,
-    /// Whether that directory is not in the stacks root: `adopt --all` leaves it out.
+    #[serde(flatten)]
+    pub stack: StackReport,
+    /// Whether its directory is not in the stacks root: `adopt --all` leaves it out.
     pub outside_stacks_root: bool,
-    /// The Compose file in that directory.
-    pub file: Option<String>,
     pub state: StackState,
-    /// The run on it that was interrupted or is in progress; null if there is none.
-    pub interrupted_run: Option<InterruptedRun>,
-    /// The containers of its project; null if they could not be listed.
-    pub containers: Option<Containers>,
-    /// The Portainer stack of this name in the environment.
-    pub portainer_stack: Option<PortainerStack>,
     /// What `stacklift adopt` would do.
     pub adopt: Plan,
     /// The command to run next; null if there is nothing to do, or if no command helps.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::plan::{Plan, Readiness};
 
-use super::{Containers, InterruptedRun, PortainerReport, PortainerStack};
+use super::{InterruptedRun, PortainerReport, StackReport};
 
 /// What `stacklift plan --output json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -15,6 +15,20 @@ pub struct PlanReport {
     pub version: u32,
     pub stack: StackReport,
     pub portainer: PortainerReport,
+    /// Whether it was in Portainer before. `None` if that is unknown: a stack was sent that may not have been deployed.
+    #[serde(skip)]
+    pub was_in_portainer: Option<bool>,
+    /// The command that writes what Portainer has over the files.
+    #[serde(skip)]
+    pub export_command: Option<String>,
+    /// The command that shows what overwriting an edit in Portainer would do.
+    #[serde(skip)]
+    pub overwrite_command: String,
+    /// Whether a Portainer stack may exist that the API key does not see (B24).
+    #[serde(skip)]
+    pub may_be_unseen: bool,
+    /// The requests of earlier runs whose end is unknown. Every run first waits until Portainer has finished them.
+    pub unanswered: Vec<String>,
     /// What `stacklift adopt` would do; null if only `migrate` was asked for.
     pub adopt: Option<Plan>,
     /// What `stacklift migrate` would do; null unless it was asked for, or the stack cannot be adopted.
@@ -24,36 +38,6 @@ pub struct PlanReport {
     pub is_comparison: bool,
     /// The command to run; null if there is nothing to do, if every way is blocked, or if a run was interrupted.
     pub recommended: Option<Recommended>,
-}
-
-/// The stack as it is now.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct StackReport {
-    pub name: String,
-    /// The stack's directory, absolute.
-    pub dir: String,
-    /// The Compose file in that directory.
-    pub file: String,
-    /// Its containers; null if they could not be listed.
-    pub containers: Option<Containers>,
-    /// The Portainer stack of this name in the environment.
-    pub portainer_stack: Option<PortainerStack>,
-    /// Whether one was deployed before. `None` if that is unknown: a stack was sent that may not have been deployed.
-    #[serde(skip)]
-    pub was_in_portainer: Option<bool>,
-    /// The command that writes what Portainer has over the files.
-    #[serde(skip)]
-    pub export_command: Option<String>,
-    /// The command that shows what overwriting an edit in Portainer would do.
-    #[serde(skip)]
-    pub overwrite_command: String,
-    /// Whether one may exist that the API key does not see (B24).
-    #[serde(skip)]
-    pub may_be_unseen: bool,
-    /// The requests of earlier runs whose end is unknown. Every run first waits until Portainer has finished them.
-    pub unanswered: Vec<String>,
-    /// The run on it that was interrupted or is in progress; null if there is none.
-    pub interrupted_run: Option<InterruptedRun>,
 }
 
 /// A way into Portainer.
@@ -94,7 +78,7 @@ impl PlanReport {
     pub fn is_shown(&self) -> bool {
         let run = self.stack.interrupted_run.as_ref();
         let is_whole = run.is_none_or(|run| run.heals(None).is_none());
-        (is_whole || self.heals().is_none()) && self.stack.unanswered.is_empty()
+        (is_whole || self.heals().is_none()) && self.unanswered.is_empty()
     }
 
     /// Whether Portainer has the stack as it would be adopted, and all of it runs.

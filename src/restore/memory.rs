@@ -51,8 +51,7 @@ impl Restoration<'_, '_, '_> {
             told.extend(lost.map(|what| Finding::of_stack(&what).on(name)));
         }
         let unseen = changes.into_iter().flat_map(|one| one.unseen_memory);
-        let unseen = unseen_memory(&unseen.collect());
-        told.extend(unseen.map(|what| Finding::of_stack(&what)));
+        told.extend(unseen_memory(&unseen.collect()));
         Ok(told)
     }
 

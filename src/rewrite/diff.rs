@@ -49,6 +49,17 @@ impl AsRef<[u8]> for Line<'_> {
     }
 }
 
+/// How many lines change: of each hunk, the longer side.
+pub fn changed_lines(before: &str, after: &str) -> usize {
+    let input = InternedInput::new(before, after);
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let lines = diff
+        .hunks()
+        .map(|hunk| hunk.before.len().max(hunk.after.len()));
+    lines.sum()
+}
+
 /// The hunks of a unified diff; empty if the texts are equal.
 pub fn hunks(before: Shown, after: Shown) -> String {
     let (before, after) = (before.lines(), after.lines());

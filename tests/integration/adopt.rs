@@ -167,8 +167,8 @@ fn m16_a_portainer_stack_of_this_environment_is_updated_without_pulling_or_pruni
         let (report, run) = reported(&bench, 0);
         run.says("updated web: a kept running, b was down for ");
         assert_eq!(report["outcome"], "adopted", "{report}");
-        assert_eq!(report["losses"], serde_json::json!([]));
-        assert_eq!(report["changes"], serde_json::json!([]));
+        assert_eq!(report["plan"]["losses"], serde_json::json!([]));
+        assert_eq!(report["plan"]["changes"], serde_json::json!([]));
         let change = |service: usize| &report["services"][service]["containers"][0];
         assert_eq!(change(0)["change"], "kept");
         assert_eq!(change(0)["away"], 0.0);

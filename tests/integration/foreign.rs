@@ -42,7 +42,7 @@ fn b21_the_question_and_the_report_name_whom_an_adoption_harms() {
     let run = bench.run("adopt web --wait 2s --output json").code(0);
     let report = run.report("adopt");
     let is_vpn = |one: &Value| one["subject"] == "vpn";
-    let losses = report["losses"].as_array().expect("a list");
+    let losses = report["plan"]["losses"].as_array().expect("a list");
     assert!(losses.iter().any(is_vpn), "{report}");
     let other = report["other_containers"][0].to_string();
     assert!(other.starts_with("\"vpn: it"), "{report}");

@@ -112,7 +112,7 @@ fn m24_what_differs_is_printed_as_a_patch_and_nothing_is_sent() {
     assert_eq!(report["adopt"]["request"]["kind"], "create-git");
     let adopted = run(&bench, &format!("adopt web {FLAGS} --output json"));
     let report = adopted.code(1).report("adopt");
-    assert_eq!(report["patch"], patch);
+    assert_eq!(report["plan"]["patch"], patch);
     assert!(nothing_was_sent(&bench));
 }
 

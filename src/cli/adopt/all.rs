@@ -14,7 +14,7 @@ use anyhow::{Result, anyhow};
 
 use super::adopt;
 use crate::{
-    adopt::Prepared,
+    adopt::{Prepared, tell},
     cli::{
         Cli, Console, Ended,
         arguments::{AdoptArguments, Output},
@@ -27,12 +27,12 @@ use crate::{
     },
     compose,
     failure::Failure,
-    inventory::{Files, Found, Inventory, PLANNED_AT_ONCE, adoption, missing},
+    inventory::{Files, Found, Inventory, PLANNED_AT_ONCE, missing},
     model::WantedAccess,
     observe::{Host, with_hint},
     parallel::{caught, in_parallel_of, lock},
     plan::{Plan, Readiness},
-    report::{AllEntry, AllReport, Outcome, StackResult, VERSION},
+    report::{AdoptReport, AllEntry, AllReport, Outcome, StackResult, VERSION},
     run::{Peers, State, Stopped},
     snapshot::{Interrupted, Place, Unfinished},
     stack::{Stack, StackName},
@@ -115,7 +115,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     text::show_untried(&report, console);
     let left = report.stacks.iter().filter(|one| one.is_left());
     for one in left.filter(|_| !arguments.all) {
-        let words = ["plan", one.name.as_str()];
+        let words = ["plan", one.before.stack.name.as_str()];
         text::show_left(one, all.settings.typed.with(&words), console);
         is_missing = true;
     }
@@ -133,16 +133,22 @@ fn watch(
     Interrupt::watch_with(console, move |console, state| {
         let mut report = lock(&report);
         let began = report.stacks.iter().any(|one| one.report.is_some());
+        let environment = report.environment;
         let mut stacks = report.stacks.iter_mut();
         match stacks.find(|one| one.result == StackResult::Interrupted) {
             Some(one) => {
-                console.state(&state.of(&one.name));
+                let name = &one.before.stack.name;
+                console.state(&state.of(name));
                 if state.roll_back().is_some() {
-                    let again = typed.with(&["adopt", &one.name]);
+                    let again = typed.with(&["adopt", name]);
                     console.advice(&format!("to continue, run: {again}"), Some(state));
                 }
                 show_roll_back(console, state);
-                one.state = Some(state.to_string());
+                one.report = Some(AdoptReport {
+                    outcome: Outcome::Unknown,
+                    state: Some(state.to_string()),
+                    ..AdoptReport::new(name, environment)
+                });
             }
             None if began => console.state(&State::new("no stack was being adopted")),
             None => console.state(&State::untouched()),
@@ -254,25 +260,16 @@ impl All<'_> {
         host: &Host,
         inventory: &Inventory,
     ) -> (AllEntry, Option<Planned>) {
-        let without_plan = |result, adopt| {
-            let entry = AllEntry {
-                result,
-                adopt,
-                ..AllEntry::default()
-            };
-            (entry, None)
-        };
-        let failed =
-            |error: &anyhow::Error| without_plan(StackResult::Blocked, Plan::failed(error));
-        let unplanned = |result, readiness| without_plan(result, Plan::unplanned(readiness));
+        let failed = |error: &anyhow::Error| (StackResult::Blocked, Plan::failed(error), None);
+        let unplanned = |result, readiness| (result, Plan::unplanned(readiness), None);
         let interrupted = inventory.interrupted(found);
         let is_broken = interrupted.as_ref().is_some_and(|run| {
             use Interrupted::{InProgress, RestoreAgain};
             run.is_incomplete() || [InProgress, RestoreAgain].contains(&run.left)
         });
-        let (entry, planned) = match (inventory.refusal(found), &found.files) {
+        let (result, adopt, planned) = match (inventory.refusal(found), &found.files) {
             _ if !self.is_wanted(found) => unplanned(StackResult::LeftOut, Readiness::Unknown),
-            (Some(blocker), _) => without_plan(StackResult::Refused, Plan::blocked(blocker)),
+            (Some(blocker), _) => (StackResult::Refused, Plan::blocked(blocker), None),
             (None, Files::Stack(_)) if is_broken && self.arguments.all => {
                 unplanned(StackResult::Unfinished, Readiness::Unknown)
             }
@@ -285,15 +282,11 @@ impl All<'_> {
             (None, Files::None) => unplanned(StackResult::NoFile, Readiness::NoFile),
         };
         let (interrupted, typed) = (interrupted.as_ref(), &self.settings.typed);
-        let listed = inventory.entry(found, host, interrupted, entry.adopt, typed);
         let entry = AllEntry {
-            name: listed.name,
-            dir: listed.dir,
-            state_before: listed.state,
-            interrupted_run: listed.interrupted_run,
-            containers: listed.containers,
-            adopt: listed.adopt,
-            ..entry
+            before: inventory.entry(found, host, interrupted, adopt, typed),
+            result,
+            restored_first: planned.as_ref().is_some_and(|one| one.plan.is_none()),
+            report: None,
         };
         (entry, planned)
     }
@@ -304,56 +297,40 @@ impl All<'_> {
         found: &Found,
         stack: &Stack,
         interrupted: Option<&Unfinished>,
-    ) -> Result<(AllEntry, Option<Planned>)> {
+    ) -> Result<(StackResult, Plan, Option<Planned>)> {
         let mut settings = self.settings.clone();
         if found.needs_dir(&settings.location) {
             settings.location.dir = Some(stack.dir().to_owned());
         }
         let opened = self.open(stack, &settings)?;
         if interrupted.is_some_and(Unfinished::is_incomplete) {
-            let entry = AllEntry {
-                restored_first: true,
-                ..AllEntry::default()
-            };
             let planned = Planned {
                 stack: opened.stack,
                 settings,
                 plan: None,
             };
-            return Ok((entry, Some(planned)));
+            return Ok((StackResult::Planned, Plan::default(), Some(planned)));
         }
-        let situation = opened.situation();
-        let flags = self.arguments.adoption.flags;
-        let prepared = Prepared::new(&situation, flags.keep)?;
-        let adopt = adoption(&prepared, &situation, flags);
+        let plan = Prepared::new(&opened.situation(), self.arguments.adoption.flags)?.plan;
         // An adoption waits for an earlier request without a known end (B11), and checks what an earlier run left, also if
         // nothing else is to do.
         let waits = interrupted.is_some()
             || Place::new(&state_folder()?, opened.stack.name().as_str()).has_unanswered();
-        let result = match adopt.readiness {
+        let result = match plan.readiness {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
             Readiness::Edited => StackResult::Edited,
             Readiness::Blocked => StackResult::Blocked,
             // Named, it is tried again.
-            Readiness::Ready if self.arguments.all && adopt.failed_before.is_some() => {
-                StackResult::Blocked
-            }
-            Readiness::Ready if self.arguments.all && prepared.plan.runs_nothing() => {
-                StackResult::LeftOut
-            }
+            Readiness::Ready if self.arguments.all && plan.failed_before() => StackResult::Blocked,
+            Readiness::Ready if self.arguments.all && plan.runs_nothing() => StackResult::LeftOut,
             _ => StackResult::Planned,
         };
-        let planned = (result == StackResult::Planned).then_some(Planned {
+        let planned = (result == StackResult::Planned).then(|| Planned {
             stack: opened.stack,
             settings,
-            plan: Some(prepared.plan),
+            plan: Some(plan.clone()),
         });
-        let entry = AllEntry {
-            result,
-            adopt,
-            ..AllEntry::default()
-        };
-        Ok((entry, planned))
+        Ok((result, plan, planned))
     }
 
     fn open(&self, stack: &Stack, settings: &Settings) -> Result<Opened> {
@@ -410,21 +387,22 @@ impl All<'_> {
                 .map_err(Stopped::untouched)
                 .and_then(|opened| adopt(arguments, &opened, plan, interrupt, self.console));
             let (single, stopped) = match ended {
-                Ok((single, ended)) => (Some(single), ended.err()),
-                Err(stopped) => (None, Some(stopped)),
+                Ok((single, ended)) => (single, ended.err()),
+                Err(stopped) => {
+                    let mut single = AdoptReport::new(name.as_str(), self.endpoint);
+                    tell(&mut single, &stopped);
+                    (single, Some(stopped))
+                }
             };
             interrupt.begin(|| {
                 let mut report = lock(report);
                 let stack = &mut report.stacks[at];
-                stack.result = match (&stopped, single.as_ref().map(|one| one.outcome)) {
+                stack.result = match (&stopped, single.outcome) {
                     (Some(_), _) => StackResult::Failed,
-                    (None, Some(Outcome::NothingToDo)) => StackResult::NothingToDo,
+                    (None, Outcome::NothingToDo) => StackResult::NothingToDo,
                     (None, _) => StackResult::Adopted,
                 };
-                let stopped = stopped.as_ref();
-                stack.error = stopped.map(|stopped| format!("{:#}", stopped.error));
-                stack.state = stopped.map(|stopped| stopped.state.to_string());
-                stack.report = single;
+                stack.report = Some(single);
             });
             if let Some(stopped) = stopped {
                 show_stopped(self.console, &stopped);

@@ -16,7 +16,8 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
     let name = &report.stack;
     let containers = containers(report);
     let mut access = report.access.as_ref().map(Grant::list);
-    let verb = match (report.outcome, &report.request) {
+    let request = report.plan.as_ref().and_then(|plan| plan.request.as_ref());
+    let verb = match (report.outcome, request) {
         (Outcome::NothingToDo, _) => {
             let is = up_to_date(report.git.as_ref());
             // An earlier run had not looked.

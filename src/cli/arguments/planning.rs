@@ -1,4 +1,4 @@
-//! The arguments of `plan` and of `schema`.
+//! The arguments of `plan`.
 
 use std::ffi::OsString;
 
@@ -45,21 +45,4 @@ pub(in crate::cli) struct PlanArguments {
     pub exit_code: bool,
     #[command(flatten, next_help_heading = "Flags of `stacklift adopt`")]
     pub adoption: AdoptionArguments,
-}
-
-/// The outputs with a schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Described {
-    /// The output of `stacklift plan --output json`
-    Plan,
-    /// The output of `stacklift list --output json`
-    List,
-    /// The output of `stacklift adopt --output json`
-    Adopt,
-    /// The output of `stacklift doctor --output json`
-    Doctor,
-    /// The output of `stacklift config --output json`
-    Config,
-    /// The output of `stacklift adopt --all --output json`
-    AdoptAll,
 }

@@ -42,12 +42,12 @@ fn row(stack: &ListEntry) -> TableRow {
     let (last, command) = last(stack);
     TableRow {
         cells: vec![
-            (Meaning::Name, format!("{}{mark}", stack.name)),
-            (Meaning::Plain, running(stack.containers.as_ref())),
+            (Meaning::Name, format!("{}{mark}", stack.stack.name)),
+            (Meaning::Plain, running(stack.stack.containers.as_ref())),
             state(stack.state),
             last,
         ],
-        command: command.map(|command| [stack.name.clone(), command.to_owned()]),
+        command: command.map(|command| [stack.stack.name.clone(), command.to_owned()]),
     }
 }
 
@@ -60,12 +60,12 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
     let found = readiness(&stack.adopt);
     let told = |meaning, text: &str| ((meaning, text.to_owned()), None);
     let only = |meaning| ((meaning, next.unwrap_or_default().to_owned()), next);
-    let runs = stack.containers.as_ref().is_none_or(|all| all.running > 0);
+    let runs = !stack.stack.is_stopped();
     match (stack.adopt.readiness, next) {
-        _ if let Some(run @ InterruptedRun::InProgress) = &stack.interrupted_run => {
+        _ if let Some(run @ InterruptedRun::InProgress) = &stack.stack.interrupted_run => {
             told(Meaning::Plain, &run.to_string())
         }
-        (_, Some(_)) if stack.interrupted_run.is_some() => only(Meaning::Plain),
+        (_, Some(_)) if stack.stack.interrupted_run.is_some() => only(Meaning::Plain),
         (R::NothingToDo, None)
             if stack.adopt.git.is_some() && (!runs || !stack.adopt.by_hand.is_empty()) =>
         {
@@ -98,7 +98,7 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
 fn has_plan(stack: &ListEntry) -> bool {
     use Readiness as R;
     let is_planned = matches!(stack.adopt.readiness, R::Ready | R::Blocked | R::Edited);
-    is_planned && stack.next_command.is_some() && stack.interrupted_run.is_none()
+    is_planned && stack.next_command.is_some() && stack.stack.interrupted_run.is_none()
 }
 
 /// Whether the plan is needed to choose between Portainer's copy and the files.
@@ -142,9 +142,7 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
 /// Whether a stack can be adopted, and what would happen then.
 pub(in crate::cli) fn readiness(way: &Plan) -> Part {
     let (meaning, words) = match way.readiness {
-        Readiness::Ready if way.failed_before.is_some() => {
-            (Meaning::Failed, "its last adoption failed")
-        }
+        Readiness::Ready if way.failed_before() => (Meaning::Failed, "its last adoption failed"),
         Readiness::Ready => return ready(way),
         // The repository was not read.
         Readiness::NothingToDo if way.git.is_some() => (Meaning::Kept, "edit it in Git"),

@@ -9,9 +9,9 @@ use crate::{
         style::Meaning,
         table::{column, line, plan_rows},
     },
-    finding::Finding,
-    model::Grant,
-    plan::{self, Fate, InPortainer, Plan, Readiness, Request, ServicePlan, downtime},
+    finding::{Finding, Kind},
+    model::{Grant, Pull},
+    plan::{Fate, InPortainer, Plan, Readiness, Request, ServicePlan, downtime},
     report::{InterruptedRun, PlanReport, StackReport, Way},
     text::{command, counted, listed, numbered, plural, said},
 };
@@ -59,13 +59,13 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             return;
         }
     }
-    for request in &stack.unanswered {
+    for request in &report.unanswered {
         let text = format!(
             "A run ended before Portainer had answered {request}. The next run first waits for Portainer to finish."
         );
         console.text(Meaning::Plain, &text);
     }
-    let mut warned: Vec<&String> = Vec::new();
+    let mut warned: Vec<&Finding> = Vec::new();
     for &(way, of) in &shown {
         if !is_up_to_date {
             console.parts(&[]);
@@ -79,14 +79,19 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             }
             show_way(way, of, console);
         }
-        let pulls = said(&of.pulls, "is pulled first: `adopt` then plans again");
-        for notice in pulls.iter().chain(&of.notices) {
-            console.item(&[(Meaning::Label, "note: ".to_owned())], notice);
+        let pulls: Vec<String> = of.pulls.iter().map(Pull::to_string).collect();
+        let pulls = said(&pulls, "is pulled first: `adopt` then plans again");
+        for notice in pulls
+            .into_iter()
+            .chain(of.notices.iter().map(Finding::to_string))
+        {
+            console.item(&[(Meaning::Label, "note: ".to_owned())], &notice);
         }
-        let told = unseen_memory(of).and_then(|_| plan::unseen_memory(&of.unseen_memory));
-        for warning in of.warnings.iter().filter(|one| Some(*one) != told.as_ref()) {
-            if !warned.contains(&warning) {
-                console.warning(warning);
+        let is_told = unseen_memory(of).is_some();
+        for warning in &of.warnings {
+            let is_told = is_told && matches!(warning.kind, Kind::UnseenMemory(_));
+            if !is_told && !warned.contains(&warning) {
+                console.warning(&warning.to_string());
                 warned.push(warning);
             }
         }
@@ -104,23 +109,25 @@ fn show_next(report: &PlanReport, console: &Console) {
     let runs_again = is_interrupted && shown.iter().all(is_open);
     let again = runs_again.then(|| command(&["adopt", &stack.name]));
     if let Some(command) = recommended.or(heals).or(again) {
-        let failed =
-            report.heals().is_none() && shown.iter().any(|(_, way)| way.failed_before.is_some());
+        let failed = report.heals().is_none() && shown.iter().any(|(_, way)| way.failed_before());
         let first = failed.then_some("fix what failed, then ");
         console.next(&(first.unwrap_or_default().to_owned() + &command));
     } else if report.is_edited() {
-        show_choice(stack, console);
+        show_choice(report, console);
     }
 }
 
 /// Shows how to keep what was edited in Portainer, or else the files.
-fn show_choice(stack: &StackReport, console: &Console) {
+fn show_choice(report: &PlanReport, console: &Console) {
     let tell = |text: &str| console.text(Meaning::Plain, text);
     let run = |command: &str| console.parts(&[(Meaning::Command, format!("  {command}"))]);
     console.parts(&[]);
-    let runs = stack.containers.as_ref().is_none_or(|all| all.running > 0);
-    let edit = if runs { "keep editing it" } else { "start it" };
-    if let Some(export) = &stack.export_command {
+    let edit = if report.stack.is_stopped() {
+        "start it"
+    } else {
+        "keep editing it"
+    };
+    if let Some(export) = &report.export_command {
         tell(&format!(
             "Portainer is right: {edit} there. To write that version over your files:"
         ));
@@ -129,7 +136,7 @@ fn show_choice(stack: &StackReport, console: &Console) {
         tell(&format!("Portainer is right: {edit} there."));
     }
     tell("Your files are right: to see what overwriting the edit would do, run:");
-    run(&stack.overwrite_command);
+    run(&report.overwrite_command);
 }
 
 /// The ways to show: none before an interrupted run is restored, or while Portainer may still be working. A migration that was
@@ -166,8 +173,8 @@ fn state(report: &PlanReport) -> String {
 
 fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
     let Some(record) = &stack.portainer_stack else {
-        let what = match stack.was_in_portainer {
-            _ if stack.may_be_unseen => "it is unknown whether Portainer has it",
+        let what = match report.was_in_portainer {
+            _ if report.may_be_unseen => "it is unknown whether Portainer has it",
             Some(true) => "no longer in Portainer",
             Some(false) => "not in Portainer yet",
             None => "not in Portainer",
@@ -254,12 +261,13 @@ fn show_way(way: Way, of: &Plan, console: &Console) {
     if !sentences.is_empty() {
         console.text(Meaning::Plain, &sentences.join(" "));
     }
-    if !of.changes.is_empty() {
+    let changes = of.untold_changes();
+    if !changes.is_empty() {
         console.text(
             Meaning::Plain,
             "What changes (not every setting is compared):",
         );
-        show_list(&of.changes, &of.services, console);
+        show_list(&changes, &of.services, console);
     }
     if let Some(access) = &of.access {
         let access = format!("Access afterwards: {}.", Grant::list(access));
@@ -271,10 +279,12 @@ fn show_way(way: Way, of: &Plan, console: &Console) {
 }
 
 /// Why files in memory are unknown, if that is said together with everything else that is lost: nothing.
-fn unseen_memory(of: &Plan) -> Option<String> {
-    let reasons: Vec<&str> = of.unseen_memory.iter().map(String::as_str).collect();
-    let is_said = of.readiness == Readiness::Ready && !of.loses() && !reasons.is_empty();
-    is_said.then(|| reasons.join("; "))
+fn unseen_memory(of: &Plan) -> Option<&str> {
+    let unseen = of.warnings.iter().find_map(|warning| match &warning.kind {
+        Kind::UnseenMemory(why) => Some(why.as_str()),
+        _ => None,
+    });
+    unseen.filter(|_| of.readiness == Readiness::Ready && !of.loses())
 }
 
 /// What an adoption would do to what somebody may have edited in Portainer (B22).

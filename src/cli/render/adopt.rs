@@ -17,7 +17,7 @@ use crate::{
     finding::Finding,
     inventory::earlier,
     observe::with_hint,
-    plan::Keep,
+    plan::{AdoptFlags, Keep},
     stack::{Stack, StackName},
     text::{counted, numbered},
 };
@@ -37,7 +37,11 @@ pub(super) fn prepared(
     say_where(name, stack.dir(), &settings.location, console);
     let compose = compose::Host::new(&settings.location.tool, console.trace());
     let alone = inventory(settings, None, &engine, &compose);
-    let prepared = Prepared::new(&alone.situation(&stack), keep)?;
+    let flags = AdoptFlags {
+        keep,
+        ..AdoptFlags::default()
+    };
+    let prepared = Prepared::new(&alone.situation(&stack), flags)?;
     if !prepared.before.is_known() {
         let why = listed.as_ref().err();
         let why = why.map(|error| format!(": {}", with_hint(error)));

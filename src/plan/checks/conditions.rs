@@ -94,7 +94,7 @@ impl Plan {
             )];
         }
         if required && is_new {
-            self.warnings.push(format!(
+            self.warn(format!(
                 "if the new container of {name} {fails}, {own} is not started and the deployment fails"
             ));
         }
@@ -125,10 +125,10 @@ impl Plan {
             };
             match state {
                 Until::Met => {}
-                Until::Pending => self.warnings.push(format!(
+                Until::Pending => self.warn(format!(
                     "service {own} waits until {shown} {until}: `adopt` waits for that before it sends anything"
                 )),
-                Until::Rerun => self.warnings.push(format!(
+                Until::Rerun => self.warn(format!(
                     "{shown} runs twice, because service {own} waits until it {until}: first by `adopt`, which sends nothing if it fails, then by the deployment"
                 )),
             }

@@ -60,7 +60,7 @@ impl Plan {
                 continue;
             }
             if is_here.is_none() {
-                self.warnings.push(format!(
+                self.warn(format!(
                     "could not check that environment {theirs}, where Portainer stack {id} has the same name, is another host"
                 ));
             }
@@ -69,7 +69,7 @@ impl Plan {
             }
             let version = facts.before.portainer_version.as_deref();
             if version.and_then(takes_name_of_other_host).is_none() {
-                self.warnings.push(format!(
+                self.warn(format!(
                     "Portainer stack {id} on environment {theirs} has the same name: this version of Portainer may refuse a second one; nothing changes then"
                 ));
             }
@@ -89,7 +89,7 @@ impl Plan {
         let missing = missing::missing(facts, Some(project), &facts.runs.created);
         self.images = missing.pulls.into_iter().collect();
         self.block(missing.refusals, facts.file);
-        self.warnings.extend(missing.doubts);
+        self.warn_all(missing.doubts);
         let last = compose.map(|compose| compose.last);
         let newer = last
             .zip(facts.document)
@@ -122,14 +122,14 @@ impl Plan {
         self.blockers.extend(steering.orphans(&self.services));
         self.blockers.extend(steering.rejected());
         self.blockers.extend(steering.not_started());
-        self.warnings.extend(steering.doubt());
+        self.warn_all(steering.doubt());
         for service in &project.services {
             for (_, volume) in service.volumes() {
                 let (name, volume) = (&service.name, &volume.name);
                 let exists = facts.before.details.volumes.is_none()
                     || facts.before.details.has_volume(volume);
                 if !exists && facts.before.last_volumes.contains(volume) {
-                    self.warnings.push(format!(
+                    self.warn(format!(
                         "volume {volume} no longer exists: {name} starts with a new one"
                     ));
                 }
@@ -140,7 +140,7 @@ impl Plan {
             let policy = service.text(&["pull_policy"]);
             policy.is_some_and(|policy| !NOT_PULLED.contains(&policy.as_str()))
         });
-        self.warnings.extend(pulled.map(|service| {
+        self.warn_all(pulled.map(|service| {
             format!(
                 "{}: Portainer pulls its image because of `pull_policy`; `adopt` pulls it first, and stops if that fails",
                 service.name
@@ -173,7 +173,7 @@ impl Plan {
             };
             if has_other && self.services.iter().any(is_it) {
                 let (service, target) = (&service.name, &file.target);
-                self.warnings.push(format!(
+                self.warn(format!(
                     "{service} gets the new content of {target} only when it is recreated, for example because one of its labels changes"
                 ));
             }

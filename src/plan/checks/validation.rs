@@ -1,6 +1,6 @@
 //! Whether Compose rejects what is sent (B06, M08).
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt};
 
 use composefile::{
     document::{Document, Node, NodeId},
@@ -111,7 +111,7 @@ fn is_certain(facts: &Facts, rejection: &Rejection) -> bool {
 
 /// A rejection by this host's Compose that is no refusal, or that it is unknown whether there is one, as a warning. `keys` are the
 /// warnings about keys.
-pub fn doubt(facts: &Facts, refusals: &[Finding], keys: &[String]) -> Option<String> {
+pub fn doubt(facts: &Facts, refusals: &[Finding], keys: &[Finding]) -> Option<String> {
     use Kind as K;
     if let Err(Unread::Unknown(why)) = &facts.projects.sent {
         return Some(format!(
@@ -128,7 +128,9 @@ pub fn doubt(facts: &Facts, refusals: &[Finding], keys: &[String]) -> Option<Str
                 .message
                 .split([' ', '\''])
                 .filter(|word| !word.is_empty());
-            words.any(|word| keys.iter().any(|key| key.contains(&format!("`{word}`"))))
+            let is_of =
+                |word, key: &Finding| matches!(&key.kind, Kind::UnknownKey(name) if name == word);
+            words.any(|word| keys.iter().any(|key| is_of(word, key)))
         }
         Some(Doubt::Files) => has(&[K::MissingFiles, K::UnreadableFiles]),
     };
@@ -142,17 +144,18 @@ pub fn doubt(facts: &Facts, refusals: &[Finding], keys: &[String]) -> Option<Str
 }
 
 /// Keys that Portainer's Compose may not accept, as warnings. `first` is the oldest that it may be, if that is known.
-pub fn doubts(facts: &Facts, document: &Document, first: Option<ComposeVersion>) -> Vec<String> {
+pub fn doubts(facts: &Facts, document: &Document, first: Option<ComposeVersion>) -> Vec<Finding> {
     let first = first.unwrap_or(OLDEST).release();
     let keys = keys(facts, document, |since| {
         since.is_none_or(|since| since > first)
     });
-    keys.map(|(line, key)| {
-        format!(
+    let doubts = keys.map(|(line, key)| {
+        let what = format!(
             "line {line}: the deployment fails if Compose in Portainer does not accept the key {key}"
-        )
-    })
-    .collect()
+        );
+        Finding::of_stack(&what).of_kind(Kind::UnknownKey(key.name))
+    });
+    doubts.collect()
 }
 
 /// What no Compose up to `last` accepts and a later one may, with its line of the Compose file `file`.
@@ -184,7 +187,7 @@ fn keys(
     facts: &Facts,
     document: &Document,
     is_rejected: impl Fn(Option<Release>) -> bool,
-) -> impl Iterator<Item = (usize, String)> {
+) -> impl Iterator<Item = (usize, Key)> {
     let lines = Lines::new(facts.source.compose);
     let mut rejected = Keys {
         is_rejected,
@@ -198,9 +201,25 @@ fn keys(
     found.map(move |(line, key)| (lines.of(line), key))
 }
 
+/// A key, and the first release that accepts it, if one does.
+struct Key {
+    name: String,
+    since: Option<Release>,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.name)?;
+        match self.since {
+            Some((major, minor, _)) => write!(f, ", which requires Compose {major}.{minor}"),
+            None => Ok(()),
+        }
+    }
+}
+
 struct Keys<F> {
     is_rejected: F,
-    found: Vec<(usize, String)>,
+    found: Vec<(usize, Key)>,
     /// Aliases can repeat a mapping.
     done: HashSet<(NodeId, &'static schema::SchemaNode)>,
 }
@@ -214,13 +233,8 @@ impl<F: Fn(Option<Release>) -> bool> Keys<F> {
             let Some(name) = entry.name() else { continue };
             let since = place.since(name);
             if (self.is_rejected)(since) {
-                let key = match since {
-                    Some((major, minor, _)) => {
-                        format!("`{name}`, which requires Compose {major}.{minor}")
-                    }
-                    None => format!("`{name}`"),
-                };
-                self.found.push((entry.key.line(), key));
+                let name = name.to_owned();
+                self.found.push((entry.key.line(), Key { name, since }));
             } else if let Some(below) = place.key(name) {
                 self.collect(entry.value, below);
             }

@@ -57,14 +57,13 @@ impl Plan {
             }
         });
         let mut lost: Vec<Finding> = losses.filter(is_lost).collect();
-        self.warnings.extend(unknown);
+        self.warn_all(unknown);
         let (in_memory, unseen) = memory::losses(facts, &self.services);
         lost.extend(in_memory);
         self.warnings.extend(memory::unseen_memory(&unseen));
-        self.unseen_memory = unseen;
         if !self.sends_nothing() {
             let by_failure = memory::lost_by_failure(facts, &self.services);
-            self.warnings.extend(by_failure);
+            self.warn_all(by_failure);
         }
         lost.extend(facts.before.uses.lost().as_ref().and_then(record::use_lost));
         lost.extend(record::volumes_left(facts));

@@ -11,11 +11,11 @@ use crate::{
 };
 
 /// What is said if containers could not be looked at, for these reasons.
-pub fn unseen_memory(reasons: &BTreeSet<String>) -> Option<String> {
+pub fn unseen_memory(reasons: &BTreeSet<String>) -> Option<Finding> {
     let all: Vec<&str> = reasons.iter().map(String::as_str).collect();
     let all = all.join("; ");
-    (!all.is_empty())
-        .then(|| format!("whether files in memory (/dev/shm, tmpfs) are lost is unknown: {all}"))
+    let what = format!("whether files in memory (/dev/shm, tmpfs) are lost is unknown: {all}");
+    (!all.is_empty()).then(|| Finding::of_stack(&what).of_kind(Kind::UnseenMemory(all)))
 }
 
 /// The losses of the containers that are stopped or may be, and why others of them are unknown.

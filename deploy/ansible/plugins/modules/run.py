@@ -214,7 +214,7 @@ class Stacklift:
         changes_something = request != "nothing" or adopt.get("access")
         if losses and changes_something and not self.module.params["accept_losses"]:
             refusals.append("%s (hint: set accept_losses to adopt it anyway)" % "; ".join(losses))
-        if changes_something or plan["stack"].get("unanswered"):
+        if changes_something or plan.get("unanswered"):
             self.result["would_change"].append(name)
             self.difference(adopt.get("diff_command"))
         return refusals

@@ -31,9 +31,12 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
     if !shown.is_empty() && (report.dry_run || !console.quiet) {
         let row = |stack: &&AllEntry| {
             vec![
-                (Meaning::Name, stack.name.clone()),
-                (Meaning::Plain, running(stack.containers.as_ref())),
-                state(stack.state_before),
+                (Meaning::Name, name(stack).clone()),
+                (
+                    Meaning::Plain,
+                    running(stack.before.stack.containers.as_ref()),
+                ),
+                state(stack.before.state),
                 planned(stack),
             ]
         };
@@ -45,16 +48,20 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
         console.note(&format!("{others}: {kinds}; see stacklift list"));
     }
     for stack in report.to_adopt() {
-        let losses = &stack.adopt.losses;
+        let losses = &stack.before.adopt.losses;
         if !losses.is_empty() {
             let verb = if report.dry_run { "would" } else { "will" };
             let losses = bulleted(losses.iter().map(Finding::to_string));
-            console.warning(&format!("{} {verb} lose:\n{losses}", stack.name));
+            console.warning(&format!("{} {verb} lose:\n{losses}", name(stack)));
         }
-        for notice in &stack.adopt.notices {
-            console.remark(&format!("{}: {notice}", stack.name));
+        for notice in &stack.before.adopt.notices {
+            console.remark(&format!("{}: {notice}", name(stack)));
         }
     }
+}
+
+fn name(stack: &AllEntry) -> &String {
+    &stack.before.stack.name
 }
 
 /// Why the other stacks are not adopted: `2 up to date, 1 blocked`.
@@ -63,14 +70,14 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
         StackResult::NothingToDo => "up to date",
         StackResult::NoFile => "without a Compose file",
         StackResult::Edited => "edited in Portainer",
-        StackResult::LeftOut if excluded.iter().any(|name| name == OsStr::new(&stack.name)) => {
+        StackResult::LeftOut if excluded.iter().any(|own| own == OsStr::new(name(stack))) => {
             "excluded"
         }
-        StackResult::LeftOut if stack.adopt.readiness == Readiness::Ready => {
+        StackResult::LeftOut if stack.before.adopt.readiness == Readiness::Ready => {
             "not running (name it to start it)"
         }
         StackResult::LeftOut => "outside the stacks root (--everywhere)",
-        StackResult::Blocked if stack.adopt.failed_before.is_some() => {
+        StackResult::Blocked if stack.before.adopt.failed_before() => {
             "failed last time (name it to try again)"
         }
         _ => "blocked",
@@ -86,7 +93,7 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
 /// The names of the stacks with one of these results.
 fn names(report: &AllReport, is: impl Fn(StackResult) -> bool) -> Vec<&str> {
     let stacks = report.stacks.iter().filter(|one| is(one.result));
-    stacks.map(|one| one.name.as_str()).collect()
+    stacks.map(|one| name(one).as_str()).collect()
 }
 
 /// Shows what became of each stack that was to be adopted, unless all of them are adopted: each run has said so.
@@ -102,7 +109,7 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
         }
     } else {
         console.heading("Report");
-        let row = |stack: &AllEntry| vec![(Meaning::Name, stack.name.clone()), ended(stack)];
+        let row = |stack: &AllEntry| vec![(Meaning::Name, name(stack).clone()), ended(stack)];
         console.table(&["STACK", "RESULT"], tried.clone().map(row));
     }
     let runs = tried.filter(|one| one.result == R::Adopted);
@@ -124,12 +131,12 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
 
 /// Shows why a stack that was named was not adopted, and how to see its plan.
 pub(super) fn show_left(stack: &AllEntry, plan: String, console: &Console) {
-    let why = match (stack.result, stack.adopt.blockers.first()) {
+    let why = match (stack.result, stack.before.adopt.blockers.first()) {
         (StackResult::Edited, _) => "it was edited in Portainer".to_owned(),
         (_, Some(blocker)) => blocker.message.clone(),
         _ => "there is no Compose file on this host".to_owned(),
     };
-    let error = Failure::new(format!("{} was not adopted: {why}", stack.name));
+    let error = Failure::new(format!("{} was not adopted: {why}", name(stack)));
     console.error(&error.hint(plan).into(), None);
 }
 
@@ -164,8 +171,10 @@ pub(super) fn show_untried(report: &AllReport, console: &Console) {
 
 /// What would happen to a stack.
 fn planned(stack: &AllEntry) -> Part {
-    let way = &stack.adopt;
-    if let (StackResult::Unfinished, Some(run)) = (stack.result, &stack.interrupted_run) {
+    let way = &stack.before.adopt;
+    if let (StackResult::Unfinished, Some(run)) =
+        (stack.result, &stack.before.stack.interrupted_run)
+    {
         return (Meaning::Plain, run.to_string());
     }
     if stack.restored_first {
@@ -191,10 +200,14 @@ fn planned(stack: &AllEntry) -> Part {
 
 /// What became of a stack, with the reason if it was not adopted.
 fn ended(stack: &AllEntry) -> Part {
+    let (error, state) = match &stack.report {
+        Some(report) => (report.error.as_ref(), report.state.as_ref()),
+        None => (None, None),
+    };
     let (meaning, what, why) = match stack.result {
         StackResult::Adopted => (Meaning::Kept, "adopted", None),
-        StackResult::Failed => (Meaning::Failed, "failed", stack.error.as_ref()),
-        StackResult::Interrupted => (Meaning::Failed, "interrupted", stack.state.as_ref()),
+        StackResult::Failed => (Meaning::Failed, "failed", error),
+        StackResult::Interrupted => (Meaning::Failed, "interrupted", state),
         _ => (
             Meaning::Plain,
             "not adopted: the run ended before this stack",

@@ -1,0 +1,65 @@
+//! What the plan of an adoption says when everything is read: whether it can be run, what it pulls first, and how its text differs.
+
+use super::Prepared;
+use crate::{
+    finding::{Finding, Kind},
+    observe::Situation,
+    plan::{self, AdoptFlags, Plan, Readiness, Request, changed_variables},
+    rewrite::diff::changed_lines,
+};
+
+impl Prepared {
+    /// Completes the plan of an adoption with these flags.
+    pub(super) fn finished(mut self, situation: &Situation, flags: AdoptFlags) -> Self {
+        let file = situation.stack.file();
+        let (rewrite, now) = (self.rewrite.as_ref().ok(), self.before.contents.as_ref());
+        let mut plan = Plan {
+            losses_known: self.before.is_known(),
+            git: now.and_then(|(_, standing)| Some(standing.git.clone()?.typed(situation.git))),
+            changed_variables: now.zip(rewrite).map_or_else(Vec::new, |((now, _), sent)| {
+                changed_variables(&now.env, &sent.env)
+            }),
+            changed_lines: match &self.git {
+                Some(git) => self.deployed().map(|now| changed_lines(now, git.text())),
+                None => rewrite
+                    .filter(|_| self.combined.is_empty() || self.deployed().is_some())
+                    .map(|rewrite| changed_lines(self.compared(), &rewrite.text)),
+            },
+            ..self.plan.clone()
+        };
+        match &self.git {
+            Some(git) => plan.patch.clone_from(&git.patch),
+            None => plan.combined_files.clone_from(&self.combined),
+        }
+        // They are about a text, which is not sent to a Git stack.
+        if let Some(rewrite) = rewrite.filter(|_| !plan.is_left_to_git()) {
+            let notices = rewrite.notices.iter().cloned();
+            plan.notices = notices.map(|notice| notice.in_file(file)).collect();
+        }
+        let mut warnings: Vec<Finding> = self.before.warnings.iter().map(Finding::from).collect();
+        if plan.blockers.is_empty() {
+            if plan.files_differ && !flags.overwrite {
+                plan.warn("your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies");
+            }
+        } else {
+            plan.warnings.retain(|one| one.kind == Kind::FailedBefore);
+        }
+        warnings.append(&mut plan.warnings);
+        plan.warnings = warnings;
+        // Missing images are all that blocks it then.
+        if let ([_], true, Ok(project)) = (&plan.blockers[..], flags.pull, &self.projects.sent) {
+            let images = &self.before.details.images;
+            plan.pulls =
+                plan::images_to_pull(project, images, |service| self.projects.builds(service));
+            plan.blockers.retain(|_| plan.pulls.is_empty());
+        }
+        plan.readiness = match plan.request {
+            _ if plan.in_portainer.may_be_theirs() && !flags.overwrite => Readiness::Edited,
+            _ if !plan.blockers.is_empty() => Readiness::Blocked,
+            Some(Request::Nothing(_)) if plan.access.is_none() => Readiness::NothingToDo,
+            _ => Readiness::Ready,
+        };
+        self.plan = plan;
+        self
+    }
+}
